@@ -1,0 +1,51 @@
+# Everything that a developer does, one word each. `make demo` and `make test` need Python and make only.
+PYTHON ?= python3
+BIN := .venv/bin
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+.PHONY: help install demo test lint format bench clean
+
+help:
+	@echo "make demo    install into .venv and solve the paper's bandit"
+	@echo "make test    lint, then run all tests"
+	@echo "make lint    ruff and mypy"
+	@echo "make format  let ruff rewrite the sources"
+	@echo "make bench   measure the speed beside the C++ yardstick and plain Python"
+	@echo "make clean   remove .venv and caches"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Vulcan needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ .venv/installed
+
+install: .venv/installed
+
+demo: .venv/installed
+	@$(BIN)/vulcan solve bandit --set horizon=9 --bound "0.002*x"
+
+test: lint
+	$(BIN)/python -m pytest --numprocesses 2 --quiet
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+
+format: .venv/installed-dev
+	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format src tests benchmarks examples
+
+bench: .venv/installed-dev
+	$(BIN)/python -m pytest benchmarks --quiet --capture=no
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,122 @@
+"""The simplified multi-armed bandit of Ayton and Williams.
+
+Three machines pay one of two known rewards. Machine i pays its first reward with an unknown
+probability that is either p1 or p2; θ is the belief that it is p1. A played machine fails with a
+known risk, which ends the game with no reward for the step. The player may stop at any time for
+0.25 per remaining step.
+
+With n_k the times that machine i has paid its reward k, the belief is
+
+    θ' = θ p1^n1 (1-p1)^n2 / (θ p1^n1 (1-p1)^n2 + (1-θ) p2^n1 (1-p2)^n2),
+
+so a state is six counts, and histories that differ in their order merge. Horizon n has
+C(n + 6, 6) states, 6^n histories at the horizon, and 2^n of them under one policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from vulcan.model import Outcome
+
+__all__ = ["Bandit", "Machine"]
+
+STOP: Final = "stop"
+STOPPED: Final = "stopped"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine.
+
+    Attributes
+    ----------
+    rewards
+        What it pays: the first with probability p1 or p2, else the second.
+    p1, p2
+        The two probabilities that may be true.
+    theta
+        The belief that p1 is true.
+    risk
+        Probability that a play fails.
+    """
+
+    rewards: tuple[float, float]
+    p1: float
+    p2: float
+    theta: float
+    risk: float
+
+    def belief(self, first: int, second: int) -> float:
+        """Return the belief in p1 after so many first and second rewards."""
+        one = self.theta * self.p1**first * (1 - self.p1) ** second
+        two = (1 - self.theta) * self.p2**first * (1 - self.p2) ** second
+        return one / (one + two)
+
+
+MACHINES: Final = (
+    Machine((0.0, 1.0), 0.3, 0.7, 0.5, 0.001),
+    Machine((0.2, 0.5), 0.2, 0.5, 0.6, 0.0005),
+    Machine((0.4, 0.6), 0.3, 0.6, 0.3, 0.0015),
+)
+
+
+@dataclass(frozen=True)
+class Bandit:
+    """The paper's bandit.
+
+    Parameters
+    ----------
+    horizon
+        Number of plays.
+    merges
+        Whether histories with the same counts are one state. False makes the state the whole
+        history, which stands for problems in which the order matters.
+    machines
+        The machines; the paper's three by default.
+    stop_reward
+        What stopping pays for each remaining play.
+    """
+
+    horizon: int = 9
+    merges: bool = field(default=True, repr=False)
+    machines: tuple[Machine, ...] = field(default=MACHINES, repr=False)
+    stop_reward: float = field(default=0.25, repr=False)
+
+    def initial_state(self) -> tuple[int, ...]:
+        """Return the counts, or the history, before any play."""
+        return (0,) * (2 * len(self.machines)) if self.merges else ()
+
+    def actions(self, state: tuple[int, ...]) -> list[str]:
+        """Return "stop" and a play of each machine; nothing once stopped."""
+        if state and state[-1] == STOPPED:
+            return []
+        return [STOP, *(f"play {i}" for i in range(1, len(self.machines) + 1))]
+
+    def outcomes(self, state: tuple[int, ...], action: str) -> list[Outcome]:
+        """Return both rewards and failure, or the certain reward of stopping."""
+        counts = state if self.merges else self._count(state)
+        if action == STOP:
+            left = self.horizon - sum(counts)
+            return [Outcome(1.0, self.stop_reward * left, self._stopped(state), STOPPED)]
+        number = int(action.removeprefix("play ")) - 1
+        machine = self.machines[number]
+        theta = machine.belief(counts[2 * number], counts[2 * number + 1])
+        first = theta * machine.p1 + (1 - theta) * machine.p2
+        safe = 1 - machine.risk
+        return [
+            Outcome(safe * p, reward, self._after(state, 2 * number + k), f"pays {reward:g}")
+            for k, (p, reward) in enumerate(zip((first, 1 - first), machine.rewards, strict=True))
+        ] + [Outcome.failure(machine.risk, 0.0)]
+
+    def _count(self, history: tuple[int, ...]) -> list[int]:
+        return [history.count(slot) for slot in range(2 * len(self.machines))]
+
+    def _after(self, state: tuple[int, ...], slot: int) -> tuple[int, ...]:
+        if not self.merges:
+            return (*state, slot)
+        return (*state[:slot], state[slot] + 1, *state[slot + 1 :])
+
+    def _stopped(self, state: tuple[int, ...]) -> tuple[int | str, ...]:
+        return (STOPPED,) if self.merges else (*state, STOPPED)

@@ -1,0 +1,81 @@
+"""What can go wrong, in one tree.
+
+::
+
+    VulcanError
+    ├── ModelError            the model broke a rule, or raised (state, action and value are attached)
+    ├── BoundError            the risk bound is not concave and nondecreasing, or can't be parsed
+    ├── ConstraintError       a local constraint was given a credit that it can't use
+    ├── OptionError           an option that doesn't exist, or has no such value
+    ├── PolicyError           a policy was used in a way that it doesn't allow
+    │   ├── PolicyFileError   a file is damaged, too new, or no policy at all
+    │   └── MismatchError     a policy and a model that don't belong together
+    └── DisagreementError     search and certificate differ: a defect in Vulcan itself
+
+No admissible policy and a reached limit are results, not errors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vulcan.reader import Violation
+
+__all__ = [
+    "BoundError",
+    "ConstraintError",
+    "DisagreementError",
+    "MismatchError",
+    "ModelError",
+    "OptionError",
+    "PolicyError",
+    "PolicyFileError",
+    "VulcanError",
+]
+
+
+class VulcanError(Exception):
+    """Any error that Vulcan raises on purpose."""
+
+
+class ModelError(VulcanError):
+    """The model broke a rule.
+
+    Parameters
+    ----------
+    violation
+        What was wrong and where: `rule`, `message`, `state`, `action` and `value`.
+    """
+
+    def __init__(self, violation: Violation) -> None:
+        super().__init__(str(violation))
+        self.violation = violation
+
+
+class BoundError(VulcanError):
+    """The risk bound is not concave and nondecreasing where it was used, or can't be parsed."""
+
+
+class ConstraintError(VulcanError):
+    """A local constraint was given a credit that it can't use."""
+
+
+class OptionError(VulcanError):
+    """An option that does not exist, or a value that it does not take."""
+
+
+class PolicyError(VulcanError):
+    """A policy was used in a way that it does not allow."""
+
+
+class PolicyFileError(PolicyError):
+    """A file is damaged, was written by a newer version, or holds no policy."""
+
+
+class MismatchError(PolicyError):
+    """A policy and a model that do not belong together."""
+
+
+class DisagreementError(VulcanError):
+    """The search and the certificate give different numbers for one policy: a defect in Vulcan."""

@@ -1,0 +1,275 @@
+"""The state graph: what a model said, as flat arrays.
+
+A Python model is asked once for each distinct (state, action). States become integers, actions and
+outcomes rows of flat arrays in compressed form, and from then on a search is arithmetic on
+integers and floats that kernels do at compiled speed. The graph grows on demand: a kernel that
+meets a state whose actions were never asked returns, and `expand` asks.
+
+    states    [S]  first_action, action_count (UNASKED, RELEASED, 0 for a safe terminal)
+    actions   [A]  expected_reward R̄, immediate_risk r, credit, first_outcome,
+                   safe_count, outcome_count, open_count
+    outcomes  [O]  probability, reward, state (safe outcomes of an action first; failures have -1)
+
+`credit` is what constraint A may claim for the action, R̄ unless the user has a function of his
+own. `open_count` counts the safe outcomes that were not known to be safe terminals when the row was
+read; searches use it to count histories.
+
+Where every history is a state of its own (`merges` False) nothing is looked up, and `release`
+drops every row that is neither on the search's path nor in the policy under construction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.constraint import Credit
+from vulcan.errors import ConstraintError
+from vulcan.model import FAILURE, Outcome, label_outcomes
+from vulcan.policy import FAILED, About, Policy, PolicyBuilder
+from vulcan.reader import ModelReader
+from vulcan.tolerance import TOLERANCE
+
+__all__ = ["ACTION", "OUTCOME", "RELEASED", "STATE", "UNASKED", "StateGraph"]
+
+UNASKED: Final = -1
+RELEASED: Final = -2
+FAILURE_STATE: Final = -1
+
+STATE: Final = np.dtype([("first_action", "i4"), ("action_count", "i4")], align=True)
+ACTION: Final = np.dtype(
+    [
+        ("expected_reward", "f8"),
+        ("immediate_risk", "f8"),
+        ("credit", "f8"),
+        ("first_outcome", "i4"),
+        ("safe_count", "i4"),
+        ("outcome_count", "i4"),
+        ("open_count", "i4"),
+    ],
+    align=True,
+)
+OUTCOME: Final = np.dtype([("probability", "f8"), ("reward", "f8"), ("state", "i4")], align=True)
+
+
+class Rows:
+    """A growing array of rows; kernels use `array`, of which the first `count` are filled."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.array: NDArray[np.void] = np.zeros(64, dtype)
+        self.count = 0
+
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows at the end."""
+        end = self.count + len(rows)
+        if end > len(self.array):
+            grown = np.zeros(max(end, 2 * len(self.array)), self.array.dtype)
+            grown[: self.count] = self.array[: self.count]
+            self.array = grown
+        self.array[self.count : end] = rows
+        self.count = end
+
+    def keep(self, kept: NDArray[np.intp]) -> None:
+        """Drop every row but those given, in their order."""
+        self.array[: len(kept)] = self.array[kept]
+        self.count = len(kept)
+
+
+class StateGraph:
+    """The part of a model that was asked so far.
+
+    Parameters
+    ----------
+    reader
+        The model, asked with care.
+    credit
+        A user's credit of a (state, action), checked to be nowhere above the expected reward.
+
+    Attributes
+    ----------
+    states, actions, outcomes
+        The rows; see the head of this module.
+    evaluations
+        How many (state, action) were asked.
+    """
+
+    ROOT: Final = 0
+
+    def __init__(self, reader: ModelReader, credit: Credit | None = None) -> None:
+        self.reader = reader
+        self._credit = credit
+        self.states, self.actions, self.outcomes = Rows(STATE), Rows(ACTION), Rows(OUTCOME)
+        self.evaluations = 0
+        self._state_objects: list[Any] = []
+        self._action_labels: list[str] = []
+        self._outcome_labels: list[str | None] = []
+        self._index: dict[Any, int] = {}
+        self._find(reader.root)
+
+    def expand(self, state: int) -> None:
+        """Ask the model for the actions of a state and all their outcomes.
+
+        Nothing is written before every answer has passed its checks.
+        """
+        place = self._state_objects[state]
+        answers = []
+        for label, action in self.reader.actions(place).items():
+            outcomes = self.reader.outcomes(place, action)
+            self.evaluations += 1
+            mean = math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
+            answers.append((label, outcomes, mean, self._credit_of(place, action, mean)))
+        first = self.actions.count
+        for answer in answers:
+            self._append(*answer)
+        self.states.array[state] = (first, len(answers))
+
+    def policy(
+        self, action_rows: Sequence[int], children: Sequence[Sequence[int]], about: About
+    ) -> Policy:
+        """Return the policy whose node k takes an action row, with a child per safe outcome."""
+        builder = PolicyBuilder(about)
+        described: dict[int, list[str]] = {}
+        for row, below in zip(action_rows, children, strict=True):
+            action = self.actions.array[row]
+            span = slice(action["first_outcome"], action["first_outcome"] + action["outcome_count"])
+            outcomes = self.outcomes.array[span]
+            if row not in described:
+                described[row] = self._label_outcomes(span)
+            ends = [*below, *[FAILED] * (len(outcomes) - len(below))]
+            builder.add(
+                self._action_labels[row],
+                described[row],
+                outcomes["probability"].tolist(),
+                outcomes["reward"].tolist(),
+                ends,
+            )
+        return builder.build()
+
+    def release(
+        self, states: NDArray[np.intp], actions: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Drop all rows but some states with all their actions, and some further actions.
+
+        Returns
+        -------
+        tuple
+            For states, actions and outcomes, the new number of each old one (-1 for dropped ones).
+        """
+        state_rows = self.states.array[: self.states.count]
+        action_rows = self.actions.array[: self.actions.count]
+        own = [
+            np.arange(row["first_action"], row["first_action"] + max(0, row["action_count"]))
+            for row in state_rows[states]
+        ]
+        kept_actions = np.unique(np.concatenate([actions, *own]).astype(np.intp))
+        kept_outcomes = _ranges(
+            action_rows["first_outcome"][kept_actions], action_rows["outcome_count"][kept_actions]
+        )
+        reached = self.outcomes.array["state"][kept_outcomes].astype(np.intp)
+        kept_states = np.unique(np.concatenate([states, reached[reached >= 0]]))
+        maps = tuple(
+            _renumber(kept, rows.count)
+            for kept, rows in (
+                (kept_states, self.states),
+                (kept_actions, self.actions),
+                (kept_outcomes, self.outcomes),
+            )
+        )
+        self._drop(states, kept_states, kept_actions, kept_outcomes, maps)
+        return maps[0], maps[1], maps[2]
+
+    def _drop(
+        self,
+        whole: NDArray[np.intp],
+        kept_states: NDArray[np.intp],
+        kept_actions: NDArray[np.intp],
+        kept_outcomes: NDArray[np.intp],
+        maps: tuple[NDArray[np.intp], ...],
+    ) -> None:
+        state_map, action_map, outcome_map = maps
+        counts = self.states.array["action_count"]
+        asked = counts[: self.states.count] > 0
+        asked[whole] = False
+        counts[: self.states.count][asked] = RELEASED
+        self.states.keep(kept_states)
+        self.actions.keep(kept_actions)
+        self.outcomes.keep(kept_outcomes)
+        rows = self.states.array[: self.states.count]
+        present = rows["action_count"] > 0
+        rows["first_action"][present] = action_map[rows["first_action"][present]]
+        filled = self.actions.array[: self.actions.count]
+        filled["first_outcome"] = outcome_map[filled["first_outcome"]]
+        arrivals = self.outcomes.array["state"][: self.outcomes.count]
+        safe = arrivals >= 0
+        arrivals[safe] = state_map[arrivals[safe]]
+        self._state_objects = [self._state_objects[k] for k in kept_states]
+        self._action_labels = [self._action_labels[k] for k in kept_actions]
+        self._outcome_labels = [self._outcome_labels[k] for k in kept_outcomes]
+
+    def _find(self, state: Any) -> int:
+        """Return the number of a state, a new one if it was never met or nothing merges."""
+        merges = self.reader.merges
+        number = self._index.get(state) if merges else None
+        if number is None:
+            number = self.states.count
+            self.states.append([(0, UNASKED)])
+            self._state_objects.append(state)
+            if merges:
+                self._index[state] = number
+        return number
+
+    def _append(self, label: str, outcomes: Sequence[Outcome], mean: float, credit: float) -> None:
+        rows = [
+            (
+                float(o.probability),
+                float(o.reward),
+                FAILURE_STATE if o.fails else self._find(o.state),
+            )
+            for o in outcomes
+        ]
+        reached = [row[2] for row in rows if row[2] != FAILURE_STATE]
+        ended = sum(self.states.array[state]["action_count"] == 0 for state in reached)
+        risk = math.fsum(row[0] for row in rows[len(reached) :]) if reached else 1.0
+        counts = (self.outcomes.count, len(reached), len(rows), len(reached) - ended)
+        self.actions.append([(mean, risk, credit, *counts)])
+        self.outcomes.append(rows)
+        self._action_labels.append(label)
+        self._outcome_labels.extend(outcome.label for outcome in outcomes)
+
+    def _credit_of(self, state: Any, action: Any, mean: float) -> float:
+        if self._credit is None:
+            return mean
+        credit = float(self._credit(state, action))
+        if not -math.inf < credit <= mean + TOLERANCE:
+            raise ConstraintError(
+                f"credit {credit!r} in state {state!r}, action {action!r}: it must be a finite "
+                f"number of at most the expected reward, {mean!r}"
+            )
+        return credit
+
+    def _label_outcomes(self, span: slice) -> list[str]:
+        states = self.outcomes.array["state"][span]
+        given = self._outcome_labels[span]
+        return label_outcomes(
+            [
+                Outcome(0, 0, FAILURE if s == FAILURE_STATE else self._state_objects[s], label)
+                for s, label in zip(states, given, strict=True)
+            ]
+        )
+
+
+def _ranges(firsts: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return first, first + 1, ... of each range, one after the other."""
+    ends = np.cumsum(counts)
+    steps = np.arange(ends[-1] if len(ends) else 0)
+    return (steps + np.repeat(firsts - (ends - counts), counts)).astype(np.intp)
+
+
+def _renumber(kept: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    numbers = np.full(count, -1, np.intp)
+    numbers[kept] = np.arange(len(kept))
+    return numbers

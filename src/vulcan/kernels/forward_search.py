@@ -1,0 +1,241 @@
+"""VulcanFS, the paper's algorithm 1, as a kernel that can stop and go on.
+
+    Q(h) = 0                                        if h is finished and passes the constraint
+    Q(h) = -inf                                     if h is finished and does not
+    Q(h) = max_a  R̄(s, a) + γ Σ_safe p(s') Q(h')    otherwise; π(h) is the a that attains it
+
+The recursion is a stack of frames, one per level, in an array. So the kernel can return in the
+middle, to have a state asked or the bound's table made finer, to let Python look at the clock, and
+go on where it was. Its memory is the stack and the policy under construction.
+
+The policy is recorded in preorder in `plan`, an array of action rows. Open history h keeps
+plan[segment] for its own action, then the subtrees of its best action so far up to `kept`, then
+those of the action under trial. When an action wins, its subtrees move down over those of the last
+winner.
+
+All histories that end at the horizon after one action share their survival, and under most
+constraints their credit; the last level tests them once per action (`decide_last_step`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from vulcan.constraint import SEQUENCE_BY_OUTCOME
+from vulcan.kernels.compile import kernel
+from vulcan.kernels.local import ADMITTED, UNDECIDED, add_credit, fail, finish
+
+# What the kernel wants when it returns.
+DONE: Final = 0
+NEEDS_STATE: Final = 1  # the actions of frames[depth].state
+NEEDS_BOUND: Final = 2  # a finer table at test.asked
+NEEDS_PLAN: Final = 3  # a longer plan array
+PAUSED: Final = 4  # nothing; the budget of histories is used up
+
+# What to do next with the deepest frame.
+OPEN: Final = 0
+NEXT_ACTION: Final = 1
+NEXT_OUTCOME: Final = 2
+CLOSE: Final = 3
+
+NONE: Final = -1
+
+FRAME: Final = np.dtype(
+    [
+        ("state", "i4"),
+        ("action", "i4"),  # the action row under trial
+        ("end", "i4"),  # one past the last action row
+        ("outcome", "i4"),  # the outcome row under trial
+        ("survival", "f8"),  # of the history
+        ("credit", "f8"),
+        ("survival_after", "f8"),  # of the history and the action
+        ("credit_after", "f8"),
+        ("value", "f8"),  # of the action under trial; of the history once it is closed
+        ("admissible", "i4"),  # likewise
+        ("found", "i4"),  # whether some action was admissible
+        ("best", "f8"),
+        ("segment", "i8"),
+        ("kept", "i8"),
+    ],
+    align=True,
+)
+
+CONTROL: Final = np.dtype(
+    [
+        ("depth", "i8"),
+        ("phase", "i8"),
+        ("length", "i8"),  # of the plan so far
+        ("histories", "i8"),
+        ("budget", "i8"),  # pause when as many histories were visited
+        ("cut_short", "i8"),
+    ],
+    align=True,
+)
+
+
+@kernel
+def search(states, actions, outcomes, pieces, discounts, weights, frames, plan, test_, control_):
+    """Go on with the search until it is done or needs something."""
+    test, control = test_[0], control_[0]
+    last = len(discounts) - 1
+    depth, phase = control.depth, control.phase
+    wants = DONE
+    while True:
+        frame = frames[depth]
+        if phase == NEXT_OUTCOME:
+            action = actions[frame.action]
+            k = frame.outcome
+            more = k < action.first_outcome + action.safe_count
+            if more and (frame.admissible or not control.cut_short):
+                child = frames[depth + 1]
+                child.state = outcomes[k].state
+                child.survival = frame.survival_after
+                child.credit = frame.credit_after
+                if test.form == SEQUENCE_BY_OUTCOME:
+                    child.credit = frame.credit + weights[depth] * outcomes[k].reward
+                depth += 1
+                phase = OPEN
+            else:
+                settle_action(frame, plan, control)
+                phase = NEXT_ACTION
+        elif phase == OPEN:
+            wants = open_history(
+                states, actions, outcomes, pieces, weights, frame, plan, test, control, depth, last
+            )
+            if wants != DONE:
+                break
+            phase = control.phase
+        elif phase == NEXT_ACTION:
+            frame.action += 1
+            if frame.action == frame.end:
+                frame.value, frame.admissible = frame.best, frame.found
+                phase = CLOSE
+                continue
+            verdict = begin_action(actions, outcomes, pieces, weights[depth], frame, test)
+            if verdict == UNDECIDED:
+                frame.action -= 1
+                wants = NEEDS_BOUND
+                break
+            phase = NEXT_OUTCOME
+        else:
+            if depth == 0:
+                break
+            depth -= 1
+            parent = frames[depth]
+            if frame.admissible:
+                chance = outcomes[parent.outcome].probability
+                parent.value += discounts[depth] * chance * frame.value
+            else:
+                parent.admissible = 0
+            parent.outcome += 1
+            phase = NEXT_OUTCOME
+    control.depth, control.phase = depth, phase
+    return wants
+
+
+@kernel
+def open_history(
+    states, actions, outcomes, pieces, weights, frame, plan, test, control, depth, last
+):
+    """Enter a history: test it if it is finished, else get ready to try its actions."""
+    state = states[frame.state]
+    if state.action_count < 0:
+        return NEEDS_STATE
+    if control.length >= len(plan):
+        return NEEDS_PLAN
+    control.phase = CLOSE
+    if state.action_count == 0:
+        verdict = finish(test, pieces, frame.survival, frame.credit)
+        if verdict == UNDECIDED:
+            return NEEDS_BOUND
+        frame.value, frame.admissible = 0.0, verdict
+        return DONE
+    if depth == last:
+        verdict = decide_last_step(
+            actions, outcomes, pieces, weights[depth], frame, state, plan, test, control
+        )
+        return NEEDS_BOUND if verdict == UNDECIDED else DONE
+    if control.histories >= control.budget:
+        return PAUSED
+    control.histories += 1
+    frame.action, frame.end = state.first_action - 1, state.first_action + state.action_count
+    frame.best, frame.found = -np.inf, 0
+    frame.segment, frame.kept = control.length, control.length + 1
+    plan[control.length] = NONE
+    control.length += 1
+    control.phase = NEXT_ACTION
+    return DONE
+
+
+@kernel
+def begin_action(actions, outcomes, pieces, weight, frame, test):
+    """Get ready to try the outcomes of an action."""
+    action = actions[frame.action]
+    frame.survival_after = frame.survival * (1.0 - action.immediate_risk)
+    frame.credit_after = add_credit(test, action, frame.survival, frame.credit, weight)
+    frame.value = action.expected_reward
+    frame.outcome = action.first_outcome
+    verdict = fail(test, pieces, action, outcomes, frame.credit, frame.credit_after, weight)
+    if verdict == ADMITTED and action.safe_count == 0:
+        verdict = finish(test, pieces, 0.0, frame.credit_after)
+    frame.admissible = verdict == ADMITTED
+    return verdict
+
+
+@kernel
+def settle_action(frame, plan, control):
+    """Keep the action that was tried if it is the best so far, else forget its plan."""
+    if frame.admissible and frame.value > frame.best:
+        frame.best, frame.found = frame.value, 1
+        start = frame.segment + 1
+        plan[frame.segment] = frame.action
+        moved = control.length - frame.kept
+        if frame.kept != start:
+            for k in range(moved):
+                plan[start + k] = plan[frame.kept + k]
+        frame.kept = start + moved
+    control.length = frame.kept
+
+
+@kernel
+def decide_last_step(actions, outcomes, pieces, weight, frame, state, plan, test, control):
+    """Choose the action of a history of which one step is left."""
+    visited = 1
+    best, chosen = -np.inf, NONE
+    for a in range(state.first_action, state.first_action + state.action_count):
+        action = actions[a]
+        visited += action.open_count
+        if test.form == SEQUENCE_BY_OUTCOME:
+            verdict = finish_by_outcome(actions, a, outcomes, pieces, weight, frame, test)
+        else:
+            # A failing history has the same credit as the safe ones, and passes where they do.
+            survival = frame.survival * (1.0 - action.immediate_risk)
+            credit = add_credit(test, action, frame.survival, frame.credit, weight)
+            verdict = finish(test, pieces, survival, credit)
+        if verdict == UNDECIDED:
+            return UNDECIDED
+        if verdict == ADMITTED and action.expected_reward > best:
+            best, chosen = action.expected_reward, a
+    control.histories += visited
+    frame.value, frame.admissible = best, chosen != NONE
+    plan[control.length] = chosen
+    control.length += 1
+    return ADMITTED
+
+
+@kernel
+def finish_by_outcome(actions, a, outcomes, pieces, weight, frame, test):
+    """Test the last histories one by one, where their credits differ."""
+    action = actions[a]
+    verdict = fail(test, pieces, action, outcomes, frame.credit, frame.credit, weight)
+    if verdict != ADMITTED:
+        return verdict
+    survival = frame.survival * (1.0 - action.immediate_risk)
+    for k in range(action.first_outcome, action.first_outcome + action.safe_count):
+        credit = frame.credit + weight * outcomes[k].reward
+        verdict = finish(test, pieces, survival, credit)
+        if verdict != ADMITTED:
+            return verdict
+    return ADMITTED

@@ -1,0 +1,101 @@
+"""Local constraints on one history, as kernels test them.
+
+A history carries two numbers: its survival Π (1 - r_i) and its credit. The mathematics is at the
+head of `vulcan.constraint`; the table of the risk bound is described in `vulcan.bound_table`.
+
+A test has three answers. UNDECIDED means that the table must be made finer at `test.asked` before
+the question can be put again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from vulcan.constraint import SEQUENCE_BY_OUTCOME, SURVIVAL
+from vulcan.kernels.compile import kernel
+from vulcan.tolerance import TOLERANCE
+
+REFUSED: Final = 0
+ADMITTED: Final = 1
+UNDECIDED: Final = 2
+
+TEST: Final = np.dtype(
+    [
+        ("form", "i8"),  # of the local constraint
+        ("low", "f8"),  # credits from low to high are in the table
+        ("high", "f8"),
+        ("least", "f8"),  # smallest and largest credit met so far
+        ("largest", "f8"),
+        ("asked", "f8"),  # the credit at which the table must be made finer
+    ],
+    align=True,
+)
+
+
+@kernel
+def compare(test, pieces, risk, credit):
+    """Whether risk <= Δ(credit), up to the tolerance."""
+    if credit < test.least:
+        test.least = credit
+    if credit > test.largest:
+        test.largest = credit
+    if credit < test.low or credit > test.high:
+        test.asked = credit
+        return UNDECIDED
+    first, last = 0, len(pieces) - 1
+    while first < last:
+        middle = (first + last + 1) // 2
+        if pieces[middle].start <= credit:
+            first = middle
+        else:
+            last = middle - 1
+    piece = pieces[first]
+    allowed = piece.value + piece.slope * (credit - piece.start) + TOLERANCE
+    if risk <= allowed:
+        return ADMITTED
+    if piece.error > 0 and risk <= allowed + piece.error and credit != piece.start:
+        test.asked = credit
+        return UNDECIDED
+    return REFUSED
+
+
+@kernel
+def finish(test, pieces, survival, credit):
+    """Whether a finished history passes the local constraint."""
+    risk = 1.0 - survival
+    if test.form != SURVIVAL:
+        if survival <= 0.0:
+            return REFUSED
+        risk /= survival
+    return compare(test, pieces, risk, credit)
+
+
+@kernel
+def add_credit(test, action, survival, credit, weight):
+    """The credit of a history after an action, where it does not depend on the outcome."""
+    if test.form == SURVIVAL:
+        return credit + weight * survival * action.credit
+    return credit + weight * action.credit
+
+
+@kernel
+def fail(test, pieces, action, outcomes, credit_before, credit_after, weight):
+    """Whether the histories on which an action fails leave constraint A sound.
+
+    Its proof needs 0 <= Δ(f) on them. They can only break it where Δ is negative; constraint B has
+    no such condition.
+    """
+    if test.form == SURVIVAL or action.immediate_risk == 0.0:
+        return ADMITTED
+    if action.immediate_risk >= 1.0:
+        return REFUSED
+    if test.form != SEQUENCE_BY_OUTCOME:
+        return compare(test, pieces, 0.0, credit_after)
+    first = action.first_outcome
+    for k in range(first + action.safe_count, first + action.outcome_count):
+        verdict = compare(test, pieces, 0.0, credit_before + weight * outcomes[k].reward)
+        if verdict != ADMITTED:
+            return verdict
+    return ADMITTED

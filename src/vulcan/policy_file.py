@@ -1,0 +1,130 @@
+"""Policy files: versioned, checksummed, and without anything that runs.
+
+    8 bytes   MAGIC
+    4 bytes   version of the format, little endian
+    8 bytes   length of the content
+              content: MessagePack of `Content`, arrays as little-endian bytes
+    32 bytes  SHA-256 of everything before
+
+A file that was cut, changed or written by something else is refused, and so is one whose content
+passes the checksum but is no policy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from vulcan.errors import PolicyFileError
+from vulcan.files import write_atomically
+from vulcan.policy import UNPLANNED, About, Policy
+
+__all__ = ["load_policy", "save_policy"]
+
+MAGIC: Final = b"VULCAN\x1a\n"
+VERSION: Final = 1
+HEADER: Final = struct.Struct("<8sIQ")
+DIGEST_SIZE: Final = hashlib.sha256().digest_size
+
+TYPES: Final = {
+    "action": "<i4",
+    "first_outcome": "<i8",
+    "label": "<i4",
+    "probability": "<f8",
+    "reward": "<f8",
+    "child": "<i4",
+}
+
+
+class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is between header and checksum."""
+
+    about: About
+    labels: list[str]
+    arrays: dict[str, bytes]
+
+
+def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
+    """Write a policy to a file, atomically."""
+    arrays = {name: getattr(policy, name).astype(kind).tobytes() for name, kind in TYPES.items()}
+    content = msgspec.msgpack.encode(Content(policy.about, list(policy.labels), arrays))
+    data = HEADER.pack(MAGIC, VERSION, len(content)) + content
+    write_atomically(path, data + hashlib.sha256(data).digest())
+
+
+def load_policy(path: str | os.PathLike[str]) -> Policy:
+    """Read a policy from a file, checking all of it."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise PolicyFileError(f"{path}: can't be read: {error.strerror or error}") from error
+    try:
+        return _build(_unpack(data))
+    except PolicyFileError as error:
+        raise PolicyFileError(f"{path}: {error}") from error.__cause__
+
+
+def _unpack(data: bytes) -> Content:
+    if not data.startswith(MAGIC[: max(1, min(len(data), len(MAGIC)))]):
+        raise PolicyFileError("this is not a Vulcan policy")
+    if len(data) < HEADER.size + DIGEST_SIZE:
+        raise PolicyFileError(f"the file is cut off: only {len(data)} bytes are left")
+    _, version, length = HEADER.unpack_from(data)
+    whole = HEADER.size + length + DIGEST_SIZE
+    if version > VERSION:
+        raise PolicyFileError(
+            f"the file has format {version}; this version of Vulcan reads up to {VERSION}"
+        )
+    if len(data) < whole:
+        raise PolicyFileError(f"the file is cut off: {len(data)} of {whole} bytes are left")
+    if len(data) > whole:
+        raise PolicyFileError(f"the file has {len(data) - whole} bytes too many")
+    if hashlib.sha256(data[:-DIGEST_SIZE]).digest() != data[-DIGEST_SIZE:]:
+        raise PolicyFileError("the file is damaged: its checksum does not match its content")
+    try:
+        return msgspec.msgpack.decode(data[HEADER.size : -DIGEST_SIZE], type=Content)
+    except msgspec.DecodeError as error:
+        raise PolicyFileError(f"the content is not a policy: {error}") from error
+
+
+def _build(content: Content) -> Policy:
+    if set(content.arrays) != set(TYPES):
+        raise PolicyFileError("the content is not a policy: it has other arrays")
+    try:
+        arrays = {
+            name: np.frombuffer(content.arrays[name], kind).astype(kind[1:])
+            for name, kind in TYPES.items()
+        }
+    except ValueError as error:
+        raise PolicyFileError(f"the content is not a policy: {error}") from error
+    policy = Policy(content.about, content.labels, **arrays)
+    problem = _find_problem(policy)
+    if problem:
+        raise PolicyFileError(f"the content is not a policy: {problem}")
+    return policy
+
+
+def _find_problem(policy: Policy) -> str | None:
+    """Return what keeps the arrays from being a policy, if anything does."""
+    first, nodes, rows = policy.first_outcome, len(policy), len(policy.label)
+    if any(len(getattr(policy, name)) != rows for name in ("probability", "reward", "child")):
+        return "its outcome arrays differ in length"
+    if len(first) != nodes + 1 or first[0] != 0 or first[-1] != rows or np.any(np.diff(first) < 1):
+        return "its nodes don't share out its outcomes"
+    for numbers in (policy.action, policy.label):
+        if np.any(numbers < 0) or np.any(numbers >= len(policy.labels)):
+            return "a label is missing"
+    parents = np.repeat(np.arange(nodes), np.diff(first))
+    later = (policy.child > parents) & (policy.child < nodes)
+    ends = (policy.child < 0) & (policy.child >= UNPLANNED)
+    if not np.all(later | ends):
+        return "a child is neither a later node nor an end"
+    if not np.all((policy.probability > 0) & (policy.probability <= 1 + 1e-9)):
+        return "a probability is not in (0, 1]"
+    return None if np.all(np.isfinite(policy.reward)) else "a reward is not finite"

@@ -1,0 +1,297 @@
+"""Asking a model, and trusting none of its answers.
+
+Everything that Vulcan learns of a model passes through a `ModelReader`: searches, certificates and
+`check_model` alike. It knows the rules that every answer must keep, names the state, action and
+value where one is broken, and hides the initial action of a `Start` behind the same questions.
+
+Decisions are numbered by *level*. Without an initial action, level = step t. With one, level 0 is
+the initial action and level t + 1 is step t. With γ the discount, `discounts[level]` is what the
+value after a decision is multiplied with (1 after an initial action, γ after a step), and
+`weights[level]` is the product of those before it: γ^t at step t.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
+from numbers import Real
+from typing import Any, Final
+
+import numpy as np
+
+from vulcan.errors import ModelError
+from vulcan.model import Outcome, Start, label_outcomes
+from vulcan.tolerance import SUM_TOLERANCE
+
+__all__ = ["MOST_ANSWERS", "ModelReader", "Violation"]
+
+MOST_ANSWERS: Final = 100_000
+"""More actions of one state, or outcomes of one action, are taken for a list that never ends."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken rule.
+
+    Attributes
+    ----------
+    rule
+        Short name of the rule, such as "probabilities sum to 1".
+    message
+        What was found, and what is allowed.
+    state, action, value
+        Where it was found and the offending value; None where there is none.
+    """
+
+    rule: str
+    message: str
+    state: Any = None
+    action: Any = None
+    value: Any = None
+
+    def __str__(self) -> str:
+        place = ""
+        if self.state is not None:
+            place += f" in state {_shorten(self.state)}"
+        if self.action is not None:
+            place += f", action {_shorten(self.action)}"
+        return f"{self.message}{place}"
+
+
+def _shorten(value: object, most: int = 200) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+class ModelReader:
+    """Asks a model and checks each answer.
+
+    Parameters
+    ----------
+    model
+        The model to ask.
+
+    Attributes
+    ----------
+    horizon, discount, merges
+        As the model has them, checked.
+    root
+        The initial state, or the `Start`.
+    levels
+        Number of decisions in the longest history: the horizon, and 1 more with an initial action.
+    discounts, weights
+        See the head of this module.
+
+    Raises
+    ------
+    ModelError
+        If the horizon, the discount or the initial state break a rule.
+    """
+
+    def __init__(self, model: Any) -> None:
+        for violation in check_frame(model):
+            raise ModelError(violation)
+        self.model = model
+        self.horizon: int = int(model.horizon)
+        self.discount: float = float(getattr(model, "discount", 1.0))
+        self.merges: bool = bool(getattr(model, "merges", True))
+        self._first_answers: dict[Any, list[Outcome]] = {}
+        self.root = self._call("initial_state")
+        for violation in check_state(self.root, "the initial state"):
+            raise ModelError(violation)
+        initial = isinstance(self.root, Start)
+        self.levels = self.horizon + initial
+        self.discounts = np.full(self.levels, self.discount)
+        if initial:
+            self.discounts[0] = 1.0
+        self.weights = np.concatenate(([1.0], np.cumprod(self.discounts[:-1])))
+
+    def actions(self, state: Any) -> dict[str, Any]:
+        """Return the actions of a state by their labels, checked."""
+        if isinstance(state, Start):
+            actions: tuple[Any, ...] = tuple(state.choices)
+        else:
+            actions = self._gather(self._call("actions", state), state)
+        labels = [self.label(state, action) for action in actions]
+        for violation in check_actions(state, actions, labels):
+            raise ModelError(violation)
+        return dict(zip(labels, actions, strict=True))
+
+    def outcomes(self, state: Any, action: Any) -> list[Outcome]:
+        """Return the outcomes of an action, checked: the safe ones, then the failures.
+
+        Outcomes of probability 0 are left out. Answers about the root, which the fingerprint asks
+        for as well, are remembered.
+        """
+        if state is self.root:
+            if action not in self._first_answers:
+                self._first_answers[action] = self._ask_outcomes(state, action)
+            return self._first_answers[action]
+        return self._ask_outcomes(state, action)
+
+    def _ask_outcomes(self, state: Any, action: Any) -> list[Outcome]:
+        if isinstance(state, Start):
+            outcomes: tuple[Any, ...] = state.choices[action]
+        else:
+            outcomes = self._gather(self._call("outcomes", state, action), state, action)
+        for violation in check_outcomes(state, action, outcomes):
+            raise ModelError(violation)
+        return sorted((o for o in outcomes if o.probability), key=_fails)
+
+    def label(self, state: Any, action: Any) -> str:
+        """Return the text by which people know an action of a state."""
+        if not isinstance(state, Start) and hasattr(self.model, "action_label"):
+            return str(self._call("action_label", action))
+        return action.name if isinstance(action, Enum) else str(action)
+
+    def fingerprint(self) -> str:
+        """Return a text that differs between models that answer differently at the start.
+
+        It covers the model's class name, its own `repr` if it has one, horizon, discount, and the
+        labels, probabilities and rewards of every first action. A model may set an attribute
+        `fingerprint` to say it better.
+        """
+        own = getattr(self.model, "fingerprint", None)
+        kind = type(self.model)
+        first = [
+            [
+                label,
+                [
+                    [text, float(outcome.probability), float(outcome.reward), outcome.fails]
+                    for text, outcome in _labelled(self.outcomes(self.root, action))
+                ],
+            ]
+            for label, action in self.actions(self.root).items()
+        ]
+        shown = repr(self.model) if kind.__repr__ is not object.__repr__ else ""
+        identity = [kind.__name__, shown] if own is None else [str(own)]
+        text = json.dumps([identity, self.horizon, self.discount, first])
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self.model, method)(*arguments)
+        except Exception as error:
+            message = f"{type(self.model).__name__}.{method} raised {error!r}"
+            raise ModelError(Violation("answers", message, *arguments[:2])) from error
+
+    def _gather(self, answer: Any, state: Any, action: Any = None) -> tuple[Any, ...]:
+        kind = "actions" if action is None else "outcomes"
+        if not isinstance(answer, Iterable) or isinstance(answer, str):
+            message = f"{kind} must be a list, not {_shorten(answer)},"
+            raise ModelError(Violation(f"{kind} are a list", message, state, action, answer))
+        try:
+            gathered = tuple(islice(answer, MOST_ANSWERS + 1))
+        except Exception as error:
+            message = f"{kind} raised {error!r}"
+            raise ModelError(Violation("answers", message, state, action)) from error
+        if len(gathered) > MOST_ANSWERS:
+            message = f"more than {MOST_ANSWERS:,} {kind}: does the list end?"
+            raise ModelError(Violation(f"{kind} end", message, state, action))
+        return gathered
+
+
+def _fails(outcome: Outcome) -> bool:
+    return outcome.fails
+
+
+def _labelled(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Outcome]]:
+    return zip(label_outcomes(outcomes), outcomes, strict=True)
+
+
+def check_frame(model: Any) -> Iterator[Violation]:
+    """Yield what is wrong with a model before it is asked anything."""
+    name = type(model).__name__
+    for method in ("initial_state", "actions", "outcomes"):
+        if not callable(getattr(model, method, None)):
+            yield Violation("interface", f"{name} has no method {method}()")
+    horizon = getattr(model, "horizon", None)
+    whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool)
+    if not whole or horizon < 1:
+        message = f"horizon must be a whole number of at least 1, not {horizon!r}"
+        yield Violation("horizon", message, value=horizon)
+    discount = getattr(model, "discount", 1.0)
+    if not isinstance(discount, Real) or not 0 <= discount <= 1:
+        message = f"discount must be a number from 0 to 1, not {discount!r}"
+        yield Violation("discount", message, value=discount)
+
+
+def check_state(
+    state: Any, what: str, source: Any = None, action: Any = None
+) -> Iterator[Violation]:
+    """Yield what is wrong with a state as such."""
+    if state is None:
+        message = f"{what} is None; a failure is written Outcome.failure(probability, reward)"
+        yield Violation("states", message, source, action, state)
+    try:
+        hash(state)
+    except TypeError:
+        message = f"{what}, {_shorten(state)}, can't be hashed; use a tuple or a frozen dataclass"
+        yield Violation("states are hashable", message, source, action, state)
+
+
+def check_actions(state: Any, actions: Sequence[Any], labels: Sequence[str]) -> Iterator[Violation]:
+    """Yield what is wrong with the actions of a state."""
+    for action in actions:
+        try:
+            hash(action)
+        except TypeError:
+            message = f"action {_shorten(action)} can't be hashed"
+            yield Violation("actions are hashable", message, state, None, action)
+    if len(set(labels)) != len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        message = f"two actions have the same label {twice!r}"
+        yield Violation("action labels differ", message, state, None, twice)
+
+
+def check_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> Iterator[Violation]:
+    """Yield what is wrong with the outcomes of an action."""
+    if not outcomes:
+        message = "no outcomes; a safe terminal is a state without actions,"
+        yield Violation("outcomes exist", message, state, action)
+        return
+    sound = True
+    for outcome in outcomes:
+        if not isinstance(outcome, Outcome):
+            message = f"an outcome must be a vulcan.Outcome, not {_shorten(outcome)},"
+            yield Violation("outcomes are Outcomes", message, state, action, outcome)
+            sound = False
+            continue
+        for violation in _check_numbers(state, action, outcome):
+            yield violation
+            sound = False
+        if not outcome.fails:
+            yield from check_state(outcome.state, "a next state", state, action)
+    if sound:
+        yield from _check_together(state, action, outcomes)
+
+
+def _check_numbers(state: Any, action: Any, outcome: Outcome) -> Iterator[Violation]:
+    probability, reward = outcome.probability, outcome.reward
+    if not _is_number(probability) or not 0 <= probability <= 1:
+        message = f"probability must be a number from 0 to 1, not {probability!r},"
+        yield Violation("probabilities", message, state, action, probability)
+    if not _is_number(reward) or not math.isfinite(reward):
+        message = f"reward must be a finite number, not {reward!r},"
+        yield Violation("rewards", message, state, action, reward)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
+
+
+def _check_together(state: Any, action: Any, outcomes: Sequence[Outcome]) -> Iterator[Violation]:
+    total = math.fsum(outcome.probability for outcome in outcomes)
+    if abs(total - 1) > SUM_TOLERANCE:
+        message = f"probabilities sum to {total!r}, not to 1,"
+        yield Violation("probabilities sum to 1", message, state, action, total)
+    given = [str(outcome.label) for outcome in outcomes if outcome.label is not None]
+    if len(set(given)) != len(given):
+        twice = next(label for label in given if given.count(label) > 1)
+        message = f"two outcomes have the same label {twice!r}"
+        yield Violation("outcome labels differ", message, state, action, twice)

@@ -1,0 +1,112 @@
+"""One way to solve: any problem, any solver, and always a certificate."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from vulcan.certificate import Certificate, certify
+from vulcan.errors import DisagreementError
+from vulcan.problem import Problem
+from vulcan.progress import Limits, Monitor, OnProgress
+from vulcan.reader import ModelReader
+from vulcan.result import Result
+from vulcan.solvers.forward_search import ForwardSearch
+from vulcan.solvers.solver import Finding, Solver
+
+__all__ = ["solve"]
+
+
+def solve(
+    problem: Problem,
+    solver: Solver | None = None,
+    *,
+    time_limit: float | None = None,
+    histories: int | None = None,
+    on_progress: OnProgress | None = None,
+    progress: bool = False,
+) -> Result:
+    """Plan, and certify the plan.
+
+    Parameters
+    ----------
+    problem
+        Model and risk bound.
+    solver
+        How to search; `ForwardSearch()` by default.
+    time_limit
+        Stop the search after so many seconds.
+    histories
+        Stop the search after so many histories.
+    on_progress
+        Called with a `Progress` about ten times a second.
+    progress
+        Show the progress in the terminal.
+
+    Returns
+    -------
+    Result
+        With a policy and its certificate, or the reason why there is no policy. A search that a
+        limit or Ctrl-C ended returns the best complete policy that it had found.
+
+    Raises
+    ------
+    ModelError
+        If the model breaks a rule or raises.
+    BoundError
+        If the risk bound is not concave and nondecreasing where it was used.
+
+    Examples
+    --------
+    >>> import vulcan
+    >>> from vulcan.domains import Bandit
+    >>> problem = vulcan.Problem(Bandit(horizon=3), risk_bound=vulcan.Linear(0.002))
+    >>> result = vulcan.solve(problem)
+    >>> round(result.certificate.reward, 4), result.safe
+    (1.4892, True)
+    """
+    solver = ForwardSearch() if solver is None else solver
+    reader = ModelReader(problem.model)
+    with _display(progress, on_progress) as watch:
+        with Monitor(Limits(time_limit, histories), watch) as monitor:
+            finding = solver.search(problem, reader, monitor)
+    began = time.perf_counter()
+    certificate = None if finding.policy is None else _judge(problem, finding)
+    seconds = time.perf_counter() - began
+    return Result(
+        problem=problem,
+        solver=repr(solver),
+        status=finding.status,
+        explanation=finding.explanation,
+        policy=None if finding.policy is None else finding.policy.attach(reader),
+        certificate=certificate,
+        statistics=replace(finding.statistics, certificate_seconds=seconds),
+    )
+
+
+def _judge(problem: Problem, finding: Finding) -> Certificate:
+    """Certify what a search found, and check what it took for granted."""
+    assert finding.policy is not None
+    certificate = certify(problem, finding.policy)
+    reward = float(certificate.reward)
+    problem.risk_bound.verify([*finding.credits, reward])
+    if not math.isclose(reward, finding.reward, rel_tol=1e-9, abs_tol=1e-9):
+        raise DisagreementError(
+            f"the search found reward {finding.reward!r}, the certificate {reward!r}; "
+            "this is a defect in Vulcan, please report it with the model"
+        )
+    return certificate
+
+
+@contextmanager
+def _display(wanted: bool, on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
+    if not wanted:
+        yield on_progress
+        return
+    from vulcan.display import show_progress
+
+    with show_progress() as show:
+        yield show if on_progress is None else lambda p: (show(p), on_progress(p))[0]

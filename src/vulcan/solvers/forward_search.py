@@ -1,0 +1,262 @@
+"""VulcanFS: forward search over all histories, with a local constraint at their ends.
+
+The search itself, and the algorithm, are in `vulcan.kernels.forward_search`. Here the model is
+asked, the bound's table is made finer, and memory is kept flat: what the kernel needs when it
+returns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.constraint import LocalConstraint, SurvivalConstraint
+from vulcan.graph import StateGraph
+from vulcan.policy import END, About, Policy, describe_model
+from vulcan.problem import Problem
+from vulcan.progress import Monitor, Progress
+from vulcan.reader import ModelReader
+from vulcan.result import Statistics, Status
+from vulcan.solvers.solver import Finding
+
+__all__ = ["ForwardSearch"]
+
+CHUNK: Final = 1 << 21
+"""Histories between two looks at the clock; a few hundredths of a second."""
+
+FEWEST_ROWS_TO_RELEASE: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class ForwardSearch:
+    """Visit every history and return the best policy that a local constraint admits (VulcanFS).
+
+    Parameters
+    ----------
+    constraint
+        The local constraint: `SurvivalConstraint()` or `SequenceConstraint(...)`.
+    cut_short
+        Leave an action at its first inadmissible outcome. It changes the time, never the policy.
+    """
+
+    constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
+    cut_short: bool = True
+
+    def search(self, problem: Problem, reader: ModelReader, monitor: Monitor) -> Finding:
+        """Search; used by `vulcan.solve`."""
+        run = ForwardSearchRun(problem, reader, self)
+        stopped = not run.advance(monitor)
+        rows = run.plan_rows(stopped)
+        policy = None if rows is None else run.build_policy(rows, repr(self))
+        statistics = Statistics(monitor.seconds, run.histories, run.graph.evaluations)
+        status, explanation = self._explain(run, monitor, stopped, policy)
+        return Finding(
+            status=status,
+            explanation=explanation,
+            policy=policy,
+            reward=run.reward if policy is not None else -math.inf,
+            credits=run.table.evaluated(*run.credit_range),
+            statistics=statistics,
+        )
+
+    def _explain(
+        self, run: ForwardSearchRun, monitor: Monitor, stopped: bool, policy: Policy | None
+    ) -> tuple[Status, str]:
+        name = f"constraint {self.constraint.letter}"
+        if stopped:
+            found = "no complete policy yet" if policy is None else "best policy so far"
+            return Status.STOPPED, (
+                f"stopped by {monitor.stopped_by} after {100 * run.fraction():.3g} % of the search: "
+                f"{found}"
+            )
+        if policy is not None:
+            return Status.SOLVED, f"best policy that {name} admits, proved"
+        return Status.INFEASIBLE, (
+            f"no policy exists all of whose histories pass {name}, proved. The constraint is "
+            "stricter than the bound itself: a policy within the bound may exist all the same"
+        )
+
+
+class ForwardSearchRun:
+    """One forward search: the arrays of its kernel, and the answers to its requests."""
+
+    def __init__(self, problem: Problem, reader: ModelReader, solver: ForwardSearch) -> None:
+        from vulcan.kernels import forward_search, local
+        from vulcan.kernels.compile import announce_compilation
+
+        announce_compilation(forward_search.search)
+        self._kernel = forward_search
+        self._problem = problem
+        self._reader = reader
+        self.graph = StateGraph(reader, solver.constraint.own_credit)
+        self.table = problem.risk_bound.table()
+        self._frames = np.zeros(reader.levels, forward_search.FRAME)
+        self._plan = np.zeros(1024, np.int32)
+        self._control = np.zeros(1, forward_search.CONTROL)
+        self._control["cut_short"] = solver.cut_short
+        self._test = np.zeros(1, local.TEST)
+        self._test["form"] = solver.constraint.form
+        self._release_at = FEWEST_ROWS_TO_RELEASE
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again with what is known of the model."""
+        self._control[["depth", "phase", "length", "histories", "budget"]] = 0
+        self._frames[0]["state"] = StateGraph.ROOT
+        self._frames[0]["survival"], self._frames[0]["credit"] = 1.0, 0.0
+        self._frames[0]["found"] = 0
+        self._test["least"], self._test["largest"] = math.inf, -math.inf
+        self._read_table()
+
+    def advance(self, monitor: Monitor) -> bool:
+        """Search until done (True) or the monitor wants to stop (False)."""
+        kernel = self._kernel
+        most = monitor.limits.histories
+        while not monitor.wants_stop(self.histories):
+            if self.histories >= self._control["budget"][0]:
+                budget = self.histories + CHUNK
+                self._control["budget"] = budget if most is None else min(budget, most)
+            wants = kernel.search(
+                self.graph.states.array,
+                self.graph.actions.array,
+                self.graph.outcomes.array,
+                self.table.pieces,
+                self._reader.discounts,
+                self._reader.weights,
+                self._frames,
+                self._plan,
+                self._test,
+                self._control,
+            )
+            if wants == kernel.DONE:
+                return True
+            if wants == kernel.NEEDS_STATE:
+                self._release_rows()
+                self.graph.expand(int(self._frames["state"][self._depth]))
+            elif wants == kernel.NEEDS_BOUND:
+                self.table.cover(float(self._test["asked"][0]))
+                self._read_table()
+            elif wants == kernel.NEEDS_PLAN:
+                self._plan = np.concatenate([self._plan, np.zeros_like(self._plan)])
+            monitor.report(lambda: self._describe(monitor))
+        return False
+
+    @property
+    def histories(self) -> int:
+        """Histories visited so far."""
+        return int(self._control["histories"][0])
+
+    @property
+    def reward(self) -> float:
+        """Value of the best complete policy so far; -inf without one."""
+        return float(self._frames["best" if self._frames["found"][0] else "value"][0])
+
+    @property
+    def credit_range(self) -> tuple[float, float]:
+        """The smallest and largest credit at which the bound was evaluated."""
+        return float(self._test["least"][0]), float(self._test["largest"][0])
+
+    def fraction(self) -> float:
+        """Return the estimated share of the search that is done."""
+        done, share = 0.0, 1.0
+        for frame in self._frames[: self._depth]:
+            first, end = self.graph.states.array["first_action"][frame["state"]], frame["end"]
+            action = self.graph.actions.array[frame["action"]]
+            outcomes = max(1, action["safe_count"])
+            share /= end - first
+            done += share * (frame["action"] - first)
+            share /= outcomes
+            done += share * (frame["outcome"] - action["first_outcome"])
+        return float(done)
+
+    def plan_rows(self, stopped: bool) -> list[int] | None:
+        """Return the action rows of the best complete policy in preorder; None without one."""
+        root = self._frames[0]
+        if stopped or self._reader.levels > 1 and root["end"]:
+            return self._plan[: root["kept"]].tolist() if root["found"] else None
+        return self._plan[: self._control["length"][0]].tolist() if root["admissible"] else None
+
+    def build_policy(self, rows: list[int], solver: str) -> Policy:
+        """Return the policy that takes action rows in preorder."""
+        about = About(
+            model=describe_model(self._problem.model),
+            fingerprint=self._reader.fingerprint(),
+            horizon=self._reader.horizon,
+            discount=self._reader.discount,
+            risk_bound=self._problem.risk_bound.text,
+            solver=solver,
+        )
+        return self.graph.policy(rows, self._link(rows), about)
+
+    @property
+    def _depth(self) -> int:
+        return int(self._control["depth"][0])
+
+    def _describe(self, monitor: Monitor) -> Progress:
+        reward = float(self._frames["best"][0]) if self._frames["found"][0] else None
+        return Progress(
+            monitor.seconds, self.fraction(), self.histories, self.graph.evaluations, reward
+        )
+
+    def _read_table(self) -> None:
+        self._test["low"], self._test["high"] = self.table.low, self.table.high
+
+    def _link(self, rows: list[int]) -> list[list[int]]:
+        """Return, for each node of a preorder, the nodes after its safe outcomes."""
+        actions, outcomes = self.graph.actions.array, self.graph.outcomes.array
+        counts = self.graph.states.array["action_count"]
+        children: list[list[int]] = []
+        pending: list[tuple[int, int, list[int]]] = []  # node, level, states yet to come
+
+        def enter(level: int) -> None:
+            action = actions[rows[len(children)]]
+            first = action["first_outcome"]
+            states = outcomes["state"][first : first + action["safe_count"]].tolist()
+            pending.append((len(children), level, states[::-1]))
+            children.append([])
+
+        if rows:
+            enter(0)
+        while pending:
+            node, level, states = pending[-1]
+            if not states:
+                pending.pop()
+            elif counts[states.pop()] == 0 or level + 1 == self._reader.levels:
+                children[node].append(END)
+            else:
+                children[node].append(len(children))
+                enter(level + 1)
+        return children
+
+    def _release_rows(self) -> None:
+        """Where nothing merges, drop what is neither on the path nor in the plan."""
+        graph = self.graph
+        if self._reader.merges or graph.outcomes.count < self._release_at:
+            return
+        depth = self._depth
+        frames = self._frames[: depth + 1]
+        plan = self._plan[: self._control["length"][0]]
+        states, actions, outcomes = graph.release(
+            frames["state"].astype(np.intp), plan[plan >= 0].astype(np.intp)
+        )
+        self._renumber(frames, plan, states, actions, outcomes)
+        self._release_at = max(FEWEST_ROWS_TO_RELEASE, 2 * graph.outcomes.count)
+
+    @staticmethod
+    def _renumber(
+        frames: NDArray[np.void],
+        plan: NDArray[np.int32],
+        states: NDArray[np.intp],
+        actions: NDArray[np.intp],
+        outcomes: NDArray[np.intp],
+    ) -> None:
+        plan[plan >= 0] = actions[plan[plan >= 0]]
+        frames["state"] = states[frames["state"]]
+        entered = frames[:-1]  # the deepest frame has only its state yet
+        entered["action"] = actions[entered["action"]]
+        entered["end"] = actions[entered["end"] - 1] + 1
+        entered["outcome"] = outcomes[entered["outcome"]]
