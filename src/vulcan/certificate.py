@@ -26,10 +26,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vulcan.errors import MismatchError
-from vulcan.model import Outcome, label_outcomes
-from vulcan.policy import END, FAILED, UNPLANNED, Policy, describe_model
+from vulcan.model import Outcome, describe_model, label_outcomes
+from vulcan.policy import END, FAILED, UNPLANNED, Policy
 from vulcan.problem import Problem
 from vulcan.reader import ModelReader
 from vulcan.tolerance import TOLERANCE
@@ -279,56 +280,61 @@ class _Scaled:
     """Reward and risk of the same policy with every immediate risk times a factor."""
 
     def __init__(self, levels: list[_Level]) -> None:
-        self.levels = [
-            (
-                float(level.weight),
-                *(
-                    np.array([float(x) for x in column])
-                    for column in (level.risk, level.failing_reward, level.safe_reward)
-                ),
-                np.array(level.source, np.intp),
-                np.array(level.target, np.intp),
-                np.array([float(x) for x in level.probability]),
-            )
-            for level in levels
-        ]
-        self.risks = np.concatenate([np.zeros(0), *(row[1] for row in self.levels)])
+        self._weights = [float(level.weight) for level in levels]
+        self._sources = [np.array(level.source, int) for level in levels]
+        self._targets = [np.array(level.target, int) for level in levels]
+        self._probabilities = [_floats(level.probability) for level in levels]
+        self._risks = [_floats(level.risk) for level in levels]
+        self._failing = [_floats(level.failing_reward) for level in levels]
+        self._safe = [_floats(level.safe_reward) for level in levels]
 
-    def __call__(self, factor: float) -> tuple[float, float]:
+    def smallest_risk(self) -> float:
+        """Return the smallest positive immediate risk; inf without any."""
+        risks = np.concatenate(self._risks)
+        return float(np.min(risks, where=risks > 0, initial=math.inf))
+
+    def evaluate(self, factor: float) -> tuple[float, float]:
+        """Return reward and risk under a factor."""
         reward = risk = 0.0
-        reach = np.ones(1)
-        for weight, risks, failing, safe, source, target, probability in self.levels:
-            if not len(risks):
-                break
+        reach: NDArray[np.float64] = np.ones(len(self._risks[0]))
+        for k, risks in enumerate(self._risks):
             scaled = np.minimum(1.0, factor * risks)
             more = np.divide(scaled, risks, out=np.zeros_like(risks), where=risks > 0)
             less = np.divide(1 - scaled, 1 - risks, out=np.zeros_like(risks), where=risks < 1)
             risk += float(reach @ scaled)
-            reward += weight * float(reach @ (more * failing + less * safe))
-            reach = np.bincount(target, reach[source] * less[source] * probability)
+            reward += self._weights[k] * float(
+                reach @ (more * self._failing[k] + less * self._safe[k])
+            )
+            source = self._sources[k]
+            arriving = reach[source] * less[source] * self._probabilities[k]
+            following = len(self._risks[k + 1]) if k + 1 < len(self._risks) else 0
+            reach = np.bincount(self._targets[k], arriving, following).astype(float)
         return reward, risk
+
+
+def _floats(numbers: list[Number]) -> NDArray[np.float64]:
+    return np.array([float(number) for number in numbers])
 
 
 def _find_margin(levels: list[_Level], problem: Problem) -> float:
     """Return the largest factor up to which the bound holds at every factor that was tried."""
     scaled = _Scaled(levels)
-    positive = scaled.risks[scaled.risks > 0]
 
     def holds(factor: float) -> bool:
-        reward, risk = scaled(factor)
+        reward, risk = scaled.evaluate(factor)
         return risk <= problem.risk_bound(reward) + TOLERANCE
 
     if not holds(0.0):
         return 0.0
-    if not len(positive):
+    # Beyond this every risky action fails for sure, and nothing changes any more.
+    most = 1 / scaled.smallest_risk()
+    if most == 0:
         return math.inf
-    # Beyond 1 / (smallest risk) every risky action fails for sure and nothing changes any more.
-    most = 1 / float(positive.min())
-    tried = [0.0, *np.geomspace(1 / 1024, most, 48).tolist()] if most > 1 / 1024 else [0.0, most]
+    tried = [0.0, *np.geomspace(1 / 1024, most, 48).tolist()]
     broken = next((k for k, factor in enumerate(tried) if not holds(factor)), None)
     if broken is None:
         return math.inf
-    low, high = tried[broken - 1], tried[broken]
+    low, high = float(tried[broken - 1]), float(tried[broken])
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)

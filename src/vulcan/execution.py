@@ -51,7 +51,7 @@ class Run:
         """The label of the action to take now."""
         if self.finished:
             raise PolicyError("the run is finished: there is no action to take")
-        return self._policy.labels[self._policy.action[self._place]]
+        return self._policy.labels[int(self._policy.action[self._place])]
 
     @property
     def action(self) -> Any:

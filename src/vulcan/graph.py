@@ -266,7 +266,7 @@ def _ranges(firsts: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.
     """Return first, first + 1, ... of each range, one after the other."""
     ends = np.cumsum(counts)
     steps = np.arange(ends[-1] if len(ends) else 0)
-    return (steps + np.repeat(firsts - (ends - counts), counts)).astype(np.intp)
+    return np.asarray(steps + np.repeat(firsts - (ends - counts), counts), np.intp)
 
 
 def _renumber(kept: NDArray[np.intp], count: int) -> NDArray[np.intp]:

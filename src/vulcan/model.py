@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
-__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "label_outcomes"]
+__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "describe_model", "label_outcomes"]
 
 
 class Failure(Enum):
@@ -160,3 +160,10 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
         used.add(text)
         labels.append(text)
     return labels
+
+
+def describe_model(model: Any) -> str:
+    """Return a short text of a model: its own `repr`, or else the name of its class."""
+    kind = type(model)
+    own = getattr(kind, "__repr__", None) is not getattr(object, "__repr__", None)
+    return repr(model) if own else f"{kind.__name__}()"

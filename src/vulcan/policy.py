@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import MismatchError
+from vulcan.model import describe_model
 from vulcan.reader import ModelReader
 
 if TYPE_CHECKING:
@@ -244,9 +245,3 @@ class PolicyBuilder:
 
     def _number(self, label: str) -> int:
         return self._numbers.setdefault(label, len(self._numbers))
-
-
-def describe_model(model: Any) -> str:
-    """Return a short text of a model: its own `repr`, or its class."""
-    kind = type(model)
-    return repr(model) if kind.__repr__ is not object.__repr__ else f"{kind.__name__}()"

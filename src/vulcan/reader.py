@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from vulcan.errors import ModelError
-from vulcan.model import Outcome, Start, label_outcomes
+from vulcan.model import Outcome, Start, describe_model, label_outcomes
 from vulcan.tolerance import SUM_TOLERANCE
 
 __all__ = ["MOST_ANSWERS", "ModelReader", "Violation"]
@@ -157,7 +157,6 @@ class ModelReader:
         `fingerprint` to say it better.
         """
         own = getattr(self.model, "fingerprint", None)
-        kind = type(self.model)
         first = [
             [
                 label,
@@ -168,8 +167,7 @@ class ModelReader:
             ]
             for label, action in self.actions(self.root).items()
         ]
-        shown = repr(self.model) if kind.__repr__ is not object.__repr__ else ""
-        identity = [kind.__name__, shown] if own is None else [str(own)]
+        identity = [type(self.model).__name__, describe_model(self.model)] if own is None else [own]
         text = json.dumps([identity, self.horizon, self.discount, first])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -210,13 +208,13 @@ def check_frame(model: Any) -> Iterator[Violation]:
     for method in ("initial_state", "actions", "outcomes"):
         if not callable(getattr(model, method, None)):
             yield Violation("interface", f"{name} has no method {method}()")
-    horizon = getattr(model, "horizon", None)
+    horizon: Any = getattr(model, "horizon", None)
     whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool)
-    if not whole or horizon < 1:
+    if not whole or int(horizon) < 1:
         message = f"horizon must be a whole number of at least 1, not {horizon!r}"
         yield Violation("horizon", message, value=horizon)
-    discount = getattr(model, "discount", 1.0)
-    if not isinstance(discount, Real) or not 0 <= discount <= 1:
+    discount: Any = getattr(model, "discount", 1.0)
+    if not _is_number(discount) or not 0 <= discount <= 1:
         message = f"discount must be a number from 0 to 1, not {discount!r}"
         yield Violation("discount", message, value=discount)
 

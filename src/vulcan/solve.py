@@ -70,9 +70,9 @@ def solve(
     """
     solver = ForwardSearch() if solver is None else solver
     reader = ModelReader(problem.model)
-    with _display(progress, on_progress) as watch:
-        with Monitor(Limits(time_limit, histories), watch) as monitor:
-            finding = solver.search(problem, reader, monitor)
+    limits = Limits(time_limit, histories)
+    with _display(progress, on_progress) as watch, Monitor(limits, watch) as monitor:
+        finding = solver.search(problem, reader, monitor)
     began = time.perf_counter()
     certificate = None if finding.policy is None else _judge(problem, finding)
     seconds = time.perf_counter() - began

@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 
 from vulcan.constraint import SEQUENCE_BY_OUTCOME
-from vulcan.kernels.compile import kernel
+from vulcan.kernels.compile import borrow, kernel, part
 from vulcan.kernels.local import ADMITTED, UNDECIDED, add_credit, fail, finish
 
 # What the kernel wants when it returns.
@@ -76,25 +76,20 @@ CONTROL: Final = np.dtype(
 
 
 @kernel
-def search(states, actions, outcomes, pieces, discounts, weights, frames, plan, test_, control_):
+def search(states, actions, outcomes, pieces, discounts, weights, frames, plan, tests, controls):
     """Go on with the search until it is done or needs something."""
-    test, control = test_[0], control_[0]
+    states, actions, outcomes = borrow(states), borrow(actions), borrow(outcomes)
+    pieces, weights, frames, plan = borrow(pieces), borrow(weights), borrow(frames), borrow(plan)
+    test, control = tests[0], controls[0]
     last = len(discounts) - 1
     depth, phase = control.depth, control.phase
     wants = DONE
-    while True:
+    while wants == DONE:
         frame = frames[depth]
         if phase == NEXT_OUTCOME:
-            action = actions[frame.action]
-            k = frame.outcome
-            more = k < action.first_outcome + action.safe_count
-            if more and (frame.admissible or not control.cut_short):
-                child = frames[depth + 1]
-                child.state = outcomes[k].state
-                child.survival = frame.survival_after
-                child.credit = frame.credit_after
-                if test.form == SEQUENCE_BY_OUTCOME:
-                    child.credit = frame.credit + weights[depth] * outcomes[k].reward
+            if enter_outcome(
+                actions, outcomes, weights[depth], frame, frames[depth + 1], test, control
+            ):
                 depth += 1
                 phase = OPEN
             else:
@@ -104,38 +99,44 @@ def search(states, actions, outcomes, pieces, discounts, weights, frames, plan, 
             wants = open_history(
                 states, actions, outcomes, pieces, weights, frame, plan, test, control, depth, last
             )
-            if wants != DONE:
-                break
-            phase = control.phase
+            if wants == DONE:
+                phase = control.phase
         elif phase == NEXT_ACTION:
-            frame.action += 1
-            if frame.action == frame.end:
+            if frame.action + 1 == frame.end:
                 frame.value, frame.admissible = frame.best, frame.found
                 phase = CLOSE
-                continue
-            verdict = begin_action(actions, outcomes, pieces, weights[depth], frame, test)
-            if verdict == UNDECIDED:
-                frame.action -= 1
+            elif begin_action(actions, outcomes, pieces, weights[depth], frame, test) == UNDECIDED:
                 wants = NEEDS_BOUND
-                break
-            phase = NEXT_OUTCOME
-        else:
-            if depth == 0:
-                break
-            depth -= 1
-            parent = frames[depth]
-            if frame.admissible:
-                chance = outcomes[parent.outcome].probability
-                parent.value += discounts[depth] * chance * frame.value
             else:
-                parent.admissible = 0
-            parent.outcome += 1
+                phase = NEXT_OUTCOME
+        elif depth == 0:
+            break
+        else:
+            depth -= 1
+            close_history(outcomes, discounts[depth], frames[depth], frame)
             phase = NEXT_OUTCOME
     control.depth, control.phase = depth, phase
     return wants
 
 
-@kernel
+@part
+def enter_outcome(actions, outcomes, weight, frame, child, test, control):
+    """Go to the next safe outcome of the action under trial, unless there is none to try."""
+    action = actions[frame.action]
+    k = frame.outcome
+    if k == action.first_outcome + action.safe_count or (
+        control.cut_short and not frame.admissible
+    ):
+        return False
+    child.state = outcomes[k].state
+    child.survival = frame.survival_after
+    child.credit = frame.credit_after
+    if test.form == SEQUENCE_BY_OUTCOME:
+        child.credit = frame.credit + weight * outcomes[k].reward
+    return True
+
+
+@part
 def open_history(
     states, actions, outcomes, pieces, weights, frame, plan, test, control, depth, last
 ):
@@ -148,10 +149,8 @@ def open_history(
     control.phase = CLOSE
     if state.action_count == 0:
         verdict = finish(test, pieces, frame.survival, frame.credit)
-        if verdict == UNDECIDED:
-            return NEEDS_BOUND
         frame.value, frame.admissible = 0.0, verdict
-        return DONE
+        return NEEDS_BOUND if verdict == UNDECIDED else DONE
     if depth == last:
         verdict = decide_last_step(
             actions, outcomes, pieces, weights[depth], frame, state, plan, test, control
@@ -169,10 +168,10 @@ def open_history(
     return DONE
 
 
-@kernel
+@part
 def begin_action(actions, outcomes, pieces, weight, frame, test):
-    """Get ready to try the outcomes of an action."""
-    action = actions[frame.action]
+    """Get ready to try the outcomes of the next action."""
+    action = actions[frame.action + 1]
     frame.survival_after = frame.survival * (1.0 - action.immediate_risk)
     frame.credit_after = add_credit(test, action, frame.survival, frame.credit, weight)
     frame.value = action.expected_reward
@@ -180,11 +179,23 @@ def begin_action(actions, outcomes, pieces, weight, frame, test):
     verdict = fail(test, pieces, action, outcomes, frame.credit, frame.credit_after, weight)
     if verdict == ADMITTED and action.safe_count == 0:
         verdict = finish(test, pieces, 0.0, frame.credit_after)
-    frame.admissible = verdict == ADMITTED
+    if verdict != UNDECIDED:
+        frame.admissible = verdict
+        frame.action += 1
     return verdict
 
 
-@kernel
+@part
+def close_history(outcomes, discount, parent, frame):
+    """Add the value of a history to that of the action which led to it."""
+    if frame.admissible:
+        parent.value += discount * outcomes[parent.outcome].probability * frame.value
+    else:
+        parent.admissible = 0
+    parent.outcome += 1
+
+
+@part
 def settle_action(frame, plan, control):
     """Keep the action that was tried if it is the best so far, else forget its plan."""
     if frame.admissible and frame.value > frame.best:
@@ -199,7 +210,7 @@ def settle_action(frame, plan, control):
     control.length = frame.kept
 
 
-@kernel
+@part
 def decide_last_step(actions, outcomes, pieces, weight, frame, state, plan, test, control):
     """Choose the action of a history of which one step is left."""
     visited = 1
@@ -225,7 +236,7 @@ def decide_last_step(actions, outcomes, pieces, weight, frame, state, plan, test
     return ADMITTED
 
 
-@kernel
+@part
 def finish_by_outcome(actions, a, outcomes, pieces, weight, frame, test):
     """Test the last histories one by one, where their credits differ."""
     action = actions[a]

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from vulcan.constraint import SEQUENCE_BY_OUTCOME, SURVIVAL
-from vulcan.kernels.compile import kernel
+from vulcan.kernels.compile import part
 from vulcan.tolerance import TOLERANCE
 
 REFUSED: Final = 0
@@ -34,13 +34,11 @@ TEST: Final = np.dtype(
 )
 
 
-@kernel
+@part
 def compare(test, pieces, risk, credit):
     """Whether risk <= Δ(credit), up to the tolerance."""
-    if credit < test.least:
-        test.least = credit
-    if credit > test.largest:
-        test.largest = credit
+    test.least = min(test.least, credit)
+    test.largest = max(test.largest, credit)
     if credit < test.low or credit > test.high:
         test.asked = credit
         return UNDECIDED
@@ -61,7 +59,7 @@ def compare(test, pieces, risk, credit):
     return REFUSED
 
 
-@kernel
+@part
 def finish(test, pieces, survival, credit):
     """Whether a finished history passes the local constraint."""
     risk = 1.0 - survival
@@ -72,15 +70,15 @@ def finish(test, pieces, survival, credit):
     return compare(test, pieces, risk, credit)
 
 
-@kernel
+@part
 def add_credit(test, action, survival, credit, weight):
-    """The credit of a history after an action, where it does not depend on the outcome."""
+    """Return the credit of a history after an action, where it does not depend on the outcome."""
     if test.form == SURVIVAL:
         return credit + weight * survival * action.credit
     return credit + weight * action.credit
 
 
-@kernel
+@part
 def fail(test, pieces, action, outcomes, credit_before, credit_after, weight):
     """Whether the histories on which an action fails leave constraint A sound.
 

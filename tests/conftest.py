@@ -1,0 +1,12 @@
+"""Settings for all tests."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# Examples are drawn afresh each time on a developer's machine, and always the same ones in CI.
+settings.register_profile(
+    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
