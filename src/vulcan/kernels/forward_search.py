@@ -151,13 +151,13 @@ def open_history(
         verdict = finish(test, pieces, frame.survival, frame.credit)
         frame.value, frame.admissible = 0.0, verdict
         return NEEDS_BOUND if verdict == UNDECIDED else DONE
+    if control.histories >= control.budget:
+        return PAUSED
     if depth == last:
         verdict = decide_last_step(
             actions, outcomes, pieces, weights[depth], frame, state, plan, test, control
         )
         return NEEDS_BOUND if verdict == UNDECIDED else DONE
-    if control.histories >= control.budget:
-        return PAUSED
     control.histories += 1
     frame.action, frame.end = state.first_action - 1, state.first_action + state.action_count
     frame.best, frame.found = -np.inf, 0

@@ -1,0 +1,48 @@
+"""What the benchmarks share: the C++ yardsticks, and a table of results at the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+YARDSTICKS = Path(
+    os.environ.get("VULCAN_YARDSTICKS", Path(__file__).parents[2] / "shared" / "yardsticks")
+)
+RESULTS: list[tuple[str, str]] = []
+
+
+@pytest.fixture
+def report() -> Callable[[str, str], None]:
+    """Return a function that adds a line to the table of results."""
+    return lambda name, value: RESULTS.append((name, value))
+
+
+@pytest.fixture(scope="session")
+def yardstick(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
+    """Return a function that runs a yardstick program and gives the words that it printed."""
+    compiler = shutil.which("g++")
+    if compiler is None or not YARDSTICKS.is_dir():
+        pytest.skip(f"no g++, or no yardsticks in {YARDSTICKS}; set VULCAN_YARDSTICKS")
+    folder = tmp_path_factory.mktemp("yardsticks")
+
+    def run(name: str, *arguments: object) -> list[str]:
+        program = folder / name
+        if not program.exists():
+            source = YARDSTICKS / f"{name}.cpp"
+            subprocess.run([compiler, "-O2", "-o", program, source], check=True)
+        command = [str(program), *map(str, arguments)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+    return run
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the table of results."""
+    terminalreporter.section("measured")
+    for name, value in RESULTS:
+        terminalreporter.line(f"{name:<66} {value}")

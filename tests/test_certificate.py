@@ -1,0 +1,226 @@
+"""Certificates: right to the last digit, and never given to a model that lies."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import vulcan
+from tests.brute_force import Plan, enumerate_plans
+from tests.tables import Table, bounds, one_action, tables
+from vulcan import Outcome, Policy
+from vulcan.domains import Bandit
+from vulcan.policy import END, FAILED, UNPLANNED, About, PolicyBuilder
+from vulcan.reader import ModelReader
+
+
+def about(model: Any) -> About:
+    reader = ModelReader(model)
+    return About(repr(model), reader.fingerprint(), reader.horizon, reader.discount, None, "test")
+
+
+def build(table: Table, plan: Plan) -> Policy:
+    """Return any policy of a table, admissible or not, in the library's form."""
+    builder = PolicyBuilder(about(table))
+    pending = [(plan.choice, 0)]
+    nodes: list[tuple[str, list[Outcome], list[int]]] = []
+    while pending:
+        (name, below), state = pending.pop(0)
+        outcomes = table.table[state][name]
+        safe = iter(below)
+        children = []
+        for outcome in outcomes:
+            choice = None if outcome.fails else next(safe)
+            if choice is None:
+                children.append(FAILED if outcome.fails else END)
+            else:
+                children.append(len(nodes) + len(pending) + 1)
+                pending.append((choice, outcome.state))
+        nodes.append((name, outcomes, children))
+    for name, outcomes, children in nodes:
+        builder.add(
+            name,
+            [str(o.label) for o in outcomes],
+            [o.probability for o in outcomes],
+            [o.reward for o in outcomes],
+            children,
+        )
+    return builder.build()
+
+
+@settings(max_examples=100)
+@given(table=tables(), bound=bounds())
+def test_any_policy_is_certified_to_the_last_digit(table: Table, bound: vulcan.RiskBound) -> None:
+    problem = vulcan.Problem(table, bound)
+    plans = enumerate_plans(table)
+    for plan in plans[:: max(1, len(plans) // 5)]:
+        certificate = vulcan.certify(problem, build(table, plan))
+        assert certificate.reward == pytest.approx(plan.reward, abs=1e-12)
+        assert certificate.risk == pytest.approx(plan.risk, abs=1e-12)
+        assert certificate.allowed == bound(certificate.reward)
+        assert certificate.slack == certificate.allowed - certificate.risk
+        assert certificate.passes == (certificate.risk <= certificate.allowed + 1e-12)
+        assert certificate.complete
+        assert certificate.frontier == 0
+        exact = vulcan.certify(problem, build(table, plan), exact=True)
+        assert isinstance(exact.risk, Fraction)
+        assert float(exact.reward) == pytest.approx(certificate.reward, abs=1e-13)
+        assert float(exact.risk) == pytest.approx(certificate.risk, abs=1e-13)
+
+
+def test_exact_arithmetic_is_exact() -> None:
+    third = Fraction(1, 3)
+    table = Table(
+        {0: {"go": [Outcome(1 - third, Fraction(1, 7), 0), Outcome.failure(third, 1)]}}, horizon=3
+    )
+    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.8)))
+    exact = vulcan.certify(result.problem, result.policy, exact=True)
+    assert exact.risk == 1 - (1 - third) ** 3
+    once = (1 - third) * Fraction(1, 7) + third
+    assert exact.reward == once * (1 + (1 - third) + (1 - third) ** 2)
+    assert exact.allowed == Fraction(0.8)
+    assert exact.exact
+
+
+@pytest.mark.parametrize("risk", [0.01, 0.2])
+def test_margin_of_a_single_action(risk: float) -> None:
+    # reward (1 - κ r) · 10 must allow 0.05 x >= κ r: the factor has a closed form.
+    table = one_action(Outcome(1 - risk, 10.0, 1), Outcome.failure(risk))
+    result = vulcan.solve(vulcan.Problem(table, vulcan.Linear(0.05)))
+    assert result.certificate.margin == pytest.approx(0.5 / (1.5 * risk), rel=1e-6)
+
+
+def test_margin_at_its_ends() -> None:
+    safe = one_action(Outcome(1.0, 1.0, 1))
+    assert vulcan.solve(vulcan.Problem(safe, vulcan.Constant(0.0))).certificate.margin == math.inf
+    risky = one_action(Outcome(0.5, 1.0, 1), Outcome.failure(0.5))
+    everything = vulcan.solve(vulcan.Problem(risky, vulcan.Constant(1.0)))
+    assert everything.certificate.margin == math.inf
+    policy = everything.policy
+    assert vulcan.certify(vulcan.Problem(risky, vulcan.Constant(0.25)), policy).margin == (
+        pytest.approx(0.5, rel=1e-6)
+    )
+    refused = vulcan.certify(vulcan.Problem(risky, vulcan.Constant(-0.1)), policy)
+    assert refused.margin == 0
+    assert not refused.passes
+    assert not refused.safe
+
+
+def test_incomplete_policy_shows_its_frontier() -> None:
+    table = Table(
+        {
+            0: {"go": [Outcome(0.5, 1.0, 1), Outcome(0.3, 2.0, 2), Outcome.failure(0.2)]},
+            1: {"on": [Outcome(1.0, 5.0, 2)]},
+        },
+        horizon=2,
+    )
+    builder = PolicyBuilder(about(table))
+    builder.add("go", ["1", "2", "failure"], [0.5, 0.3, 0.2], [1.0, 2.0, 0.0], [UNPLANNED, END, FAILED])
+    certificate = vulcan.certify(vulcan.Problem(table, vulcan.Constant(0.5)), builder.build())
+    assert not certificate.complete
+    assert certificate.frontier == 0.5
+    assert certificate.reward == pytest.approx(0.5 + 0.6)
+    assert certificate.passes
+    assert not certificate.safe
+
+
+def test_policy_that_ends_too_early_or_too_late_is_refused() -> None:
+    table = Table(
+        {
+            0: {"go": [Outcome(1.0, 1.0, 1)]},
+            1: {"on": [Outcome(1.0, 5.0, 2)]},
+            2: {"on": [Outcome(1.0, 5.0, 3)]},
+        },
+        horizon=2,
+    )
+    problem = vulcan.Problem(table, vulcan.Constant(0.5))
+
+    def chain(*names: str) -> Policy:
+        builder = PolicyBuilder(about(table))
+        for k, name in enumerate(names):
+            builder.add(name, [str(k + 1)], [1.0], [[1.0, 5.0, 5.0][k]], [k + 1 if k + 1 < len(names) else END])
+        return builder.build()
+
+    assert vulcan.certify(problem, chain("go", "on")).reward == 6
+    with pytest.raises(vulcan.MismatchError, match="ends in state 1, which has actions"):
+        vulcan.certify(problem, chain("go"))
+    with pytest.raises(vulcan.MismatchError, match="beyond the horizon"):
+        vulcan.certify(problem, chain("go", "on", "on"))
+    with pytest.raises(vulcan.MismatchError, match="ends in state 0"):
+        vulcan.certify(problem, chain())
+    with pytest.raises(vulcan.MismatchError, match="takes 'fly' in state 1, where the model has 'on'"):
+        vulcan.certify(problem, chain("go", "fly"))
+
+
+class Fickle(Table):
+    """Answers differently once `changed` is set."""
+
+    changed: Outcome | None = None
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        outcomes = super().outcomes(state, action)
+        if self.changed is not None and state == 1:
+            outcomes[0] = self.changed
+        return outcomes
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (Outcome(1.0, 5.5, 2), r"'on' in state 1.*was \(1\.0, 5\.0, False\), is \(1\.0, 5\.5"),
+        (Outcome.failure(1.0, 5.0, label="2"), r"is \(1\.0, 5\.0, True\)"),
+        (Outcome(1.0, 5.0, 3), r"has the outcomes \['3'\]; the policy was made with \['2'\]"),
+    ],
+)
+def test_changed_answer_is_an_error(changed: Outcome, message: str) -> None:
+    table = Fickle({0: {"go": [Outcome(1.0, 1.0, 1)]}, 1: {"on": [Outcome(1.0, 5.0, 2)]}}, horizon=2)
+    problem = vulcan.Problem(table, vulcan.Constant(0.5))
+    policy = vulcan.solve(problem).policy
+    vulcan.certify(problem, policy)
+    table.changed = changed
+    with pytest.raises(vulcan.MismatchError, match=message):
+        vulcan.certify(problem, policy)
+
+
+def test_other_model_is_refused() -> None:
+    policy = vulcan.solve(vulcan.Problem(Bandit(3), vulcan.Linear(0.002))).policy
+    with pytest.raises(vulcan.MismatchError, match=r"made for Bandit\(horizon=3\).*Bandit\(horizon=4\)"):
+        vulcan.certify(vulcan.Problem(Bandit(4), vulcan.Linear(0.002)), policy)
+
+
+def test_a_search_that_claims_too_much_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = vulcan.Problem(Bandit(3), vulcan.Linear(0.002))
+    monkeypatch.setattr(
+        "vulcan.solvers.forward_search.ForwardSearchRun.reward", property(lambda self: 9.9)
+    )
+    with pytest.raises(vulcan.DisagreementError, match=r"9\.9"):
+        vulcan.solve(problem)
+
+
+def test_a_bound_that_is_not_concave_gets_no_policy() -> None:
+    convex = vulcan.Concave(lambda x: 0.001 * x * x)
+    with pytest.raises(vulcan.BoundError, match="not concave"):
+        vulcan.solve(vulcan.Problem(Bandit(4), convex))
+    falling = vulcan.Concave(lambda x: 0.05 - 0.01 * x)
+    with pytest.raises(vulcan.BoundError, match="decreas"):
+        vulcan.solve(vulcan.Problem(Bandit(4), falling))
+
+
+def test_shared_nodes_are_certified_once_per_place() -> None:
+    # One node per step of a two-state chain: histories can't be counted, places can.
+    steps = 60
+    half = [Outcome(0.5, 1.0, 0), Outcome(0.4, 0.0, 1), Outcome.failure(0.1)]
+    table = Table({0: {"go": half}, 1: {"go": half}}, horizon=steps)
+    builder = PolicyBuilder(about(table))
+    for k in range(steps):
+        child = k + 1 if k + 1 < steps else END
+        builder.add("go", ["0", "1", "failure"], [0.5, 0.4, 0.1], [1.0, 0.0, 0.0], [child, child, FAILED])
+    certificate = vulcan.certify(vulcan.Problem(table, vulcan.Constant(1.0)), builder.build())
+    assert certificate.risk == pytest.approx(1 - 0.9**steps, abs=1e-12)
+    assert certificate.reward == pytest.approx(0.5 * np.sum(0.9 ** np.arange(steps)), abs=1e-12)
+    assert certificate.evaluations == 2
