@@ -33,7 +33,7 @@ def constraint(kind: str, table: Table) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150)
+@settings(max_examples=500)
 @given(table=tables(), bound=bounds(), cut_short=st.booleans(), merges=st.booleans())
 def test_returns_the_best_admissible_policy(
     kind: str, table: Table, bound: vulcan.RiskBound, cut_short: bool, merges: bool
@@ -195,3 +195,9 @@ def test_discount_and_start() -> None:
     run = bold.policy.start()
     assert run.action == "bold"
     assert len(bold.policy) == 3
+
+
+def test_ties_go_to_the_first_action() -> None:
+    same = {name: [Outcome(1.0, 1.0, 0)] for name in ("first", "second")}
+    policy = vulcan.solve(vulcan.Problem(Table({0: same}, horizon=2), vulcan.Constant(0))).policy
+    assert [policy.labels[k] for k in policy.action] == ["first", "first"]

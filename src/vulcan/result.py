@@ -122,6 +122,8 @@ def describe_certificate(
 
 def _describe_margin(certificate: Certificate) -> str:
     margin = certificate.margin
+    if certificate.risk == 0:
+        return "(no risk at all)"
     if margin == 0:
         return "(not even without any risk)"
     if margin == float("inf"):

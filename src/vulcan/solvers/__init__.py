@@ -1,0 +1,1 @@
+"""Solvers: small frozen dataclasses of parameters that can search."""

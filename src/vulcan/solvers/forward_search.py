@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from vulcan.constraint import LocalConstraint, SurvivalConstraint
 from vulcan.graph import StateGraph
-from vulcan.policy import END, About, Policy, describe_model
+from vulcan.model import describe_model
+from vulcan.policy import END, About, Policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
@@ -70,14 +71,14 @@ class ForwardSearch:
         if stopped:
             found = "no complete policy yet" if policy is None else "best policy so far"
             return Status.STOPPED, (
-                f"stopped by {monitor.stopped_by} after {100 * run.fraction():.3g} % of the search: "
-                f"{found}"
+                f"stopped by {monitor.stopped_by} after {100 * run.fraction():.3g} % "
+                f"of the search: {found}"
             )
         if policy is not None:
             return Status.SOLVED, f"best policy that {name} admits, proved"
         return Status.INFEASIBLE, (
-            f"no policy exists all of whose histories pass {name}, proved. The constraint is "
-            "stricter than the bound itself: a policy within the bound may exist all the same"
+            f"no policy exists all of whose histories pass {name}, proved. {run.explain_credits()}"
+            "The constraint is stricter than the bound: a policy within the bound may exist"
         )
 
 
@@ -90,7 +91,7 @@ class ForwardSearchRun:
 
         announce_compilation(forward_search.search)
         self._kernel = forward_search
-        self._problem = problem
+        self.problem = problem
         self._reader = reader
         self.graph = StateGraph(reader, solver.constraint.own_credit)
         self.table = problem.risk_bound.table()
@@ -160,6 +161,17 @@ class ForwardSearchRun:
         """The smallest and largest credit at which the bound was evaluated."""
         return float(self._test["least"][0]), float(self._test["largest"][0])
 
+    def explain_credits(self) -> str:
+        """Return what the bound allowed for the credits that were tested."""
+        low, high = self.credit_range
+        if low > high:
+            return ""
+        allowed = [f"{self.problem.risk_bound(credit):.4g}" for credit in (low, high)]
+        return (
+            f"For the credits that histories had, {low:.4g} to {high:.4g}, the bound allows risks "
+            f"of {' to '.join(allowed)}. "
+        )
+
     def fraction(self) -> float:
         """Return the estimated share of the search that is done."""
         done, share = 0.0, 1.0
@@ -176,18 +188,18 @@ class ForwardSearchRun:
     def plan_rows(self, stopped: bool) -> list[int] | None:
         """Return the action rows of the best complete policy in preorder; None without one."""
         root = self._frames[0]
-        if stopped or self._reader.levels > 1 and root["end"]:
+        if stopped or (self._reader.levels > 1 and root["end"]):
             return self._plan[: root["kept"]].tolist() if root["found"] else None
         return self._plan[: self._control["length"][0]].tolist() if root["admissible"] else None
 
     def build_policy(self, rows: list[int], solver: str) -> Policy:
         """Return the policy that takes action rows in preorder."""
         about = About(
-            model=describe_model(self._problem.model),
+            model=describe_model(self.problem.model),
             fingerprint=self._reader.fingerprint(),
             horizon=self._reader.horizon,
             discount=self._reader.discount,
-            risk_bound=self._problem.risk_bound.text,
+            risk_bound=self.problem.risk_bound.text,
             solver=solver,
         )
         return self.graph.policy(rows, self._link(rows), about)
