@@ -60,7 +60,9 @@ def enumerate_plans(table: Table) -> list[Plan]:
     return [Plan(c, tuple(hs)) for c, hs in _extend(table, table.start, 0, start)]
 
 
-def _extend(table: Table, state: Any, step: int, so_far: History) -> list[tuple[Any, list[History]]]:
+def _extend(
+    table: Table, state: Any, step: int, so_far: History
+) -> list[tuple[Any, list[History]]]:
     actions = table.table.get(state, {})
     if step == table.horizon or not actions:
         return [(None, [so_far])]

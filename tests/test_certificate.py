@@ -120,7 +120,9 @@ def test_incomplete_policy_shows_its_frontier() -> None:
         horizon=2,
     )
     builder = PolicyBuilder(about(table))
-    builder.add("go", ["1", "2", "failure"], [0.5, 0.3, 0.2], [1.0, 2.0, 0.0], [UNPLANNED, END, FAILED])
+    builder.add(
+        "go", ["1", "2", "failure"], [0.5, 0.3, 0.2], [1.0, 2.0, 0.0], [UNPLANNED, END, FAILED]
+    )
     certificate = vulcan.certify(vulcan.Problem(table, vulcan.Constant(0.5)), builder.build())
     assert not certificate.complete
     assert certificate.frontier == 0.5
@@ -143,7 +145,13 @@ def test_policy_that_ends_too_early_or_too_late_is_refused() -> None:
     def chain(*names: str) -> Policy:
         builder = PolicyBuilder(about(table))
         for k, name in enumerate(names):
-            builder.add(name, [str(k + 1)], [1.0], [[1.0, 5.0, 5.0][k]], [k + 1 if k + 1 < len(names) else END])
+            builder.add(
+                name,
+                [str(k + 1)],
+                [1.0],
+                [[1.0, 5.0, 5.0][k]],
+                [k + 1 if k + 1 < len(names) else END],
+            )
         return builder.build()
 
     assert vulcan.certify(problem, chain("go", "on")).reward == 6
@@ -153,7 +161,9 @@ def test_policy_that_ends_too_early_or_too_late_is_refused() -> None:
         vulcan.certify(problem, chain("go", "on", "on"))
     with pytest.raises(vulcan.MismatchError, match="ends in state 0"):
         vulcan.certify(problem, chain())
-    with pytest.raises(vulcan.MismatchError, match="takes 'fly' in state 1, where the model has 'on'"):
+    with pytest.raises(
+        vulcan.MismatchError, match="takes 'fly' in state 1, where the model has 'on'"
+    ):
         vulcan.certify(problem, chain("go", "fly"))
 
 
@@ -178,7 +188,9 @@ class Fickle(Table):
     ],
 )
 def test_changed_answer_is_an_error(changed: Outcome, message: str) -> None:
-    table = Fickle({0: {"go": [Outcome(1.0, 1.0, 1)]}, 1: {"on": [Outcome(1.0, 5.0, 2)]}}, horizon=2)
+    table = Fickle(
+        {0: {"go": [Outcome(1.0, 1.0, 1)]}, 1: {"on": [Outcome(1.0, 5.0, 2)]}}, horizon=2
+    )
     problem = vulcan.Problem(table, vulcan.Constant(0.5))
     policy = vulcan.solve(problem).policy
     vulcan.certify(problem, policy)
@@ -189,7 +201,9 @@ def test_changed_answer_is_an_error(changed: Outcome, message: str) -> None:
 
 def test_other_model_is_refused() -> None:
     policy = vulcan.solve(vulcan.Problem(Bandit(3), vulcan.Linear(0.002))).policy
-    with pytest.raises(vulcan.MismatchError, match=r"made for Bandit\(horizon=3\).*Bandit\(horizon=4\)"):
+    with pytest.raises(
+        vulcan.MismatchError, match=r"made for Bandit\(horizon=3\).*Bandit\(horizon=4\)"
+    ):
         vulcan.certify(vulcan.Problem(Bandit(4), vulcan.Linear(0.002)), policy)
 
 
@@ -219,7 +233,9 @@ def test_shared_nodes_are_certified_once_per_place() -> None:
     builder = PolicyBuilder(about(table))
     for k in range(steps):
         child = k + 1 if k + 1 < steps else END
-        builder.add("go", ["0", "1", "failure"], [0.5, 0.4, 0.1], [1.0, 0.0, 0.0], [child, child, FAILED])
+        builder.add(
+            "go", ["0", "1", "failure"], [0.5, 0.4, 0.1], [1.0, 0.0, 0.0], [child, child, FAILED]
+        )
     certificate = vulcan.certify(vulcan.Problem(table, vulcan.Constant(1.0)), builder.build())
     assert certificate.risk == pytest.approx(1 - 0.9**steps, abs=1e-12)
     assert certificate.reward == pytest.approx(0.5 * np.sum(0.9 ** np.arange(steps)), abs=1e-12)

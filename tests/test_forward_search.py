@@ -70,7 +70,10 @@ def _sorted_choice(choice: Any, table: Table, state: Any = 0) -> Any:
         return None
     name, children = choice
     safe = [o for o in table.table[state][name] if not o.fails]
-    return (name, tuple(_sorted_choice(c, table, o.state) for c, o in zip(children, safe, strict=True)))
+    return (
+        name,
+        tuple(_sorted_choice(c, table, o.state) for c, o in zip(children, safe, strict=True)),
+    )
 
 
 @settings(max_examples=100)
@@ -159,7 +162,10 @@ def test_terminal_root_needs_no_decision() -> None:
 
 def test_immediate_risk_of_one() -> None:
     doomed = one_action(Outcome.failure(1.0, 5.0))
-    for bound, expected in ((vulcan.Constant(1.0), Status.SOLVED), (vulcan.Constant(0.99), Status.INFEASIBLE)):
+    for bound, expected in (
+        (vulcan.Constant(1.0), Status.SOLVED),
+        (vulcan.Constant(0.99), Status.INFEASIBLE),
+    ):
         assert vulcan.solve(vulcan.Problem(doomed, bound)).status is expected
         under_a = vulcan.ForwardSearch(vulcan.SequenceConstraint())
         assert vulcan.solve(vulcan.Problem(doomed, bound), under_a).status is Status.INFEASIBLE

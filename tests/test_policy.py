@@ -107,7 +107,9 @@ def seal(content: bytes, version: int = VERSION) -> bytes:
 
 def test_newer_format_is_refused(saved: Path) -> None:
     saved.write_bytes(seal(b"anything", VERSION + 1))
-    with pytest.raises(vulcan.PolicyFileError, match="format 2; this version of Vulcan reads up to 1"):
+    with pytest.raises(
+        vulcan.PolicyFileError, match="format 2; this version of Vulcan reads up to 1"
+    ):
         Policy.load(saved)
 
 
@@ -129,9 +131,7 @@ def test_newer_format_is_refused(saved: Path) -> None:
 def test_sealed_nonsense_is_refused(
     policy: Policy, saved: Path, array: str, position: int, value: float, problem: str
 ) -> None:
-    content = msgspec.msgpack.decode(
-        saved.read_bytes()[HEADER.size : -32], type=Content
-    )
+    content = msgspec.msgpack.decode(saved.read_bytes()[HEADER.size : -32], type=Content)
     changed = getattr(policy, array).copy()
     changed[position] = value
     content.arrays[array] = changed.tobytes()
@@ -213,10 +213,14 @@ def test_bound_policy_gives_the_models_own_actions(tmp_path: Path) -> None:
 
 def test_drawing(policy: Policy) -> None:
     lines = str(policy).splitlines()
-    assert lines[0] == "play 1"
+    assert lines[0] == "play 1  (fails 0.1 %)"
     assert lines[1].startswith("├─ 50.0 %  pays 0 → play")
-    assert lines[-1] == "└─ 0.1 %  failure → ✗"
-    assert len(policy.draw(depth=1).splitlines()) == 4
+    assert lines[-1].startswith("      └─ 63.7 %  pays 1 → play 1  (fails 0.1 %) …")
+    assert policy.draw(depth=1).splitlines() == [
+        "play 1  (fails 0.1 %)",
+        "├─ 50.0 %  pays 0 → play 2  (fails 0.05 %) …",
+        "└─ 50.0 %  pays 1 → play 1  (fails 0.1 %) …",
+    ]
     short = policy.draw(depth=4, most_lines=5).splitlines()
     assert len(short) == 6
     assert "15 decision nodes" in short[-1]

@@ -142,7 +142,11 @@ def test_first_compilation_is_announced_and_cached(tmp_path) -> None:
     environment = {**os.environ, "VULCAN_CACHE_DIR": str(tmp_path)}
     runs = [
         subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         for _ in range(2)
     ]

@@ -94,7 +94,10 @@ def test_figure_of_sequence_execution_risk() -> None:
         result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(level)), UNDER_A)
         assert result.status is expected
     # Constraint B charges 1 - survival instead, and the policy's true risk is smaller still.
-    for level, expected in ((1 - survival, Status.SOLVED), (1 - survival - 1e-9, Status.INFEASIBLE)):
+    for level, expected in (
+        (1 - survival, Status.SOLVED),
+        (1 - survival - 1e-9, Status.INFEASIBLE),
+    ):
         result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(level)))
         assert result.status is expected
     certified = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.3))).certificate

@@ -129,13 +129,13 @@ def certify(problem: Problem, policy: Policy, *, exact: bool = False) -> Certifi
         If the model is not the one that the policy was made for, or no longer answers the same.
     """
     reader = ModelReader(problem.model)
-    if reader.fingerprint() != policy.about.fingerprint:
-        raise MismatchError(
-            f"this policy was made for {policy.about.model} (horizon {policy.about.horizon}); "
-            f"{describe_model(problem.model)} is another, or answers differently at the start"
-        )
     follower = _Follower(reader, policy, Fraction if exact else float)
-    levels = list(follower.levels())
+    try:
+        levels = list(follower.levels())
+    except MismatchError as error:
+        raise _describe_mismatch(policy, problem, f": {error}") from None
+    if reader.fingerprint() != policy.about.fingerprint:
+        raise _describe_mismatch(policy, problem, "")
     reward, risk, frontier = _evaluate(levels, exact)
     bound = problem.risk_bound
     allowed = bound.exact(Fraction(reward)) if exact else bound(float(reward))
@@ -149,6 +149,13 @@ def certify(problem: Problem, policy: Policy, *, exact: bool = False) -> Certifi
         frontier=frontier,
         exact=exact,
         evaluations=follower.evaluations,
+    )
+
+
+def _describe_mismatch(policy: Policy, problem: Problem, detail: str) -> MismatchError:
+    return MismatchError(
+        f"this policy was made for {policy.about.model} (horizon {policy.about.horizon}); "
+        f"{describe_model(problem.model)} is another, or no longer answers the same{detail}"
     )
 
 

@@ -2,15 +2,15 @@
 
 On a terminal two lines are kept up to date and removed at the end:
 
-    searching ━━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━━━━━━  41 %  12 s, about 17 s left
-    32,505,856 histories   2.7 M/s   reward so far 5.3612
+    searching ━━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━━━━━━━ 41 % 12 s, about 17 s left
+    432,505,856 histories   36 M/s   reward so far 5.361217             Ctrl-C stops
 
 Elsewhere a line is written now and then, at times that double.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Final
@@ -19,11 +19,14 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
 from vulcan.progress import OnProgress, Progress
 
 __all__ = ["show_progress"]
+
+Draw = Callable[[Progress, str], None]
+
+UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 PATIENCE: Final = 0.5
 """Seconds before anything is shown: what is done by then needs no progress."""
@@ -44,52 +47,67 @@ def show_progress() -> Iterator[OnProgress]:
     ...     show(Progress(seconds=0.1, fraction=0.5, histories=1000, evaluations=10, reward=None))
     """
     console = Console(stderr=True, highlight=False)
-    if not console.is_terminal:
-        yield _Lines(console).show
-        return
-    # Refreshed by each report instead of by a thread: the search holds the interpreter anyway.
+    lasting = not console.is_terminal or console.is_dumb_terminal
+    first: Progress | None = None
+    with (_write_lines if lasting else _keep_picture)(console) as draw:
+
+        def show(progress: Progress) -> None:
+            nonlocal first
+            if progress.seconds < PATIENCE or not progress.histories:
+                return
+            # The time left follows from what was seen happening since this first report. Whole
+            # branches may be gone in an instant, which says nothing about the others.
+            first = first or progress
+            draw(progress, _times(first, progress))
+
+        yield show
+
+
+@contextmanager
+def _write_lines(console: Console) -> Iterator[Draw]:
+    """Write a line whenever the time has doubled: for a file."""
+    due = PATIENCE
+
+    def draw(progress: Progress, times: str) -> None:
+        nonlocal due
+        if progress.seconds >= due:
+            due = 2 * progress.seconds
+            words = ("searching", _percent(progress), times, _counts(progress))
+            console.print("   ".join(words), soft_wrap=True)
+
+    yield draw
+
+
+@contextmanager
+def _keep_picture(console: Console) -> Iterator[Draw]:
+    """Keep two lines up to date, and remove them at the end: for a terminal."""
+    # Each report refreshes it, not a thread: the search has the interpreter most of the time.
     live = Live(console=console, transient=True, auto_refresh=False)
 
-    def show(progress: Progress) -> None:
-        if progress.seconds < PATIENCE:
-            return
+    def draw(progress: Progress, times: str) -> None:
         if not live.is_started:
             live.start()
-        live.update(_draw(progress), refresh=True)
+        live.update(_picture(progress, times), refresh=True)
 
     try:
-        yield show
+        yield draw
     finally:
         live.stop()
 
 
-class _Lines:
-    """Progress for a file: a line whenever the time has doubled."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._next = PATIENCE
-
-    def show(self, progress: Progress) -> None:
-        if progress.seconds >= self._next:
-            self._next = 2 * progress.seconds
-            words = ["searching", _percent(progress), _times(progress), _counts(progress)]
-            self._console.print("  ".join(words), soft_wrap=True)
-
-
-def _draw(progress: Progress) -> Group:
+def _picture(progress: Progress, times: str) -> Group:
     first = Table.grid(padding=(0, 1), expand=True)
     first.add_column()
     first.add_column(ratio=1)
-    first.add_column(justify="right")
-    first.add_column()
-    first.add_row(
-        "searching",
-        ProgressBar(total=1.0, completed=progress.fraction),
-        Text(_percent(progress), style="bold"),
-        _times(progress),
-    )
-    return Group(first, Text(_counts(progress), style="dim", no_wrap=True, overflow="ellipsis"))
+    first.add_column(justify="right", no_wrap=True, style="bold")
+    first.add_column(no_wrap=True)
+    bar = ProgressBar(total=1.0, completed=progress.fraction)
+    first.add_row("searching", bar, _percent(progress), times)
+    second = Table.grid(padding=(0, 1), expand=True)
+    second.add_column(ratio=1, no_wrap=True, style="dim")
+    second.add_column(justify="right", no_wrap=True, style="dim")
+    second.add_row(_counts(progress), "Ctrl-C stops")
+    return Group(first, second)
 
 
 def _percent(progress: Progress) -> str:
@@ -97,10 +115,11 @@ def _percent(progress: Progress) -> str:
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
-def _times(progress: Progress) -> str:
-    text = _duration(progress.seconds)
-    if 0 < progress.fraction < 1:
-        left = progress.seconds * (1 - progress.fraction) / progress.fraction
+def _times(first: Progress, now: Progress) -> str:
+    text = _duration(now.seconds)
+    if first.fraction < now.fraction < 1:
+        passed = now.seconds - first.seconds
+        left = passed * (1 - now.fraction) / (now.fraction - first.fraction)
         text += f", about {_duration(left)} left"
     return text
 
@@ -118,14 +137,11 @@ def _short(number: float) -> str:
     return f"{number:.3g}"
 
 
-UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
-
-
 def _duration(seconds: float) -> str:
     """Return a time as people say it: the largest unit that fits, and the one below."""
     whole = round(min(seconds, 1e12))
     if whole > 365 * 86400:
-        return "more than a year"
+        return "a year or more"
     for (unit, size), (lower, part) in pairwise(UNITS):
         if whole >= size:
             return f"{whole // size} {unit} {whole % size // part} {lower}"

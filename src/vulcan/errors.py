@@ -3,7 +3,7 @@
 ::
 
     VulcanError
-    ├── ModelError            the model broke a rule, or raised (state, action and value are attached)
+    ├── ModelError            the model broke a rule, or raised; its `violation` says where
     ├── BoundError            the risk bound is not concave and nondecreasing, or can't be parsed
     ├── ConstraintError       a local constraint was given a credit that it can't use
     ├── OptionError           an option that doesn't exist, or has no such value

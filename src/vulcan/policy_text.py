@@ -8,14 +8,17 @@ from vulcan.policy import END, FAILED, UNPLANNED, Policy
 
 __all__ = ["draw_policy"]
 
-ENDINGS = {END: "end", FAILED: "✗", UNPLANNED: "not planned"}
+ENDINGS = {END: "end", UNPLANNED: "not planned"}
 
 
 def draw_policy(policy: Policy, depth: int, most_lines: int) -> str:
-    """Return the first levels of a policy, one line per outcome."""
+    """Return the first levels of a policy, one line per safe outcome.
+
+    The chance that an action fails stands behind it.
+    """
     if not len(policy):
         return "nothing to decide: the initial state has no actions"
-    lines = [policy.labels[policy.action[0]]]
+    lines = [_describe_action(policy, 0)]
     for line in _draw_below(policy, 0, depth - 1, ""):
         if len(lines) >= most_lines:
             lines.append(f"… (the policy has {len(policy):,} decision nodes)")
@@ -25,18 +28,25 @@ def draw_policy(policy: Policy, depth: int, most_lines: int) -> str:
 
 
 def _draw_below(policy: Policy, node: int, depth: int, indent: str) -> Iterator[str]:
-    rows = policy.outcomes(node)
-    for row in rows:
+    rows = [row for row in policy.outcomes(node) if policy.child[row] != FAILED]
+    chances = [_percent(policy.probability[row]) for row in rows]
+    width = max(map(len, chances), default=0)
+    for row, chance in zip(rows, chances, strict=True):
         last = row == rows[-1]
         child = int(policy.child[row])
-        chance = f"{_percent(policy.probability[row])}  {policy.labels[policy.label[row]]}"
-        if child < 0:
-            target = ENDINGS[child]
-        else:
-            target = policy.labels[policy.action[child]] + (" …" if depth <= 0 else "")
-        yield f"{indent}{'└─' if last else '├─'} {chance} → {target}"
+        target = ENDINGS[child] if child < 0 else _describe_action(policy, child)
+        hidden = " …" if child >= 0 and depth <= 0 else ""
+        label = policy.labels[policy.label[row]]
+        yield f"{indent}{'└─' if last else '├─'} {chance:>{width}}  {label} → {target}{hidden}"
         if child >= 0 and depth > 0:
             yield from _draw_below(policy, child, depth - 1, indent + ("   " if last else "│  "))
+
+
+def _describe_action(policy: Policy, node: int) -> str:
+    rows = policy.outcomes(node)
+    risk = sum(policy.probability[row] for row in rows if policy.child[row] == FAILED)
+    fails = f"  (fails {_percent(risk)})" if risk else ""
+    return f"{policy.labels[policy.action[node]]}{fails}"
 
 
 def _percent(probability: float) -> str:

@@ -74,8 +74,11 @@ class Monitor:
 
     def __enter__(self) -> Monitor:
         self._interruption.__enter__()
-        self._began = self._reported = time.perf_counter()
         return self
+
+    def start_clock(self) -> None:
+        """Count time from now on: a search calls this once it is ready to begin."""
+        self._began = self._reported = time.perf_counter()
 
     def __exit__(
         self,

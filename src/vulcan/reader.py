@@ -15,7 +15,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
@@ -25,13 +26,18 @@ from typing import Any, Final
 import numpy as np
 
 from vulcan.errors import ModelError
-from vulcan.model import Outcome, Start, describe_model, label_outcomes
+from vulcan.model import FAILURE, Outcome, Start, describe_model, label_outcomes
 from vulcan.tolerance import SUM_TOLERANCE
 
 __all__ = ["MOST_ANSWERS", "ModelReader", "Violation"]
 
 MOST_ANSWERS: Final = 100_000
 """More actions of one state, or outcomes of one action, are taken for a list that never ends."""
+
+LONGEST_HORIZON: Final = 1_000_000
+
+LARGEST_REWARD: Final = 1e100
+"""Sums of larger rewards could leave the range of floating point."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +61,17 @@ class Violation:
     value: Any = None
 
     def __str__(self) -> str:
-        place = ""
-        if self.state is not None:
-            place += f" in state {_shorten(self.state)}"
-        if self.action is not None:
-            place += f", action {_shorten(self.action)}"
-        return f"{self.message}{place}"
+        named = (("state", self.state), ("action", self.action))
+        place = ", ".join(f"{name} {shorten(x)}" for name, x in named if x is not None)
+        return f"{self.message} ({place})" if place else self.message
 
 
-def _shorten(value: object, most: int = 200) -> str:
-    text = repr(value)
+def shorten(value: object, most: int = 200) -> str:
+    """Return the text of any value, also of one that can't show itself, at most so long."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = object.__repr__(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -116,7 +123,7 @@ class ModelReader:
         if isinstance(state, Start):
             actions: tuple[Any, ...] = tuple(state.choices)
         else:
-            actions = self._gather(self._call("actions", state), state)
+            actions = self._ask_model("actions", state)
         labels = [self.label(state, action) for action in actions]
         for violation in check_actions(state, actions, labels):
             raise ModelError(violation)
@@ -138,15 +145,15 @@ class ModelReader:
         if isinstance(state, Start):
             outcomes: tuple[Any, ...] = state.choices[action]
         else:
-            outcomes = self._gather(self._call("outcomes", state, action), state, action)
+            outcomes = self._ask_model("outcomes", state, action)
         for violation in check_outcomes(state, action, outcomes):
             raise ModelError(violation)
-        return sorted((o for o in outcomes if o.probability), key=_fails)
+        return sorted((o for o in outcomes if float(o.probability)), key=_fails)
 
     def label(self, state: Any, action: Any) -> str:
         """Return the text by which people know an action of a state."""
         if not isinstance(state, Start) and hasattr(self.model, "action_label"):
-            return str(self._call("action_label", action))
+            return str(self._call("action_label", action, state=state, action=action))
         return action.name if isinstance(action, Enum) else str(action)
 
     def fingerprint(self) -> str:
@@ -167,30 +174,35 @@ class ModelReader:
             ]
             for label, action in self.actions(self.root).items()
         ]
-        identity = [type(self.model).__name__, describe_model(self.model)] if own is None else [own]
+        identity = (
+            [type(self.model).__name__, describe_model(self.model)] if own is None else [str(own)]
+        )
         text = json.dumps([identity, self.horizon, self.discount, first])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def _call(self, method: str, *arguments: Any) -> Any:
+    def _call(self, method: str, *arguments: Any, state: Any = None, action: Any = None) -> Any:
         try:
             return getattr(self.model, method)(*arguments)
         except Exception as error:
             message = f"{type(self.model).__name__}.{method} raised {error!r}"
-            raise ModelError(Violation("answers", message, *arguments[:2])) from error
+            raise ModelError(Violation("answers", message, state, action)) from error
 
-    def _gather(self, answer: Any, state: Any, action: Any = None) -> tuple[Any, ...]:
-        kind = "actions" if action is None else "outcomes"
-        if not isinstance(answer, Iterable) or isinstance(answer, str):
-            message = f"{kind} must be a list, not {_shorten(answer)},"
-            raise ModelError(Violation(f"{kind} are a list", message, state, action, answer))
+    def _ask_model(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
+        """Return the actions of a state, or the outcomes of an action, as a tuple."""
+        where = (state, *action)
+        answer = self._call(kind, *where, state=state, action=action[0] if action else None)
+        if not isinstance(answer, Iterable) or isinstance(answer, str | Set | Mapping):
+            message = f"{kind} must be a list, in an order that stays, not {shorten(answer)}"
+            where = (state, action[0] if action else None)
+            raise ModelError(Violation(f"{kind} are a list", message, *where, answer))
         try:
             gathered = tuple(islice(answer, MOST_ANSWERS + 1))
         except Exception as error:
             message = f"{kind} raised {error!r}"
-            raise ModelError(Violation("answers", message, state, action)) from error
+            raise ModelError(Violation("answers", message, *where)) from error
         if len(gathered) > MOST_ANSWERS:
             message = f"more than {MOST_ANSWERS:,} {kind}: does the list end?"
-            raise ModelError(Violation(f"{kind} end", message, state, action))
+            raise ModelError(Violation(f"{kind} end", message, *where))
         return gathered
 
 
@@ -210,60 +222,80 @@ def check_frame(model: Any) -> Iterator[Violation]:
             yield Violation("interface", f"{name} has no method {method}()")
     horizon: Any = getattr(model, "horizon", None)
     whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool)
-    if not whole or int(horizon) < 1:
-        message = f"horizon must be a whole number of at least 1, not {horizon!r}"
+    if not whole or not 1 <= int(horizon) <= LONGEST_HORIZON:
+        message = f"horizon must be a whole number from 1 to {LONGEST_HORIZON:,}, not {horizon!r}"
         yield Violation("horizon", message, value=horizon)
     discount: Any = getattr(model, "discount", 1.0)
     if not _is_number(discount) or not 0 <= discount <= 1:
         message = f"discount must be a number from 0 to 1, not {discount!r}"
         yield Violation("discount", message, value=discount)
+    merges = getattr(model, "merges", True)
+    if not isinstance(merges, bool):
+        yield Violation("merges", f"merges must be True or False, not {merges!r}", value=merges)
 
 
 def check_state(
     state: Any, what: str, source: Any = None, action: Any = None
 ) -> Iterator[Violation]:
     """Yield what is wrong with a state as such."""
-    if state is None:
-        message = f"{what} is None; a failure is written Outcome.failure(probability, reward)"
+    if state is None or state is FAILURE:
+        message = f"{what} is {state!r}; a failure is written Outcome.failure(probability, reward)"
         yield Violation("states", message, source, action, state)
     try:
         hash(state)
-    except TypeError:
-        message = f"{what}, {_shorten(state)}, can't be hashed; use a tuple or a frozen dataclass"
+    except Exception:
+        message = f"{what}, {shorten(state)}, can't be hashed; use a tuple or a frozen dataclass"
         yield Violation("states are hashable", message, source, action, state)
 
 
 def check_actions(state: Any, actions: Sequence[Any], labels: Sequence[str]) -> Iterator[Violation]:
     """Yield what is wrong with the actions of a state."""
+    if isinstance(state, Start) and not actions:
+        yield Violation("actions exist", "a Start needs at least one choice", state)
+    hashable = True
     for action in actions:
         try:
             hash(action)
-        except TypeError:
-            message = f"action {_shorten(action)} can't be hashed"
+        except Exception:
+            message = f"action {shorten(action)} can't be hashed"
             yield Violation("actions are hashable", message, state, None, action)
-    if len(set(labels)) != len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
+            hashable = False
+    repeated = _repeated(labels)
+    for twice in repeated:
         message = f"two actions have the same label {twice!r}"
         yield Violation("action labels differ", message, state, None, twice)
+    for twice in _repeated(actions) if hashable and not repeated else ():
+        message = f"two actions are equal: {shorten(twice)}"
+        yield Violation("actions differ", message, state, None, twice)
+
+
+def _repeated(values: Sequence[Any]) -> list[Any]:
+    """Return the values that occur more than once."""
+    if len(set(values)) == len(values):
+        return []
+    return [value for value, count in Counter(values).items() if count > 1]
 
 
 def check_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> Iterator[Violation]:
     """Yield what is wrong with the outcomes of an action."""
     if not outcomes:
-        message = "no outcomes; a safe terminal is a state without actions,"
+        message = "no outcomes; a safe terminal is a state without actions"
         yield Violation("outcomes exist", message, state, action)
         return
     sound = True
     for outcome in outcomes:
         if not isinstance(outcome, Outcome):
-            message = f"an outcome must be a vulcan.Outcome, not {_shorten(outcome)},"
+            message = f"an outcome must be a vulcan.Outcome, not {shorten(outcome)}"
             yield Violation("outcomes are Outcomes", message, state, action, outcome)
             sound = False
             continue
         for violation in _check_numbers(state, action, outcome):
             yield violation
             sound = False
-        if not outcome.fails:
+        if isinstance(outcome.state, Start):
+            message = "a Start is only for initial_state(), not a next state"
+            yield Violation("states", message, state, action, outcome.state)
+        elif not outcome.fails:
             yield from check_state(outcome.state, "a next state", state, action)
     if sound:
         yield from _check_together(state, action, outcomes)
@@ -272,10 +304,10 @@ def check_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> Iterator
 def _check_numbers(state: Any, action: Any, outcome: Outcome) -> Iterator[Violation]:
     probability, reward = outcome.probability, outcome.reward
     if not _is_number(probability) or not 0 <= probability <= 1:
-        message = f"probability must be a number from 0 to 1, not {probability!r},"
+        message = f"probability must be a number from 0 to 1, not {shorten(probability)}"
         yield Violation("probabilities", message, state, action, probability)
-    if not _is_number(reward) or not math.isfinite(reward):
-        message = f"reward must be a finite number, not {reward!r},"
+    if not _is_number(reward) or not abs(reward) <= LARGEST_REWARD:
+        message = f"reward must be a number of at most {LARGEST_REWARD:g}, not {shorten(reward)}"
         yield Violation("rewards", message, state, action, reward)
 
 
@@ -286,10 +318,9 @@ def _is_number(value: object) -> bool:
 def _check_together(state: Any, action: Any, outcomes: Sequence[Outcome]) -> Iterator[Violation]:
     total = math.fsum(outcome.probability for outcome in outcomes)
     if abs(total - 1) > SUM_TOLERANCE:
-        message = f"probabilities sum to {total!r}, not to 1,"
+        message = f"probabilities sum to {total!r}, not to 1"
         yield Violation("probabilities sum to 1", message, state, action, total)
     given = [str(outcome.label) for outcome in outcomes if outcome.label is not None]
-    if len(set(given)) != len(given):
-        twice = next(label for label in given if given.count(label) > 1)
+    for twice in _repeated(given):
         message = f"two outcomes have the same label {twice!r}"
         yield Violation("outcome labels differ", message, state, action, twice)

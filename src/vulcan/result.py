@@ -61,6 +61,8 @@ class Result:
         How the search ended.
     explanation
         The same in a sentence or two.
+    stopped_by
+        What ended the search early: "Ctrl-C", "time limit", "limit of histories"; else None.
     policy
         The policy; None if there is none. It is bound to the model.
     certificate
@@ -73,6 +75,7 @@ class Result:
     solver: str
     status: Status
     explanation: str
+    stopped_by: str | None
     policy: Policy | None
     certificate: Certificate | None
     statistics: Statistics
@@ -108,16 +111,20 @@ def describe_certificate(
     """Return a certificate as pairs of a name and a text, for people."""
     risk, allowed = float(certificate.risk), float(certificate.allowed)
     verdict = "acceptable" if certificate.passes else "NOT ACCEPTABLE"
-    complete = f"yes, {nodes:,} decisions"
+    complete = f"yes, {nodes:,} decision{'s' if nodes != 1 else ''}"
     if not certificate.complete:
         complete = f"no: {float(certificate.frontier):.4g} is the probability of leaving the plan"
     return [
         ("reward", f"{float(certificate.reward):.6f}"),
-        ("risk", f"{risk:.6f}  {verdict}"),
-        ("allowed risk", f"{allowed:.6f}  Δ(x) = {problem.risk_bound}"),
+        ("risk", f"{_format_risk(risk)}  {verdict}"),
+        ("allowed risk", f"{_format_risk(allowed)}  Δ(x) = {problem.risk_bound}"),
         ("slack", f"{float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
         ("complete", complete),
     ]
+
+
+def _format_risk(risk: float) -> str:
+    return f"{risk:.6f}" if risk == 0 or abs(risk) >= 1e-4 else f"{risk:.3e}"
 
 
 def _describe_margin(certificate: Certificate) -> str:

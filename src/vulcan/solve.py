@@ -38,7 +38,7 @@ def solve(
     solver
         How to search; `ForwardSearch()` by default.
     time_limit
-        Stop the search after so many seconds.
+        Stop the search after so many seconds. Loading and compiling kernels does not count.
     histories
         Stop the search after so many histories.
     on_progress
@@ -81,6 +81,7 @@ def solve(
         solver=repr(solver),
         status=finding.status,
         explanation=finding.explanation,
+        stopped_by=monitor.stopped_by,
         policy=None if finding.policy is None else finding.policy.attach(reader),
         certificate=certificate,
         statistics=replace(finding.statistics, certificate_seconds=seconds),

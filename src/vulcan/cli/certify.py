@@ -1,0 +1,94 @@
+"""`vulcan certify`: judge a policy file by a model and a bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from vulcan.cli.codes import ExitCode
+from vulcan.cli.options import AsJson, Exact, ModelText, PlanFile, RecordedBoundText, Settings
+
+if TYPE_CHECKING:
+    from vulcan.certificate import Certificate
+    from vulcan.policy import Policy
+    from vulcan.problem import Problem
+
+__all__ = ["EXAMPLES", "certify"]
+
+EXAMPLES = """
+\b
+Examples:
+  vulcan certify plan.vulcan bandit
+  vulcan certify plan.vulcan bandit --set horizon=9 --bound 0.01
+  vulcan certify plan.vulcan rover.py:Rover --exact --json
+"""
+
+
+def certify(
+    plan: PlanFile,
+    model: ModelText,
+    settings: Settings = None,
+    bound: RecordedBoundText = None,
+    exact: Exact = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a policy file by its model and a risk bound.
+
+    Reward and risk are computed from the model alone. The policy passes (exit code 0) if it is
+    complete and its risk is acceptable for its reward.
+    """
+    import vulcan
+    from vulcan.cli.models import find_model, keep_off_stdout
+
+    policy = vulcan.Policy.load(plan)
+    text = policy.about.risk_bound if bound is None else bound
+    if text is None:
+        raise vulcan.OptionError(
+            f"{plan} was made for a bound that has no text; give one with --bound"
+        )
+    with keep_off_stdout():
+        problem = vulcan.Problem(find_model(model, settings or ()), vulcan.parse(text))
+        certificate = vulcan.certify(problem, policy, exact=exact)
+    _show(problem, policy, certificate, as_json)
+    raise typer.Exit(ExitCode.YES if certificate.safe else ExitCode.NO)
+
+
+def _show(problem: Problem, policy: Policy, certificate: Certificate, as_json: bool) -> None:
+    from vulcan.cli import documents, screen
+    from vulcan.model import describe_model
+    from vulcan.result import describe_certificate
+
+    if as_json:
+        documents.print_document(
+            {
+                "safe": certificate.safe,
+                "certificate": documents.describe_certificate(certificate),
+                "policy": documents.describe_policy(policy, depth=0),
+                "model": describe_model(problem.model),
+                "bound": str(problem.risk_bound),
+            }
+        )
+        return
+    console = screen.open_console()
+    verdict, style = ("✓ safe", screen.GOOD) if certificate.safe else ("✗ not safe", screen.BAD)
+    screen.show_heading(console, verdict, style, _explain(certificate))
+    console.print()
+    rows = [
+        ("model", screen.shorten(describe_model(problem.model))),
+        *describe_certificate(certificate, problem, len(policy)),
+        ("model asked", f"{certificate.evaluations:,} times"),
+        ("arithmetic", "fractions, exact" if certificate.exact else "floating point"),
+    ]
+    screen.show_rows(console, rows, screen.style_certificate(certificate))
+
+
+def _explain(certificate: Certificate) -> str:
+    if certificate.safe:
+        return "complete, and its risk is acceptable for its reward"
+    problems = []
+    if not certificate.passes:
+        problems.append("its risk is more than the bound allows for its reward")
+    if not certificate.complete:
+        problems.append("some histories that it can reach are not planned")
+    return ", and ".join(problems)

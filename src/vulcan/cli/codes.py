@@ -1,0 +1,27 @@
+"""What the command line's exit codes mean."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["ExitCode"]
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    YES = 0
+    """Good: a safe policy, a sound model, a certificate that passes."""
+
+    NO = 1
+    """Answered, but with no: no safe policy, a broken rule, a certificate that does not pass."""
+
+    BAD_INPUT = 2
+    """No answer; the message says what was wrong with the question."""
+
+    DEFECT = 70
+    """A defect in Vulcan, with its traceback. Python's own 1 would read as NO; this is what
+    sysexits.h calls an internal software error."""
+
+    INTERRUPTED = 130
+    """Stopped by Ctrl-C, after showing the best answer so far."""

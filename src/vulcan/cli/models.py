@@ -1,0 +1,225 @@
+"""From a text on the command line to a model: find its class, then make one.
+
+A model is written as a built-in name (`bandit`), as `module:Class`, or as `path/to/file.py:Class`.
+Its parameters are set with `--set name=value`. What goes wrong in a user's own file is reported
+with the line where it happened.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, redirect_stdout
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from vulcan.errors import OptionError, VulcanError
+
+__all__ = ["find_model", "keep_off_stdout"]
+
+Loaded = TypeVar("Loaded")
+
+METHODS = ("initial_state", "actions", "outcomes")
+
+
+def find_model(text: str, settings: Sequence[str] = ()) -> Any:
+    """Return the model that a text names, made with the settings.
+
+    Parameters
+    ----------
+    text
+        A built-in name, `module:Class` or `path/to/file.py:Class`.
+    settings
+        Texts `name=value`; see `read_settings`.
+
+    Raises
+    ------
+    OptionError
+        If there is no such model, or it can't be made; the message says what is allowed.
+    """
+    values = read_settings(settings)
+    return _make(_find_class(text), values)
+
+
+def keep_off_stdout() -> AbstractContextManager[object]:
+    """Let what a model prints go to standard error; standard output is for the answer."""
+    return redirect_stdout(sys.stderr)
+
+
+def read_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Return the values of texts `name=value`: Python literals, or else the text itself."""
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip()
+        if not equals or not name.isidentifier():
+            raise OptionError(f"--set takes name=value, such as horizon=9, not {setting!r}")
+        if name in values:
+            raise OptionError(f"--set gives {name} twice")
+        try:
+            values[name] = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            values[name] = text
+    return values
+
+
+def _find_class(text: str) -> Callable[..., Any]:
+    from vulcan.domains import DOMAINS
+
+    place, colon, name = DOMAINS.get(text, text).rpartition(":")
+    if not colon:
+        # Somebody who gives a file without a class is told which classes it has.
+        place, name = text, ""
+    if place.endswith(".py"):
+        module = _load_file(place)
+    elif colon and place:
+        module = _load_module(place)
+    else:
+        raise OptionError(_list_models(text, DOMAINS))
+    kind = getattr(module, name, None) if name else None
+    if kind is None:
+        known = [f"{place}:{known}" for known in _model_classes(module)]
+        listed = (
+            f"it has {', '.join(known)}" if known else "it has no class with " + ", ".join(METHODS)
+        )
+        problem = f"{place} has no {name!r}" if name else f"{place} needs a class after it"
+        raise OptionError(f"{problem}; {listed}")
+    if not callable(kind):
+        raise OptionError(f"{text} is a {type(kind).__name__}, not a class")
+    return kind  # type: ignore[no-any-return]
+
+
+def _list_models(text: str, names: Mapping[str, str]) -> str:
+    close = get_close_matches(text, names, n=1)
+    guess = f"; did you mean {close[0]!r}?" if close else ""
+    return (
+        f"there is no model {text!r}{guess}\n"
+        f"a model is one of\n"
+        f"  {', '.join(names):<22}  built in\n"
+        f"  {'module:Class':<22}  importable, from this directory too\n"
+        f"  {'path/to/file.py:Class':<22}  a file"
+    )
+
+
+def _load_file(place: str) -> ModuleType:
+    path = Path(place)
+    if not path.is_file():
+        raise OptionError(f"there is no file {place}")
+    # Like a script, the file finds its neighbours. It gets a name of its own, so that a file called
+    # numpy.py replaces nothing.
+    sys.path.insert(0, str(path.resolve().parent))
+    name = f"vulcan_model_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up there
+    execute = spec.loader.exec_module
+    _run(place, lambda: execute(module))
+    return module
+
+
+def _load_module(name: str) -> ModuleType:
+    sys.path.insert(0, os.getcwd())
+    return _run(name, lambda: importlib.import_module(name))
+
+
+def _run(place: str, load: Callable[[], Loaded]) -> Loaded:
+    """Run a user's module; whatever it raises is a matter of the module."""
+    try:
+        return load()
+    except ModuleNotFoundError as error:
+        # The module itself is missing, rather than something that it imports.
+        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+            raise OptionError(
+                f"there is no module {error.name!r} here or among the installed packages"
+            ) from None
+        raise OptionError(f"{place} can't be imported: {_describe(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise OptionError(f"{place} can't be imported: {_describe(error)}") from error
+
+
+def _describe(error: BaseException) -> str:
+    """Return what was raised, and the last line of a file that took part in it."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, SyntaxError):
+        return text  # it names file and line itself
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [
+        frame
+        for frame in frames
+        if not frame.filename.startswith("<") and frame.filename != __file__
+    ]
+    return f"{text} ({places[-1].filename}, line {places[-1].lineno})" if places else text
+
+
+def _model_classes(module: ModuleType) -> list[str]:
+    return [
+        name
+        for name, kind in vars(module).items()
+        if isinstance(kind, type)
+        and kind.__module__ == module.__name__
+        and all(hasattr(kind, method) for method in METHODS)
+    ]
+
+
+def _make(kind: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    name = getattr(kind, "__name__", repr(kind))
+    _check_parameters(name, kind, values)
+    try:
+        return kind(**values)
+    except VulcanError:
+        raise
+    except Exception as error:
+        call = ", ".join(f"{key}={value!r}" for key, value in values.items())
+        raise OptionError(f"{name}({call}) can't be made: {_describe(error)}") from error
+
+
+def _check_parameters(name: str, kind: Callable[..., Any], values: Mapping[str, Any]) -> None:
+    try:
+        parameters = inspect.signature(kind).parameters
+    except (TypeError, ValueError):
+        return  # written in C, without a signature: the call itself will tell
+    named = {
+        key: parameter
+        for key, parameter in parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    for key, value in values.items():
+        if key not in named and not takes_any:
+            close = get_close_matches(key, named, n=1)
+            guess = f"; did you mean {close[0]!r}?" if close else ""
+            raise OptionError(f"{name} has no parameter {key!r}{guess}\n{_list_parameters(named)}")
+        # The text "false" would be true.
+        if key in named and isinstance(named[key].default, bool) and not isinstance(value, bool):
+            raise OptionError(f"{key} is True or False, not {value!r}")
+    missing = [key for key, parameter in named.items() if parameter.default is parameter.empty]
+    if missing := [key for key in missing if key not in values]:
+        raise OptionError(
+            f"{name} needs {' '.join(f'--set {key}=...' for key in missing)}\n"
+            f"{_list_parameters(named)}"
+        )
+
+
+def _list_parameters(named: Mapping[str, inspect.Parameter]) -> str:
+    if not named:
+        return "it has no parameters"
+    listed = [
+        key if parameter.default is parameter.empty else f"{key}={_shorten(parameter.default)}"
+        for key, parameter in named.items()
+    ]
+    return f"its parameters are {', '.join(listed)}"
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 30 else "…"

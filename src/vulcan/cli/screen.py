@@ -1,0 +1,146 @@
+"""What people see: rows, policy trees, and messages.
+
+Text is wrapped and coloured for a terminal, and neither when it goes to a file or another program.
+Labels come from models and files that may hold anything, so characters that a terminal would act
+on are written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from vulcan.certificate import Certificate
+    from vulcan.policy import Policy
+
+__all__ = [
+    "open_console",
+    "printable",
+    "shorten",
+    "show_error",
+    "show_heading",
+    "show_note",
+    "show_policy",
+    "show_rows",
+    "style_certificate",
+]
+
+UNLIMITED: Final = 1_000_000
+"""The width of what is not a terminal: nothing is wrapped."""
+
+DEPTH: Final = 3
+LINES: Final = 60
+MOST_LINES: Final = 10_000
+
+GOOD, BAD, UNSURE, QUIET = "green", "red", "yellow", "dim"
+
+TREE_STYLES: Final = (
+    (r"^[│├└─ ]+[0-9.e-]+ %", QUIET),  # the branches, and how likely they are
+    (r"^[^│├└…].*|(?<=→ )(?!end$).*", "cyan"),  # the decisions
+    (r"→ end$|→| …$|^….*", QUIET),
+    (r"(?<= %  ).* → (?=✗$)", QUIET),
+    (r"✗$", BAD),
+    (r"not planned$", UNSURE),
+)
+
+
+def open_console(*, stderr: bool = False) -> Console:
+    """Return a console on standard output or standard error."""
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = UNLIMITED
+    return console
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters; line breaks stay."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def shorten(text: str, most: int = 160) -> str:
+    """Return a text that is not too long for a person."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def show_heading(console: Console, verdict: str, style: str, text: str) -> None:
+    """Show the answer itself: a coloured verdict, and a sentence beside it."""
+    _show_beside(console, Text(f"{verdict}  ", style=f"bold {style}"), Text(printable(text)))
+
+
+def show_rows(
+    console: Console, rows: Sequence[tuple[str, str]], styles: Mapping[str, str] | None = None
+) -> None:
+    """Show pairs of a name and a text, with a style for the text of some names."""
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, text in rows:
+        label = Text(f"  {name:<{width}}  ", style=QUIET)
+        _show_beside(console, label, Text(printable(text), style=(styles or {}).get(name, "")))
+
+
+def _show_beside(console: Console, label: Text, text: Text) -> None:
+    """Show a text beside its label; its further lines are indented as far."""
+    width = max(20, console.width - label.cell_len)
+    for line in text.wrap(console, width):
+        console.print(Text.assemble(label, line), soft_wrap=True)
+        label = Text(" " * label.cell_len)
+
+
+def show_policy(console: Console, policy: Policy, depth: int | None) -> None:
+    """Show the first levels of a policy; without a depth, as many as are easy to take in."""
+    levels = DEPTH if depth is None else depth
+    if levels == 0:
+        return
+    drawn = policy.draw(levels, LINES if depth is None else MOST_LINES)
+    console.print()
+    for line in printable(drawn).splitlines():
+        text = Text(line, no_wrap=True, overflow="ellipsis")
+        for pattern, style in TREE_STYLES:
+            text.highlight_regex(pattern, style)
+        text.pad_left(2)
+        console.print(text)
+
+
+def style_certificate(certificate: Certificate | None) -> dict[str, str]:
+    """Return the styles of a certificate's rows: what is good green, what is not red."""
+    if certificate is None:
+        return {}
+    verdict = GOOD if certificate.passes else BAD
+    return {
+        "reward": "bold",
+        "risk": f"bold {verdict}",
+        "slack": verdict,
+        "complete": "" if certificate.complete else BAD,
+    }
+
+
+def show_note(text: str) -> None:
+    """Show a remark on standard error."""
+    open_console(stderr=True).print(Text(printable(text)), style=UNSURE)
+
+
+def show_error(error: BaseException | str) -> None:
+    """Show what was wrong on standard error, in one message."""
+    console = open_console(stderr=True)
+    message = Text(printable(_describe(error)))
+    console.print(Text.assemble(("Error: ", f"bold {BAD}"), message))
+    if _lies_in_a_model(error):
+        console.print("VULCAN_DEBUG=1 shows where", style=QUIET)
+
+
+def _describe(error: BaseException | str) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def _lies_in_a_model(error: BaseException | str) -> bool:
+    """Whether the cause was raised by a user's own code, where a traceback helps."""
+    from vulcan.errors import ModelError, OptionError
+
+    return isinstance(error, ModelError | OptionError) and error.__cause__ is not None
