@@ -220,6 +220,9 @@ def test_a_bound_that_is_not_concave_gets_no_policy() -> None:
     convex = vulcan.Concave(lambda x: 0.001 * x * x)
     with pytest.raises(vulcan.BoundError, match="not concave"):
         vulcan.solve(vulcan.Problem(Bandit(4), convex))
+    nowhere = vulcan.Concave(lambda x: 0.001 * x * x - 1)
+    with pytest.raises(vulcan.BoundError, match="not concave"):
+        vulcan.solve(vulcan.Problem(Bandit(4), nowhere))
     falling = vulcan.Concave(lambda x: 0.05 - 0.01 * x)
     with pytest.raises(vulcan.BoundError, match="decreas"):
         vulcan.solve(vulcan.Problem(Bandit(4), falling))

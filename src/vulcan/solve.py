@@ -74,7 +74,8 @@ def solve(
     with _display(progress, on_progress) as watch, Monitor(limits, watch) as monitor:
         finding = solver.search(problem, reader, monitor)
     began = time.perf_counter()
-    certificate = None if finding.policy is None else _judge(problem, finding)
+    certificate = None if finding.policy is None else certify(problem, finding.policy)
+    _check(problem, finding, certificate)
     seconds = time.perf_counter() - began
     return Result(
         problem=problem,
@@ -88,18 +89,17 @@ def solve(
     )
 
 
-def _judge(problem: Problem, finding: Finding) -> Certificate:
-    """Certify what a search found, and check what it took for granted."""
-    assert finding.policy is not None
-    certificate = certify(problem, finding.policy)
-    reward = float(certificate.reward)
-    problem.risk_bound.verify([*finding.credits, reward])
-    if not math.isclose(reward, finding.reward, rel_tol=1e-9, abs_tol=1e-9):
-        raise DisagreementError(
-            f"the search found reward {finding.reward!r}, the certificate {reward!r}; "
-            "this is a defect in Vulcan, please report it with the model"
-        )
-    return certificate
+def _check(problem: Problem, finding: Finding, certificate: Certificate | None) -> None:
+    """Check what a search took for granted: the shape of the bound, and its own arithmetic."""
+    rewards = [] if certificate is None else [float(certificate.reward)]
+    if points := [*finding.credits, *rewards]:
+        problem.risk_bound.verify(points)
+    for reward in rewards:
+        if not math.isclose(reward, finding.reward, rel_tol=1e-9, abs_tol=1e-9):
+            raise DisagreementError(
+                f"the search found reward {finding.reward!r}, the certificate {reward!r}; "
+                "this is a defect in Vulcan, please report it with the model"
+            )
 
 
 @contextmanager

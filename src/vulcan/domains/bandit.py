@@ -26,6 +26,9 @@ STOP: Final = "stop"
 STOPPED: Final = "stopped"
 
 
+State = tuple[int | str, ...]
+
+
 @dataclass(frozen=True)
 class Machine:
     """One machine.
@@ -84,19 +87,19 @@ class Bandit:
     machines: tuple[Machine, ...] = field(default=MACHINES, repr=False)
     stop_reward: float = field(default=0.25, repr=False)
 
-    def initial_state(self) -> tuple[int, ...]:
+    def initial_state(self) -> State:
         """Return the counts, or the history, before any play."""
         return (0,) * (2 * len(self.machines)) if self.merges else ()
 
-    def actions(self, state: tuple[int, ...]) -> list[str]:
+    def actions(self, state: State) -> list[str]:
         """Return "stop" and a play of each machine; nothing once stopped."""
         if state and state[-1] == STOPPED:
             return []
         return [STOP, *(f"play {i}" for i in range(1, len(self.machines) + 1))]
 
-    def outcomes(self, state: tuple[int, ...], action: str) -> list[Outcome]:
+    def outcomes(self, state: State, action: str) -> list[Outcome]:
         """Return both rewards and failure, or the certain reward of stopping."""
-        counts = state if self.merges else self._count(state)
+        counts = self._counts(state)
         if action == STOP:
             left = self.horizon - sum(counts)
             return [Outcome(1.0, self.stop_reward * left, self._stopped(state), STOPPED)]
@@ -110,13 +113,15 @@ class Bandit:
             for k, (p, reward) in enumerate(zip((first, 1 - first), machine.rewards, strict=True))
         ] + [Outcome.failure(machine.risk, 0.0)]
 
-    def _count(self, history: tuple[int, ...]) -> list[int]:
-        return [history.count(slot) for slot in range(2 * len(self.machines))]
+    def _counts(self, state: State) -> list[int]:
+        if self.merges:
+            return [int(count) for count in state]
+        return [state.count(slot) for slot in range(2 * len(self.machines))]
 
-    def _after(self, state: tuple[int, ...], slot: int) -> tuple[int, ...]:
+    def _after(self, state: State, slot: int) -> State:
         if not self.merges:
             return (*state, slot)
-        return (*state[:slot], state[slot] + 1, *state[slot + 1 :])
+        return (*state[:slot], int(state[slot]) + 1, *state[slot + 1 :])
 
-    def _stopped(self, state: tuple[int, ...]) -> tuple[int | str, ...]:
+    def _stopped(self, state: State) -> State:
         return (STOPPED,) if self.merges else (*state, STOPPED)

@@ -50,6 +50,7 @@ class ForwardSearch:
     def search(self, problem: Problem, reader: ModelReader, monitor: Monitor) -> Finding:
         """Search; used by `vulcan.solve`."""
         run = ForwardSearchRun(problem, reader, self)
+        monitor.start_clock()
         stopped = not run.advance(monitor)
         rows = run.plan_rows(stopped)
         policy = None if rows is None else run.build_policy(rows, repr(self))
@@ -60,7 +61,7 @@ class ForwardSearch:
             explanation=explanation,
             policy=policy,
             reward=run.reward if policy is not None else -math.inf,
-            credits=run.table.evaluated(*run.credit_range),
+            credits=run.credits(),
             statistics=statistics,
         )
 
@@ -103,6 +104,7 @@ class ForwardSearchRun:
         self._test["form"] = solver.constraint.form
         self._release_at = FEWEST_ROWS_TO_RELEASE
         self.restart()
+        self._call_kernel()  # asks for the root at once; what counts is that it is compiled now
 
     def restart(self) -> None:
         """Begin again with what is known of the model."""
@@ -121,18 +123,7 @@ class ForwardSearchRun:
             if self.histories >= self._control["budget"][0]:
                 budget = self.histories + CHUNK
                 self._control["budget"] = budget if most is None else min(budget, most)
-            wants = kernel.search(
-                self.graph.states.array,
-                self.graph.actions.array,
-                self.graph.outcomes.array,
-                self.table.pieces,
-                self._reader.discounts,
-                self._reader.weights,
-                self._frames,
-                self._plan,
-                self._test,
-                self._control,
-            )
+            wants = self._call_kernel()
             if wants == kernel.DONE:
                 return True
             if wants == kernel.NEEDS_STATE:
@@ -156,21 +147,21 @@ class ForwardSearchRun:
         """Value of the best complete policy so far; -inf without one."""
         return float(self._frames["best" if self._frames["found"][0] else "value"][0])
 
-    @property
-    def credit_range(self) -> tuple[float, float]:
-        """The smallest and largest credit at which the bound was evaluated."""
-        return float(self._test["least"][0]), float(self._test["largest"][0])
+    def credits(self) -> list[float]:
+        """Return where the bound was evaluated, between the smallest and largest credit tested."""
+        low, high = float(self._test["least"][0]), float(self._test["largest"][0])
+        return self.table.evaluated(low, high) if low <= high else []
 
     def explain_credits(self) -> str:
         """Return what the bound allowed for the credits that were tested."""
-        low, high = self.credit_range
-        if low > high:
+        credits = self.credits()
+        if not credits:
             return ""
-        allowed = [f"{self.problem.risk_bound(credit):.4g}" for credit in (low, high)]
-        return (
-            f"For the credits that histories had, {low:.4g} to {high:.4g}, the bound allows risks "
-            f"of {' to '.join(allowed)}. "
+        low, high = (
+            f"{credit:.4g} (allowed risk {self.problem.risk_bound(credit):.4g})"
+            for credit in (credits[0], credits[-1])
         )
+        return f"Histories had credits from {low} to {high}. "
 
     def fraction(self) -> float:
         """Return the estimated share of the search that is done."""
@@ -207,6 +198,22 @@ class ForwardSearchRun:
     @property
     def _depth(self) -> int:
         return int(self._control["depth"][0])
+
+    def _call_kernel(self) -> int:
+        return int(
+            self._kernel.search(
+                self.graph.states.array,
+                self.graph.actions.array,
+                self.graph.outcomes.array,
+                self.table.pieces,
+                self._reader.discounts,
+                self._reader.weights,
+                self._frames,
+                self._plan,
+                self._test,
+                self._control,
+            )
+        )
 
     def _describe(self, monitor: Monitor) -> Progress:
         reward = float(self._frames["best"][0]) if self._frames["found"][0] else None
