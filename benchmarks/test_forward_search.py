@@ -91,7 +91,9 @@ class PlainSearch:
             outcomes = self.model.outcomes(state, action)
             mean = sum(o.probability * o.reward for o in outcomes)
             risk = sum(o.probability for o in outcomes if o.fails)
-            rows.append((mean, 1 - risk, [(o.probability, o.state) for o in outcomes if not o.fails]))
+            rows.append(
+                (mean, 1 - risk, [(o.probability, o.state) for o in outcomes if not o.fails])
+            )
         self.known[state] = rows
         return rows
 
@@ -139,8 +141,13 @@ def test_horizon_12_in_flat_memory(report: Any) -> None:
     result = vulcan.solve(vulcan.Problem(Bandit(12), BOUND), vulcan.ForwardSearch(UNDER_A, False))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert result.statistics.histories == sum(6**k for k in range(13))
-    report(f"bandit 12 ({result.statistics.histories:,} histories): memory grown by", f"{grown:.0f} MB")
-    report("bandit 12: reward, seconds", str((round(result.certificate.reward, 6), round(result.statistics.search_seconds, 1))))
+    report(
+        f"bandit 12 ({result.statistics.histories:,} histories): memory grown by", f"{grown:.0f} MB"
+    )
+    report(
+        "bandit 12: reward, seconds",
+        str((round(result.certificate.reward, 6), round(result.statistics.search_seconds, 1))),
+    )
     assert grown < 100
 
 
@@ -151,11 +158,16 @@ def test_start_up(tmp_path: Any, report: Any) -> None:
     def run(*arguments: str) -> float:
         environment = {**os.environ, "VULCAN_CACHE_DIR": str(tmp_path)}
         began = time.perf_counter()
-        subprocess.run([python, "-c", code, *arguments], check=True, capture_output=True, env=environment)
+        subprocess.run(
+            [python, "-c", code, *arguments], check=True, capture_output=True, env=environment
+        )
         return time.perf_counter() - began
 
     solve = ("solve", "bandit", "--set", "horizon=2", "--bound", "0.002*x")
     help_seconds = min(run("--help") for _ in range(3))
     first, later = run(*solve), min(run(*solve) for _ in range(3))
-    report("seconds: --help; first solve ever; later ones", f"{help_seconds:.2f}; {first:.1f}; {later:.2f}")
+    report(
+        "seconds: --help; first solve ever; later ones",
+        f"{help_seconds:.2f}; {first:.1f}; {later:.2f}",
+    )
     assert later < first

@@ -111,6 +111,13 @@ def test_margin_at_its_ends() -> None:
     assert not refused.safe
 
 
+def test_margin_needs_no_bound_where_no_reward_is() -> None:
+    table = one_action(Outcome(0.99, 2.0, 1), Outcome.failure(0.01, -100.0))
+    result = vulcan.solve(vulcan.Problem(table, vulcan.parse("0.5 + 0.01*sqrt(x)")))
+    # The reward reaches 0, and the bound its end, at κ · 0.01 · 102 = 2.
+    assert result.certificate.margin == pytest.approx(2 / 1.02, rel=1e-6)
+
+
 def test_incomplete_policy_shows_its_frontier() -> None:
     table = Table(
         {

@@ -73,7 +73,7 @@ def test_file_cut_at_every_length(saved: Path) -> None:
     data = saved.read_bytes()
     for length in range(len(data)):
         saved.write_bytes(data[:length])
-        with pytest.raises(vulcan.PolicyFileError, match="cut off|not a Vulcan policy"):
+        with pytest.raises(vulcan.PolicyFileError, match=r"cut off|not a Vulcan policy"):
             Policy.load(saved)
     saved.write_bytes(data + b"x")
     with pytest.raises(vulcan.PolicyFileError, match="1 bytes too many"):

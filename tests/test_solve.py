@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import signal
@@ -61,7 +62,7 @@ def test_progress_is_told() -> None:
     told: list[Progress] = []
     vulcan.solve(vulcan.Problem(Bandit(13), LINEAR), time_limit=1.0, on_progress=told.append)
     assert len(told) >= 3
-    for before, after in zip(told, told[1:], strict=False):
+    for before, after in itertools.pairwise(told):
         assert after.seconds > before.seconds
         assert after.histories > before.histories
         assert 0 <= before.fraction <= after.fraction <= 1

@@ -2,17 +2,23 @@
 
 A table is an array of pieces. On piece k, which begins at `start` and ends where the next begins,
 
-    Δ(x)  >=  value + slope (x - start)  >=  Δ(x) - error,
+    value + slope (x - start)  <=  Δ(x)  <=  value + slope (x - start) + error,
 
 and credits from `low` to `high` can be looked up. A bound that is piecewise linear is its own
-table, with error 0 and no limits. For any other function the pieces are chords, which lie below a
-concave function, lowered by the rounding errors of their own evaluation. How far the function can
-rise above a chord follows from the chords beside it: it lies below both when they are extended.
+table, with error 0 and no limits. For any other function there are two pieces for each place where
+it was evaluated: the place alone, with error 0, and the chord to the next place. A chord lies below
+a concave function, and how far the function can rise above it follows from the chords beside it:
+the function lies below both of them when they are extended.
 
 A kernel never guesses. Where the pieces leave open whether a history passes (its risk lies between
 the piece and the piece plus its error), or a credit is outside the limits, it stops and asks for
-`cover(credit)`. The table then evaluates the function at that very point and the kernel goes on.
-So kernels decide as if they had the function itself.
+`cover(credit)`. The table then evaluates the function at that very place and the kernel goes on.
+So kernels decide as if they had the function itself. That is exact as long as the function's own
+rounding errors are ordinary ones, below about `GUARD`.
+
+The function is evaluated at these credits only: it need not be concave, or have a value at all,
+where no history comes. That it is concave and nondecreasing where they do come is taken for granted
+here; `verify_shape` checks it afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -28,17 +34,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import BoundError
+from vulcan.tolerance import TOLERANCE
 
-__all__ = ["PIECE", "BoundTable", "ExactTable", "RefinedTable"]
+__all__ = ["PIECE", "BoundTable", "ExactTable", "Point", "RefinedTable", "verify_shape"]
+
+Point = tuple[float, float]  # a reward and a risk
 
 PIECE: Final = np.dtype(
     [("start", "f8"), ("value", "f8"), ("slope", "f8"), ("error", "f8")], align=True
 )
 
-LARGEST_ERROR: Final = 1e-7
-"""Pieces are split until a chord is at most this far below the function."""
+GUARD: Final = TOLERANCE / 100
+"""What a function is trusted to round its values by: so much, relative to values above 1."""
 
-MOST_PIECES: Final = 4096
+LARGEST: Final = sys.float_info.max
 
 
 class BoundTable(ABC):
@@ -62,7 +71,7 @@ class BoundTable(ABC):
 
     @abstractmethod
     def evaluated(self, low: float, high: float) -> list[float]:
-        """Return the points from `low` to `high` at which the function was evaluated."""
+        """Return `low`, `high` and the places between them where the function was evaluated."""
 
 
 class ExactTable(BoundTable):
@@ -79,14 +88,19 @@ class ExactTable(BoundTable):
         self.low, self.high = -math.inf, math.inf
 
     def cover(self, credit: float) -> None:
-        raise AssertionError("an exact table covers every credit")
+        """Fail: there is nothing to ask."""
+        raise AssertionError(f"an exact table covers every credit, {credit!r} too")
 
     def evaluated(self, low: float, high: float) -> list[float]:
+        """Return the limits; what lies between them was checked when the bound was made."""
         return [low, high]
 
 
 class RefinedTable(BoundTable):
-    """Chords of a concave function, refined where a search needs it.
+    """Chords of a concave function between the credits at which a search had to ask.
+
+    Asking is rare: chords come closer to the function with the square of their width, and the
+    number of questions grows like the cube root of the number of comparisons.
 
     Parameters
     ----------
@@ -96,104 +110,132 @@ class RefinedTable(BoundTable):
 
     def __init__(self, function: Callable[[float], float]) -> None:
         self._function = function
+        # Where it was evaluated and is finite, in order; and its values there.
         self._places: list[float] = []
-        self._values: dict[float, float] = {}
+        self._values: list[float] = []
         self._floor = -math.inf  # the function is -inf up to here
         self.pieces = np.zeros(1, PIECE)
         self.low, self.high = math.inf, -math.inf
 
     def cover(self, credit: float) -> None:
-        """Make the table exact at a credit, reaching past it if it was outside."""
-        if not self._places or not self.low <= credit <= self.high:
-            self._reach(credit)
-        self._evaluate(credit)
-        self._split()
-        self._rebuild()
+        """Evaluate the function at a credit."""
+        index = bisect_left(self._places, credit)
+        if credit <= self._floor or credit in self._places[index : index + 1]:
+            return
+        value = self._function(credit)
+        if value > -math.inf:
+            self._places.insert(index, credit)
+            self._values.insert(index, value)
+        elif index:
+            raise BoundError(
+                f"the risk bound decreases from {self._values[0]!r} at {self._places[0]!r} "
+                f"to -inf at {credit!r}; it must be nondecreasing"
+            )
+        else:
+            self._floor = credit
+        self.pieces = np.concatenate([self._lay_edge(), self._lay_chords()])
+        self.low = -math.inf if self._floor > -math.inf else self._places[0]
+        self.high = self._places[-1] if self._places else self._floor
 
     def evaluated(self, low: float, high: float) -> list[float]:
-        return [low, *(x for x in self._places if low < x < high), high]
+        """Return `low`, `high` and the places between them; nothing before the first question."""
+        between = (place for place in self._places if low < place < high)
+        return [low, *between, high] if low <= high else []
 
-    def _evaluate(self, place: float) -> float:
-        if place not in self._values:
-            value = self._function(place)
-            rising = (
-                place > self._floor
-                if value > -math.inf
-                else not self._places or (place < self._places[0])
-            )
-            if not rising:
-                raise BoundError(
-                    f"the risk bound decreases: it is -inf at {self._floor!r} or {place!r}"
-                )
-            self._values[place] = value
-            if value > -math.inf:
-                insort(self._places, place)
-            else:
-                self._floor = max(self._floor, place)
-        return self._values[place]
+    def _lay_edge(self) -> NDArray[np.void]:
+        """Return the pieces before the first finite value."""
+        if self._floor == -math.inf:
+            return np.zeros(0, PIECE)
+        nothing = (-LARGEST, -math.inf, 0.0, 0.0)
+        unknown = (math.nextafter(self._floor, math.inf), -LARGEST, 0.0, math.inf)
+        return np.array([nothing, unknown], PIECE)
 
-    def _reach(self, credit: float) -> None:
-        self._evaluate(credit)
-        # Reach as far again beyond the credit, so that the next one is likely to be inside; the
-        # function need not have a value there.
-        width = max(1.0, abs(credit - self._places[0]) if self._places else 1.0)
-        for place in (credit - width, credit + width):
-            try:
-                self._evaluate(place)
-            except BoundError:
-                continue
-        if self._floor > -math.inf and self._places:
-            self._find_edge()
+    def _lay_chords(self) -> NDArray[np.void]:
+        """Return, in turn, a place alone and the chord to the next place."""
+        places, values = np.array(self._places), np.array(self._values)
+        pieces = np.zeros(max(0, 2 * len(places) - 1), PIECE)
+        pieces["start"][::2], pieces["value"][::2] = places, values
+        with np.errstate(over="ignore"):
+            width = np.minimum(np.diff(places), LARGEST)
+            climb = np.diff(values)
+            slope = np.clip(climb / width, -LARGEST, LARGEST)
+            # A function rounds its values, and what it does to x before.
+            size = np.maximum(1.0, np.maximum(np.abs(values[:-1]), np.abs(values[1:])))
+            reach = np.maximum(np.abs(places[:-1]), np.abs(places[1:]))
+            guard = GUARD * size + 4 * sys.float_info.epsilon * reach * np.abs(slope)
+            # Rounding matters for the slope of a thin chord: it says little of a wide one beside.
+            doubt = 2 * guard / width
+            rise = np.append(np.inf, (slope + doubt)[:-1]) - slope
+            fall = slope - np.append((slope - doubt)[1:], 0.0)
+            peak = width * np.maximum(0.0, np.minimum(rise, fall))
+        chords = pieces[1::2]
+        chords["start"] = np.nextafter(places[:-1], np.inf)
+        chords["value"] = values[:-1] + slope * (chords["start"] - places[:-1]) - guard
+        chords["slope"] = slope
+        # A slope too large for a float leaves the line below the chord.
+        chords["error"] = peak + np.abs(climb - slope * width) + 3 * guard
+        return pieces
 
-    def _find_edge(self) -> None:
-        """Bring the last known -inf and the first known finite value next to each other."""
-        below, above = self._floor, self._places[0]
-        while (middle := below + (above - below) / 2) not in (below, above):
-            if self._evaluate(middle) > -math.inf:
-                above = middle
-            else:
-                below = middle
 
-    def _split(self) -> None:
-        while len(self._places) < MOST_PIECES:
-            errors = self._errors()
-            wide = np.flatnonzero(errors > LARGEST_ERROR)
-            places = np.array(self._places)
-            middles = (places[wide] + places[wide + 1]) / 2
-            fresh = [x for x in middles.tolist() if x not in self._values]
-            if not fresh:
-                return
-            for place in fresh[: MOST_PIECES - len(self._places)]:
-                self._evaluate(place)
+def verify_shape(points: Sequence[Point]) -> None:
+    """Check that points lie on a concave, nondecreasing function.
 
-    def _slopes(self) -> NDArray[np.float64]:
-        values = np.array([self._values[x] for x in self._places])
-        return np.diff(values) / np.diff(self._places)
+    They are compared with the least such function above them. To look at neighbours only would
+    miss a slow bend: between points close to each other it drowns in rounding errors.
 
-    def _errors(self) -> NDArray[np.float64]:
-        """How far the function can rise above each chord, given the chords beside it."""
-        if len(self._places) < 2:
-            return np.zeros(0)
-        slopes = self._slopes()
-        rise = np.append(np.inf, slopes[:-1]) - slopes
-        fall = slopes - np.append(slopes[1:], 0.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            peak = np.where(np.isinf(rise), fall, rise * fall / (rise + fall))
-        return np.maximum(0.0, np.nan_to_num(peak)) * np.diff(self._places)
+    Parameters
+    ----------
+    points
+        Pairs (reward, risk) in the order of rewards; risks may be -inf.
 
-    def _rebuild(self) -> None:
-        places = self._places
-        rows: list[tuple[float, float, float, float]] = []
-        if self._floor > -math.inf:
-            rows.append((-sys.float_info.max, -math.inf, 0.0, 0.0))
-        if len(places) > 1:
-            values = [self._values[x] for x in places]
-            slopes, errors = self._slopes().tolist(), self._errors().tolist()
-            for k, (slope, error) in enumerate(zip(slopes, errors, strict=True)):
-                guard = 8 * sys.float_info.epsilon * (abs(values[k]) + abs(values[k + 1]))
-                rows.append((places[k], values[k] - guard, slope, error + 2 * guard))
-        if places:
-            rows.append((places[-1], self._values[places[-1]], 0.0, 0.0))
-        self.pieces = np.array(rows, PIECE)
-        self.low = -math.inf if self._floor > -math.inf else places[0]
-        self.high = places[-1] if places else self._floor
+    Raises
+    ------
+    BoundError
+        If they do not; the message shows the worst of them.
+    """
+    finite = [point for point in points if point[1] > -math.inf]
+    if not finite:
+        return
+    highest = max(risk for _, risk in finite)
+    hull = _upper_hull([*finite, (math.nextafter(points[-1][0], math.inf), highest)])
+
+    def edge(reward: float) -> tuple[Point, Point]:
+        after = bisect_left(hull, reward, lo=1, hi=len(hull) - 1, key=lambda corner: corner[0])
+        return hull[after - 1], hull[after]
+
+    def excess(point: Point) -> float:
+        (x, y), ((x0, y0), (x1, y1)) = point, edge(point[0])
+        if x < x0:
+            return 0.0
+        left, right = (x1 - x) / (x1 - x0), (x - x0) / (x1 - x0)
+        drop = left * (y0 - y) + right * (y1 - y)
+        # A function rounds its values, and what it does to the reward before.
+        slope = min((y1 - y0) / (x1 - x0), sys.float_info.max)
+        rounding = 4 * sys.float_info.epsilon * abs(x) * slope
+        return drop - rounding - TOLERANCE * max(1.0, left * abs(y0) + right * abs(y1))
+
+    worst = max(points, key=excess)
+    if excess(worst) <= 0:
+        return
+    (x, y), ((x0, y0), (x1, y1)) = worst, edge(worst[0])
+    if y0 == y1:
+        raise BoundError(
+            f"the risk bound decreases from {y0!r} at {x0!r} to {y!r} at {x!r}; "
+            "it must be nondecreasing"
+        )
+    raise BoundError(
+        f"the risk bound is not concave: {y!r} at {x!r} lies below the line from {y0!r} at {x0!r} "
+        f"to {y1!r} at {x1!r}"
+    )
+
+
+def _upper_hull(points: Sequence[Point]) -> list[Point]:
+    hull: list[Point] = []
+    for x2, y2 in points:
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = hull[-2:]
+            if (y1 - y0) * (x2 - x1) > (y2 - y1) * (x1 - x0):
+                break
+            hull.pop()
+        hull.append((x2, y2))
+    return hull

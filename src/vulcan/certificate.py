@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.errors import MismatchError
+from vulcan.errors import BoundError, MismatchError
 from vulcan.model import Outcome, describe_model, label_outcomes
 from vulcan.policy import END, FAILED, UNPLANNED, Policy
 from vulcan.problem import Problem
@@ -330,7 +330,10 @@ def _find_margin(levels: list[_Level], problem: Problem) -> float:
 
     def holds(factor: float) -> bool:
         reward, risk = scaled.evaluate(factor)
-        return risk <= problem.risk_bound(reward) + TOLERANCE
+        try:
+            return risk <= problem.risk_bound(reward) + TOLERANCE
+        except BoundError:  # a reward that no policy has; the bound need not have a value there
+            return False
 
     # Beyond this every risky action fails for sure, and nothing changes any more.
     most = 1 / scaled.smallest_risk()

@@ -1,16 +1,24 @@
 """Risk bounds from text, without `eval`.
 
-The language is arithmetic in one variable: numbers, `x`, `pi`, `e`, `inf`; `+ - * / **`; and the
-functions below. `piecewise((x0, y0), (x1, y1), ...)` stands alone and gives a `PiecewiseLinear`.
-A text that is a straight line gives `Constant` or `Linear`, which searches evaluate exactly; any
-other a `Concave`, with its exact derivative for tangents (forward differentiation).
+The language is arithmetic in one variable: numbers, `x`, `pi`, `e`; `+ - * / **`; and the functions
+below. `piecewise((x0, y0), (x1, y1), ...)` stands alone and gives a `PiecewiseLinear`.
+
+A text that is a straight line gives `Constant` or `Linear`, and a line that is level from some
+point on, `min(0.002*x, 0.01)`, a `PiecewiseLinear`: searches evaluate these exactly. Any other text
+gives a `Concave`, with its exact derivative for tangents (forward differentiation; at a corner, the
+derivative to the right).
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+import re
+import reprlib
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import add
 from typing import Any, Final
 
 from vulcan.errors import BoundError
@@ -18,9 +26,13 @@ from vulcan.risk import Concave, Constant, Linear, PiecewiseLinear, RiskBound
 
 __all__ = ["parse"]
 
-MOST_CHARACTERS: Final = 1000
+MOST_CHARACTERS: Final = 100_000
+DEEPEST: Final = 100
+"""Operations inside each other; a sum of n terms is n deep."""
 
-CONSTANTS: Final = {"pi": math.pi, "e": math.e, "inf": math.inf}
+Pair = tuple[float, float]  # a value and its derivative in x
+
+CONSTANTS: Final = {"pi": math.pi, "e": math.e}
 
 # Each function with its derivative.
 FUNCTIONS: Final[dict[str, tuple[Callable[[float], float], Callable[[float], float]]]] = {
@@ -32,9 +44,13 @@ FUNCTIONS: Final[dict[str, tuple[Callable[[float], float], Callable[[float], flo
     "tanh": (math.tanh, lambda u: 1 - math.tanh(u) ** 2),
     "atan": (math.atan, lambda u: 1 / (1 + u * u)),
 }
-CHOICES: Final = {"min": min, "max": max}
+# Of equal values, the pair with the smaller or larger derivative wins: the one to the right.
+CHOICES: Final[dict[str, Callable[[Sequence[Pair]], Pair]]] = {"min": min, "max": max}
 
-Pair = tuple[float, float]  # a value and its derivative in x
+LANGUAGE: Final = (
+    f"a risk bound is made of numbers, x, {', '.join(CONSTANTS)}, + - * / ** and "
+    f"{', '.join([*FUNCTIONS, *CHOICES])}; or it is piecewise((x0, y0), (x1, y1), ...)"
+)
 
 
 def parse(text: str) -> RiskBound:
@@ -63,162 +79,218 @@ def parse(text: str) -> RiskBound:
     >>> parse("1/80")
     Constant(0.0125)
     """
+    if not isinstance(text, str):
+        raise BoundError(f"a risk bound is parsed from a text, not from {reprlib.repr(text)}")
     if len(text) > MOST_CHARACTERS:
         raise BoundError(f"a risk bound has at most {MOST_CHARACTERS} characters, not {len(text)}")
-    text = text.strip()
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError) as error:
-        place = getattr(error, "offset", None) or 1
-        raise _complain(text, place - 1, "this is not an expression") from None
-    if isinstance(tree, ast.Call) and getattr(tree.func, "id", None) == "piecewise":
-        return _parse_points(text, tree)
-    _check(text, tree)
-    try:
-        line = _as_line(tree)
-    except ArithmeticError as error:
-        raise BoundError(f"the risk bound can't be evaluated: {error}") from error
-    if line is None:
+    reader = _Reader(" ".join(text.split()))
+    tree = reader.tree()
+    match tree:
+        case ast.Call(func=ast.Name(id="piecewise"), args=points, keywords=[]):
+            return PiecewiseLinear([reader.point(point) for point in points])
+        case ast.Call(func=ast.Name(id="min"), args=[first, second], keywords=[]):
+            clipped = _clip_line(reader.read(first), reader.read(second))
+            if clipped is not None:
+                return clipped
+    term = reader.read(tree)
+    if term.degree > 1:
         return Concave(
-            lambda x: _evaluate(tree, x)[0], derivative=lambda x: _evaluate(tree, x)[1], text=text
+            lambda x: term.evaluate(x)[0],
+            derivative=lambda x: term.evaluate(x)[1],
+            text=reader.text,
         )
-    offset, slope = line
+    offset, slope = term.evaluate(0.0)
     return Constant(offset) if slope == 0 else Linear(slope, offset)
 
 
-def _complain(text: str, column: int, problem: str) -> BoundError:
-    names = ", ".join([*FUNCTIONS, *CHOICES])
-    return BoundError(
-        f"{problem}:\n  {text}\n  {' ' * column}^\n"
-        f"a risk bound is made of numbers, x, {', '.join(CONSTANTS)}, + - * / ** and {names}; "
-        "or it is piecewise((x0, y0), (x1, y1), ...)"
-    )
+@dataclass(frozen=True)
+class _Term:
+    """Part of an expression.
+
+    Attributes
+    ----------
+    degree
+        0 for a constant, 1 for what is a straight line as it is written, 2 for anything else.
+    evaluate
+        Value and derivative at a given x.
+    """
+
+    degree: int
+    evaluate: Callable[[float], Pair]
 
 
-def _check(text: str, node: ast.AST) -> None:
-    """Refuse every node that is not in the language."""
-    column = getattr(node, "col_offset", 0)
-    match node:
-        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
-            return
-        case ast.Name(id=name):
-            if name != "x" and name not in CONSTANTS:
-                raise _complain(text, column, f"unknown name {name!r}")
-        case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=operand):
-            _check(text, operand)
-        case ast.BinOp(
-            left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right
-        ):
-            _check(text, left)
-            _check(text, right)
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-            if name not in FUNCTIONS and name not in CHOICES:
-                raise _complain(text, column, f"unknown function {name!r}")
-            if (name in FUNCTIONS and len(arguments) != 1) or not arguments:
-                raise _complain(text, column, f"{name} takes another number of arguments")
-            for argument in arguments:
-                _check(text, argument)
-        case _:
-            raise _complain(text, column, "this is not allowed here")
+def _clip_line(*terms: _Term) -> PiecewiseLinear | None:
+    """Return the smaller of a rising line and a level."""
+    if any(term.degree > 1 for term in terms):
+        return None
+    lines = sorted((term.evaluate(0.0) for term in terms), key=lambda line: line[1])
+    (level, flat), (offset, slope) = lines
+    if flat != 0 or slope <= 0:
+        return None
+    # From the corner as far down as keeps the rounding errors of the slope small.
+    corner, depth = (level - offset) / slope, abs(level) + abs(offset)
+    width = depth / slope
+    if min(depth, width) < 1e-300 or not math.isfinite(corner - width):
+        return None
+    return PiecewiseLinear([(corner - width, level - depth), (corner, level)])
 
 
-def _evaluate(node: ast.expr, x: float) -> Pair:
-    """Return the value of an expression and its derivative."""
-    match node:
-        case ast.Constant(value=value):
-            return float(value), 0.0  # type: ignore[arg-type]
-        case ast.Name(id=name):
-            return (x, 1.0) if name == "x" else (CONSTANTS[name], 0.0)
-        case ast.UnaryOp(op=op, operand=operand):
-            sign = -1.0 if isinstance(op, ast.USub) else 1.0
-            value, slope = _evaluate(operand, x)
-            return sign * value, sign * slope
-        case ast.BinOp(left=left, op=op, right=right):
-            return _combine(op, _evaluate(left, x), _evaluate(right, x))
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            pairs = [_evaluate(argument, x) for argument in arguments]
-            if name in CHOICES:
-                return CHOICES[name](pairs, key=lambda pair: pair[0])
-            function, derivative = FUNCTIONS[name]
-            value, slope = pairs[0]
-            return function(value), _product(slope, lambda: derivative(value))
-    raise AssertionError(node)
+class _Reader:
+    """Turns a text into terms, and points at what it can't read."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def tree(self) -> ast.expr:
+        """Return the syntax tree of the text."""
+        if not self.text:
+            raise BoundError(f"the text of the risk bound is empty; {LANGUAGE}")
+        stranger = re.search(r"[^0-9A-Za-z_.+\-*/(), ]", self.text)
+        if stranger:
+            raise self._refuse(stranger.start(), f"{stranger.group()!a} is not allowed")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # such as for "1if"
+                return ast.parse(self.text, mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+            place = getattr(error, "offset", 1) or len(self.text) + 1  # it ends too early
+            raise self._refuse(place - 1, "this is not an expression") from None
+
+    def read(self, node: ast.expr, depth: int = 0) -> _Term:
+        """Return an expression as a term; constant parts are worked out."""
+        if depth > DEEPEST:
+            raise self._refuse_node(node, "this is too long, or too many operations deep")
+        match node:
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                return self._fold(node, _Term(0, lambda x: (float(number), 0.0)))
+            case ast.Name(id="x"):
+                return _Term(1, lambda x: (x, 1.0))
+            case ast.Name(id=name):
+                if name not in CONSTANTS:
+                    raise self._refuse_node(node, f"unknown name {reprlib.repr(name)}")
+                return _Term(0, lambda x: (CONSTANTS[name], 0.0))
+            case ast.UnaryOp(op=ast.UAdd() | ast.USub() as sign, operand=operand):
+                term = self.read(operand, depth + 1)
+                return _negate(term) if isinstance(sign, ast.USub) else term
+            case ast.BinOp(left=first, op=operator, right=second) if type(operator) in OPERATORS:
+                combine, add_degrees = OPERATORS[type(operator)]
+                left, right = self.read(first, depth + 1), self.read(second, depth + 1)
+                divisor = right.evaluate(0.0)[0] if right.degree == 0 else 1.0
+                if isinstance(operator, ast.Div) and divisor == 0:
+                    raise self._refuse_node(node, "division by zero")
+                return self._fold(
+                    node,
+                    _Term(
+                        min(2, add_degrees(left.degree, right.degree)),
+                        lambda x: combine(left.evaluate(x), right.evaluate(x)),
+                    ),
+                )
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+                return self._fold(node, self._call(node, name, arguments, depth))
+        raise self._refuse_node(node, "this is not allowed")
+
+    def point(self, node: ast.expr) -> Pair:
+        """Return a point of a piecewise linear bound."""
+        if not isinstance(node, ast.Tuple) or len(node.elts) != 2:
+            raise self._refuse_node(node, "a point is written (reward, risk)")
+        terms = [self.read(number) for number in node.elts]
+        if any(term.degree for term in terms):
+            raise self._refuse_node(node, "a point has two plain numbers")
+        return terms[0].evaluate(0.0)[0], terms[1].evaluate(0.0)[0]
+
+    def _call(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> _Term:
+        if name not in FUNCTIONS and name not in CHOICES:
+            raise self._refuse_node(node, f"unknown function {reprlib.repr(name)}")
+        if not arguments or (name in FUNCTIONS and len(arguments) > 1):
+            count = "one argument" if name in FUNCTIONS else "at least one argument"
+            raise self._refuse_node(node, f"{name} takes {count}")
+        terms = [self.read(argument, depth + 1) for argument in arguments]
+        degree = 2 if any(term.degree for term in terms) else 0
+        if name in CHOICES:
+            choose = CHOICES[name]
+            return _Term(degree, lambda x: choose([term.evaluate(x) for term in terms]))
+        function, derivative = FUNCTIONS[name]
+
+        def evaluate(x: float) -> Pair:
+            value, slope = terms[0].evaluate(x)
+            return function(value), _multiply_slope(slope, lambda: derivative(value))
+
+        return _Term(degree, evaluate)
+
+    def _fold(self, node: ast.expr, term: _Term) -> _Term:
+        """Work a constant out."""
+        if term.degree > 0:
+            return term
+        try:
+            value, _ = term.evaluate(0.0)
+        except (ArithmeticError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            raise self._refuse_node(node, "this has no finite value")
+        return _Term(0, lambda x: (value, 0.0))
+
+    def _refuse_node(self, node: ast.expr, problem: str) -> BoundError:
+        return self._refuse(node.col_offset, problem, node.end_col_offset)
+
+    def _refuse(self, start: int, problem: str, end: int | None = None) -> BoundError:
+        """Return an error that shows the place, with what is around it."""
+        first, last = max(0, start - 40), start + 40
+        around = "".join(c if c.isprintable() else "?" for c in self.text[first:last])
+        marks = "^" * max(1, min(end or 0, last) - start)
+        return BoundError(f"{problem}:\n  {around}\n  {' ' * (start - first)}{marks}\n{LANGUAGE}")
 
 
-def _product(slope: float, factor: Callable[[], float]) -> float:
-    """Return slope times factor, where a constant argument has slope 0 whatever the factor."""
-    if slope == 0:
+def _negate(term: _Term) -> _Term:
+    def evaluate(x: float) -> Pair:
+        value, slope = term.evaluate(x)
+        return -value, -slope
+
+    return _Term(term.degree, evaluate)
+
+
+def _multiply_slope(slope: float, factor: Callable[[], float]) -> float:
+    """Return slope times factor; NaN where the factor has no value."""
+    if slope == 0:  # of a constant, where the factor does not matter
         return 0.0
     try:
         return slope * factor()
-    except ZeroDivisionError:
-        return math.copysign(math.inf, slope)
+    except (ArithmeticError, ValueError):
+        return math.nan
 
 
-def _combine(op: ast.operator, left: Pair, right: Pair) -> Pair:
+def _subtract(left: Pair, right: Pair) -> Pair:
+    return left[0] - right[0], left[1] - right[1]
+
+
+def _add(left: Pair, right: Pair) -> Pair:
+    return left[0] + right[0], left[1] + right[1]
+
+
+def _multiply(left: Pair, right: Pair) -> Pair:
+    return left[0] * right[0], left[1] * right[0] + left[0] * right[1]
+
+
+def _divide(left: Pair, right: Pair) -> Pair:
+    quotient = left[0] / right[0]
+    return quotient, (left[1] - quotient * right[1]) / right[0]
+
+
+def _raise(left: Pair, right: Pair) -> Pair:
     (u, du), (v, dv) = left, right
-    match op:
-        case ast.Add():
-            return u + v, du + dv
-        case ast.Sub():
-            return u - v, du - dv
-        case ast.Mult():
-            return u * v, du * v + u * dv
-        case ast.Div():
-            return u / v, (du * v - u * dv) / (v * v)
     value: Any = u**v
     if isinstance(value, complex):
         raise ValueError(f"{u!r} ** {v!r} is not a real number")
-    slope = _product(du, lambda: v * u ** (v - 1)) + _product(dv, lambda: value * math.log(u))
-    return value, slope
+    slope = _multiply_slope(du, lambda: v * u ** (v - 1))
+    return value, slope + _multiply_slope(dv, lambda: value * math.log(u))
 
 
-def _as_line(node: ast.expr) -> Pair | None:
-    """Return (offset, slope) if the expression is a straight line as it is written."""
-    match node:
-        case ast.Constant() | ast.Name():
-            at_zero, slope = _evaluate(node, 0.0)
-            return at_zero, slope
-        case ast.UnaryOp(op=op, operand=operand):
-            line = _as_line(operand)
-            if line is None or isinstance(op, ast.UAdd):
-                return line
-            return -line[0], -line[1]
-        case ast.BinOp(left=left, op=op, right=right):
-            return _combine_lines(op, _as_line(left), _as_line(right))
-    return None
-
-
-def _combine_lines(op: ast.operator, left: Pair | None, right: Pair | None) -> Pair | None:
-    if left is None or right is None:
-        return None
-    (a, b), (c, d) = left, right
-    match op:
-        case ast.Add():
-            return a + c, b + d
-        case ast.Sub():
-            return a - c, b - d
-        case ast.Mult() if b == 0 or d == 0:
-            return a * c, b * c + a * d
-        case ast.Div() if d == 0:
-            return a / c, b / c
-        case ast.Pow() if b == 0 and d == 0:
-            value: Any = a**c
-            return None if isinstance(value, complex) else (value, 0.0)
-    return None
-
-
-def _parse_points(text: str, call: ast.Call) -> PiecewiseLinear:
-    points = []
-    for argument in call.args:
-        if not isinstance(argument, ast.Tuple) or len(argument.elts) != 2:
-            raise _complain(text, argument.col_offset, "a point is written (reward, risk)")
-        pair = []
-        for number in argument.elts:
-            _check(text, number)
-            line = _as_line(number)
-            if line is None or line[1] != 0:
-                raise _complain(text, number.col_offset, "a point has two plain numbers")
-            pair.append(line[0])
-        points.append((pair[0], pair[1]))
-    return PiecewiseLinear(points)
+# Each operation, and the degree of its result from those of its operands.
+OPERATORS: Final[
+    dict[type[ast.operator], tuple[Callable[[Pair, Pair], Pair], Callable[[int, int], int]]]
+] = {
+    ast.Add: (_add, max),
+    ast.Sub: (_subtract, max),
+    ast.Mult: (_multiply, add),
+    ast.Div: (_divide, lambda left, right: left + 2 * right),
+    ast.Pow: (_raise, lambda left, right: 2 * (left + right)),
+}

@@ -10,25 +10,35 @@ used: `verify` looks at every point at which it was evaluated, and at a grid bet
 
 Kernels evaluate a bound through its `BoundTable` (see `vulcan.bound_table`).
 
-A tangent at x is a line that is nowhere below Δ: Δ(y) <= value + slope (y - x) for all y.
+A tangent is a line that is nowhere below Δ: Δ(y) <= value + slope (y - at) for all y.
 """
 
 from __future__ import annotations
 
 import math
+import reprlib
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from numbers import Real
-from typing import Any
+from typing import Any, Final
 
-from vulcan.bound_table import BoundTable, ExactTable, RefinedTable
+import numpy as np
+
+from vulcan.bound_table import BoundTable, ExactTable, Point, RefinedTable, verify_shape
 from vulcan.errors import BoundError
-from vulcan.tolerance import TOLERANCE
 
 __all__ = ["Concave", "Constant", "Linear", "PiecewiseLinear", "RiskBound", "Tangent"]
+
+GRID: Final = 256
+"""Intervals of the grid on which a function is verified."""
+
+LARGEST_GAP: Final = 1e-10
+"""A tangent that is found numerically is at most this far above the bound where it touches."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +48,10 @@ class Tangent:
     Attributes
     ----------
     at, value
-        Where it touches, and the bound there.
+        Where it touches, and its height there: the bound itself, or a trifle more where the slope
+        had to be found numerically.
     slope
-        Its slope; never negative.
+        Its slope: finite, and never negative.
     """
 
     at: float
@@ -63,12 +74,18 @@ class RiskBound(ABC):
         """Return the risk that is acceptable for an expected reward."""
 
     @abstractmethod
-    def exact(self, reward: Fraction) -> Fraction:
+    def exact(self, reward: Fraction) -> Fraction | float:
         """Return the same in rational arithmetic, as far as the bound allows it."""
 
     @abstractmethod
     def tangent(self, reward: float) -> Tangent:
-        """Return a tangent at an expected reward."""
+        """Return a tangent at an expected reward.
+
+        Raises
+        ------
+        BoundError
+            If the bound is -inf there, or can't be evaluated there and just to the right.
+        """
 
     @abstractmethod
     def table(self) -> BoundTable:
@@ -93,13 +110,48 @@ class RiskBound(ABC):
         return self.text or repr(self)
 
 
-def _require_number(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
-        raise BoundError(f"{name} must be a finite number, not {value!r}")
-    return float(value)
+class _Straight(RiskBound):
+    """A bound made of straight pieces: checked when it is made, and its own table."""
+
+    @property
+    @abstractmethod
+    def _pieces(self) -> Sequence[tuple[float, float, Fraction]]:
+        """Triples (start, value, slope); the first also serves what lies before it."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Straight) and self._pieces == other._pieces
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._pieces))
+
+    def _piece(self, reward: float | Fraction) -> tuple[float, float, Fraction]:
+        after = bisect_right(self._pieces, reward, key=lambda piece: piece[0])
+        return self._pieces[max(0, after - 1)]
+
+    def __call__(self, reward: float) -> float:
+        """Return the risk that is acceptable for an expected reward."""
+        start, value, slope = self._piece(reward)
+        return value + float(slope) * (reward - start)
+
+    def exact(self, reward: Fraction) -> Fraction:
+        """Return the same without rounding."""
+        start, value, slope = self._piece(reward)
+        return Fraction(value) + slope * (reward - Fraction(start))
+
+    def tangent(self, reward: float) -> Tangent:
+        """Return the tangent at an expected reward; at a corner, the one that goes on."""
+        return Tangent(reward, self(reward), float(self._piece(reward)[2]))
+
+    def table(self) -> BoundTable:
+        """Return the pieces themselves."""
+        return ExactTable([(start, value, float(slope)) for start, value, slope in self._pieces])
+
+    def verify(self, points: Iterable[float]) -> None:
+        """Do nothing: the bound was checked when it was made."""
 
 
-class PiecewiseLinear(RiskBound):
+@dataclass(frozen=True, eq=False)
+class PiecewiseLinear(_Straight):
     """Straight between points; on the left the first slope goes on, on the right the last value.
 
     Parameters
@@ -115,71 +167,54 @@ class PiecewiseLinear(RiskBound):
     (0.015, 0.02, -0.01)
     """
 
-    def __init__(self, points: Sequence[tuple[float, float]]) -> None:
-        pairs = [
-            (_require_number("a reward of the bound", x), _require_number("a risk of the bound", y))
-            for x, y in points
-        ]
-        if len(pairs) < 2:
+    points: Sequence[Point]
+
+    def __post_init__(self) -> None:
+        try:
+            pairs = [(x, y) for x, y in self.points]
+        except (TypeError, ValueError):
+            raise BoundError(
+                "points must be a list of pairs (reward, risk), such as [(0, 0), (5, 0.01)], "
+                f"not {reprlib.repr(self.points)}"
+            ) from None
+        points = tuple(
+            (_require_number("a point's reward", x), _require_number("a point's risk", y))
+            for x, y in pairs
+        )
+        if len(points) < 2:
             raise BoundError("a piecewise linear bound needs at least two points")
-        self.points = tuple(pairs)
-        slopes = []
-        for (x0, y0), (x1, y1) in zip(pairs, pairs[1:], strict=False):
+        for (x0, y0), (x1, y1) in pairwise(points):
             if x1 <= x0:
                 raise BoundError(
-                    f"rewards of the bound must increase: {x0:g} is followed by {x1:g}"
+                    f"rewards of the points must increase: {x0!r} is followed by {x1!r}"
                 )
             if y1 < y0:
                 raise BoundError(
-                    f"the bound must not decrease: {y0:g} at reward {x0:g}, {y1:g} at reward {x1:g}"
+                    f"risks of the points must not decrease: {y0!r} at {x0!r}, {y1!r} at {x1!r}"
                 )
-            slopes.append((y1 - y0) / (x1 - x0))
-        for position, (before, after) in enumerate(zip(slopes, slopes[1:], strict=False)):
-            if after > before + TOLERANCE:
-                raise BoundError(
-                    "the bound must be concave: its slope grows from "
-                    f"{before:g} to {after:g} at reward {pairs[position + 1][0]:g}"
-                )
-        # Piece k runs from its start to the next; the first reaches back, the last is level.
-        self._starts = [x for x, _ in pairs]
-        self._pieces = [(x, y, slope) for (x, y), slope in zip(pairs, [*slopes, 0.0], strict=True)]
+        verify_shape(points)
+        object.__setattr__(self, "points", points)
+        for _, _, slope in self._pieces:
+            _require_number("the slope between two points", slope)
 
-    def __repr__(self) -> str:
-        return f"PiecewiseLinear({list(self.points)!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PiecewiseLinear) and self.points == other.points
-
-    def __hash__(self) -> int:
-        return hash(self.points)
-
-    def _piece(self, reward: float | Fraction) -> tuple[float, float, float]:
-        return self._pieces[max(0, bisect_right(self._starts, reward) - 1)]
-
-    def __call__(self, reward: float) -> float:
-        start, value, slope = self._piece(reward)
-        return value + slope * (reward - start)
-
-    def exact(self, reward: Fraction) -> Fraction:
-        start, value, slope = (Fraction(number) for number in self._piece(reward))
-        return value + slope * (reward - start)
-
-    def tangent(self, reward: float) -> Tangent:
-        return Tangent(reward, self(reward), self._piece(reward)[2])
-
-    def table(self) -> BoundTable:
-        return ExactTable(self._pieces)
-
-    def verify(self, points: Iterable[float]) -> None:
-        """Do nothing: the points were checked when the bound was made."""
+    @cached_property
+    def _pieces(self) -> Sequence[tuple[float, float, Fraction]]:
+        slopes = [
+            (Fraction(y1) - Fraction(y0)) / (Fraction(x1) - Fraction(x0))
+            for (x0, y0), (x1, y1) in pairwise(self.points)
+        ]
+        return [
+            (x, y, slope) for (x, y), slope in zip(self.points, [*slopes, Fraction(0)], strict=True)
+        ]
 
     @property
-    def text(self) -> str | None:
-        return f"piecewise({', '.join(f'({x!r}, {y!r})' for x, y in self.points)})"
+    def text(self) -> str:
+        """A text that `vulcan.parse` reads back."""
+        return f"piecewise({', '.join(map(repr, self.points))})"
 
 
-@dataclass(frozen=True)
-class Linear(RiskBound):
+@dataclass(frozen=True, eq=False)
+class Linear(_Straight):
     """The bound slope · reward + offset.
 
     Parameters
@@ -191,37 +226,30 @@ class Linear(RiskBound):
 
     Examples
     --------
-    >>> Linear(0.002)(4.5)
-    0.009
+    >>> Linear(0.002)(4)
+    0.008
     """
 
     slope: float
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        if _require_number("slope", self.slope) < 0:
+        for name in ("slope", "offset"):
+            object.__setattr__(self, name, _require_number(name, getattr(self, name)))
+        if self.slope < 0:
             raise BoundError(
                 f"the bound must not decrease: slope must be at least 0, not {self.slope!r}"
             )
-        _require_number("offset", self.offset)
 
-    def __call__(self, reward: float) -> float:
-        return self.offset + self.slope * reward
-
-    def exact(self, reward: Fraction) -> Fraction:
-        return Fraction(self.offset) + Fraction(self.slope) * reward
-
-    def tangent(self, reward: float) -> Tangent:
-        return Tangent(reward, self(reward), self.slope)
-
-    def table(self) -> BoundTable:
-        return ExactTable([(0.0, self.offset, self.slope)])
-
-    def verify(self, points: Iterable[float]) -> None:
-        """Do nothing: slope and offset were checked when the bound was made."""
+    @cached_property
+    def _pieces(self) -> Sequence[tuple[float, float, Fraction]]:
+        return [(0.0, self.offset, Fraction(self.slope))]
 
     @property
-    def text(self) -> str | None:
+    def text(self) -> str:
+        """A text that `vulcan.parse` reads back."""
+        if not self.slope:
+            return repr(self.offset)
         return f"{self.slope!r} * x" + (f" + {self.offset!r}" if self.offset else "")
 
 
@@ -250,10 +278,6 @@ class Constant(Linear):
         """The acceptable probability of failure."""
         return self.offset
 
-    @property
-    def text(self) -> str | None:
-        return repr(self.offset)
-
 
 class Concave(RiskBound):
     """Any concave, nondecreasing function of the expected reward.
@@ -261,9 +285,11 @@ class Concave(RiskBound):
     Parameters
     ----------
     function
-        From a float to a float. It may return -inf where nothing is acceptable.
+        From a float to a float. It may return -inf where nothing is acceptable, and need not have
+        a value where no history comes.
     derivative
-        Its derivative, used for tangents. Without it they are found numerically.
+        Its derivative (at a corner, the one to the right), used for tangents and trusted. Without
+        it, or where it is not finite, the slope is found numerically.
     text
         A text that `vulcan.parse` reads back, if there is one.
 
@@ -282,7 +308,9 @@ class Concave(RiskBound):
         text: str | None = None,
     ) -> None:
         if not callable(function):
-            raise BoundError(f"a concave bound needs a function, not {function!r}")
+            raise BoundError(f"a concave bound needs a function, not {reprlib.repr(function)}")
+        if derivative is not None and not callable(derivative):
+            raise BoundError(f"the derivative must be a function, not {reprlib.repr(derivative)}")
         self.function = function
         self.derivative = derivative
         self._text = text
@@ -292,73 +320,77 @@ class Concave(RiskBound):
         return f"Concave({name})"
 
     def __call__(self, reward: float) -> float:
+        """Return the risk that is acceptable for an expected reward."""
         try:
-            value = float(self.function(reward))
-        except (ArithmeticError, TypeError, ValueError) as error:
+            with np.errstate(all="ignore"):  # whatever NumPy would warn of is refused below
+                value = float(self.function(reward))
+        except Exception as error:
             raise BoundError(f"the risk bound can't be evaluated at {reward!r}: {error}") from error
         if math.isnan(value) or value == math.inf:
             raise BoundError(f"the risk bound is {value} at {reward!r}; it may be finite or -inf")
         return value
 
-    def exact(self, reward: Fraction) -> Fraction:
+    def exact(self, reward: Fraction) -> Fraction | float:
         """Return the value at the nearest float; the function itself is not rational."""
-        return Fraction(self(float(reward)))
+        value = self(float(reward))
+        return value if math.isinf(value) else Fraction(value)
 
     def tangent(self, reward: float) -> Tangent:
+        """Return a tangent at an expected reward.
+
+        Where the function is infinitely steep (a root at its edge) no line through its value
+        stays above it. The line returned there is very steep, and a trifle above the value.
+        """
         value = self(reward)
-        if self.derivative is not None:
-            return Tangent(reward, value, max(0.0, float(self.derivative(reward))))
-        # A slope between the secants on either side is a supergradient up to their curvature.
-        step = 1e-6 * max(1.0, abs(reward))
-        right = (self(reward + step) - value) / step
+        if value == -math.inf:
+            raise BoundError(f"the risk bound is -inf at {reward!r}, and has no tangent there")
         try:
-            left = (value - self(reward - step)) / step
-        except BoundError:
-            left = right
-        slope = right if math.isinf(left) else (left + right) / 2
-        return Tangent(reward, value, max(0.0, slope))
+            slope = math.nan if self.derivative is None else float(self.derivative(reward))
+        except Exception:
+            slope = math.nan
+        if math.isfinite(slope):
+            return Tangent(reward, value, max(0.0, slope))
+        return self._secant(reward, value)
+
+    def _secant(self, reward: float, value: float) -> Tangent:
+        """Return a line through neighbouring points, raised above what lies between them."""
+        width = 1e-4 * max(1.0, abs(reward))
+        while True:
+            middle, end = reward + width / 2, reward + width
+            slope = (self(end) - value) / (end - reward)
+            # A concave function rises above a chord at most twice as far as in its middle.
+            gap = max(0.0, 2 * (self(middle) - value - slope * (middle - reward)))
+            narrow = width <= max(1e-200, 16 * math.ulp(reward))
+            if narrow or gap <= LARGEST_GAP * max(1.0, abs(value)):
+                return Tangent(reward, value + gap, max(0.0, slope))
+            width /= 4
 
     def table(self) -> BoundTable:
+        """Return a table that is refined where a search needs it."""
         return RefinedTable(self)
 
     def verify(self, points: Iterable[float]) -> None:
-        """Check the function at the points and on a grid over their range, at every scale."""
-        given = set(points)
+        """Check the function at the points and on a grid from the least to the largest."""
+        given = {_require_number("a reward that the bound is used at", point) for point in points}
+        if not given:
+            return
         low, high = min(given), max(given)
-        grid = {low + (high - low) * k / 256 for k in range(257)}
-        places = sorted(x for x in given | grid if low <= x <= high)
-        _verify_shape([(x, self(x)) for x in places])
+        grid = {low + (high - low) * (k / GRID) for k in range(GRID)}
+        places = sorted(place for place in given | grid if place <= high)
+        verify_shape([(place, self(place)) for place in places])
 
     @property
     def text(self) -> str | None:
+        """A text that `vulcan.parse` reads back, if there is one."""
         return self._text
 
 
-def _verify_shape(pairs: Sequence[tuple[float, float]]) -> None:
-    finite = [(x, y) for x, y in pairs if y > -math.inf]
-    gone = [x for x, y in pairs if y == -math.inf and finite and x > finite[0][0]]
-    if gone:
-        raise BoundError(
-            f"the risk bound decreases: it is -inf at {gone[0]!r}, {finite[0][1]!r} at {finite[0][0]!r}"
-        )
-    stride = 1
-    # Neighbours close to each other hide a slow bend in the tolerance; wider strides show it.
-    while stride < len(finite):
-        _verify_stride(finite[::stride])
-        stride *= 2
-
-
-def _verify_stride(pairs: Sequence[tuple[float, float]]) -> None:
-    for (x0, y0), (x1, y1) in zip(pairs, pairs[1:], strict=False):
-        if y1 < y0 - TOLERANCE:
-            raise BoundError(
-                f"the risk bound decreases from {y0!r} at {x0!r} to {y1!r} at {x1!r}; "
-                "it must be nondecreasing"
-            )
-    for (x0, y0), (x1, y1), (x2, y2) in zip(pairs, pairs[1:], pairs[2:], strict=False):
-        chord = y0 + (y2 - y0) * ((x1 - x0) / (x2 - x0))
-        if y1 < chord - TOLERANCE:
-            raise BoundError(
-                f"the risk bound is not concave: {y1!r} at {x1!r} lies below the line from "
-                f"{y0!r} at {x0!r} to {y2!r} at {x2!r}"
-            )
+def _require_number(name: str, value: Any) -> float:
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            raise BoundError(f"{name} must be a finite number; this is too large") from None
+        if math.isfinite(number):
+            return number
+    raise BoundError(f"{name} must be a finite number, not {reprlib.repr(value)}")

@@ -53,7 +53,7 @@ def compare(test, pieces, risk, credit):
     allowed = piece.value + piece.slope * (credit - piece.start) + TOLERANCE
     if risk <= allowed:
         return ADMITTED
-    if piece.error > 0 and risk <= allowed + piece.error and credit != piece.start:
+    if piece.error > 0 and risk <= allowed + piece.error:
         test.asked = credit
         return UNDECIDED
     return REFUSED

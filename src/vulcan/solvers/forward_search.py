@@ -154,12 +154,12 @@ class ForwardSearchRun:
 
     def explain_credits(self) -> str:
         """Return what the bound allowed for the credits that were tested."""
-        credits = self.credits()
-        if not credits:
+        tested = self.credits()
+        if not tested:
             return ""
         low, high = (
             f"{credit:.4g} (allowed risk {self.problem.risk_bound(credit):.4g})"
-            for credit in (credits[0], credits[-1])
+            for credit in (tested[0], tested[-1])
         )
         return f"Histories had credits from {low} to {high}. "
 
