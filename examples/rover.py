@@ -1,7 +1,8 @@
 """A rover that may get stuck: drill where it is, or drive to better ground through soft sand.
 
 Each day the rover drills the rock that it stands on or drives on. The further it goes, the richer
-the rock and the softer the sand. Drilling wears the drill, and a worn drill finds less. Run it with `python examples/rover.py`, or
+the rock and the softer the sand. Drilling wears the drill, and a worn drill finds less. Run it with
+`python examples/rover.py`, or
 
     vulcan solve examples/rover.py:Rover --set days=6 --bound "min(0.004*x, 0.05)"
 """

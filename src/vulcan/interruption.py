@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType, TracebackType
+from typing import Self
 
 __all__ = ["Interruption"]
 
@@ -19,7 +20,7 @@ class Interruption:
         self.requested = False
         self._before: signal.Handlers | object = None
 
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._before = signal.getsignal(signal.SIGINT)
             if self._before is signal.default_int_handler:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final
 
 from vulcan.errors import OptionError
@@ -56,7 +55,7 @@ class Limits:
                 raise OptionError(f"{name} must be a number of at least 0, not {value!r}")
 
 
-class Monitor:
+class Monitor(Interruption):
     """Watches the clock, the limits and Ctrl-C for a search, and passes its progress on.
 
     Attributes
@@ -66,27 +65,15 @@ class Monitor:
     """
 
     def __init__(self, limits: Limits, on_progress: OnProgress | None = None) -> None:
+        super().__init__()
         self.limits = limits
         self.stopped_by: str | None = None
         self._on_progress = on_progress
-        self._interruption = Interruption()
         self._began = self._reported = time.perf_counter()
-
-    def __enter__(self) -> Monitor:
-        self._interruption.__enter__()
-        return self
 
     def start_clock(self) -> None:
         """Count time from now on: a search calls this once it is ready to begin."""
         self._began = self._reported = time.perf_counter()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._interruption.__exit__(kind, error, trace)
 
     @property
     def seconds(self) -> float:
@@ -96,7 +83,7 @@ class Monitor:
     def wants_stop(self, histories: int) -> bool:
         """Whether the search must stop now; `stopped_by` says why."""
         limits = self.limits
-        if self._interruption.requested:
+        if self.requested:
             self.stopped_by = "Ctrl-C"
         elif limits.time_limit is not None and self.seconds >= limits.time_limit:
             self.stopped_by = "time limit"
