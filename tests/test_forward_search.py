@@ -145,7 +145,7 @@ def test_memory_stays_flat_where_nothing_merges(monkeypatch: pytest.MonkeyPatch)
     assert run.graph.evaluations > 6000
     # The policy has 31 nodes of 3 outcomes, a path 5 states of 10; each at most a few times over.
     assert largest < 1000
-    policy = run.build_policy(run.plan_rows(stopped=False) or [], "")
+    policy = run.build_policy(stopped=False)
     merged = vulcan.solve(vulcan.Problem(Bandit(horizon=5), vulcan.Linear(0.002))).policy
     assert policy == merged
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from vulcan.constraint import LocalConstraint, SurvivalConstraint
 from vulcan.graph import StateGraph
-from vulcan.model import describe_model
-from vulcan.policy import END, About, Policy
+from vulcan.policy import END, Policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status
+from vulcan.solvers.kernel_run import KernelRun
 from vulcan.solvers.solver import Finding
 
 __all__ = ["ForwardSearch"]
@@ -52,8 +52,7 @@ class ForwardSearch:
         run = ForwardSearchRun(problem, reader, self)
         monitor.start_clock()
         stopped = not run.advance(monitor)
-        rows = run.plan_rows(stopped)
-        policy = None if rows is None else run.build_policy(rows, repr(self))
+        policy = run.build_policy(stopped)
         statistics = Statistics(monitor.seconds, run.histories, run.graph.evaluations)
         status, explanation = self._explain(run, monitor, stopped, policy)
         return Finding(
@@ -83,25 +82,21 @@ class ForwardSearch:
         )
 
 
-class ForwardSearchRun:
+class ForwardSearchRun(KernelRun):
     """One forward search: the arrays of its kernel, and the answers to its requests."""
 
     def __init__(self, problem: Problem, reader: ModelReader, solver: ForwardSearch) -> None:
-        from vulcan.kernels import forward_search, local
+        from vulcan.kernels import forward_search
         from vulcan.kernels.compile import announce_compilation
 
+        super().__init__(problem, reader, solver.constraint)
         announce_compilation(forward_search.search)
+        self._solver = solver
         self._kernel = forward_search
-        self.problem = problem
-        self._reader = reader
-        self.graph = StateGraph(reader, solver.constraint.own_credit)
-        self.table = problem.risk_bound.table()
         self._frames = np.zeros(reader.levels, forward_search.FRAME)
         self._plan = np.zeros(1024, np.int32)
         self._control = np.zeros(1, forward_search.CONTROL)
         self._control["cut_short"] = solver.cut_short
-        self._test = np.zeros(1, local.TEST)
-        self._test["form"] = solver.constraint.form
         self._release_at = FEWEST_ROWS_TO_RELEASE
         self.restart()
         self._call_kernel()  # asks for the root at once; what counts is that it is compiled now
@@ -112,8 +107,6 @@ class ForwardSearchRun:
         self._frames[0]["state"] = StateGraph.ROOT
         self._frames[0]["survival"], self._frames[0]["credit"] = 1.0, 0.0
         self._frames[0]["found"] = 0
-        self._test["least"], self._test["largest"] = math.inf, -math.inf
-        self._read_table()
 
     def advance(self, monitor: Monitor) -> bool:
         """Search until done (True) or the monitor wants to stop (False)."""
@@ -130,8 +123,7 @@ class ForwardSearchRun:
                 self._release_rows()
                 self.graph.expand(int(self._frames["state"][self._depth]))
             elif wants == kernel.NEEDS_BOUND:
-                self.table.cover(float(self._test["asked"][0]))
-                self._read_table()
+                self.refine_bound()
             elif wants == kernel.NEEDS_PLAN:
                 self._plan = np.concatenate([self._plan, np.zeros_like(self._plan)])
             monitor.report(lambda: self._describe(monitor))
@@ -147,22 +139,6 @@ class ForwardSearchRun:
         """Value of the best complete policy so far; -inf without one."""
         return float(self._frames["best" if self._frames["found"][0] else "value"][0])
 
-    def credits(self) -> list[float]:
-        """Return where the bound was evaluated, between the smallest and largest credit tested."""
-        low, high = float(self._test["least"][0]), float(self._test["largest"][0])
-        return self.table.evaluated(low, high) if low <= high else []
-
-    def explain_credits(self) -> str:
-        """Return what the bound allowed for the credits that were tested."""
-        tested = self.credits()
-        if not tested:
-            return ""
-        low, high = (
-            f"{credit:.4g} (allowed risk {self.problem.risk_bound(credit):.4g})"
-            for credit in (tested[0], tested[-1])
-        )
-        return f"Histories had credits from {low} to {high}. "
-
     def fraction(self) -> float:
         """Return the estimated share of the search that is done."""
         done, share = 0.0, 1.0
@@ -176,24 +152,16 @@ class ForwardSearchRun:
             done += share * (frame["outcome"] - action["first_outcome"])
         return float(done)
 
-    def plan_rows(self, stopped: bool) -> list[int] | None:
-        """Return the action rows of the best complete policy in preorder; None without one."""
+    def build_policy(self, stopped: bool) -> Policy | None:
+        """Return the best complete policy so far; None without one."""
         root = self._frames[0]
-        if stopped or (self._reader.levels > 1 and root["end"]):
-            return self._plan[: root["kept"]].tolist() if root["found"] else None
-        return self._plan[: self._control["length"][0]].tolist() if root["admissible"] else None
-
-    def build_policy(self, rows: list[int], solver: str) -> Policy:
-        """Return the policy that takes action rows in preorder."""
-        about = About(
-            model=describe_model(self.problem.model),
-            fingerprint=self._reader.fingerprint(),
-            horizon=self._reader.horizon,
-            discount=self._reader.discount,
-            risk_bound=self.problem.risk_bound.text,
-            solver=solver,
-        )
-        return self.graph.policy(rows, self._link(rows), about)
+        length, found = self._control["length"][0], root["admissible"]
+        if stopped:
+            length, found = root["kept"], root["found"]
+        if not found:
+            return None
+        rows = self._plan[:length].tolist()
+        return self.graph.policy(rows, self._link(rows), self.describe_policy(self._solver))
 
     @property
     def _depth(self) -> int:
@@ -206,11 +174,11 @@ class ForwardSearchRun:
                 self.graph.actions.array,
                 self.graph.outcomes.array,
                 self.table.pieces,
-                self._reader.discounts,
-                self._reader.weights,
+                self.reader.discounts,
+                self.reader.weights,
                 self._frames,
                 self._plan,
-                self._test,
+                self.test,
                 self._control,
             )
         )
@@ -220,9 +188,6 @@ class ForwardSearchRun:
         return Progress(
             monitor.seconds, self.fraction(), self.histories, self.graph.evaluations, reward
         )
-
-    def _read_table(self) -> None:
-        self._test["low"], self._test["high"] = self.table.low, self.table.high
 
     def _link(self, rows: list[int]) -> list[list[int]]:
         """Return, for each node of a preorder, the nodes after its safe outcomes."""
@@ -244,7 +209,7 @@ class ForwardSearchRun:
             node, level, states = pending[-1]
             if not states:
                 pending.pop()
-            elif counts[states.pop()] == 0 or level + 1 == self._reader.levels:
+            elif counts[states.pop()] == 0 or level + 1 == self.reader.levels:
                 children[node].append(END)
             else:
                 children[node].append(len(children))
@@ -254,7 +219,7 @@ class ForwardSearchRun:
     def _release_rows(self) -> None:
         """Where nothing merges, drop what is neither on the path nor in the plan."""
         graph = self.graph
-        if self._reader.merges or graph.outcomes.count < self._release_at:
+        if self.reader.merges or graph.outcomes.count < self._release_at:
             return
         depth = self._depth
         frames = self._frames[: depth + 1]

@@ -1,0 +1,82 @@
+"""What every kernel asks for while it searches, and who answers.
+
+A kernel returns when it meets a state whose actions were never asked, or a credit at which the
+table of the risk bound must be finer. A `KernelRun` owns the graph, the table and the record of the
+local constraint, and answers both.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vulcan.constraint import LocalConstraint
+from vulcan.graph import StateGraph
+from vulcan.model import describe_model
+from vulcan.policy import About
+from vulcan.problem import Problem
+from vulcan.reader import ModelReader
+
+__all__ = ["KernelRun"]
+
+
+class KernelRun:
+    """A search in progress.
+
+    Attributes
+    ----------
+    problem
+        What is being solved.
+    graph
+        What is known of the model.
+    table
+        The risk bound as kernels see it.
+    """
+
+    def __init__(self, problem: Problem, reader: ModelReader, constraint: LocalConstraint) -> None:
+        from vulcan.kernels import local
+
+        self.problem = problem
+        self.reader = reader
+        self.graph = StateGraph(reader, constraint.own_credit)
+        self.table = problem.risk_bound.table()
+        self.test = np.zeros(1, local.TEST)
+        self.test["form"] = constraint.form
+        self.test["least"], self.test["largest"] = math.inf, -math.inf
+        self._read_table()
+
+    def refine_bound(self) -> None:
+        """Make the table of the bound exact where the kernel asked for it."""
+        self.table.cover(float(self.test["asked"][0]))
+        self._read_table()
+
+    def credits(self) -> list[float]:
+        """Return where the bound was evaluated, between the smallest and largest credit tested."""
+        low, high = float(self.test["least"][0]), float(self.test["largest"][0])
+        return self.table.evaluated(low, high) if low <= high else []
+
+    def explain_credits(self) -> str:
+        """Return what the bound allowed for the credits that were tested."""
+        tested = self.credits()
+        if not tested:
+            return ""
+        low, high = (
+            f"{credit:.4g} (allowed risk {self.problem.risk_bound(credit):.4g})"
+            for credit in (tested[0], tested[-1])
+        )
+        return f"Histories had credits from {low} to {high}. "
+
+    def describe_policy(self, solver: object) -> About:
+        """Return where a policy of this search comes from."""
+        return About(
+            model=describe_model(self.problem.model),
+            fingerprint=self.reader.fingerprint(),
+            horizon=self.reader.horizon,
+            discount=self.reader.discount,
+            risk_bound=self.problem.risk_bound.text,
+            solver=repr(solver),
+        )
+
+    def _read_table(self) -> None:
+        self.test["low"], self.test["high"] = self.table.low, self.table.high
