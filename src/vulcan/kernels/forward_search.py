@@ -26,6 +26,7 @@ import numpy as np
 from vulcan.constraint import SEQUENCE_BY_OUTCOME
 from vulcan.kernels.compile import borrow, kernel, part
 from vulcan.kernels.local import ADMITTED, UNDECIDED, add_credit, fail, finish
+from vulcan.kernels.world import borrow_world
 
 # What the kernel wants when it returns.
 DONE: Final = 0
@@ -76,36 +77,30 @@ CONTROL: Final = np.dtype(
 
 
 @kernel
-def search(states, actions, outcomes, pieces, discounts, weights, frames, plan, tests, controls):
+def search(world, frames, plan, tests, controls):
     """Go on with the search until it is done or needs something."""
-    states, actions, outcomes = borrow(states), borrow(actions), borrow(outcomes)
-    pieces, weights, frames, plan = borrow(pieces), borrow(weights), borrow(frames), borrow(plan)
+    world, frames, plan = borrow_world(world), borrow(frames), borrow(plan)
     test, control = tests[0], controls[0]
-    last = len(discounts) - 1
     depth, phase = control.depth, control.phase
     wants = DONE
     while wants == DONE:
         frame = frames[depth]
         if phase == NEXT_OUTCOME:
-            if enter_outcome(
-                actions, outcomes, weights[depth], frame, frames[depth + 1], test, control
-            ):
+            if enter_outcome(world, frame, frames[depth + 1], test, control, depth):
                 depth += 1
                 phase = OPEN
             else:
                 settle_action(frame, plan, control)
                 phase = NEXT_ACTION
         elif phase == OPEN:
-            wants = open_history(
-                states, actions, outcomes, pieces, weights, frame, plan, test, control, depth, last
-            )
+            wants = open_history(world, frame, plan, test, control, depth)
             if wants == DONE:
                 phase = control.phase
         elif phase == NEXT_ACTION:
             if frame.action + 1 == frame.end:
                 frame.value, frame.admissible = frame.best, frame.found
                 phase = CLOSE
-            elif begin_action(actions, outcomes, pieces, weights[depth], frame, test) == UNDECIDED:
+            elif begin_action(world, frame, test, depth) == UNDECIDED:
                 wants = NEEDS_BOUND
             else:
                 phase = NEXT_OUTCOME
@@ -113,50 +108,46 @@ def search(states, actions, outcomes, pieces, discounts, weights, frames, plan, 
             break
         else:
             depth -= 1
-            close_history(outcomes, discounts[depth], frames[depth], frame)
+            close_history(world, frames[depth], frame, depth)
             phase = NEXT_OUTCOME
     control.depth, control.phase = depth, phase
     return wants
 
 
 @part
-def enter_outcome(actions, outcomes, weight, frame, child, test, control):
+def enter_outcome(world, frame, child, test, control, depth):
     """Go to the next safe outcome of the action under trial, unless there is none to try."""
-    action = actions[frame.action]
+    action = world.actions[frame.action]
     k = frame.outcome
     if k == action.first_outcome + action.safe_count or (
         control.cut_short and not frame.admissible
     ):
         return False
-    child.state = outcomes[k].state
+    child.state = world.outcomes[k].state
     child.survival = frame.survival_after
     child.credit = frame.credit_after
     if test.form == SEQUENCE_BY_OUTCOME:
-        child.credit = frame.credit + weight * outcomes[k].reward
+        child.credit = frame.credit + world.weights[depth] * world.outcomes[k].reward
     return True
 
 
 @part
-def open_history(
-    states, actions, outcomes, pieces, weights, frame, plan, test, control, depth, last
-):
+def open_history(world, frame, plan, test, control, depth):
     """Enter a history: test it if it is finished, else get ready to try its actions."""
-    state = states[frame.state]
+    state = world.states[frame.state]
     if state.action_count < 0:
         return NEEDS_STATE
     if control.length >= len(plan):
         return NEEDS_PLAN
     control.phase = CLOSE
     if state.action_count == 0:
-        verdict = finish(test, pieces, frame.survival, frame.credit)
+        verdict = finish(test, world.pieces, frame.survival, frame.credit)
         frame.value, frame.admissible = 0.0, verdict
         return NEEDS_BOUND if verdict == UNDECIDED else DONE
     if control.histories >= control.budget:
         return PAUSED
-    if depth == last:
-        verdict = decide_last_step(
-            actions, outcomes, pieces, weights[depth], frame, state, plan, test, control
-        )
+    if depth + 1 == len(world.discounts):
+        verdict = decide_last_step(world, frame, plan, test, control, depth)
         return NEEDS_BOUND if verdict == UNDECIDED else DONE
     control.histories += 1
     frame.action, frame.end = state.first_action - 1, state.first_action + state.action_count
@@ -169,16 +160,18 @@ def open_history(
 
 
 @part
-def begin_action(actions, outcomes, pieces, weight, frame, test):
+def begin_action(world, frame, test, depth):
     """Get ready to try the outcomes of the next action."""
-    action = actions[frame.action + 1]
+    action, weight = world.actions[frame.action + 1], world.weights[depth]
     frame.survival_after = frame.survival * (1.0 - action.immediate_risk)
     frame.credit_after = add_credit(test, action, frame.survival, frame.credit, weight)
     frame.value = action.expected_reward
     frame.outcome = action.first_outcome
-    verdict = fail(test, pieces, action, outcomes, frame.credit, frame.credit_after, weight)
+    verdict = fail(
+        test, world.pieces, action, world.outcomes, frame.credit, frame.credit_after, weight
+    )
     if verdict == ADMITTED and action.safe_count == 0:
-        verdict = finish(test, pieces, 0.0, frame.credit_after)
+        verdict = finish(test, world.pieces, 0.0, frame.credit_after)
     if verdict != UNDECIDED:
         frame.admissible = verdict
         frame.action += 1
@@ -186,10 +179,11 @@ def begin_action(actions, outcomes, pieces, weight, frame, test):
 
 
 @part
-def close_history(outcomes, discount, parent, frame):
+def close_history(world, parent, frame, depth):
     """Add the value of a history to that of the action which led to it."""
     if frame.admissible:
-        parent.value += discount * outcomes[parent.outcome].probability * frame.value
+        chance = world.outcomes[parent.outcome].probability
+        parent.value += world.discounts[depth] * chance * frame.value
     else:
         parent.admissible = 0
     parent.outcome += 1
@@ -211,20 +205,22 @@ def settle_action(frame, plan, control):
 
 
 @part
-def decide_last_step(actions, outcomes, pieces, weight, frame, state, plan, test, control):
+def decide_last_step(world, frame, plan, test, control, depth):
     """Choose the action of a history of which one step is left."""
+    weight = world.weights[depth]
+    state = world.states[frame.state]
     visited = 1
     best, chosen = -np.inf, NONE
     for a in range(state.first_action, state.first_action + state.action_count):
-        action = actions[a]
+        action = world.actions[a]
         visited += action.open_count
         if test.form == SEQUENCE_BY_OUTCOME:
-            verdict = finish_by_outcome(actions, a, outcomes, pieces, weight, frame, test)
+            verdict = finish_by_outcome(world, action, weight, frame, test)
         else:
             # A failing history has the same credit as the safe ones, and passes where they do.
             survival = frame.survival * (1.0 - action.immediate_risk)
             credit = add_credit(test, action, frame.survival, frame.credit, weight)
-            verdict = finish(test, pieces, survival, credit)
+            verdict = finish(test, world.pieces, survival, credit)
         if verdict == UNDECIDED:
             return UNDECIDED
         if verdict == ADMITTED and action.expected_reward > best:
@@ -237,16 +233,15 @@ def decide_last_step(actions, outcomes, pieces, weight, frame, state, plan, test
 
 
 @part
-def finish_by_outcome(actions, a, outcomes, pieces, weight, frame, test):
+def finish_by_outcome(world, action, weight, frame, test):
     """Test the last histories one by one, where their credits differ."""
-    action = actions[a]
-    verdict = fail(test, pieces, action, outcomes, frame.credit, frame.credit, weight)
+    verdict = fail(test, world.pieces, action, world.outcomes, frame.credit, frame.credit, weight)
     if verdict != ADMITTED:
         return verdict
     survival = frame.survival * (1.0 - action.immediate_risk)
     for k in range(action.first_outcome, action.first_outcome + action.safe_count):
-        credit = frame.credit + weight * outcomes[k].reward
-        verdict = finish(test, pieces, survival, credit)
+        credit = frame.credit + weight * world.outcomes[k].reward
+        verdict = finish(test, world.pieces, survival, credit)
         if verdict != ADMITTED:
             return verdict
     return ADMITTED

@@ -168,20 +168,8 @@ class ForwardSearchRun(KernelRun):
         return int(self._control["depth"][0])
 
     def _call_kernel(self) -> int:
-        return int(
-            self._kernel.search(
-                self.graph.states.array,
-                self.graph.actions.array,
-                self.graph.outcomes.array,
-                self.table.pieces,
-                self.reader.discounts,
-                self.reader.weights,
-                self._frames,
-                self._plan,
-                self.test,
-                self._control,
-            )
-        )
+        state = (self._frames, self._plan, self.test, self._control)
+        return int(self._kernel.search(self.world(), *state))
 
     def _describe(self, monitor: Monitor) -> Progress:
         reward = float(self._frames["best"][0]) if self._frames["found"][0] else None

@@ -8,6 +8,7 @@ local constraint, and answers both.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,9 @@ class KernelRun:
 
     def __init__(self, problem: Problem, reader: ModelReader, constraint: LocalConstraint) -> None:
         from vulcan.kernels import local
+        from vulcan.kernels.world import World
 
+        self._world = World
         self.problem = problem
         self.reader = reader
         self.graph = StateGraph(reader, constraint.own_credit)
@@ -45,6 +48,12 @@ class KernelRun:
         self.test["form"] = constraint.form
         self.test["least"], self.test["largest"] = math.inf, -math.inf
         self._read_table()
+
+    def world(self) -> Any:
+        """Return the arrays of the problem as they are now."""
+        graph, reader = self.graph, self.reader
+        rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
+        return self._world(*rows, self.table.pieces, reader.discounts, reader.weights)
 
     def refine_bound(self) -> None:
         """Make the table of the bound exact where the kernel asked for it."""
