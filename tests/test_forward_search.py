@@ -19,6 +19,7 @@ from vulcan.domains import Bandit
 from vulcan.progress import Limits, Monitor
 from vulcan.reader import ModelReader
 from vulcan.solvers.forward_search import ForwardSearchRun
+from vulcan.solvers.solver import Options
 
 KINDS = ["A", "A received", "A own", "B"]
 
@@ -121,7 +122,7 @@ def test_counts_evaluations_of_the_bandit_exactly() -> None:
 
     problem = vulcan.Problem(CountingBandit(horizon=5), vulcan.Linear(0.002))
     solver = vulcan.ForwardSearch(cut_short=False)
-    finding = solver.search(problem, ModelReader(problem.model), Monitor(Limits()))
+    finding = solver.search(problem, ModelReader(problem.model), Monitor(Limits()), Options())
     # States with fewer than five plays, four actions each.
     assert len(calls) == math.comb(4 + 6, 6) * 4 == finding.statistics.evaluations
     assert set(calls.values()) == {1}

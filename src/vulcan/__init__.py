@@ -34,10 +34,12 @@ from vulcan.result import Result, Statistics, Status
 from vulcan.risk import Concave, Constant, Linear, PiecewiseLinear, RiskBound, Tangent
 from vulcan.solve import solve
 from vulcan.solvers.forward_search import ForwardSearch
+from vulcan.solvers.vulcan import UCT, Vulcan
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "UCT",
     "BoundError",
     "Certificate",
     "Concave",
@@ -66,6 +68,7 @@ __all__ = [
     "Status",
     "SurvivalConstraint",
     "Tangent",
+    "Vulcan",
     "VulcanError",
     "certify",
     "parse",

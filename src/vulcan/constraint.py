@@ -37,8 +37,10 @@ __all__ = [
     "SEQUENCE",
     "SEQUENCE_BY_OUTCOME",
     "SURVIVAL",
+    "UNCONSTRAINED",
     "Credit",
     "LocalConstraint",
+    "NoConstraint",
     "SequenceConstraint",
     "SurvivalConstraint",
 ]
@@ -47,6 +49,7 @@ __all__ = [
 SURVIVAL: Final = 0
 SEQUENCE: Final = 1
 SEQUENCE_BY_OUTCOME: Final = 2
+UNCONSTRAINED: Final = 3
 
 Credit = Callable[[Any, Any], float]
 
@@ -76,6 +79,17 @@ class SurvivalConstraint(LocalConstraint):
     @property
     def form(self) -> int:
         return SURVIVAL
+
+
+@dataclass(frozen=True)
+class NoConstraint(LocalConstraint):
+    """No constraint at all: every history passes, and a certificate says what came of it."""
+
+    letter: ClassVar[str] = "none"
+
+    @property
+    def form(self) -> int:
+        return UNCONSTRAINED
 
 
 @dataclass(frozen=True)

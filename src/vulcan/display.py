@@ -101,7 +101,7 @@ def _picture(progress: Progress, times: str) -> Group:
     first.add_column(ratio=1)
     first.add_column(justify="right", no_wrap=True, style="bold")
     first.add_column(no_wrap=True)
-    bar = ProgressBar(total=1.0, completed=progress.fraction)
+    bar = ProgressBar(total=1.0, completed=progress.fraction or 0.0)
     first.add_row("searching", bar, _percent(progress), times)
     second = Table.grid(padding=(0, 1), expand=True)
     second.add_column(ratio=1, no_wrap=True, style="dim")
@@ -111,13 +111,19 @@ def _picture(progress: Progress, times: str) -> Group:
 
 
 def _percent(progress: Progress) -> str:
+    if progress.fraction is None:
+        return ""
     percent = 100 * progress.fraction
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
 def _times(first: Progress, now: Progress) -> str:
     text = _duration(now.seconds)
-    if first.fraction < now.fraction < 1:
+    if (
+        first.fraction is not None
+        and now.fraction is not None
+        and first.fraction < now.fraction < 1
+    ):
         passed = now.seconds - first.seconds
         left = passed * (1 - now.fraction) / (now.fraction - first.fraction)
         text += f", about {_duration(left)} left"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
+from vulcan.certificate import Certificate
 from vulcan.errors import OptionError
 from vulcan.interruption import Interruption
 
@@ -24,18 +25,27 @@ class Progress:
     seconds
         Time since the search began.
     fraction
-        Estimated share of the search that is done, from 0 to 1.
+        Estimated share of the search that is done, from 0 to 1; None where nobody can know.
     histories, evaluations
         Histories visited and (state, action) asked so far.
     reward
-        What the search credits to the best complete policy so far; None without one.
+        Expected reward of the best policy so far; None without one.
+    samples
+        Samples taken so far; 0 for a search that takes none.
+    memory
+        Bytes of the search tree and the state graph.
+    certificate
+        Of the best policy so far, if the search has certified it.
     """
 
     seconds: float
-    fraction: float
+    fraction: float | None
     histories: int
     evaluations: int
     reward: float | None
+    samples: int = 0
+    memory: int = 0
+    certificate: Certificate | None = None
 
 
 OnProgress = Callable[[Progress], None]
@@ -43,16 +53,36 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop early; None for no limit."""
+    """When to stop early; None for no limit.
+
+    Attributes
+    ----------
+    time_limit
+        Seconds.
+    samples, histories
+        Samples taken, and histories visited or kept in a tree.
+    memory
+        Bytes of the search tree and the state graph.
+    """
 
     time_limit: float | None = None
+    samples: int | None = None
     histories: int | None = None
+    memory: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("time_limit", "histories"):
-            value = getattr(self, name)
+        for field in fields(self):
+            value = getattr(self, field.name)
             if value is not None and not value >= 0:
-                raise OptionError(f"{name} must be a number of at least 0, not {value!r}")
+                raise OptionError(f"{field.name} must be a number of at least 0, not {value!r}")
+
+    def require_only(self, solver: str, allowed: tuple[str, ...]) -> None:
+        """Refuse the limits that a solver does not know."""
+        for field in fields(self):
+            if getattr(self, field.name) is not None and field.name not in allowed:
+                raise OptionError(
+                    f"{solver} has no limit {field.name!r}; it takes {', '.join(allowed)}"
+                )
 
 
 class Monitor(Interruption):
@@ -61,7 +91,7 @@ class Monitor(Interruption):
     Attributes
     ----------
     stopped_by
-        None, "time limit", "limit of histories" or "Ctrl-C".
+        None, "Ctrl-C", or the limit that was reached.
     """
 
     def __init__(self, limits: Limits, on_progress: OnProgress | None = None) -> None:
@@ -80,15 +110,25 @@ class Monitor(Interruption):
         """Time since the search began."""
         return time.perf_counter() - self._began
 
-    def wants_stop(self, histories: int) -> bool:
-        """Whether the search must stop now; `stopped_by` says why."""
+    def wants_stop(self, histories: int, samples: int = 0, reserve: float = 0.0) -> bool:
+        """Whether the search must stop now; `stopped_by` says why.
+
+        Parameters
+        ----------
+        histories, samples
+            How many there are.
+        reserve
+            Seconds that the search still needs for its answer.
+        """
         limits = self.limits
         if self.requested:
             self.stopped_by = "Ctrl-C"
-        elif limits.time_limit is not None and self.seconds >= limits.time_limit:
+        elif limits.time_limit is not None and self.seconds + reserve >= limits.time_limit:
             self.stopped_by = "time limit"
         elif limits.histories is not None and histories >= limits.histories:
             self.stopped_by = "limit of histories"
+        elif limits.samples is not None and samples >= limits.samples:
+            self.stopped_by = "limit of samples"
         return self.stopped_by is not None
 
     def report(self, describe: Callable[[], Progress]) -> None:

@@ -34,9 +34,14 @@ class Statistics:
     search_seconds
         Time of the search, model included.
     histories
-        Histories visited. Those that end in a state known to be a safe terminal do not count.
+        Histories visited, or kept in the search tree. Those that end in a state known to be a safe
+        terminal do not count as visited.
     evaluations
         (state, action) that the model was asked by the search.
+    samples
+        Samples taken; 0 for a search that takes none.
+    memory
+        Bytes of the search tree and the state graph.
     certificate_seconds
         Time of the certificate.
     """
@@ -44,6 +49,8 @@ class Statistics:
     search_seconds: float
     histories: int
     evaluations: int
+    samples: int = 0
+    memory: int = 0
     certificate_seconds: float = 0.0
 
 
@@ -94,9 +101,12 @@ class Result:
         seconds = f"{statistics.search_seconds:.3g} s"
         if self.certificate is not None:
             seconds += f", certificate {statistics.certificate_seconds:.3g} s"
+        searched = f"{statistics.histories:,} histories"
+        if statistics.samples:
+            searched += f", {statistics.samples:,} samples, {statistics.memory / 1e6:.3g} MB"
         return [
             *rows,
-            ("searched", f"{statistics.histories:,} histories"),
+            ("searched", searched),
             ("model asked", f"{statistics.evaluations:,} times"),
             ("time", seconds),
         ]

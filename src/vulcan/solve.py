@@ -15,7 +15,7 @@ from vulcan.progress import Limits, Monitor, OnProgress
 from vulcan.reader import ModelReader
 from vulcan.result import Result
 from vulcan.solvers.forward_search import ForwardSearch
-from vulcan.solvers.solver import Finding, Solver
+from vulcan.solvers.solver import Finding, Options, Solver
 
 __all__ = ["solve"]
 
@@ -25,7 +25,11 @@ def solve(
     solver: Solver | None = None,
     *,
     time_limit: float | None = None,
+    samples: int | None = None,
     histories: int | None = None,
+    memory: int | None = None,
+    seed: int = 0,
+    complete: bool = True,
     on_progress: OnProgress | None = None,
     progress: bool = False,
 ) -> Result:
@@ -39,8 +43,16 @@ def solve(
         How to search; `ForwardSearch()` by default.
     time_limit
         Stop the search after so many seconds. Loading and compiling kernels does not count.
+    samples
+        Stop the search after so many samples.
     histories
         Stop the search after so many histories.
+    memory
+        Stop the search when its tree and the state graph have so many bytes.
+    seed
+        Seed of the random numbers. The same seed and the same samples give the same policy.
+    complete
+        Plan to the end what the search left unexplored. Without it a policy may have a frontier.
     on_progress
         Called with a `Progress` about ten times a second.
     progress
@@ -70,11 +82,13 @@ def solve(
     """
     solver = ForwardSearch() if solver is None else solver
     reader = ModelReader(problem.model)
-    limits = Limits(time_limit, histories)
+    limits = Limits(time_limit, samples, histories, memory)
     with _display(progress, on_progress) as watch, Monitor(limits, watch) as monitor:
-        finding = solver.search(problem, reader, monitor)
+        finding = solver.search(problem, reader, monitor, Options(seed, complete))
     began = time.perf_counter()
-    certificate = None if finding.policy is None else certify(problem, finding.policy)
+    certificate = finding.certificate
+    if finding.policy is not None and certificate is None:
+        certificate = certify(problem, finding.policy)
     _check(problem, finding, certificate)
     seconds = time.perf_counter() - began
     return Result(

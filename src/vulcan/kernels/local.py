@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from vulcan.constraint import SEQUENCE_BY_OUTCOME, SURVIVAL
+from vulcan.constraint import SEQUENCE_BY_OUTCOME, SURVIVAL, UNCONSTRAINED
 from vulcan.kernels.compile import part
 from vulcan.tolerance import TOLERANCE
 
@@ -62,6 +62,8 @@ def compare(test, pieces, risk, credit):
 @part
 def finish(test, pieces, survival, credit):
     """Whether a finished history passes the local constraint."""
+    if test.form == UNCONSTRAINED:
+        return ADMITTED
     risk = 1.0 - survival
     if test.form != SURVIVAL:
         if survival <= 0.0:
@@ -85,7 +87,7 @@ def fail(test, pieces, action, outcomes, credit_before, credit_after, weight):
     Its proof needs 0 <= Δ(f) on them. They can only break it where Δ is negative; constraint B has
     no such condition.
     """
-    if test.form == SURVIVAL or action.immediate_risk == 0.0:
+    if test.form in (SURVIVAL, UNCONSTRAINED) or action.immediate_risk == 0.0:
         return ADMITTED
     if action.immediate_risk >= 1.0:
         return REFUSED

@@ -22,7 +22,7 @@ from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status
 from vulcan.solvers.kernel_run import KernelRun
-from vulcan.solvers.solver import Finding
+from vulcan.solvers.solver import Finding, Options
 
 __all__ = ["ForwardSearch"]
 
@@ -47,8 +47,11 @@ class ForwardSearch:
     constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
     cut_short: bool = True
 
-    def search(self, problem: Problem, reader: ModelReader, monitor: Monitor) -> Finding:
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
         """Search; used by `vulcan.solve`."""
+        monitor.limits.require_only("ForwardSearch", ("time_limit", "histories"))
         run = ForwardSearchRun(problem, reader, self)
         monitor.start_clock()
         stopped = not run.advance(monitor)
@@ -76,10 +79,7 @@ class ForwardSearch:
             )
         if policy is not None:
             return Status.SOLVED, f"best policy that {name} admits, proved"
-        return Status.INFEASIBLE, (
-            f"no policy exists all of whose histories pass {name}, proved. {run.explain_credits()}"
-            "The constraint is stricter than the bound: a policy within the bound may exist"
-        )
+        return Status.INFEASIBLE, run.explain_infeasible(self.constraint)
 
 
 class ForwardSearchRun(KernelRun):

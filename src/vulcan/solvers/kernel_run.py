@@ -65,8 +65,15 @@ class KernelRun:
         low, high = float(self.test["least"][0]), float(self.test["largest"][0])
         return self.table.evaluated(low, high) if low <= high else []
 
-    def explain_credits(self) -> str:
-        """Return what the bound allowed for the credits that were tested."""
+    def explain_infeasible(self, constraint: LocalConstraint) -> str:
+        """Return why a search that looked at everything found no policy."""
+        return (
+            f"no policy exists all of whose histories pass constraint {constraint.letter}, proved. "
+            f"{self._explain_credits()}"
+            "The constraint is stricter than the bound: a policy within the bound may exist"
+        )
+
+    def _explain_credits(self) -> str:
         tested = self.credits()
         if not tested:
             return ""

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from vulcan.certificate import Certificate
+from vulcan.errors import OptionError
 from vulcan.policy import Policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor
 from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status
 
-__all__ = ["Finding", "Solver"]
+__all__ = ["Finding", "Options", "Solver"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Finding:
         Where the search evaluated the risk bound: every point, or the ends of an interval.
     statistics
         What the search took.
+    certificate
+        The certificate of the policy, if the search has made it already.
     """
 
     status: Status
@@ -39,10 +43,33 @@ class Finding:
     reward: float
     credits: Sequence[float]
     statistics: Statistics
+    certificate: Certificate | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What else a search is told.
+
+    Attributes
+    ----------
+    seed
+        Seed of its random numbers.
+    complete
+        Whether to plan to the end what the search left unexplored.
+    """
+
+    seed: int = 0
+    complete: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 64:
+            raise OptionError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
 
 
 class Solver(Protocol):
     """A small frozen dataclass of parameters that can search."""
 
-    def search(self, problem: Problem, reader: ModelReader, monitor: Monitor) -> Finding:
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
         """Search for a policy until done or the monitor wants to stop."""

@@ -1,0 +1,209 @@
+"""The search tree: histories, their actions, and what is known of them.
+
+    nodes     [N]  a history: state, first_edge (NONE until opened), visits, solved,
+                   survival, credit, value
+    edges     [E]  an action of an opened history: visits, mark, value, first_child
+    children  [C]  a node for each safe outcome of a tried action, NONE until sampled
+                   (if counted, for each outcome; the failing ones come last)
+
+The actions of an opened history are consecutive edges, in the order of its state's action rows.
+
+Values are backed up with the probabilities, which are known, renormalised over the outcomes S' that
+were sampled so far:
+
+    Q(h, a) = R̄(s, a) + γ (1 - r) Σ_{S'} p(s') V(h') / Σ_{S'} p(s'),        V(h) = max_a Q(h, a).
+
+The algorithm as printed in the paper (`counted`) weighs by counts instead, failures included:
+
+    Q(h, a) = Σ_{s'} N(h') / N(h, a) · (R(s, a, s') + γ V(h')).
+
+A history is *solved* when all its remaining actions are, and an action when all its outcomes are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from vulcan.constraint import SEQUENCE_BY_OUTCOME
+from vulcan.kernels.compile import borrow, part
+from vulcan.kernels.local import ADMITTED, add_credit, fail, finish
+
+NONE: Final = -1
+
+# How an edge is marked.
+LIVE: Final = 0
+SOLVED: Final = 1
+DELETED: Final = 2
+
+NODE: Final = np.dtype(
+    [
+        ("state", "i4"),
+        ("first_edge", "i4"),
+        ("visits", "i4"),
+        ("solved", "i4"),
+        ("survival", "f8"),
+        ("credit", "f8"),
+        ("value", "f8"),
+    ],
+    align=True,
+)
+EDGE: Final = np.dtype(
+    [("visits", "i4"), ("mark", "i4"), ("value", "f8"), ("first_child", "i4")], align=True
+)
+SIZE: Final = np.dtype(
+    [("nodes", "i8"), ("edges", "i8"), ("children", "i8"), ("counted", "i8")], align=True
+)
+
+
+class Tree(NamedTuple):
+    """The arrays of a search tree, and a record of how far they are filled."""
+
+    nodes: Any
+    edges: Any
+    children: Any
+    sizes: Any
+
+
+@part
+def borrow_tree(tree):
+    """Return the same tree without counted references."""
+    return Tree(borrow(tree.nodes), borrow(tree.edges), borrow(tree.children), borrow(tree.sizes))
+
+
+@part
+def action_row(world, node, e):
+    """Return the action row that an edge of a history stands for."""
+    return world.states[node.state].first_action + e - node.first_edge
+
+
+@part
+def count_outcomes(tree, action):
+    """Return how many outcomes of an action are in the tree."""
+    return action.outcome_count if tree.sizes[0].counted else action.safe_count
+
+
+@part
+def open_node(world, tree, node):
+    """Give a history its actions, unless it has them or there is no room."""
+    if node.first_edge != NONE:
+        return True
+    size = tree.sizes[0]
+    count = world.states[node.state].action_count
+    if size.edges + count > len(tree.edges):
+        return False
+    node.first_edge = size.edges
+    for e in range(node.first_edge, node.first_edge + count):
+        edge = tree.edges[e]
+        edge.visits, edge.mark = 0, LIVE
+        edge.value, edge.first_child = -np.inf, NONE
+    size.edges += count
+    return True
+
+
+@part
+def open_edge(tree, action, edge):
+    """Give an action a place for each outcome, unless it has them or there is no room."""
+    if edge.first_child != NONE:
+        return True
+    size = tree.sizes[0]
+    count = count_outcomes(tree, action)
+    if size.children + count > len(tree.children):
+        return False
+    edge.first_child = size.children
+    for k in range(edge.first_child, edge.first_child + count):
+        tree.children[k] = NONE
+    size.children += count
+    return True
+
+
+@part
+def add_child(world, tree, test, action, weight, node, edge, k):
+    """Add the history after an outcome to the tree, and return its number."""
+    size = tree.sizes[0]
+    outcome = world.outcomes[action.first_outcome + k]
+    number = size.nodes
+    size.nodes += 1
+    tree.children[edge.first_child + k] = number
+    child = tree.nodes[number]
+    child.state, child.first_edge = outcome.state, NONE
+    child.visits, child.solved, child.value = 0, 0, -np.inf
+    child.survival = node.survival * (1.0 - action.immediate_risk)
+    child.credit = add_credit(test, action, node.survival, node.credit, weight)
+    if test.form == SEQUENCE_BY_OUTCOME:
+        child.credit = node.credit + weight * outcome.reward
+    return number
+
+
+@part
+def try_action(world, test, action, weight, ends, node):
+    """Whether an action may be taken: what its failures, and its ends if it ends all, say."""
+    credit = add_credit(test, action, node.survival, node.credit, weight)
+    verdict = fail(test, world.pieces, action, world.outcomes, node.credit, credit, weight)
+    if verdict != ADMITTED or not ends:
+        return verdict
+    survival = node.survival * (1.0 - action.immediate_risk)
+    if test.form != SEQUENCE_BY_OUTCOME:
+        return finish(test, world.pieces, survival, credit)
+    for k in range(action.first_outcome, action.first_outcome + action.safe_count):
+        credit = node.credit + weight * world.outcomes[k].reward
+        verdict = finish(test, world.pieces, survival, credit)
+        if verdict != ADMITTED:
+            return verdict
+    return verdict
+
+
+@part
+def renew_edge(world, tree, discount, node, e):
+    """Renew the value and the mark of an action from the outcomes that were sampled."""
+    edge = tree.edges[e]
+    counted = tree.sizes[0].counted
+    if edge.first_child == NONE:
+        return
+    action = world.actions[action_row(world, node, e)]
+    total, mass, solved = 0.0, 0.0, not counted
+    for k in range(count_outcomes(tree, action)):
+        number = tree.children[edge.first_child + k]
+        if number == NONE or tree.nodes[number].visits == 0:
+            solved = False
+            continue
+        child = tree.nodes[number]
+        outcome = world.outcomes[action.first_outcome + k]
+        if counted:
+            total += child.visits * (outcome.reward + discount * child.value)
+            mass += child.visits
+        else:
+            total += outcome.probability * child.value
+            mass += outcome.probability
+            solved = solved and child.solved != 0
+    if mass > 0.0 and counted:
+        edge.visits, edge.value = mass, total / mass
+    elif mass > 0.0:
+        to_go = discount * (1.0 - action.immediate_risk) * total / mass
+        edge.value = action.expected_reward + to_go
+    if solved:
+        edge.mark = SOLVED
+
+
+@part
+def refresh(world, tree, node):
+    """Renew the visits, the value and the label of a history from its actions."""
+    visits, value, solved, left = 0, -np.inf, True, False
+    for e in range(node.first_edge, node.first_edge + world.states[node.state].action_count):
+        edge = tree.edges[e]
+        if edge.mark != DELETED:
+            left = True
+            solved = solved and edge.mark == SOLVED
+            if edge.visits > 0:
+                visits += edge.visits
+                value = max(value, edge.value)
+    node.visits, node.value = visits, value
+    node.solved = left and solved
+
+
+@part
+def delete_edge(world, tree, node, e):
+    """Delete an action with its counts."""
+    tree.edges[e].mark = DELETED
+    refresh(world, tree, node)

@@ -1,0 +1,277 @@
+"""Algorithms 2 and 3 of the paper, Vulcan and Sample, as a kernel that can stop and go on.
+
+One sample walks from the root to the end of a history. At an opened history it chooses an action by
+UCT, untried actions first,
+
+    a_uct = argmax_a  Q(h, a) + c · range(t) · sqrt(log N(h) / N(h, a)),
+
+and then one of its outcomes by their probabilities. A finished history that fails the local
+constraint has its last action deleted, and so has one all of whose actions are deleted; the sample
+goes on from the parent. Solved parts are not sampled again, and a solved root ends the search.
+
+The exploration constant c is in units of range(t), the largest less the smallest sum of rewards
+that a sample has collected from step t on, so that one constant serves all problems.
+
+All that the kernel knows is in its arrays. It returns when it needs a state asked, the bound's
+table made finer, or room, and takes up the sample where it was; no random number is drawn twice.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from vulcan.kernels.compile import borrow, kernel, part
+from vulcan.kernels.local import ADMITTED, REFUSED, UNDECIDED, finish
+from vulcan.kernels.tree import (
+    LIVE,
+    NONE,
+    SOLVED,
+    action_row,
+    add_child,
+    borrow_tree,
+    count_outcomes,
+    delete_edge,
+    open_edge,
+    open_node,
+    refresh,
+    renew_edge,
+    try_action,
+)
+from vulcan.kernels.world import borrow_world
+
+# What the kernel wants when it returns.
+DONE: Final = 0  # the budget of samples is used up, or the root is solved or exhausted
+NEEDS_STATE: Final = 1  # the actions of the state of path[depth].node
+NEEDS_BOUND: Final = 2  # a finer table at test.asked
+NEEDS_ROOM: Final = 3  # longer arrays in the tree
+
+# What to do next at the deepest history of the path.
+OPEN: Final = 0
+SELECT: Final = 1
+TRY: Final = 2
+
+# What a step of the kernel has to say beside what it wants.
+GO_ON: Final = 10
+END_SAMPLE: Final = 11
+REJECT: Final = 12
+
+# Default policies.
+RANDOM: Final = 0
+GREEDY: Final = 1
+
+FAILURE_STATE: Final = -1
+
+STEP: Final = np.dtype([("node", "i4"), ("edge", "i4"), ("outcome", "i4")], align=True)
+RETURNS: Final = np.dtype([("least", "f8"), ("most", "f8")], align=True)
+CONTROL: Final = np.dtype(
+    [
+        ("depth", "i8"),
+        ("phase", "i8"),
+        ("samples", "i8"),
+        ("budget", "i8"),  # stop after so many samples
+        ("exhausted", "i8"),  # whether the root has no action left
+        ("default_policy", "i8"),
+        ("random", "u8"),  # state of the random numbers
+        ("exploration", "f8"),
+    ],
+    align=True,
+)
+
+
+@kernel
+def sample(world, tree, returns, path, tests, controls):
+    """Take samples until the budget is used up, the root is settled, or something is needed."""
+    world, tree = borrow_world(world), borrow_tree(tree)
+    returns, path = borrow(returns), borrow(path)
+    test, control = tests[0], controls[0]
+    while not tree.nodes[0].solved and control.samples < control.budget:
+        if control.phase == TRY:
+            news = try_edge(world, tree, returns, path, test, control)
+        elif control.phase == OPEN:
+            news = open_history(world, tree, path, test, control)
+        else:
+            news = select_edge(world, tree, returns, path, control)
+        if news == END_SAMPLE:
+            back_up(world, tree, returns, path, control)
+        elif news == REJECT:
+            if control.depth == 0:
+                control.exhausted = 1
+                break
+            control.depth -= 1
+            step = path[control.depth]
+            delete_edge(world, tree, tree.nodes[step.node], step.edge)
+            control.phase = SELECT
+        elif news != GO_ON:
+            return news
+    return DONE
+
+
+@part
+def open_history(world, tree, path, test, control):
+    """Enter a history: test it if it is finished, else give it its actions."""
+    node = tree.nodes[path[control.depth].node]
+    verdict = ADMITTED
+    if node.state != FAILURE_STATE:
+        ends = control.depth == len(world.discounts)
+        if not ends and world.states[node.state].action_count < 0:
+            return NEEDS_STATE
+        if not ends and world.states[node.state].action_count > 0:
+            if not open_node(world, tree, node):
+                return NEEDS_ROOM
+            control.phase = SELECT
+            return GO_ON
+        verdict = finish(test, world.pieces, node.survival, node.credit)
+        if verdict == UNDECIDED:
+            return NEEDS_BOUND
+    if verdict == REFUSED:
+        return REJECT
+    node.visits += 1
+    node.value = 0.0
+    node.solved = not tree.sizes[0].counted
+    return END_SAMPLE
+
+
+@part
+def select_edge(world, tree, returns, path, control):
+    """Choose an action: an untried one first, else the one that UCT prefers."""
+    step = path[control.depth]
+    node = tree.nodes[step.node]
+    step.edge = choose_untried(world, tree, node, control)
+    if step.edge == NONE:
+        seen = returns[control.depth]
+        scale = control.exploration * (seen.most - seen.least)
+        step.edge = choose_uct(world, tree, node, scale)
+    if step.edge != NONE:
+        control.phase = TRY
+        return GO_ON
+    return END_SAMPLE if node.solved else REJECT
+
+
+@part
+def choose_untried(world, tree, node, control):
+    """Let the default policy choose among the actions that were never sampled."""
+    first, count = node.first_edge, world.states[node.state].action_count
+    untried, greedy, most = 0, NONE, -np.inf
+    for e in range(first, first + count):
+        if tree.edges[e].mark == LIVE and tree.edges[e].visits == 0:
+            untried += 1
+            reward = world.actions[action_row(world, node, e)].expected_reward
+            if greedy == NONE or reward > most:
+                greedy, most = e, reward
+    if untried == 0 or control.default_policy == GREEDY:
+        return greedy
+    skip = np.int64(draw_uniform(control) * untried)
+    for e in range(first, first + count):
+        if tree.edges[e].mark == LIVE and tree.edges[e].visits == 0:
+            if skip == 0:
+                return e
+            skip -= 1
+    return NONE
+
+
+@part
+def choose_uct(world, tree, node, scale):
+    """Return the action with the largest upper confidence; NONE if all are solved or deleted."""
+    best, chosen = -np.inf, NONE
+    bonus = scale * np.sqrt(np.log(max(1.0, np.float64(node.visits))))
+    first = node.first_edge
+    for e in range(first, first + world.states[node.state].action_count):
+        edge = tree.edges[e]
+        if edge.mark == LIVE:
+            score = edge.value + bonus / np.sqrt(np.float64(edge.visits))
+            if score > best:
+                best, chosen = score, e
+    return chosen
+
+
+@part
+def try_edge(world, tree, returns, path, test, control):
+    """Test the chosen action, and go on with one of its outcomes unless it ends every history."""
+    depth = control.depth
+    step = path[depth]
+    node, edge = tree.nodes[step.node], tree.edges[step.edge]
+    action = world.actions[action_row(world, node, step.edge)]
+    last = depth + 1 == len(world.discounts) and not tree.sizes[0].counted
+    ends = last or action.safe_count == 0
+    verdict = try_action(world, test, action, world.weights[depth], ends, node)
+    if verdict == UNDECIDED:
+        return NEEDS_BOUND
+    if verdict == REFUSED:
+        delete_edge(world, tree, node, step.edge)
+        control.phase = SELECT
+        return GO_ON
+    if ends:
+        edge.visits += 1
+        edge.value, edge.mark = action.expected_reward, SOLVED
+        refresh(world, tree, node)
+        for k in range(action.first_outcome, action.first_outcome + action.outcome_count):
+            widen(returns[depth], world.outcomes[k].reward)
+        return END_SAMPLE
+    if tree.sizes[0].nodes >= len(tree.nodes) or not open_edge(tree, action, edge):
+        return NEEDS_ROOM
+    k = draw_outcome(world, tree, action, edge, control)
+    child = tree.children[edge.first_child + k]
+    if child == NONE:
+        child = add_child(world, tree, test, action, world.weights[depth], node, edge, k)
+    step.outcome = action.first_outcome + k
+    path[depth + 1].node = child
+    control.depth = depth + 1
+    control.phase = OPEN
+    return GO_ON
+
+
+@part
+def draw_outcome(world, tree, action, edge, control):
+    """Draw an outcome whose history is not solved."""
+    count = count_outcomes(tree, action)
+    mass = 0.0
+    for k in range(count):
+        child = tree.children[edge.first_child + k]
+        if child == NONE or not tree.nodes[child].solved:
+            mass += world.outcomes[action.first_outcome + k].probability
+    left = draw_uniform(control) * mass
+    chosen = NONE
+    for k in range(count):
+        child = tree.children[edge.first_child + k]
+        if child == NONE or not tree.nodes[child].solved:
+            chosen = k
+            left -= world.outcomes[action.first_outcome + k].probability
+            if left < 0.0:
+                break
+    return chosen
+
+
+@part
+def back_up(world, tree, returns, path, control):
+    """Carry the end of a sample up to the root."""
+    collected = 0.0
+    for depth in range(control.depth - 1, -1, -1):
+        step = path[depth]
+        node = tree.nodes[step.node]
+        tree.edges[step.edge].visits += 1
+        renew_edge(world, tree, world.discounts[depth], node, step.edge)
+        refresh(world, tree, node)
+        collected = world.outcomes[step.outcome].reward + world.discounts[depth] * collected
+        widen(returns[depth], collected)
+    control.samples += 1
+    control.depth = 0
+    control.phase = OPEN
+
+
+@part
+def widen(seen, collected):
+    """Note what a sample collected from a level on."""
+    seen.least, seen.most = min(seen.least, collected), max(seen.most, collected)
+
+
+@part
+def draw_uniform(control):
+    """Return a number from [0, 1): SplitMix64."""
+    control.random += np.uint64(0x9E3779B97F4A7C15)
+    z = control.random
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)

@@ -1,0 +1,243 @@
+"""A tree search in progress: its arrays, the answers to its kernels, and its policies.
+
+Memory is counted and capped. The arrays of the tree grow by doubling, never past the cap; a search
+that has no room left ends with the policy that it has. A quarter of the cap is kept for completion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.constraint import LocalConstraint
+from vulcan.graph import StateGraph
+from vulcan.policy import END, UNPLANNED, Policy
+from vulcan.problem import Problem
+from vulcan.progress import Monitor, Progress
+from vulcan.reader import ModelReader
+from vulcan.solvers.kernel_run import KernelRun
+
+__all__ = ["TreeRun"]
+
+CHUNK: Final = 1 << 14
+"""Samples, or histories of a policy, between two looks at the clock."""
+
+DEFAULT_MEMORY: Final = 4 << 30
+SHARE_OF_SAMPLING: Final = 0.75
+BYTES_PER_STATE: Final = 300
+"""What a state object and its labels take in Python, roughly."""
+
+
+class TreeRun(KernelRun):
+    """One tree search.
+
+    Parameters
+    ----------
+    problem, reader, constraint
+        What is searched.
+    memory
+        Bytes that tree and graph may take.
+    """
+
+    def __init__(
+        self, problem: Problem, reader: ModelReader, constraint: LocalConstraint, memory: int | None
+    ) -> None:
+        from vulcan.kernels import settle, tree, tree_search
+        from vulcan.kernels.compile import announce_compilation
+
+        super().__init__(problem, reader, constraint)
+        announce_compilation(tree_search.sample)
+        self._search, self._settle, self._tree_class = tree_search, settle, tree.Tree
+        self._memory = DEFAULT_MEMORY if memory is None else memory
+        levels = reader.levels
+        self._nodes: NDArray[Any] = np.zeros(1024, tree.NODE)
+        self._edges: NDArray[Any] = np.zeros(4096, tree.EDGE)
+        self._children: NDArray[Any] = np.zeros(4096, np.int32)
+        self._choice: NDArray[Any] = np.zeros(1024, np.int32)
+        self._sizes = np.zeros(1, tree.SIZE)
+        self._returns = np.zeros(levels, tree_search.RETURNS)
+        self._returns["least"], self._returns["most"] = math.inf, -math.inf
+        self._path = np.zeros(levels + 1, tree_search.STEP)
+        self._places = np.zeros(levels + 1, settle.PLACE)
+        self.control = np.zeros(1, tree_search.CONTROL)
+        self._walk = np.zeros(1, settle.WALK)
+        self._sizes["nodes"] = 1
+        root = self._nodes[0]
+        root["state"], root["first_edge"] = StateGraph.ROOT, tree.NONE
+        root["survival"], root["value"] = 1.0, -math.inf
+        self.full = False
+
+    def prepare(self, *, seed: int, exploration: float, greedy: bool, counted: bool) -> None:
+        """Set how to sample, and compile the kernels."""
+        self.control["random"] = np.uint64(seed)
+        self.control["exploration"] = exploration
+        self.control["default_policy"] = self._search.GREEDY if greedy else self._search.RANDOM
+        self._sizes["counted"] = counted
+        self.control["budget"] = 1
+        self._call_sample()  # asks for the root at once; what counts is that it is compiled now
+        self.control["budget"] = 0
+
+    @property
+    def samples(self) -> int:
+        """Samples taken so far."""
+        return int(self.control["samples"][0])
+
+    @property
+    def histories(self) -> int:
+        """Histories in the tree."""
+        return int(self._sizes["nodes"][0])
+
+    @property
+    def solved(self) -> bool:
+        """Whether the root is solved: its value is that of the best admissible policy."""
+        return bool(self._nodes["solved"][0])
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every action of the root was deleted: no admissible policy exists."""
+        return bool(self.control["exhausted"][0] or self._walk["exhausted"][0])
+
+    @property
+    def memory(self) -> int:
+        """Bytes of tree and graph."""
+        graph = self.graph
+        arrays = (self._nodes, self._edges, self._children, self._choice)
+        rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
+        return sum(a.nbytes for a in (*arrays, *rows)) + BYTES_PER_STATE * graph.states.count
+
+    def sample(
+        self, monitor: Monitor, target: int, reserve: float, describe: Callable[[], Progress]
+    ) -> None:
+        """Sample until there are so many samples, or there is a reason to stop before.
+
+        Parameters
+        ----------
+        monitor
+            Who says when to stop.
+        target
+            How many samples.
+        reserve
+            Seconds to leave for what comes after.
+        describe
+            Tells the progress when it is asked for.
+        """
+        search = self._search
+        while (
+            self.samples < target
+            and not self.solved
+            and not self.exhausted
+            and not self.full
+            and not monitor.wants_stop(self.histories, self.samples, reserve)
+        ):
+            self.control["budget"] = min(target, self.samples + CHUNK)
+            wants = self._call_sample()
+            if wants == search.NEEDS_STATE:
+                self._expand(self._path["node"][self.control["depth"][0]])
+            elif wants == search.NEEDS_BOUND:
+                self.refine_bound()
+            elif wants == search.NEEDS_ROOM:
+                self.full = not self._grow(SHARE_OF_SAMPLING * self._memory)
+            monitor.report(describe)
+
+    def settle(self, complete: bool, give_up: Callable[[], bool]) -> bool:
+        """Settle the policy of the tree; False if there was no room for it, or it took too long.
+
+        Parameters
+        ----------
+        complete
+            Plan what was not sampled, too.
+        give_up
+            Says when it takes too long.
+        """
+        settle = self._settle
+        self._walk[["depth", "phase", "visited", "budget", "exhausted"]] = 0
+        self._walk["complete"] = complete
+        self._places["node"][0] = 0
+        while True:
+            wants = int(
+                settle.settle(
+                    self.world(), self._tree(), self._choice, self._places, self.test, self._walk
+                )
+            )
+            if wants == settle.DONE:
+                return True
+            if wants == settle.NEEDS_STATE:
+                self._expand(self._places["node"][self._walk["depth"][0]])
+            elif wants == settle.NEEDS_BOUND:
+                self.refine_bound()
+            elif wants == settle.NEEDS_ROOM and not self._grow(self._memory):
+                return False
+            elif wants == settle.PAUSED:
+                if self._walk["visited"][0] and give_up():
+                    return False
+                self._walk["budget"] += CHUNK
+
+    def build_policy(self, solver: object) -> Policy:
+        """Return the policy that was settled, its nodes in preorder."""
+        rows: list[int] = []
+        children: list[list[int]] = []
+        # A history to enter, its level, and where its number belongs.
+        waiting: list[tuple[int, int, list[int], int]] = [(0, 0, [0], 0)]
+        if self._choice[0] < 0:
+            waiting = []
+        while waiting:
+            node, level, ends, position = waiting.pop()
+            ends[position] = len(rows)
+            row, below = self._follow(node, level)
+            rows.append(row)
+            children.append(below)
+            waiting += [
+                (child, level + 1, below, k)
+                for k, child in reversed(list(enumerate(below)))
+                if child >= 0
+            ]
+        return self.graph.policy(rows, children, self.describe_policy(solver))
+
+    def _follow(self, node: int, level: int) -> tuple[int, list[int]]:
+        """Return the action row that a settled history takes, and what comes after it."""
+        states, outcomes = self.graph.states.array, self.graph.outcomes.array
+        edge = int(self._choice[node])
+        history = self._nodes[node]
+        row = int(states["first_action"][history["state"]]) + edge - int(history["first_edge"])
+        action = self.graph.actions.array[row]
+        first, count = int(action["first_outcome"]), int(action["safe_count"])
+        if level + 1 == self.reader.levels:
+            return row, [END] * count
+        below = []
+        for k in range(count):
+            child = int(self._children[int(self._edges["first_child"][edge]) + k])
+            if states["action_count"][outcomes["state"][first + k]] == 0:
+                below.append(END)
+            else:
+                below.append(child if self._choice[child] >= 0 else UNPLANNED)
+        return row, below
+
+    def _tree(self) -> Any:
+        return self._tree_class(self._nodes, self._edges, self._children, self._sizes)
+
+    def _call_sample(self) -> int:
+        state = (self._returns, self._path, self.test, self.control)
+        return int(self._search.sample(self.world(), self._tree(), *state))
+
+    def _expand(self, node: int) -> None:
+        self.graph.expand(int(self._nodes["state"][node]))
+
+    def _grow(self, most: float) -> bool:
+        """Double the arrays that are more than half full, unless memory forbids it."""
+        size = self._sizes[0]
+        filled = {"_nodes": size["nodes"], "_edges": size["edges"], "_children": size["children"]}
+        short = [n for n, count in filled.items() if 2 * count >= len(getattr(self, n))]
+        names = short or list(filled)
+        if "_nodes" in names:
+            names = [*names, "_choice"]
+        more = sum(getattr(self, name).nbytes for name in names)
+        if self.memory + more > most:
+            return False
+        for name in names:
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+        return True

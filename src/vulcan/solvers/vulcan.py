@@ -1,0 +1,242 @@
+"""Vulcan: the anytime Monte Carlo planner, and UCT, the same without a constraint.
+
+Samples are taken by `vulcan.kernels.tree_search`. In rounds, at sample counts that grow by a factor
+of four and once at the end, the policy of the tree is settled (`vulcan.kernels.settle`: completed,
+or cleaned up as in the paper) and certified. The best policy that was certified so far is the
+answer, whenever the search has to stop: a complete one that passes outranks any other, then the
+larger reward wins. Rounds depend on sample counts alone, so that the same seed and samples give the
+same policy, however long they took.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from vulcan.certificate import Certificate, certify
+from vulcan.constraint import (
+    LocalConstraint,
+    NoConstraint,
+    SequenceConstraint,
+    SurvivalConstraint,
+)
+from vulcan.errors import OptionError
+from vulcan.policy import Policy
+from vulcan.problem import Problem
+from vulcan.progress import Monitor, Progress
+from vulcan.reader import ModelReader
+from vulcan.result import Statistics, Status
+from vulcan.solvers.solver import Finding, Options
+from vulcan.solvers.tree_run import TreeRun
+
+__all__ = ["UCT", "Vulcan"]
+
+FIRST_ROUND: Final = 1024
+GROWTH: Final = 4
+LIMITS: Final = ("time_limit", "samples", "histories", "memory")
+
+PATIENCE: Final = 0.5
+"""Seconds that an answer may still take after Ctrl-C if there is one already."""
+
+
+@dataclass(frozen=True)
+class Vulcan:
+    """Sample histories, delete what a local constraint refuses, and return the best policy found.
+
+    Parameters
+    ----------
+    exploration
+        The constant of UCT, in units of the range of reward that samples have collected.
+    constraint
+        The local constraint: `SurvivalConstraint()` or `SequenceConstraint(...)`.
+    default_policy
+        Which untried action of a history to try first: a "random" one, or the "greedy" one with
+        the largest expected reward.
+    counted
+        Sample failures and weigh values by counts, as the paper prints it, instead of using the
+        probabilities; then nothing is ever proved.
+    """
+
+    exploration: float = 1.0
+    constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
+    default_policy: Literal["random", "greedy"] = "random"
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.exploration >= 0:
+            raise OptionError(f"exploration must be at least 0, not {self.exploration!r}")
+        if self.default_policy not in ("random", "greedy"):
+            raise OptionError(
+                f"default_policy must be 'random' or 'greedy', not {self.default_policy!r}"
+            )
+
+    @classmethod
+    def paper(cls, exploration: float = 1.0) -> Vulcan:
+        """Return the algorithm as printed: constraint A with f₁, failures sampled, counts.
+
+        Parameters
+        ----------
+        exploration
+            The constant of UCT, which the paper does not give.
+        """
+        return cls(exploration, SequenceConstraint(), counted=True)
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        """Search; used by `vulcan.solve`."""
+        return _Planner(self, problem, reader, monitor, options).search()
+
+
+@dataclass(frozen=True)
+class UCT:
+    """The same search without any constraint: the best reward, whatever the risk.
+
+    Its certificate says whether the policy satisfies the bound all the same.
+
+    Parameters
+    ----------
+    exploration, default_policy
+        As in `Vulcan`.
+    """
+
+    exploration: float = 1.0
+    default_policy: Literal["random", "greedy"] = "random"
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        """Search; used by `vulcan.solve`."""
+        vulcan = Vulcan(self.exploration, NoConstraint(), self.default_policy)
+        return _Planner(vulcan, problem, reader, monitor, options, name=self).search()
+
+
+class _Planner:
+    """One search: samples, rounds, and the best policy certified so far."""
+
+    def __init__(
+        self,
+        solver: Vulcan,
+        problem: Problem,
+        reader: ModelReader,
+        monitor: Monitor,
+        options: Options,
+        name: object = None,
+    ) -> None:
+        self._solver = solver
+        self._name = name or solver
+        self._problem = problem
+        self._monitor = monitor
+        self._options = options
+        monitor.limits.require_only(type(self._name).__name__, LIMITS)
+        self._run = TreeRun(problem, reader, solver.constraint, monitor.limits.memory)
+        self._best: tuple[Policy, Certificate] | None = None
+        self._round_seconds = 0.0
+
+    def search(self) -> Finding:
+        """Sample in rounds until there is a reason to stop."""
+        run, monitor, solver = self._run, self._monitor, self._solver
+        run.prepare(
+            seed=self._options.seed,
+            exploration=solver.exploration,
+            greedy=solver.default_policy == "greedy",
+            counted=solver.counted,
+        )
+        monitor.start_clock()
+        target = FIRST_ROUND
+        ended = False
+        while not ended:
+            most = monitor.limits.samples
+            target = target if most is None else min(target, most)
+            run.sample(monitor, target, self._round_seconds, self._describe)
+            monitor.wants_stop(run.histories, run.samples)
+            if run.full:
+                monitor.stopped_by = "limit of memory"
+            ended = run.solved or run.exhausted or monitor.stopped_by is not None
+            hurried = monitor.stopped_by == "Ctrl-C" and self._round_seconds > PATIENCE
+            if run.samples and not run.exhausted and not (hurried and self._best):
+                self._take_round()
+            ended = ended or run.exhausted
+            target *= GROWTH
+        return self._conclude()
+
+    def _take_round(self) -> None:
+        """Settle the policy of the tree, certify it, and keep it if it is the best so far."""
+        run = self._run
+        began = time.perf_counter()
+        if not run.settle(self._options.complete, self._takes_too_long(began)):
+            run.settle(False, lambda: False)
+        if run.exhausted:
+            return
+        policy = run.build_policy(self._name)
+        certificate = certify(self._problem, policy)
+        if self._best is None or self._rank(certificate) > self._rank(self._best[1]):
+            self._best = (policy, certificate)
+        self._round_seconds = time.perf_counter() - began
+
+    def _rank(self, certificate: Certificate) -> tuple[bool, bool, float]:
+        """Return what makes one policy better than another."""
+        reward = float(certificate.reward)
+        if isinstance(self._solver.constraint, NoConstraint):
+            return certificate.complete, True, reward
+        return certificate.safe, certificate.passes, reward
+
+    def _takes_too_long(self, began: float) -> Callable[[], bool]:
+        def decide() -> bool:
+            limit = self._monitor.limits.time_limit
+            return limit is not None and time.perf_counter() - began > max(1.0, limit / 2)
+
+        return decide
+
+    def _conclude(self) -> Finding:
+        run, monitor = self._run, self._monitor
+        status, explanation = self._explain()
+        if status is Status.INFEASIBLE:
+            self._best = None
+        policy, certificate = self._best or (None, None)
+        return Finding(
+            status=status,
+            explanation=explanation,
+            policy=policy,
+            reward=float(certificate.reward) if certificate else float("-inf"),
+            credits=run.credits(),
+            statistics=Statistics(
+                monitor.seconds, run.histories, run.graph.evaluations, run.samples, run.memory
+            ),
+            certificate=certificate,
+        )
+
+    def _explain(self) -> tuple[Status, str]:
+        run, constraint = self._run, self._solver.constraint
+        if run.exhausted:
+            return Status.INFEASIBLE, run.explain_infeasible(constraint)
+        if run.solved:
+            if isinstance(constraint, NoConstraint):
+                return Status.SOLVED, "best policy without regard to risk, proved"
+            return Status.SOLVED, f"best policy that constraint {constraint.letter} admits, proved"
+        found = "no policy yet" if self._best is None else "best policy so far"
+        return Status.STOPPED, (
+            f"stopped by {self._monitor.stopped_by} after {run.samples:,} samples: {found}"
+        )
+
+    def _describe(self) -> Progress:
+        run, monitor = self._run, self._monitor
+        limits = monitor.limits
+        shares = []
+        if limits.time_limit:
+            shares.append(monitor.seconds / limits.time_limit)
+        if limits.samples:
+            shares.append(run.samples / limits.samples)
+        certificate = self._best[1] if self._best else None
+        return Progress(
+            seconds=monitor.seconds,
+            fraction=min(1.0, max(shares)) if shares else None,
+            histories=run.histories,
+            evaluations=run.graph.evaluations,
+            reward=float(certificate.reward) if certificate else None,
+            samples=run.samples,
+            memory=run.memory,
+            certificate=certificate,
+        )
