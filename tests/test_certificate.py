@@ -31,7 +31,7 @@ def build(table: Table, plan: Plan) -> Policy:
     nodes: list[tuple[str, list[Outcome], list[int]]] = []
     while pending:
         (name, below), state = pending.pop(0)
-        outcomes = table.table[state][name]
+        outcomes = sorted(table.table[state][name], key=lambda outcome: outcome.fails)
         safe = iter(below)
         children = []
         for outcome in outcomes:
@@ -191,7 +191,7 @@ class Fickle(Table):
     [
         (Outcome(1.0, 5.5, 2), r"'on' in state 1.*was \(1\.0, 5\.0, False\), is \(1\.0, 5\.5"),
         (Outcome.failure(1.0, 5.0, label="2"), r"is \(1\.0, 5\.0, True\)"),
-        (Outcome(1.0, 5.0, 3), r"has the outcomes \['3'\]; the policy was made with \['2'\]"),
+        (Outcome(1.0, 5.0, 2, "b"), r"has the outcomes \['b'\]; the policy was made with \['2'\]"),
     ],
 )
 def test_changed_answer_is_an_error(changed: Outcome, message: str) -> None:
@@ -204,6 +204,77 @@ def test_changed_answer_is_an_error(changed: Outcome, message: str) -> None:
     table.changed = changed
     with pytest.raises(vulcan.MismatchError, match=message):
         vulcan.certify(problem, policy)
+
+
+class Site:
+    """A state that equals others of another text."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Site)
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def test_equal_states_may_have_different_texts() -> None:
+    table = Table(
+        {
+            0: {"a": [Outcome(0.5, 1.0, Site("one")), Outcome(0.5, 2.0, 1)]},
+            1: {"b": [Outcome(0.5, 1.0, Site("two")), Outcome(0.5, 3.0, 1)]},
+        },
+        horizon=2,
+    )
+    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.0)))
+    assert result.certificate.reward == pytest.approx(1.5 + 0.5 * 2)
+    run = result.policy.start()
+    run.observe("1")
+    run.observe(0)
+    assert run.finished
+
+
+def test_numpy_numbers_are_exact_too() -> None:
+    table = Table(
+        {0: {"go": [Outcome(np.float32(0.75), np.int64(3), 0), Outcome.failure(np.float64(0.25))]}},
+        horizon=30,
+    )
+    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(1.0)))
+    exact = vulcan.certify(result.problem, result.policy, exact=True)
+    assert exact.risk == 1 - Fraction(3, 4) ** 30
+
+
+def test_large_rewards_that_cancel() -> None:
+    table = Table(
+        {
+            0: {"go": [Outcome(0.3, 1e9 / 3, 1), Outcome(0.7, 7e8 / 9, 1)]},
+            1: {"on": [Outcome(1.0, -1.544444e8, 2)]},
+        },
+        horizon=2,
+    )
+    assert vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.0))).safe
+
+
+def test_margin_sees_risks_of_every_size() -> None:
+    # The bound breaks a little above 1, long before the smallest risk has any effect.
+    table = Table(
+        {
+            0: {"a": [Outcome(0.93, 1.0, 1), Outcome.failure(0.07)]},
+            1: {"b": [Outcome(1 - 1e-9, 0.0, 2), Outcome.failure(1e-9)]},
+        },
+        horizon=2,
+    )
+    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.0715)))
+    assert result.certificate.margin == pytest.approx(0.0715 / 0.07, rel=1e-5)
+
+
+def test_short_missions_under_a_long_horizon() -> None:
+    table = Table({0: {"go": [Outcome(1.0, 1.0, 1)]}}, horizon=1_000_000)
+    assert vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.0))).certificate.reward == 1
 
 
 def test_other_model_is_refused() -> None:

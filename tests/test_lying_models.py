@@ -46,7 +46,7 @@ def test_solve_raises_where_the_report_does(lie: Lie) -> None:
         ([Outcome(1.0, 1.0, "end")], ["'middle'", "'go'", "failure"]),
         (
             [Outcome.failure(0.9, 1.0, "end"), Outcome(0.1, 0.0, "middle", "failure")],
-            ["'middle'", "'go'", "True"],
+            ["'middle'", "'go'", "['failure', 'end']"],
         ),
     ],
     ids=["reward", "probability", "label", "fewer", "failure"],

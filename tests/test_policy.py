@@ -121,6 +121,7 @@ def test_newer_format_is_refused(saved: Path) -> None:
         ("child", 0, -4, "neither a later node nor an end"),
         ("action", 0, 99, "a label is missing"),
         ("label", 1, -1, "a label is missing"),
+        ("label", 1, 1, "the same label"),
         ("first_outcome", 1, 0, "don't share out"),
         ("first_outcome", -1, 99, "don't share out"),
         ("probability", 0, np.nan, "probability"),
@@ -183,6 +184,15 @@ def test_run_refuses_what_cannot_happen(policy: Policy) -> None:
         with pytest.raises(vulcan.PolicyError, match=r"0: 'pays 0', 1: 'pays 1', 2: 'failure'"):
             run.observe(wrong)
     assert run.history == []
+
+
+def test_run_refuses_a_number_that_may_be_two_things() -> None:
+    table = Table({0: {"go": [Outcome(0.5, 1, 1), Outcome(0.5, 2, 0)]}})
+    run = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0))).policy.start()
+    with pytest.raises(vulcan.PolicyError, match="a position or the label"):
+        run.observe(0)
+    run.observe("0")
+    assert run.history == [("go", "0")]
 
 
 def test_bound_policy_gives_the_models_own_actions(tmp_path: Path) -> None:

@@ -51,11 +51,38 @@ def test_time_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [{"time_limit": -1}, {"histories": -1}, {"time_limit": float("nan")}]
+    "limits",
+    [
+        {"time_limit": -1},
+        {"time_limit": float("nan")},
+        {"time_limit": "soon"},
+        {"histories": -1},
+        {"histories": 2.5},
+        {"histories": "3"},
+    ],
 )
 def test_limits_that_make_no_sense(limits: dict[str, float]) -> None:
     with pytest.raises(vulcan.OptionError, match="at least 0"):
         vulcan.solve(vulcan.Problem(Bandit(2), LINEAR), **limits)
+
+
+def test_terminals_do_not_keep_a_search_from_stopping() -> None:
+    # Every action ends in a known terminal: nothing counts as a history, yet there is work.
+    names = [f"end {k}" for k in range(300)]
+    ends = {name: [Outcome(1.0, 0.0, "end")] for name in names}
+    moves = {f"move {k}": [Outcome(1.0, 0.0, k)] for k in range(300)}
+    table = Table({"root": moves, **{k: {**ends, **moves} for k in range(300)}}, 4, start="root")
+    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0)), time_limit=1.0)
+    assert result.stopped_by == "time limit"
+    assert result.statistics.search_seconds < 60
+
+
+@pytest.mark.parametrize("solver", [vulcan.ForwardSearch, "ForwardSearch", 5])
+def test_solver_that_is_none(solver) -> None:
+    with pytest.raises(vulcan.OptionError, match=r"ForwardSearch\(\)"):
+        vulcan.solve(vulcan.Problem(Bandit(2), LINEAR), solver)
+    with pytest.raises(vulcan.OptionError, match="SurvivalConstraint"):
+        vulcan.ForwardSearch(solver)
 
 
 def test_progress_is_told() -> None:

@@ -11,6 +11,8 @@ exact reward and failure probability.
 0.9906
 """
 
+from vulcan import domains as domains
+from vulcan import testing as testing
 from vulcan.certificate import Certificate, certify
 from vulcan.constraint import SequenceConstraint, SurvivalConstraint
 from vulcan.errors import (

@@ -1,8 +1,8 @@
 """Certificates: what a policy earns and risks, from the model alone.
 
 A certificate is computed from the model and the policy by the plain code of this file, which
-shares nothing with any search. Histories are followed level by level. With reach(node, state) the
-probability of being there,
+shares no code with any search: only the reader that checks the model's answers, and the bound.
+Histories are followed level by level. With reach(node, state) the probability of being there,
 
     er = Σ reach · r,    E g = Σ γ^t reach · R̄,    frontier = Σ reach at unplanned places,
 
@@ -12,7 +12,8 @@ incomplete policy, reward and risk are those up to its frontier.
 The *margin* is the largest common factor κ on all immediate risks up to which the bound holds: each
 r becomes min(1, κ r), and the safe outcomes share what is left. It says how wrong the model's risks
 may be, all in the same direction, before the policy is no longer acceptable. It is found by trying
-factors, to a relative 1e-7.
+factors, ever wider apart, and then to a relative 1e-7 between the last that held and the first that
+did not.
 
 The model is asked once for each (state, action) that the policy meets. If an answer differs from
 the one the policy was made with, that is an error, never a certificate.
@@ -21,10 +22,10 @@ the one the policy was made with, that is an error, never a certificate.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,8 @@ class Certificate:
     exact
         Whether the numbers are rationals, computed without rounding.
     evaluations
-        How many (state, action) the model was asked.
+        How many (state, action) of the policy the model was asked. For the fingerprint the other
+        actions of the initial state were asked as well.
     """
 
     reward: Number
@@ -129,7 +131,7 @@ def certify(problem: Problem, policy: Policy, *, exact: bool = False) -> Certifi
         If the model is not the one that the policy was made for, or no longer answers the same.
     """
     reader = ModelReader(problem.model)
-    follower = _Follower(reader, policy, Fraction if exact else float)
+    follower = _Follower(reader, policy, _to_fraction if exact else float)
     try:
         levels = list(follower.levels())
     except MismatchError as error:
@@ -152,6 +154,10 @@ def certify(problem: Problem, policy: Policy, *, exact: bool = False) -> Certifi
     )
 
 
+def _to_fraction(number: Any) -> Fraction:
+    return Fraction(number.item() if isinstance(number, np.generic) else number)
+
+
 def _describe_mismatch(policy: Policy, problem: Problem, detail: str) -> MismatchError:
     return MismatchError(
         f"this policy was made for {policy.about.model} (horizon {policy.about.horizon}); "
@@ -162,12 +168,12 @@ def _describe_mismatch(policy: Policy, problem: Problem, detail: str) -> Mismatc
 class _Follower:
     """Follows every history of a policy through a model."""
 
-    def __init__(self, reader: ModelReader, policy: Policy, number: type[Any]) -> None:
+    def __init__(self, reader: ModelReader, policy: Policy, number: Callable[[Any], Any]) -> None:
         self.reader = reader
         self.policy = policy
         self.number = number
         self.evaluations = 0
-        self._answers: dict[tuple[Any, str], dict[str, Outcome]] = {}
+        self._answers: dict[tuple[Any, str], list[Outcome]] = {}
 
     def levels(self) -> Iterator[_Level]:
         """Yield the levels; places with the same node and state are one."""
@@ -177,14 +183,16 @@ class _Follower:
         else:
             self._require_end(self.reader.root)
         weight = self.number(1)
-        for number, discount in enumerate(self.reader.discounts.tolist()):
+        for number in range(self.reader.levels):
+            if not places:
+                return
             level = _Level(weight)
             following: dict[tuple[int, Any], int] = {}
             for node, state in places:
                 self._follow(level, node, state, following, number + 1 == self.reader.levels)
             yield level
             places = following
-            weight *= self.number(discount)
+            weight *= self.number(self.reader.discount_after(number))
 
     def _follow(
         self,
@@ -223,16 +231,20 @@ class _Follower:
         """Yield the model's outcomes at a place, each with what the policy does next."""
         policy = self.policy
         label = policy.labels[policy.action[node]]
-        answer = self._ask(state, label)
+        outcomes = self._ask(state, label)
         rows = policy.outcomes(node)
-        recorded = {policy.labels[policy.label[row]]: row for row in rows}
-        if recorded.keys() != answer.keys():
+        recorded = [policy.labels[policy.label[row]] for row in rows]
+        # Outcomes keep their order. A label that the model did not give is the text of a state,
+        # which need not be the same for equal states.
+        same = len(outcomes) == len(rows) and all(
+            outcome.label in (None, text) for outcome, text in zip(outcomes, recorded, strict=True)
+        )
+        if not same:
             raise MismatchError(
-                f"action {label!r} in state {state!r} has the outcomes {sorted(answer)}; "
-                f"the policy was made with {sorted(recorded)}"
+                f"action {label!r} in state {state!r} has the outcomes {label_outcomes(outcomes)}; "
+                f"the policy was made with {recorded}"
             )
-        for text, outcome in answer.items():
-            row = recorded[text]
+        for row, outcome, text in zip(rows, outcomes, recorded, strict=True):
             child = int(policy.child[row])
             said = (float(outcome.probability), float(outcome.reward), outcome.fails)
             before = (float(policy.probability[row]), float(policy.reward[row]), child == FAILED)
@@ -243,7 +255,7 @@ class _Follower:
                 )
             yield outcome, child
 
-    def _ask(self, state: Any, label: str) -> dict[str, Outcome]:
+    def _ask(self, state: Any, label: str) -> list[Outcome]:
         if (state, label) not in self._answers:
             actions = self.reader.actions(state)
             if label not in actions:
@@ -251,10 +263,8 @@ class _Follower:
                     f"the policy takes {label!r} in state {state!r}, where the model has "
                     f"{', '.join(map(repr, actions)) or 'no actions'}"
                 )
-            outcomes = self.reader.outcomes(state, actions[label])
+            self._answers[state, label] = self.reader.outcomes(state, actions[label])
             self.evaluations += 1
-            answer = dict(zip(label_outcomes(outcomes), outcomes, strict=True))
-            self._answers[state, label] = answer
         return self._answers[state, label]
 
     def _require_end(self, state: Any) -> None:
@@ -324,25 +334,39 @@ def _floats(numbers: list[Number]) -> NDArray[np.float64]:
     return np.array([float(number) for number in numbers])
 
 
+# Factors to try from 1 upwards: densely where it matters, and then ever wider apart.
+FACTORS: Final = (
+    *np.geomspace(1.0, 2.0, 16),
+    *np.geomspace(2.0, 10.0, 10)[1:],
+    *np.geomspace(10.0, 1e12, 40)[1:],
+)
+
+
 def _find_margin(levels: list[_Level], problem: Problem) -> float:
-    """Return the first factor, from 1 upwards or else from 0, at which the bound ceases to hold."""
+    """Return the largest factor up to which the bound held at every factor that was tried."""
+    if not levels:
+        return math.inf
     scaled = _Scaled(levels)
+    certified, _ = scaled.evaluate(1.0)
 
     def holds(factor: float) -> bool:
         reward, risk = scaled.evaluate(factor)
         try:
-            return risk <= problem.risk_bound(reward) + TOLERANCE
-        except BoundError:  # a reward that no policy has; the bound need not have a value there
+            allowed = problem.risk_bound(reward)
+            # Far from any reward that a policy has, the function need not be a bound any more.
+            most = problem.risk_bound(certified) if reward < certified else math.inf
+        except BoundError:
             return False
+        return risk <= min(allowed, most) + TOLERANCE
 
-    # Beyond this every risky action fails for sure, and nothing changes any more.
-    most = 1 / scaled.smallest_risk()
-    if holds(1.0):
-        tried = [1.0, *np.geomspace(1.0, most, 16)[1:].tolist()] if most > 1 else [1.0]
-    elif holds(0.0):
+    if not holds(1.0):
         tried = np.linspace(0.0, 1.0, 16).tolist()
+        if not holds(0.0):
+            return 0.0
     else:
-        return 0.0
+        # Beyond this every risky action fails for sure, and nothing changes any more.
+        most = 1 / max(scaled.smallest_risk(), FACTORS[-1] ** -1)
+        tried = [*(factor for factor in FACTORS if factor < most), max(most, 1.0)]
     broken = next((k for k, factor in enumerate(tried) if k and not holds(factor)), None)
     if broken is None:
         return math.inf

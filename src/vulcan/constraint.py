@@ -26,7 +26,7 @@ survival and credit; a third form needs only another way to add to them (`vulcan
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
@@ -60,9 +60,9 @@ class LocalConstraint(ABC):
     letter: ClassVar[str]
 
     @property
+    @abstractmethod
     def form(self) -> int:
         """The number by which kernels know this form."""
-        raise NotImplementedError
 
     @property
     def own_credit(self) -> Credit | None:

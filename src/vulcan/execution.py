@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from vulcan.errors import MismatchError, PolicyError
-from vulcan.model import label_outcomes
 from vulcan.policy import END, FAILED, UNPLANNED, Policy
 from vulcan.reader import ModelReader
 
@@ -92,12 +91,12 @@ class Run:
         label = self._label_of(outcome, labels)
         if self._reader is not None:
             outcomes = self._reader.outcomes(self._state, action)
-            states = dict(zip(label_outcomes(outcomes), outcomes, strict=True))
-            if label not in states:
+            if len(outcomes) != len(labels):
                 raise MismatchError(
-                    f"the model has no outcome {label!r} of {action!r} in state {self._state!r}"
+                    f"the model has {len(outcomes)} outcomes of {action!r} in state "
+                    f"{self._state!r}, the policy {len(labels)}"
                 )
-            self._state = states[label].state
+            self._state = outcomes[labels.index(label)].state
         self.history.append((self.action_label, label))
         row = self._policy.outcomes(self._place)[labels.index(label)]
         self._place = int(self._policy.child[row])
@@ -108,6 +107,10 @@ class Run:
             and not isinstance(outcome, bool)
             and 0 <= outcome < len(labels)
         ):
+            if str(outcome) in labels and labels[outcome] != str(outcome):
+                raise PolicyError(
+                    f"{outcome!r} may be a position or the label {str(outcome)!r}; give a label"
+                )
             return labels[outcome]
         if outcome in labels:
             return str(outcome)

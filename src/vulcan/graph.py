@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from vulcan.constraint import Credit
 from vulcan.errors import ConstraintError
-from vulcan.model import FAILURE, Outcome, label_outcomes
+from vulcan.model import FAILURE, Outcome, Start, label_outcomes
 from vulcan.policy import FAILED, About, Policy, PolicyBuilder
-from vulcan.reader import ModelReader
+from vulcan.reader import LARGEST_REWARD, ModelReader
 from vulcan.tolerance import TOLERANCE
 
 __all__ = ["ACTION", "OUTCOME", "RELEASED", "STATE", "UNASKED", "StateGraph"]
@@ -241,13 +241,17 @@ class StateGraph:
         self._outcome_labels.extend(outcome.label for outcome in outcomes)
 
     def _credit_of(self, state: Any, action: Any, mean: float) -> float:
-        if self._credit is None:
+        if self._credit is None or isinstance(state, Start):
             return mean
-        credit = float(self._credit(state, action))
-        if not -math.inf < credit <= mean + TOLERANCE:
+        place = f"in state {state!r}, action {action!r}"
+        try:
+            credit = float(self._credit(state, action))
+        except Exception as error:
+            raise ConstraintError(f"credit raised {error!r} {place}") from error
+        if not -LARGEST_REWARD <= credit <= mean + TOLERANCE:
             raise ConstraintError(
-                f"credit {credit!r} in state {state!r}, action {action!r}: it must be a finite "
-                f"number of at most the expected reward, {mean!r}"
+                f"credit {credit!r} {place}: it must be a number from {-LARGEST_REWARD:g} to the "
+                f"expected reward, {mean!r}"
             )
         return credit
 

@@ -1,10 +1,11 @@
 """What a user writes: a model and its outcomes.
 
 A model is any object with a `horizon`, `initial_state()`, `actions(state)` and
-`outcomes(state, action)`. Nothing needs to be inherited. Two attributes are optional: `discount`
-(1 when absent) and `merges` (True when absent; False says that every history is a state of its
-own, so that nothing is looked up and rows are released when a search leaves them). An optional
-method `action_label(action)` names actions for people; without it `str(action)` does.
+`outcomes(state, action)`. Nothing needs to be inherited. Optional attributes are `discount` (1 when
+absent), `merges` (True when absent; False says that every history is a state of its own, so that
+nothing is looked up and rows are released when a search leaves them) and `fingerprint` (a text that
+tells the model from others; see `ModelReader.fingerprint`). An optional method
+`action_label(action)` names actions for people; without it `str(action)` does.
 
 A history ends after `horizon` actions, in a safe state without actions, or in failure. Failure is
 an outcome like any other: it has a probability and a reward, and the mission ends there.
@@ -115,12 +116,24 @@ class Start:
 
     @classmethod
     def draw(cls, outcomes: Sequence[Outcome]) -> Start:
-        """Return a start that is drawn from a distribution."""
+        """Return a start that is drawn from a distribution.
+
+        Parameters
+        ----------
+        outcomes
+            The start states with their probabilities.
+        """
         return cls({"start": outcomes})
 
     @classmethod
     def choose(cls, states: Mapping[Hashable, Hashable]) -> Start:
-        """Return a start that the planner chooses; keys name the choices."""
+        """Return a start that the planner chooses.
+
+        Parameters
+        ----------
+        states
+            The start states by the names of the choices.
+        """
         return cls({name: (Outcome(1.0, 0.0, state),) for name, state in states.items()})
 
 

@@ -125,6 +125,9 @@ def _find_problem(policy: Policy) -> str | None:
     ends = (policy.child < 0) & (policy.child >= UNPLANNED)
     if not np.all(later | ends):
         return "a child is neither a later node nor an end"
-    if not np.all((policy.probability > 0) & (policy.probability <= 1 + 1e-9)):
+    pairs = parents * len(policy.labels) + policy.label
+    if len(np.unique(pairs)) < rows:
+        return "two outcomes of one node have the same label"
+    if not np.all((policy.probability > 0) & (policy.probability <= 1)):
         return "a probability is not in (0, 1]"
     return None if np.all(np.isfinite(policy.reward)) else "a reward is not finite"

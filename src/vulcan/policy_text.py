@@ -8,6 +8,8 @@ from vulcan.policy import END, FAILED, UNPLANNED, Policy
 
 __all__ = ["draw_policy"]
 
+DEEPEST = 200  # nobody reads further, and Python's own stack has an end
+
 ENDINGS = {END: "end", UNPLANNED: "not planned"}
 
 
@@ -19,7 +21,7 @@ def draw_policy(policy: Policy, depth: int, most_lines: int) -> str:
     if not len(policy):
         return "nothing to decide: the initial state has no actions"
     lines = [_describe_action(policy, 0)]
-    for line in _draw_below(policy, 0, depth - 1, ""):
+    for line in _draw_below(policy, 0, min(depth, DEEPEST) - 1, ""):
         if len(lines) >= most_lines:
             lines.append(f"… (the policy has {len(policy):,} decision nodes)")
             break

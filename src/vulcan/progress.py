@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Final
+from numbers import Integral, Real
+from typing import Any, Final
 
 from vulcan.certificate import Certificate
 from vulcan.errors import OptionError
@@ -72,9 +73,12 @@ class Limits:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None and not value >= 0:
-                raise OptionError(f"{field.name} must be a number of at least 0, not {value!r}")
+            value: Any = getattr(self, field.name)
+            kind: type = Real if field.name == "time_limit" else Integral
+            proper = isinstance(value, kind)
+            if value is not None and not (proper and value >= 0):
+                name = "number" if kind is Real else "whole number"
+                raise OptionError(f"{field.name} must be a {name} of at least 0, not {value!r}")
 
     def require_only(self, solver: str, allowed: tuple[str, ...]) -> None:
         """Refuse the limits that a solver does not know."""

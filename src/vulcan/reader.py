@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, KeysView, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 
 from vulcan.errors import ModelError
-from vulcan.model import FAILURE, Outcome, Start, describe_model, label_outcomes
+from vulcan.model import FAILURE, Outcome, Start
 from vulcan.tolerance import SUM_TOLERANCE
 
 __all__ = ["MOST_ANSWERS", "ModelReader", "Violation"]
@@ -150,6 +150,11 @@ class ModelReader:
             raise ModelError(violation)
         return sorted((o for o in outcomes if float(o.probability)), key=_fails)
 
+    def discount_after(self, level: int) -> Any:
+        """Return the discount after a decision, as the model gave it."""
+        first = level == 0 and isinstance(self.root, Start)
+        return 1 if first else getattr(self.model, "discount", 1)
+
     def label(self, state: Any, action: Any) -> str:
         """Return the text by which people know an action of a state."""
         if not isinstance(state, Start) and hasattr(self.model, "action_label"):
@@ -159,24 +164,22 @@ class ModelReader:
     def fingerprint(self) -> str:
         """Return a text that differs between models that answer differently at the start.
 
-        It covers the model's class name, its own `repr` if it has one, horizon, discount, and the
-        labels, probabilities and rewards of every first action. A model may set an attribute
-        `fingerprint` to say it better.
+        It covers the model's class name, horizon, discount, and all answers about the first
+        actions, as far as the model gave them: labels that are the texts of states are left out. A
+        model may set an attribute `fingerprint` to say it better.
         """
         own = getattr(self.model, "fingerprint", None)
         first = [
             [
                 label,
                 [
-                    [text, float(outcome.probability), float(outcome.reward), outcome.fails]
-                    for text, outcome in _labelled(self.outcomes(self.root, action))
+                    [str(o.label), float(o.probability), float(o.reward), o.fails]
+                    for o in self.outcomes(self.root, action)
                 ],
             ]
             for label, action in self.actions(self.root).items()
         ]
-        identity = (
-            [type(self.model).__name__, describe_model(self.model)] if own is None else [str(own)]
-        )
+        identity = type(self.model).__name__ if own is None else str(own)
         text = json.dumps([identity, self.horizon, self.discount, first])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -191,7 +194,7 @@ class ModelReader:
         """Return the actions of a state, or the outcomes of an action, as a tuple."""
         where = (state, *action)
         answer = self._call(kind, *where, state=state, action=action[0] if action else None)
-        if not isinstance(answer, Iterable) or isinstance(answer, str | Set | Mapping):
+        if not isinstance(answer, Iterable) or _is_unordered(answer):
             message = f"{kind} must be a list, in an order that stays, not {shorten(answer)}"
             where = (state, action[0] if action else None)
             raise ModelError(Violation(f"{kind} are a list", message, *where, answer))
@@ -206,12 +209,12 @@ class ModelReader:
         return gathered
 
 
+def _is_unordered(answer: object) -> bool:
+    return isinstance(answer, str) or (isinstance(answer, Set) and not isinstance(answer, KeysView))
+
+
 def _fails(outcome: Outcome) -> bool:
     return outcome.fails
-
-
-def _labelled(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Outcome]]:
-    return zip(label_outcomes(outcomes), outcomes, strict=True)
 
 
 def check_frame(model: Any) -> Iterator[Violation]:
@@ -306,9 +309,16 @@ def _check_numbers(state: Any, action: Any, outcome: Outcome) -> Iterator[Violat
     if not _is_number(probability) or not 0 <= probability <= 1:
         message = f"probability must be a number from 0 to 1, not {shorten(probability)}"
         yield Violation("probabilities", message, state, action, probability)
-    if not _is_number(reward) or not abs(reward) <= LARGEST_REWARD:
+    if not _is_number(reward) or not _is_moderate(reward):
         message = f"reward must be a number of at most {LARGEST_REWARD:g}, not {shorten(reward)}"
         yield Violation("rewards", message, state, action, reward)
+
+
+def _is_moderate(reward: Any) -> bool:
+    try:
+        return abs(float(reward)) <= LARGEST_REWARD
+    except OverflowError:
+        return False
 
 
 def _is_number(value: object) -> bool:

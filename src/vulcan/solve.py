@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
+
 from vulcan.certificate import Certificate, certify
-from vulcan.errors import DisagreementError
+from vulcan.errors import DisagreementError, OptionError
 from vulcan.problem import Problem
-from vulcan.progress import Limits, Monitor, OnProgress
+from vulcan.progress import Limits, Monitor, OnProgress, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Result
 from vulcan.solvers.forward_search import ForwardSearch
@@ -81,16 +82,19 @@ def solve(
     (1.4892, True)
     """
     solver = ForwardSearch() if solver is None else solver
+    if isinstance(solver, type) or not hasattr(solver, "search"):
+        raise OptionError(f"solver must be an instance such as ForwardSearch(), not {solver!r}")
     reader = ModelReader(problem.model)
     limits = Limits(time_limit, samples, histories, memory)
     with _display(progress, on_progress) as watch, Monitor(limits, watch) as monitor:
         finding = solver.search(problem, reader, monitor, Options(seed, complete))
-    began = time.perf_counter()
-    certificate = finding.certificate
-    if finding.policy is not None and certificate is None:
-        certificate = certify(problem, finding.policy)
-    _check(problem, finding, certificate)
-    seconds = time.perf_counter() - began
+        # Still inside, so that the first Ctrl-C does not lose what was found.
+        began = time.perf_counter()
+        certificate = finding.certificate
+        if finding.policy is not None and certificate is None:
+            certificate = certify(problem, finding.policy)
+        _check(problem, finding, certificate)
+        seconds = time.perf_counter() - began
     return Result(
         problem=problem,
         solver=repr(solver),
@@ -109,7 +113,9 @@ def _check(problem: Problem, finding: Finding, certificate: Certificate | None) 
     if points := [*finding.credits, *rewards]:
         problem.risk_bound.verify(points)
     for reward in rewards:
-        if not math.isclose(reward, finding.reward, rel_tol=1e-9, abs_tol=1e-9):
+        assert finding.policy is not None
+        largest = float(np.abs(finding.policy.reward).max(initial=1.0))
+        if abs(reward - finding.reward) > 1e-9 * largest * problem.model.horizon:
             raise DisagreementError(
                 f"the search found reward {finding.reward!r}, the certificate {reward!r}; "
                 "this is a defect in Vulcan, please report it with the model"
@@ -124,4 +130,10 @@ def _display(wanted: bool, on_progress: OnProgress | None) -> Iterator[OnProgres
     from vulcan.display import show_progress
 
     with show_progress() as show:
-        yield show if on_progress is None else lambda p: (show(p), on_progress(p))[0]
+
+        def tell(progress: Progress) -> None:
+            show(progress)
+            if on_progress is not None:
+                on_progress(progress)
+
+        yield tell

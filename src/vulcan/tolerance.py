@@ -6,9 +6,9 @@ risk <= allowed + TOLERANCE. It is there for ties that are exact on paper and di
 in floating point (an action of risk 0.01 under the constant bound 0.01). By the theorems
 (docs/theory.md) a local slack adds the same amount to the policy's slack, and no more.
 
-`SUM_TOLERANCE` is how far the probabilities of one action's outcomes may be from summing to 1.
-They are used as given, never rescaled.
+`SUM_TOLERANCE` is how far the probabilities of one action's outcomes may be from summing to 1:
+what rounding does to honest numbers, and no more. They are used as given, never rescaled.
 """
 
 TOLERANCE = 1e-12
-SUM_TOLERANCE = 1e-9
+SUM_TOLERANCE = 1e-12

@@ -50,8 +50,8 @@ def cache_directory() -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
     except OSError:
-        directory = Path(tempfile.gettempdir()) / f"vulcan-planner-{os.getuid()}" / name
-        directory.mkdir(parents=True, exist_ok=True)
+        # A place that nobody else can have prepared: Numba trusts what it finds in its cache.
+        directory = Path(tempfile.mkdtemp(prefix="vulcan-planner-"))
     return directory
 
 

@@ -70,6 +70,8 @@ CONTROL: Final = np.dtype(
         ("length", "i8"),  # of the plan so far
         ("histories", "i8"),
         ("budget", "i8"),  # pause when as many histories were visited
+        ("work", "i8"),  # histories entered and actions tested, whether they count or not
+        ("pause", "i8"),  # pause when there was as much work
         ("cut_short", "i8"),
     ],
     align=True,
@@ -139,13 +141,14 @@ def open_history(world, frame, plan, test, control, depth):
         return NEEDS_STATE
     if control.length >= len(plan):
         return NEEDS_PLAN
+    if control.work >= control.pause or control.histories >= control.budget:
+        return PAUSED
+    control.work += 1 + state.action_count
     control.phase = CLOSE
     if state.action_count == 0:
         verdict = finish(test, world.pieces, frame.survival, frame.credit)
         frame.value, frame.admissible = 0.0, verdict
         return NEEDS_BOUND if verdict == UNDECIDED else DONE
-    if control.histories >= control.budget:
-        return PAUSED
     if depth + 1 == len(world.discounts):
         verdict = decide_last_step(world, frame, plan, test, control, depth)
         return NEEDS_BOUND if verdict == UNDECIDED else DONE

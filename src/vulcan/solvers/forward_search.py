@@ -21,13 +21,15 @@ from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status
-from vulcan.solvers.kernel_run import KernelRun
+from vulcan.solvers.kernel_run import KernelRun, require_constraint
 from vulcan.solvers.solver import Finding, Options
 
 __all__ = ["ForwardSearch"]
 
 CHUNK: Final = 1 << 21
-"""Histories between two looks at the clock; a few hundredths of a second."""
+"""Histories and tests between two looks at the clock; a few hundredths of a second."""
+
+NO_LIMIT: Final = 1 << 62
 
 FEWEST_ROWS_TO_RELEASE: Final = 1 << 16
 
@@ -46,6 +48,9 @@ class ForwardSearch:
 
     constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
     cut_short: bool = True
+
+    def __post_init__(self) -> None:
+        require_constraint(self.constraint)
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -103,7 +108,8 @@ class ForwardSearchRun(KernelRun):
 
     def restart(self) -> None:
         """Begin again with what is known of the model."""
-        self._control[["depth", "phase", "length", "histories", "budget"]] = 0
+        self._control[["depth", "phase", "length", "histories", "budget", "work"]] = 0
+        self.forget_credits()
         self._frames[0]["state"] = StateGraph.ROOT
         self._frames[0]["survival"], self._frames[0]["credit"] = 1.0, 0.0
         self._frames[0]["found"] = 0
@@ -113,9 +119,8 @@ class ForwardSearchRun(KernelRun):
         kernel = self._kernel
         most = monitor.limits.histories
         while not monitor.wants_stop(self.histories):
-            if self.histories >= self._control["budget"][0]:
-                budget = self.histories + CHUNK
-                self._control["budget"] = budget if most is None else min(budget, most)
+            self._control["budget"] = NO_LIMIT if most is None else most
+            self._control["pause"] = self._control["work"] + CHUNK
             wants = self._call_kernel()
             if wants == kernel.DONE:
                 return True

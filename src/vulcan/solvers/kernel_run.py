@@ -13,13 +13,23 @@ from typing import Any
 import numpy as np
 
 from vulcan.constraint import LocalConstraint
+from vulcan.errors import OptionError
 from vulcan.graph import StateGraph
 from vulcan.model import describe_model
 from vulcan.policy import About
 from vulcan.problem import Problem
 from vulcan.reader import ModelReader
 
-__all__ = ["KernelRun"]
+__all__ = ["KernelRun", "require_constraint"]
+
+
+def require_constraint(constraint: object) -> None:
+    """Refuse what is no local constraint."""
+    if not isinstance(constraint, LocalConstraint):
+        raise OptionError(
+            "constraint must be SurvivalConstraint() or SequenceConstraint(...), "
+            f"not {constraint!r}"
+        )
 
 
 class KernelRun:
@@ -46,7 +56,7 @@ class KernelRun:
         self.table = problem.risk_bound.table()
         self.test = np.zeros(1, local.TEST)
         self.test["form"] = constraint.form
-        self.test["least"], self.test["largest"] = math.inf, -math.inf
+        self.forget_credits()
         self._read_table()
 
     def world(self) -> Any:
@@ -54,6 +64,10 @@ class KernelRun:
         graph, reader = self.graph, self.reader
         rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
         return self._world(*rows, self.table.pieces, reader.discounts, reader.weights)
+
+    def forget_credits(self) -> None:
+        """Begin to note the smallest and largest credit anew."""
+        self.test["least"], self.test["largest"] = math.inf, -math.inf
 
     def refine_bound(self) -> None:
         """Make the table of the bound exact where the kernel asked for it."""

@@ -28,6 +28,7 @@ from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status
+from vulcan.solvers.kernel_run import require_constraint
 from vulcan.solvers.solver import Finding, Options
 from vulcan.solvers.tree_run import TreeRun
 
@@ -65,6 +66,7 @@ class Vulcan:
     counted: bool = False
 
     def __post_init__(self) -> None:
+        require_constraint(self.constraint)
         if not self.exploration >= 0:
             raise OptionError(f"exploration must be at least 0, not {self.exploration!r}")
         if self.default_policy not in ("random", "greedy"):
