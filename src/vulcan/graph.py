@@ -149,6 +149,22 @@ class StateGraph:
             )
         return builder.build()
 
+    def state_object(self, state: int) -> Any:
+        """Return the model's own object of a state."""
+        return self._state_objects[state]
+
+    def action_labels(self, state: int) -> list[str]:
+        """Return the labels of the actions of a state."""
+        first, count = self.states.array[state]
+        return self._action_labels[first : first + count]
+
+    def describe_outcome(self, action: int, outcome: int) -> tuple[str, str]:
+        """Return the labels of an action row and of one of its outcome rows."""
+        row = self.actions.array[action]
+        first = int(row["first_outcome"])
+        labels = self._label_outcomes(slice(first, first + int(row["outcome_count"])))
+        return self._action_labels[action], labels[outcome - first]
+
     def release(
         self, states: NDArray[np.intp], actions: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:

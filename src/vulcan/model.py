@@ -4,8 +4,10 @@ A model is any object with a `horizon`, `initial_state()`, `actions(state)` and
 `outcomes(state, action)`. Nothing needs to be inherited. Optional attributes are `discount` (1 when
 absent), `merges` (True when absent; False says that every history is a state of its own, so that
 nothing is looked up and rows are released when a search leaves them) and `fingerprint` (a text that
-tells the model from others; see `ModelReader.fingerprint`). An optional method
-`action_label(action)` names actions for people; without it `str(action)` does.
+tells the model from others; see `ModelReader.fingerprint`). Optional methods are
+`action_label(action)`, which names actions for people (without it `str(action)` does), and
+`reward_to_go_bound(state, step)`, an upper bound on what any policy can still earn from a state at
+a step; `Vulcan` then closes actions that cannot win.
 
 A history ends after `horizon` actions, in a safe state without actions, or in failure. Failure is
 an outcome like any other: it has a probability and a reward, and the mission ends there.

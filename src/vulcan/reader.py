@@ -155,6 +155,14 @@ class ModelReader:
         first = level == 0 and isinstance(self.root, Start)
         return 1 if first else getattr(self.model, "discount", 1)
 
+    def bound_reward(self, state: Any, step: int) -> float:
+        """Return the model's upper bound on the reward still to come, checked to be a number."""
+        bound = self._call("reward_to_go_bound", state, step, state=state)
+        if not _is_number(bound) or math.isnan(bound):
+            message = f"reward_to_go_bound must be a number, not {shorten(bound)}"
+            raise ModelError(Violation("reward bounds", message, state, None, bound))
+        return float(bound)
+
     def label(self, state: Any, action: Any) -> str:
         """Return the text by which people know an action of a state."""
         if not isinstance(state, Start) and hasattr(self.model, "action_label"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from vulcan.certificate import Certificate
+from vulcan.errors import ModelError
 from vulcan.policy import Policy
 from vulcan.problem import Problem
 
@@ -76,6 +77,8 @@ class Result:
         Its certificate, computed from the model alone; None without a policy.
     statistics
         What the search took.
+    error
+        What the model raised, if that ended the search; the policy is the best until then.
     """
 
     problem: Problem
@@ -86,6 +89,7 @@ class Result:
     policy: Policy | None
     certificate: Certificate | None
     statistics: Statistics
+    error: ModelError | None = None
 
     @property
     def safe(self) -> bool:

@@ -104,6 +104,7 @@ def solve(
         policy=None if finding.policy is None else finding.policy.attach(reader),
         certificate=certificate,
         statistics=replace(finding.statistics, certificate_seconds=seconds),
+        error=finding.error,
     )
 
 

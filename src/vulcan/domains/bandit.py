@@ -113,6 +113,15 @@ class Bandit:
             for k, (p, reward) in enumerate(zip((first, 1 - first), machine.rewards, strict=True))
         ] + [Outcome.failure(machine.risk, 0.0)]
 
+    def reward_to_go_bound(self, state: State, step: int) -> float:
+        """Return what the best machine would pay on average if its better case were certain."""
+        best = max(
+            (1 - m.risk) * (p * m.rewards[0] + (1 - p) * m.rewards[1])
+            for m in self.machines
+            for p in (m.p1, m.p2)
+        )
+        return max(best, self.stop_reward) * (self.horizon - step)
+
     def _counts(self, state: State) -> list[int]:
         if self.merges:
             return [int(count) for count in state]

@@ -22,8 +22,9 @@ import numpy as np
 from vulcan.kernels.compile import borrow, kernel, part
 from vulcan.kernels.local import ADMITTED, REFUSED, UNDECIDED, finish
 from vulcan.kernels.tree import (
-    DELETED,
+    LIVE,
     NONE,
+    SOLVED,
     action_row,
     add_child,
     borrow_tree,
@@ -183,7 +184,7 @@ def prefer(world, tree, node):
     first = node.first_edge
     for e in range(first, first + world.states[node.state].action_count):
         edge = tree.edges[e]
-        if edge.mark == DELETED:
+        if edge.mark not in (LIVE, SOLVED):
             continue
         if edge.visits > 0:
             if sampled == NONE or edge.value > best:

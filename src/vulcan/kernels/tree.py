@@ -2,7 +2,7 @@
 
     nodes     [N]  a history: state, first_edge (NONE until opened), visits, solved,
                    survival, credit, value
-    edges     [E]  an action of an opened history: visits, mark, value, first_child
+    edges     [E]  an action of an opened history: visits, mark, value, limit, first_child
     children  [C]  a node for each safe outcome of a tried action, NONE until sampled
                    (if counted, for each outcome; the failing ones come last)
 
@@ -18,6 +18,8 @@ The algorithm as printed in the paper (`counted`) weighs by counts instead, fail
     Q(h, a) = Σ_{s'} N(h') / N(h, a) · (R(s, a, s') + γ V(h')).
 
 A history is *solved* when all its remaining actions are, and an action when all its outcomes are.
+Where the model offers upper bounds (`bounded`), `limit` is one on Q(h, a), and an action whose
+limit is not above the value of a solved action of the same history is *closed*: it cannot win.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ NONE: Final = -1
 LIVE: Final = 0
 SOLVED: Final = 1
 DELETED: Final = 2
+CLOSED: Final = 3
 
 NODE: Final = np.dtype(
     [
@@ -50,10 +53,12 @@ NODE: Final = np.dtype(
     align=True,
 )
 EDGE: Final = np.dtype(
-    [("visits", "i4"), ("mark", "i4"), ("value", "f8"), ("first_child", "i4")], align=True
+    [("visits", "i4"), ("mark", "i4"), ("value", "f8"), ("limit", "f8"), ("first_child", "i4")],
+    align=True,
 )
 SIZE: Final = np.dtype(
-    [("nodes", "i8"), ("edges", "i8"), ("children", "i8"), ("counted", "i8")], align=True
+    [("nodes", "i8"), ("edges", "i8"), ("children", "i8"), ("counted", "i8"), ("bounded", "i8")],
+    align=True,
 )
 
 
@@ -97,7 +102,7 @@ def open_node(world, tree, node):
     for e in range(node.first_edge, node.first_edge + count):
         edge = tree.edges[e]
         edge.visits, edge.mark = 0, LIVE
-        edge.value, edge.first_child = -np.inf, NONE
+        edge.value, edge.limit, edge.first_child = -np.inf, np.inf, NONE
     size.edges += count
     return True
 
@@ -189,10 +194,12 @@ def renew_edge(world, tree, discount, node, e):
 @part
 def refresh(world, tree, node):
     """Renew the visits, the value and the label of a history from its actions."""
+    if tree.sizes[0].bounded:
+        close_edges(world, tree, node)
     visits, value, solved, left = 0, -np.inf, True, False
     for e in range(node.first_edge, node.first_edge + world.states[node.state].action_count):
         edge = tree.edges[e]
-        if edge.mark != DELETED:
+        if edge.mark in (LIVE, SOLVED):
             left = True
             solved = solved and edge.mark == SOLVED
             if edge.visits > 0:
@@ -200,6 +207,19 @@ def refresh(world, tree, node):
                 value = max(value, edge.value)
     node.visits, node.value = visits, value
     node.solved = left and solved
+
+
+@part
+def close_edges(world, tree, node):
+    """Close the actions that cannot win against a solved one."""
+    first, count = node.first_edge, world.states[node.state].action_count
+    best = -np.inf
+    for e in range(first, first + count):
+        if tree.edges[e].mark == SOLVED:
+            best = max(best, tree.edges[e].value)
+    for e in range(first, first + count):
+        if tree.edges[e].mark == LIVE and tree.edges[e].limit <= best:
+            tree.edges[e].mark = CLOSED
 
 
 @part

@@ -46,6 +46,8 @@ DONE: Final = 0  # the budget of samples is used up, or the root is solved or ex
 NEEDS_STATE: Final = 1  # the actions of the state of path[depth].node
 NEEDS_BOUND: Final = 2  # a finer table at test.asked
 NEEDS_ROOM: Final = 3  # longer arrays in the tree
+NEEDS_LIMITS: Final = 4  # upper bounds for the actions of path[depth].node
+NEEDS_CHOICE: Final = 5  # the user's choice at path[depth].node, in control.choice
 
 # What to do next at the deepest history of the path.
 OPEN: Final = 0
@@ -60,6 +62,7 @@ REJECT: Final = 12
 # Default policies.
 RANDOM: Final = 0
 GREEDY: Final = 1
+ASKED: Final = 2  # the user's own
 
 FAILURE_STATE: Final = -1
 
@@ -73,6 +76,7 @@ CONTROL: Final = np.dtype(
         ("budget", "i8"),  # stop after so many samples
         ("exhausted", "i8"),  # whether the root has no action left
         ("default_policy", "i8"),
+        ("choice", "i8"),  # position of the action that the user chose
         ("random", "u8"),  # state of the random numbers
         ("exploration", "f8"),
     ],
@@ -118,10 +122,11 @@ def open_history(world, tree, path, test, control):
         if not ends and world.states[node.state].action_count < 0:
             return NEEDS_STATE
         if not ends and world.states[node.state].action_count > 0:
+            fresh = node.first_edge == NONE
             if not open_node(world, tree, node):
                 return NEEDS_ROOM
             control.phase = SELECT
-            return GO_ON
+            return NEEDS_LIMITS if fresh and tree.sizes[0].bounded else GO_ON
         verdict = finish(test, world.pieces, node.survival, node.credit)
         if verdict == UNDECIDED:
             return NEEDS_BOUND
@@ -138,6 +143,8 @@ def select_edge(world, tree, returns, path, control):
     """Choose an action: an untried one first, else the one that UCT prefers."""
     step = path[control.depth]
     node = tree.nodes[step.node]
+    if control.default_policy == ASKED and node.visits == 0 and control.choice == NONE:
+        return NEEDS_CHOICE
     step.edge = choose_untried(world, tree, node, control)
     if step.edge == NONE:
         seen = returns[control.depth]
@@ -162,6 +169,9 @@ def choose_untried(world, tree, node, control):
                 greedy, most = e, reward
     if untried == 0 or control.default_policy == GREEDY:
         return greedy
+    chosen, control.choice = first + control.choice, NONE
+    if chosen >= first and tree.edges[chosen].mark == LIVE and tree.edges[chosen].visits == 0:
+        return chosen
     skip = np.int64(draw_uniform(control) * untried)
     for e in range(first, first + count):
         if tree.edges[e].mark == LIVE and tree.edges[e].visits == 0:

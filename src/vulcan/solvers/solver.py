@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from vulcan.certificate import Certificate
-from vulcan.errors import OptionError
+from vulcan.errors import ModelError, OptionError
 from vulcan.policy import Policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor
@@ -35,6 +35,8 @@ class Finding:
         What the search took.
     certificate
         The certificate of the policy, if the search has made it already.
+    error
+        What the model raised, if that ended the search.
     """
 
     status: Status
@@ -44,6 +46,7 @@ class Finding:
     credits: Sequence[float]
     statistics: Statistics
     certificate: Certificate | None = None
+    error: ModelError | None = None
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.constraint import LocalConstraint
+from vulcan.errors import OptionError
 from vulcan.graph import StateGraph
 from vulcan.policy import END, UNPLANNED, Policy
 from vulcan.problem import Problem
@@ -21,13 +22,18 @@ from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
 from vulcan.solvers.kernel_run import KernelRun
 
-__all__ = ["TreeRun"]
+__all__ = ["DefaultPolicy", "TreeRun"]
 
 CHUNK: Final = 1 << 14
 """Samples, or histories of a policy, between two looks at the clock."""
 
 DEFAULT_MEMORY: Final = 4 << 30
 SHARE_OF_SAMPLING: Final = 0.75
+DefaultPolicy = Callable[[list[tuple[str, str]], Any], str]
+"""From a history, as pairs (action label, outcome label), and its last state to an action label."""
+
+NOTHING_CHOSEN: Final = -1
+
 BYTES_PER_STATE: Final = 300
 """What a state object and its labels take in Python, roughly."""
 
@@ -70,13 +76,28 @@ class TreeRun(KernelRun):
         root["state"], root["first_edge"] = StateGraph.ROOT, tree.NONE
         root["survival"], root["value"] = 1.0, -math.inf
         self.full = False
+        self._known_bounds: dict[tuple[int, int], float] = {}
 
-    def prepare(self, *, seed: int, exploration: float, greedy: bool, counted: bool) -> None:
+    def prepare(
+        self,
+        *,
+        seed: int,
+        exploration: float,
+        default_policy: Literal["random", "greedy"] | DefaultPolicy,
+        counted: bool,
+        bounded: bool,
+    ) -> None:
         """Set how to sample, and compile the kernels."""
         self.control["random"] = np.uint64(seed)
         self.control["exploration"] = exploration
-        self.control["default_policy"] = self._search.GREEDY if greedy else self._search.RANDOM
+        self.control["choice"] = NOTHING_CHOSEN
+        kinds = {"random": self._search.RANDOM, "greedy": self._search.GREEDY}
+        self._default_policy = default_policy if callable(default_policy) else None
+        self.control["default_policy"] = (
+            self._search.ASKED if callable(default_policy) else kinds[default_policy]
+        )
         self._sizes["counted"] = counted
+        self._sizes["bounded"] = bounded
         self.control["budget"] = 1
         self._call_sample()  # asks for the root at once; what counts is that it is compiled now
         self.control["budget"] = 0
@@ -139,6 +160,10 @@ class TreeRun(KernelRun):
                 self._expand(self._path["node"][self.control["depth"][0]])
             elif wants == search.NEEDS_BOUND:
                 self.refine_bound()
+            elif wants == search.NEEDS_LIMITS:
+                self._limit_actions()
+            elif wants == search.NEEDS_CHOICE:
+                self._ask_default_policy()
             elif wants == search.NEEDS_ROOM:
                 self.full = not self._grow(SHARE_OF_SAMPLING * self._memory)
             monitor.report(describe)
@@ -225,6 +250,49 @@ class TreeRun(KernelRun):
 
     def _expand(self, node: int) -> None:
         self.graph.expand(int(self._nodes["state"][node]))
+
+    def _limit_actions(self) -> None:
+        """Bound the value of each action of the history that was just opened."""
+        depth = int(self.control["depth"][0])
+        node = self._nodes[self._path["node"][depth]]
+        first, count = self.graph.states.array[node["state"]]
+        for k in range(int(count)):
+            action = self.graph.actions.array[int(first) + k]
+            limit = float(action["expected_reward"])
+            start = int(action["first_outcome"])
+            if depth + 1 < self.reader.levels:
+                for outcome in self.graph.outcomes.array[start : start + action["safe_count"]]:
+                    bound = self._bound_state(int(outcome["state"]), depth + 1)
+                    limit += self.reader.discounts[depth] * outcome["probability"] * bound
+            self._edges["limit"][node["first_edge"] + k] = limit
+
+    def _bound_state(self, state: int, level: int) -> float:
+        if (state, level) not in self._known_bounds:
+            step = level - (self.reader.levels - self.reader.horizon)
+            bound = self.reader.bound_reward(self.graph.state_object(state), step)
+            self._known_bounds[state, level] = bound
+        return self._known_bounds[state, level]
+
+    def _ask_default_policy(self) -> None:
+        """Let the user's function choose an action for a history that was never sampled."""
+        assert self._default_policy is not None
+        depth = int(self.control["depth"][0])
+        history = [self._describe_step(step) for step in self._path[:depth]]
+        state = int(self._nodes["state"][self._path["node"][depth]])
+        place = self.graph.state_object(state)
+        chosen = str(self._default_policy(history, place))
+        labels = self.graph.action_labels(state)
+        if chosen not in labels:
+            raise OptionError(
+                f"default_policy chose {chosen!r} in state {place!r}; there are {', '.join(labels)}"
+            )
+        self.control["choice"] = labels.index(chosen)
+
+    def _describe_step(self, step: Any) -> tuple[str, str]:
+        node = self._nodes[step["node"]]
+        first = int(self.graph.states.array["first_action"][node["state"]])
+        row = first + int(step["edge"]) - int(node["first_edge"])
+        return self.graph.describe_outcome(row, int(step["outcome"]))
 
     def _grow(self, most: float) -> bool:
         """Double the arrays that are more than half full, unless memory forbids it."""

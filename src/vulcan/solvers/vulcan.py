@@ -22,7 +22,7 @@ from vulcan.constraint import (
     SequenceConstraint,
     SurvivalConstraint,
 )
-from vulcan.errors import OptionError
+from vulcan.errors import ModelError, OptionError
 from vulcan.policy import Policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
@@ -30,7 +30,7 @@ from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status
 from vulcan.solvers.kernel_run import require_constraint
 from vulcan.solvers.solver import Finding, Options
-from vulcan.solvers.tree_run import TreeRun
+from vulcan.solvers.tree_run import DefaultPolicy, TreeRun
 
 __all__ = ["UCT", "Vulcan"]
 
@@ -53,8 +53,12 @@ class Vulcan:
     constraint
         The local constraint: `SurvivalConstraint()` or `SequenceConstraint(...)`.
     default_policy
-        Which untried action of a history to try first: a "random" one, or the "greedy" one with
-        the largest expected reward.
+        Which untried action of a history to try first: a "random" one, the "greedy" one with the
+        largest expected reward, or what a function `default_policy(history, state)` says. It gets
+        pairs (action label, outcome label) and the last state, and returns the label of an action.
+    bounded
+        Ask the model's `reward_to_go_bound` for every history, and close actions that cannot win.
+        It costs time, and saves answers of the model: for models that are slow to answer.
     counted
         Sample failures and weigh values by counts, as the paper prints it, instead of using the
         probabilities; then nothing is ever proved.
@@ -62,16 +66,20 @@ class Vulcan:
 
     exploration: float = 1.0
     constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
-    default_policy: Literal["random", "greedy"] = "random"
+    default_policy: Literal["random", "greedy"] | DefaultPolicy = "random"
+    bounded: bool = False
     counted: bool = False
 
     def __post_init__(self) -> None:
         require_constraint(self.constraint)
         if not self.exploration >= 0:
             raise OptionError(f"exploration must be at least 0, not {self.exploration!r}")
-        if self.default_policy not in ("random", "greedy"):
+        if self.bounded and self.counted:
+            raise OptionError("bounded needs solved values, which counted does not have")
+        if self.default_policy not in ("random", "greedy") and not callable(self.default_policy):
             raise OptionError(
-                f"default_policy must be 'random' or 'greedy', not {self.default_policy!r}"
+                "default_policy must be 'random', 'greedy' or a function, "
+                f"not {self.default_policy!r}"
             )
 
     @classmethod
@@ -105,7 +113,7 @@ class UCT:
     """
 
     exploration: float = 1.0
-    default_policy: Literal["random", "greedy"] = "random"
+    default_policy: Literal["random", "greedy"] | DefaultPolicy = "random"
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -133,7 +141,10 @@ class _Planner:
         self._monitor = monitor
         self._options = options
         monitor.limits.require_only(type(self._name).__name__, LIMITS)
+        if solver.bounded and not hasattr(problem.model, "reward_to_go_bound"):
+            raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
         self._run = TreeRun(problem, reader, solver.constraint, monitor.limits.memory)
+        self._error: ModelError | None = None
         self._best: tuple[Policy, Certificate] | None = None
         self._round_seconds = 0.0
 
@@ -143,10 +154,22 @@ class _Planner:
         run.prepare(
             seed=self._options.seed,
             exploration=solver.exploration,
-            greedy=solver.default_policy == "greedy",
+            default_policy=solver.default_policy,
             counted=solver.counted,
+            bounded=solver.bounded,
         )
         monitor.start_clock()
+        try:
+            self._sample_in_rounds()
+        except ModelError as error:
+            # A model that raised may have done so for a passing reason; one that lies gets nothing.
+            if error.violation.rule != "answers":
+                raise
+            self._error, monitor.stopped_by = error, "error in the model"
+        return self._conclude()
+
+    def _sample_in_rounds(self) -> None:
+        run, monitor = self._run, self._monitor
         target = FIRST_ROUND
         ended = False
         while not ended:
@@ -162,7 +185,6 @@ class _Planner:
                 self._take_round()
             ended = ended or run.exhausted
             target *= GROWTH
-        return self._conclude()
 
     def _take_round(self) -> None:
         """Settle the policy of the tree, certify it, and keep it if it is the best so far."""
@@ -208,6 +230,7 @@ class _Planner:
                 monitor.seconds, run.histories, run.graph.evaluations, run.samples, run.memory
             ),
             certificate=certificate,
+            error=self._error,
         )
 
     def _explain(self) -> tuple[Status, str]:
@@ -219,8 +242,9 @@ class _Planner:
                 return Status.SOLVED, "best policy without regard to risk, proved"
             return Status.SOLVED, f"best policy that constraint {constraint.letter} admits, proved"
         found = "no policy yet" if self._best is None else "best policy so far"
+        cause = f" ({self._error})" if self._error else ""
         return Status.STOPPED, (
-            f"stopped by {self._monitor.stopped_by} after {run.samples:,} samples: {found}"
+            f"stopped by {self._monitor.stopped_by} after {run.samples:,} samples: {found}{cause}"
         )
 
     def _describe(self) -> Progress:
