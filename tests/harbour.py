@@ -42,3 +42,31 @@ class Defective(Harbour):
 class Escaping(Harbour):
     def action_label(self, action):
         return f"\x1b[31m{action}\x9b"
+
+
+class Mist:
+    def __repr__(self):
+        raise RuntimeError("can't be seen")
+
+
+MIST = Mist()
+
+
+class Nameless(Harbour):
+    """Breaks a rule in a state that can't show itself."""
+
+    def initial_state(self):
+        return MIST
+
+    def outcomes(self, state, action):
+        return [Outcome(0.5, 1.0, state)]
+
+
+class Wide(Harbour):
+    """Breaks a rule in a state with a long text."""
+
+    def initial_state(self):
+        return ("quay",) * 200
+
+    def outcomes(self, state, action):
+        return [Outcome(0.5, 1.0, state)]

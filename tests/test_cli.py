@@ -1,7 +1,9 @@
-"""The command line, run in this process: answers, exit codes and messages."""
+"""The command line, run in this process: answers and exit codes."""
 
+import errno
 import json
 import math
+import os
 import re
 import shutil
 import sys
@@ -12,7 +14,8 @@ import pytest
 
 import vulcan
 from vulcan.cli import main
-from vulcan.domains import DOMAINS, Bandit
+from vulcan.domains import Bandit
+from vulcan.model_walk import MOST_SHOWN, MOST_VIOLATIONS
 
 HARBOUR = Path(__file__).parent / "harbour.py"
 BOUND = ("--bound", "0.002*x")
@@ -112,10 +115,11 @@ def test_json_is_one_strict_document_with_every_digit(run):
     document = answer.document
     assert answer.err == ""
     assert list(document) == [
-        *("status", "explanation", "safe", "certificate", "statistics", "policy"),
+        *("status", "explanation", "stopped_by", "safe", "certificate", "statistics", "policy"),
         *("model", "bound", "solver"),
     ]
     assert document["status"] == "solved"
+    assert document["stopped_by"] is None
     assert document["safe"] is True
     certificate = document["certificate"]
     for name in ("reward", "risk", "allowed", "slack", "margin", "frontier"):
@@ -169,6 +173,7 @@ def test_limits_stop_the_search(run):
     kept = run("solve", "bandit", *BOUND, "--histories", "100000", "--json")
     assert kept.code == 0
     assert kept.document["status"] == "stopped"
+    assert kept.document["stopped_by"] == "limit of histories"
     assert kept.document["safe"] is True
 
 
@@ -189,6 +194,18 @@ def test_output_is_saved_and_replaced(run, tmp_path):
     assert re.search(rf"saved  {path}  [\d,]+ bytes\n$", answer.out)
     assert len(vulcan.Policy.load(path)) == 7
     assert run("solve", *SMALL, *BOUND, "--json", "-o", path).document["safe"] is True
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_an_answer_is_shown_even_if_it_can_not_be_saved(run, tmp_path, monkeypatch, form):
+    def fail(_, path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(vulcan.Policy, "save", fail)
+    answer = run("solve", *SMALL, *BOUND, *form, "-o", tmp_path / "plan.vulcan")
+    assert answer.code == 2
+    assert "1.48922" in answer.out
+    assert answer.err == f"Error: {tmp_path / 'plan.vulcan'}: No space left on device\n"
 
 
 def test_what_is_not_safe_is_not_saved(run, tmp_path):
@@ -347,97 +364,27 @@ def test_check_stops_at_a_number_of_states(run):
 def test_check_shows_only_the_first_of_many_violations(run):
     answer = run("check", "bandit", "--set", "stop_reward=1e999")
     assert answer.code == 1
-    assert re.search(r"and [\d,]+ more; --json lists them", answer.out)
+    count = run("check", "bandit", "--set", "stop_reward=1e999", "--json").document[
+        "violation_count"
+    ]
+    assert f"and {count - MOST_SHOWN:,} more; --json lists the first {MOST_VIOLATIONS:,}\n" in (
+        answer.out
+    )
+    few = run("check", *SMALL, "--set", "stop_reward=1e999")
+    assert re.search(r"and \d+ more; --json lists them\n", few.out)
 
 
-# Bad input: one message on standard error, nothing on standard output, exit code 2.
+def test_check_can_show_what_can_not_show_itself(run):
+    answer = run("check", "harbour:Nameless")
+    assert answer.code == 1
+    assert "probabilities sum to 1" in answer.out
+    assert "Nameless" in answer.out
+    document = run("check", "harbour:Nameless", "--json").document
+    states = {violation["state"] for violation in document["violations"]}
+    assert all("Mist object at" in state for state in states)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "messages"),
-    [
-        (["solve", "bandot", *BOUND], ["no model 'bandot'; did you mean 'bandit'?", *DOMAINS]),
-        (["solve", "nothing", *BOUND], ["no model 'nothing'", "module:Class", "file.py:Class"]),
-        (["solve", "bandit"], ["Missing option '--bound'"]),
-        (["solve", *SMALL, "--bound", "0.1*y"], ["unknown name 'y':\n  0.1*y\n      ^\n"]),
-        (["solve", *SMALL, "--bound", "-0.1*x"], ["must not decrease"]),
-        (["solve", *SMALL, "--bound", "x**2"], ["not concave"]),
-        (["solve", "bandit", "--set", "horizon=0", *BOUND], ["horizon must be", "not 0"]),
-        (["solve", "bandit", "--set", "horizn=3", *BOUND], ["'horizn'; did you mean 'horizon'?"]),
-        (["solve", "harbour:Harbour", "--set", "leak=1", *BOUND], ["probability", "'quay'"]),
-        (["solve", "harbour:Raising", *BOUND], ["no chart", "'quay'", "VULCAN_DEBUG=1"]),
-        (["solve", *SMALL, *BOUND, "--credit", "expected"], ["--credit belongs to --constraint A"]),
-        (["solve", *SMALL, *BOUND, "--constraint", "C"], ["--constraint", "'C' is not one of"]),
-        (["solve", *SMALL, *BOUND, "--solver", "magic"], ["--solver", "forward-search"]),
-        (["solve", *SMALL, *BOUND, "--time-limit", "-1"], ["Invalid value for '--time-limit'"]),
-        (["solve", *SMALL, *BOUND, "--time-limit", "nan"], ["limit"]),
-        (["solve", *SMALL, *BOUND, "--depth", "-1"], ["Invalid value for '--depth'"]),
-        (["solve", *SMALL, *BOUND, "--what"], ["No such option: --what"]),
-        (["check", "harbour.py"], ["harbour.py needs a class after it", "harbour.py:Harbour"]),
-        (["certify", "missing.vulcan", *SMALL], ["missing.vulcan: can't be read: No such file"]),
-        (["show", "missing.vulcan"], ["missing.vulcan: can't be read: No such file"]),
-        (["show", "harbour.py"], ["harbour.py: this is not a Vulcan policy"]),
-        (["show", "."], ["Is a directory"]),
-        (["sole"], ["No such command 'sole'"]),
-    ],
-)
-def test_bad_input_gets_one_message(run, arguments, messages):
-    answer = run(*arguments)
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.count("Error: ") == 1
-    assert "Traceback" not in answer.err
-    for message in messages:
-        assert message in answer.err
-
-
-def test_errors_with_json_leave_standard_output_empty(run):
-    answer = run("solve", "bandot", *BOUND, "--json")
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith("Error: ")
-
-
-@pytest.mark.parametrize("way", ["option", "environment"])
-def test_debug_shows_the_traceback(run, monkeypatch, way):
-    if way == "environment":
-        monkeypatch.setenv("VULCAN_DEBUG", "1")
-    options = ["--debug"] if way == "option" else []
-    answer = run(*options, "solve", "harbour:Raising", *BOUND)
-    assert answer.code == 2
-    assert "Traceback" in answer.err
-    assert 'raise RuntimeError("no chart")' in answer.err
-    assert "Error: Raising.outcomes raised" in answer.err
-
-
-def test_a_defect_shows_its_traceback_and_its_own_exit_code(run):
-    answer = run("solve", "harbour:Defective", *BOUND)
-    assert answer.code == 70
-    assert "RuntimeError: no name" in answer.err
-    assert "defect in Vulcan" in answer.err
-
-
-def test_ctrl_c_outside_a_search_is_a_plain_ending(run, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(vulcan, "solve", interrupt)
-    answer = run("solve", *SMALL, *BOUND)
-    assert (answer.code, answer.out, answer.err) == (130, "", "Error: interrupted\n")
-
-
-# Help.
-
-
-def test_version(run):
-    assert run("--version").out == f"vulcan {vulcan.__version__}\n"
-
-
-@pytest.mark.parametrize("command", ["solve", "check", "certify", "show"])
-def test_every_option_is_documented_and_every_command_has_examples(run, command):
-    answer = run(command, "--help")
-    assert answer.code == 0
-    assert f"Examples:\n    vulcan {command} " in answer.out
-    options = answer.out.partition("Options:\n")[2].partition("\n\n")[0]
-    for option in re.findall(r"^  (-.*)$", options, re.MULTILINE):
-        assert re.search(r"\S  +\S", option) or len(option) > 26, option
-    assert all(len(line) <= 80 for line in answer.out.splitlines())
-    assert command in run("--help").out
+def test_states_in_a_document_are_whole_and_in_a_table_short(run):
+    broken = ("check", "harbour:Wide")
+    assert "'quay'" * 200 not in run(*broken).out
+    assert run(*broken, "--json").document["violations"][0]["state"] == repr(("quay",) * 200)

@@ -97,7 +97,7 @@ def test_settings_have_a_name(setting):
     [
         ("bandit", ["horizon=3", "horizon=4"], "gives horizon twice"),
         ("bandit", ["merges=false"], "merges is True or False, not 'false'"),
-        ("bandit", ["size=3"], "its parameters are horizon=9, merges=True, machines=…"),
+        ("bandit", ["size=3"], "its parameters are horizon=9, merges=True, machines=.{29}…"),
         ("port:Port", ["siez=3"], "no parameter 'siez'; did you mean 'size'"),
         (
             "port:Need",

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+import vulcan
+
 # Like the installed script; and where the tests run in the background, Ctrl-C is ignored from the
 # start, which a new process would inherit.
 PROGRAM = (
@@ -84,18 +86,18 @@ def test_a_terminal_without_the_characters_gets_an_answer_all_the_same():
     assert "? safe" in answer.stdout
 
 
-def test_a_reader_that_leaves_early_is_no_error(tmp_path):
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_reader_that_leaves_early_loses_no_plan(tmp_path, form):
     path = tmp_path / "plan.vulcan"
-    assert run("solve", "bandit", "--bound", "0.002*x", "-o", path).returncode == 0
-    process = subprocess.Popen(
-        [*COMMAND, "show", str(path), "--depth", "9"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    process.wait(timeout=120)
+    for command in ((*SMALL, "-o", path), ("show", path)):
+        process = subprocess.Popen(
+            [*COMMAND, *map(str, command), *form], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        assert process.wait(timeout=120) == 141
+    assert len(vulcan.Policy.load(path)) == 3
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
@@ -131,7 +133,7 @@ def test_ctrl_c_shows_the_best_so_far(form):
         ("vulcan solve ban", ["bandit"]),
         ("vulcan solve bandit --constraint ", ["A", "B"]),
         ("vulcan solve bandit --credit ", ["expected", "received"]),
-        ("vulcan solve bandit --solver ", ["forward-search"]),
+        ("vulcan solve bandit --solver ", ["forward-search", "vulcan", "uct"]),
         ("vulcan cert", ["certify"]),
     ],
 )

@@ -18,7 +18,8 @@ from tests.brute_force import policy_choice
 from tests.tables import Table
 from vulcan import Outcome, Policy
 from vulcan.domains import Bandit
-from vulcan.policy_file import HEADER, MAGIC, VERSION, Content
+from vulcan.files import HEADER
+from vulcan.policy_file import SEAL, Content
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -100,16 +101,14 @@ def test_foreign_and_missing_files(tmp_path: Path) -> None:
         Policy.load(tmp_path / "nowhere")
 
 
-def seal(content: bytes, version: int = VERSION) -> bytes:
-    data = HEADER.pack(MAGIC, version, len(content)) + content
+def seal(content: bytes, version: int = SEAL.version) -> bytes:
+    data = HEADER.pack(SEAL.magic, version, len(content)) + content
     return data + hashlib.sha256(data).digest()
 
 
 def test_newer_format_is_refused(saved: Path) -> None:
-    saved.write_bytes(seal(b"anything", VERSION + 1))
-    with pytest.raises(
-        vulcan.PolicyFileError, match="format 2; this version of Vulcan reads up to 1"
-    ):
+    saved.write_bytes(seal(b"anything", SEAL.version + 1))
+    with pytest.raises(vulcan.PolicyFileError, match="format 2; this Vulcan reads up to 1"):
         Policy.load(saved)
 
 

@@ -17,6 +17,7 @@ from vulcan.certificate import Certificate, certify
 from vulcan.constraint import SequenceConstraint, SurvivalConstraint
 from vulcan.errors import (
     BoundError,
+    CheckpointError,
     ConstraintError,
     DisagreementError,
     MismatchError,
@@ -44,6 +45,7 @@ __all__ = [
     "UCT",
     "BoundError",
     "Certificate",
+    "CheckpointError",
     "Concave",
     "Constant",
     "ConstraintError",

@@ -26,6 +26,7 @@ from itertools import pairwise
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, Group
+from rich.constrain import Constrain
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -102,13 +103,17 @@ def _write_lines(console: Console) -> Iterator[Draw]:
 @contextmanager
 def _keep_picture(console: Console) -> Iterator[Draw]:
     """Keep a few lines up to date, and remove them at the end: for a terminal."""
+    # The terminal writes ^C behind the last line. Without room for it that would begin a new line,
+    # and the first one would be left over.
+    room = len("^C^C")
     # Each report refreshes it, not a thread: the search has the interpreter most of the time.
     live = Live(console=console, transient=True, auto_refresh=False)
 
     def draw(progress: Progress, times: str, steps: Steps) -> None:
         if not live.is_started:
             live.start()
-        live.update(_picture(progress, times, steps), refresh=True)
+        picture = Constrain(_picture(progress, times, steps), max(1, console.width - room))
+        live.update(picture, refresh=True)
 
     try:
         yield draw

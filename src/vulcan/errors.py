@@ -6,6 +6,7 @@
     ├── ModelError            the model broke a rule, or raised; its `violation` says where
     ├── BoundError            the risk bound is not concave and nondecreasing, or can't be parsed
     ├── ConstraintError       a local constraint was given a credit that it can't use
+    ├── CheckpointError       a checkpoint is damaged, or belongs to another search
     ├── OptionError           an option that doesn't exist, or has no such value
     ├── PolicyError           a policy was used in a way that it doesn't allow
     │   ├── PolicyFileError   a file is damaged, too new, or no policy at all
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundError",
+    "CheckpointError",
     "ConstraintError",
     "DisagreementError",
     "MismatchError",
@@ -59,6 +61,10 @@ class BoundError(VulcanError):
 
 class ConstraintError(VulcanError):
     """A local constraint was given a credit that it can't use."""
+
+
+class CheckpointError(VulcanError):
+    """A checkpoint is damaged, or belongs to another search."""
 
 
 class OptionError(VulcanError):

@@ -95,6 +95,8 @@ class StateGraph:
         The rows; see the head of this module.
     evaluations
         How many (state, action) were asked.
+    expanded
+        The states that were asked, in that order; `release` does not renumber it.
     """
 
     ROOT: Final = 0
@@ -104,6 +106,7 @@ class StateGraph:
         self._credit = credit
         self.states, self.actions, self.outcomes = Rows(STATE), Rows(ACTION), Rows(OUTCOME)
         self.evaluations = 0
+        self.expanded: list[int] = []
         self._state_objects: list[Any] = []
         self._action_labels: list[str] = []
         self._outcome_labels: list[str | None] = []
@@ -117,8 +120,7 @@ class StateGraph:
         """
         place = self._state_objects[state]
         answers = []
-        for label, action in self.reader.actions(place).items():
-            outcomes = self.reader.outcomes(place, action)
+        for label, action, outcomes in self.reader.answers(place):
             self.evaluations += 1
             mean = math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
             answers.append((label, outcomes, mean, self._credit_of(place, action, mean)))
@@ -126,6 +128,7 @@ class StateGraph:
         for answer in answers:
             self._append(*answer)
         self.states.array[state] = (first, len(answers))
+        self.expanded.append(state)
 
     def policy(
         self, action_rows: Sequence[int], children: Sequence[Sequence[int]], about: About

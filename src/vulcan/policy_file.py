@@ -1,36 +1,25 @@
 """Policy files: versioned, checksummed, and without anything that runs.
 
-    8 bytes   MAGIC
-    4 bytes   version of the format, little endian
-    8 bytes   length of the content
-              content: MessagePack of `Content`, arrays as little-endian bytes
-    32 bytes  SHA-256 of everything before
-
-A file that was cut, changed or written by something else is refused, and so is one whose content
-passes the checksum but is no policy.
+A policy file is sealed (`vulcan.files`); its content is MessagePack of `Content`, arrays as
+little-endian bytes. A file that was cut, changed or written by something else is refused, and so is
+one whose content passes the checksum but is no policy.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import struct
-from pathlib import Path
 from typing import Final
 
 import msgspec
 import numpy as np
 
 from vulcan.errors import PolicyFileError
-from vulcan.files import write_atomically
+from vulcan.files import Seal
 from vulcan.policy import UNPLANNED, About, Policy
 
-__all__ = ["load_policy", "save_policy"]
+__all__ = ["decode_policy", "encode_policy", "load_policy", "save_policy"]
 
-MAGIC: Final = b"VULCAN\x1a\n"
-VERSION: Final = 1
-HEADER: Final = struct.Struct("<8sIQ")
-DIGEST_SIZE: Final = hashlib.sha256().digest_size
+SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 1, PolicyFileError)
 
 TYPES: Final = {
     "action": "<i4",
@@ -50,47 +39,32 @@ class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arrays: dict[str, bytes]
 
 
+def encode_policy(policy: Policy) -> bytes:
+    """Return a policy as bytes, without the seal of a file."""
+    arrays = {name: getattr(policy, name).astype(kind).tobytes() for name, kind in TYPES.items()}
+    return msgspec.msgpack.encode(Content(policy.about, list(policy.labels), arrays))
+
+
+def decode_policy(content: bytes) -> Policy:
+    """Return the policy that bytes hold, checking all of it."""
+    try:
+        return _build(msgspec.msgpack.decode(content, type=Content))
+    except msgspec.DecodeError as error:
+        raise PolicyFileError(f"the content is not a policy: {error}") from error
+
+
 def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy to a file, atomically."""
-    arrays = {name: getattr(policy, name).astype(kind).tobytes() for name, kind in TYPES.items()}
-    content = msgspec.msgpack.encode(Content(policy.about, list(policy.labels), arrays))
-    data = HEADER.pack(MAGIC, VERSION, len(content)) + content
-    write_atomically(path, data + hashlib.sha256(data).digest())
+    SEAL.write(path, encode_policy(policy))
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
     """Read a policy from a file, checking all of it."""
+    content = SEAL.read(path)
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise PolicyFileError(f"{path}: can't be read: {error.strerror or error}") from error
-    try:
-        return _build(_unpack(data))
+        return decode_policy(content)
     except PolicyFileError as error:
         raise PolicyFileError(f"{path}: {error}") from error.__cause__
-
-
-def _unpack(data: bytes) -> Content:
-    if not data.startswith(MAGIC[: max(1, min(len(data), len(MAGIC)))]):
-        raise PolicyFileError("this is not a Vulcan policy")
-    if len(data) < HEADER.size + DIGEST_SIZE:
-        raise PolicyFileError(f"the file is cut off: only {len(data)} bytes are left")
-    _, version, length = HEADER.unpack_from(data)
-    whole = HEADER.size + length + DIGEST_SIZE
-    if version > VERSION:
-        raise PolicyFileError(
-            f"the file has format {version}; this version of Vulcan reads up to {VERSION}"
-        )
-    if len(data) < whole:
-        raise PolicyFileError(f"the file is cut off: {len(data)} of {whole} bytes are left")
-    if len(data) > whole:
-        raise PolicyFileError(f"the file has {len(data) - whole} bytes too many")
-    if hashlib.sha256(data[:-DIGEST_SIZE]).digest() != data[-DIGEST_SIZE:]:
-        raise PolicyFileError("the file is damaged: its checksum does not match its content")
-    try:
-        return msgspec.msgpack.decode(data[HEADER.size : -DIGEST_SIZE], type=Content)
-    except msgspec.DecodeError as error:
-        raise PolicyFileError(f"the content is not a policy: {error}") from error
 
 
 def _build(content: Content) -> Policy:

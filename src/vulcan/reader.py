@@ -163,6 +163,13 @@ class ModelReader:
             raise ModelError(Violation("reward bounds", message, state, None, bound))
         return float(bound)
 
+    def answers(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
+        """Return each action of a state with its label and its outcomes."""
+        return [
+            (label, action, self.outcomes(state, action))
+            for label, action in self.actions(state).items()
+        ]
+
     def label(self, state: Any, action: Any) -> str:
         """Return the text by which people know an action of a state."""
         if not isinstance(state, Start) and hasattr(self.model, "action_label"):

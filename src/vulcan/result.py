@@ -107,7 +107,7 @@ class Result:
             seconds += f", certificate {statistics.certificate_seconds:.3g} s"
         searched = f"{statistics.histories:,} histories"
         if statistics.samples:
-            searched += f", {statistics.samples:,} samples, {statistics.memory / 1e6:.3g} MB"
+            searched += f", {statistics.samples:,} samples, {statistics.memory / 1e6:,.1f} MB"
         return [
             *rows,
             ("searched", searched),

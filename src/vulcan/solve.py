@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +33,10 @@ def solve(
     memory: int | None = None,
     seed: int = 0,
     complete: bool = True,
+    workers: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    resume: bool = False,
     on_progress: OnProgress | None = None,
     progress: bool = False,
 ) -> Result:
@@ -54,6 +60,16 @@ def solve(
         Seed of the random numbers. The same seed and the same samples give the same policy.
     complete
         Plan to the end what the search left unexplored. Without it a policy may have a frontier.
+    workers
+        How many processes answer for the model at once; the model must be picklable. The result
+        does not depend on it.
+    checkpoint
+        A file to which the search writes itself now and then.
+    checkpoint_every
+        Seconds between two checkpoints.
+    resume
+        Go on from that file, if it exists. With a limit of samples the result is the same, bit for
+        bit, as that of a search that was never broken off.
     on_progress
         Called with a `Progress` about ten times a second.
     progress
@@ -84,10 +100,14 @@ def solve(
     solver = ForwardSearch() if solver is None else solver
     if isinstance(solver, type) or not hasattr(solver, "search"):
         raise OptionError(f"solver must be an instance such as ForwardSearch(), not {solver!r}")
-    reader = ModelReader(problem.model)
     limits = Limits(time_limit, samples, histories, memory)
-    with _display(progress, on_progress) as watch, Monitor(limits, watch) as monitor:
-        finding = solver.search(problem, reader, monitor, Options(seed, complete))
+    with (
+        _read(problem.model, workers) as reader,
+        _display(progress, on_progress) as watch,
+        Monitor(limits, watch) as monitor,
+    ):
+        options = Options(seed, complete, checkpoint, checkpoint_every, resume)
+        finding = solver.search(problem, reader, monitor, options)
         # Still inside, so that the first Ctrl-C does not lose what was found.
         began = time.perf_counter()
         certificate = finding.certificate
@@ -95,17 +115,29 @@ def solve(
             certificate = certify(problem, finding.policy)
         _check(problem, finding, certificate)
         seconds = time.perf_counter() - began
+    policy = finding.policy
     return Result(
         problem=problem,
         solver=repr(solver),
         status=finding.status,
         explanation=finding.explanation,
         stopped_by=monitor.stopped_by,
-        policy=None if finding.policy is None else finding.policy.attach(reader),
+        policy=None if policy is None else policy.attach(ModelReader(problem.model)),
         certificate=certificate,
         statistics=replace(finding.statistics, certificate_seconds=seconds),
         error=finding.error,
     )
+
+
+@contextmanager
+def _read(model: Any, workers: int | None) -> Iterator[ModelReader]:
+    if workers is None:
+        yield ModelReader(model)
+        return
+    from vulcan.workers import WorkerReader
+
+    with WorkerReader(model, workers) as reader:
+        yield reader
 
 
 def _check(problem: Problem, finding: Finding, certificate: Certificate | None) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import errno
+import os
+import sys
 import traceback
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ Examples:
 
 \b
 Exit codes:
-  0 yes, 1 no, 2 bad input, 130 stopped by Ctrl-C
+  0 yes, 1 no, 2 bad input, 70 defect in Vulcan, 130 stopped by Ctrl-C
 """
 
 
@@ -34,20 +35,31 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a command; only `VulcanError` and `OSError` become messages."""
         from vulcan.cli.screen import show_error
-        from vulcan.errors import VulcanError
+        from vulcan.errors import DisagreementError, VulcanError
 
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             show_error("interrupted")
             raise typer.Exit(ExitCode.INTERRUPTED) from None
+        except BrokenPipeError:
+            _forget_broken_pipes()
+            raise typer.Exit(ExitCode.READER_LEFT) from None
         except (VulcanError, OSError) as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise  # whoever reads the output has left: nobody to tell
             if ctx.params.get("debug"):
                 traceback.print_exc()
             show_error(error)
-            raise typer.Exit(ExitCode.BAD_INPUT) from None
+            defect = isinstance(error, DisagreementError)
+            raise typer.Exit(ExitCode.DEFECT if defect else ExitCode.BAD_INPUT) from None
+
+
+def _forget_broken_pipes() -> None:
+    """Let what is still to be written go nowhere; Python would complain about it at its exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _show_version(wanted: bool) -> None:

@@ -75,7 +75,7 @@ def _show(problem: Problem, policy: Policy, certificate: Certificate, as_json: b
     screen.show_heading(console, verdict, style, _explain(certificate))
     console.print()
     rows = [
-        ("model", screen.shorten(describe_model(problem.model))),
+        ("model", screen.clip(describe_model(problem.model))),
         *describe_certificate(certificate, problem, len(policy)),
         ("model asked", f"{certificate.evaluations:,} times"),
         ("arithmetic", "fractions, exact" if certificate.exact else "floating point"),

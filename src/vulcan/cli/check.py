@@ -25,7 +25,8 @@ Examples:
   vulcan check rover.py:Rover --states 1000000 --json
 """
 
-MOST_SHOWN = 20
+LONGEST = 10_000
+"""Characters of a state or an action in a document: all of them, unless it is a whole table."""
 
 
 def check(
@@ -61,7 +62,7 @@ def _print_document(model: Any, report: ModelReport) -> None:
             "ok": report.ok,
             "finished": report.finished,
             "violation_count": report.violation_count,
-            "violations": [_describe(violation) for violation in report.violations],
+            "violations": [_describe(violation, LONGEST) for violation in report.violations],
             "statistics": {
                 "states": report.states,
                 "terminals": report.terminals,
@@ -74,39 +75,42 @@ def _print_document(model: Any, report: ModelReport) -> None:
 
 
 def _show(model: Any, report: ModelReport) -> None:
-    from dataclasses import replace
-
     from vulcan.cli import screen
     from vulcan.model import describe_model
+    from vulcan.model_walk import MOST_SHOWN
 
     console = screen.open_console()
     verdict, style = ("✓ sound", screen.GOOD) if report.ok else ("✗ unsound", screen.BAD)
     if report.ok and not report.finished:
         verdict, style = "✓ sound so far", screen.UNSURE
     count = report.violation_count
-    text = screen.shorten(describe_model(model))
+    text = screen.clip(describe_model(model))
     if count:
         text += f" breaks a rule in {count:,} place{'s' if count > 1 else ''}"
     if not report.finished:
         text += "; not all states were walked"
     screen.show_heading(console, verdict, style, text)
     console.print()
-    # The verdict, in the first row, was just given; the violations get a table of their own.
-    screen.show_rows(console, replace(report, violations=()).rows()[1:])
+    # The verdict, in the first row, was just given.
+    screen.show_rows(console, report.rows()[1:])
     if report.violations:
         console.print(_tabulate(report.violations[:MOST_SHOWN]))
         hidden = count - MOST_SHOWN
         if hidden > 0:
-            console.print(f"  and {hidden:,} more; --json lists them", style=screen.QUIET)
+            kept = len(report.violations)
+            listed = "them" if kept == count else f"the first {kept:,}"
+            console.print(f"  and {hidden:,} more; --json lists {listed}", style=screen.QUIET)
 
 
-def _describe(violation: Violation) -> dict[str, str | None]:
-    """Return a violation as texts; states and actions can be anything."""
+def _describe(violation: Violation, most: int) -> dict[str, str | None]:
+    """Return a violation as texts; states and actions can be anything, and of any length."""
+    from vulcan.reader import shorten
+
     places = {name: getattr(violation, name) for name in ("state", "action", "value")}
     return {
         "rule": violation.rule,
-        "message": violation.message.rstrip(","),  # a place may follow it elsewhere
-        **{name: None if place is None else repr(place) for name, place in places.items()},
+        "message": violation.message,
+        **{name: None if place is None else shorten(place, most) for name, place in places.items()},
     }
 
 
@@ -115,15 +119,15 @@ def _tabulate(violations: Sequence[Violation]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from vulcan.cli.screen import BAD, printable, shorten
+    from vulcan.cli.screen import BAD, clip, printable
 
     names = ("rule", "state", "action", "value", "message")
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in names:
         table.add_column(name, style=BAD if name == "rule" else "", overflow="fold")
     for violation in violations:
-        texts = _describe(violation)
+        texts = _describe(violation, most=160)
         if isinstance(violation.value, float):
             texts["value"] = f"{violation.value:.6g}"  # the message has all digits
-        table.add_row(*(Text(shorten(printable(texts[name] or "–"))) for name in names))
+        table.add_row(*(Text(clip(printable(texts[name] or "–"))) for name in names))
     return table

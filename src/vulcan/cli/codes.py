@@ -20,8 +20,12 @@ class ExitCode(IntEnum):
     """No answer; the message says what was wrong with the question."""
 
     DEFECT = 70
-    """A defect in Vulcan, with its traceback. Python's own 1 would read as NO; this is what
-    sysexits.h calls an internal software error."""
+    """A defect in Vulcan, with its traceback, or with what search and certificate differ in.
+    Python's own 1 would read as NO; this is what sysexits.h calls an internal software error."""
 
     INTERRUPTED = 130
     """Stopped by Ctrl-C, after showing the best answer so far."""
+
+    READER_LEFT = 141
+    """Nobody reads the output any more, as under `| head -1`. A plan was saved before. This is what
+    shells report of a program that a broken pipe ended."""

@@ -36,6 +36,7 @@ def describe_result(result: Result, depth: int) -> Document:
     return {
         "status": result.status.value,
         "explanation": result.explanation,
+        "stopped_by": result.stopped_by,
         "safe": result.safe,
         "certificate": describe_certificate(result.certificate),
         "statistics": {
@@ -43,6 +44,8 @@ def describe_result(result: Result, depth: int) -> Document:
             "certificate_seconds": _number(statistics.certificate_seconds),
             "histories": statistics.histories,
             "evaluations": statistics.evaluations,
+            "samples": statistics.samples,
+            "memory": statistics.memory,
         },
         "policy": describe_policy(result.policy, depth),
         "model": describe_model(result.problem.model),

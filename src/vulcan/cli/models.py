@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from vulcan.errors import OptionError, VulcanError
+from vulcan.reader import shorten
 
 __all__ = ["find_model", "keep_off_stdout"]
 
@@ -214,12 +215,7 @@ def _list_parameters(named: Mapping[str, inspect.Parameter]) -> str:
     if not named:
         return "it has no parameters"
     listed = [
-        key if parameter.default is parameter.empty else f"{key}={_shorten(parameter.default)}"
+        key if parameter.default is parameter.empty else f"{key}={shorten(parameter.default, 30)}"
         for key, parameter in named.items()
     ]
     return f"its parameters are {', '.join(listed)}"
-
-
-def _shorten(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 30 else "…"

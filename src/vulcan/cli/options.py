@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +13,9 @@ import typer
 __all__ = [
     "AsJson",
     "BoundText",
+    "CheckpointFile",
+    "CheckpointInterval",
+    "Complete",
     "Constraint",
     "ConstraintLetter",
     "Credit",
@@ -18,17 +23,24 @@ __all__ = [
     "CutShort",
     "Depth",
     "Exact",
+    "Exploration",
     "HistoryLimit",
+    "MemoryLimit",
     "ModelText",
     "Output",
+    "Paper",
     "PlanFile",
     "RecordedBoundText",
+    "Resume",
+    "SampleLimit",
+    "Seed",
     "Settings",
     "ShowProgress",
     "SolverChoice",
     "SolverName",
     "StateLimit",
     "TimeLimit",
+    "Workers",
 ]
 
 
@@ -36,6 +48,8 @@ class SolverName(StrEnum):
     """The solvers, by their names on the command line."""
 
     FORWARD_SEARCH = "forward-search"
+    VULCAN = "vulcan"
+    UCT = "uct"
 
 
 class Constraint(StrEnum):
@@ -50,6 +64,30 @@ class Credit(StrEnum):
 
     EXPECTED = "expected"
     RECEIVED = "received"
+
+
+UNITS = {
+    "": 1,
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "kiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+}
+
+
+def read_size(text: str) -> int:
+    """Return the bytes of a text such as 4GB or 1.5GiB; upper and lower case are the same."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([a-z]*)", text.strip(), re.IGNORECASE)
+    units = {unit.lower(): size for unit, size in UNITS.items()}
+    if found is None or found[2].lower() not in units or len(text) > 30:
+        raise typer.BadParameter(
+            f"a size is a number of bytes, or has one of the units "
+            f"{', '.join(filter(None, UNITS))}, such as 4GB; not {text!r}"
+        )
+    return int(Fraction(found[1]) * units[found[2].lower()])
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -122,16 +160,23 @@ PlanFile = Annotated[
 # How.
 
 SolverChoice = Annotated[
-    SolverName, typer.Option("--solver", metavar="NAME", help="How to search.")
+    SolverName,
+    typer.Option(
+        "--solver",
+        metavar="NAME",
+        help="How to search: forward-search, which is exhaustive; vulcan, which samples; or uct, "
+        "which samples without regard to risk.",
+    ),
 ]
 
 ConstraintLetter = Annotated[
-    Constraint,
+    Constraint | None,
     typer.Option(
         "--constraint",
         case_sensitive=False,
         metavar="A|B",
         help="The local constraint: B, the survival form, or A, the paper's.",
+        show_default="B",
     ),
 ]
 
@@ -146,10 +191,52 @@ CreditName = Annotated[
 ]
 
 CutShort = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--cut-short/--no-cut-short",
-        help="Leave an action at its first inadmissible outcome: the same plan, sooner.",
+        help="forward-search: leave an action at its first inadmissible outcome; the same plan, "
+        "sooner.",
+        show_default="cut-short",
+    ),
+]
+
+Paper = Annotated[
+    bool | None,
+    typer.Option(
+        "--paper",
+        help="vulcan: the algorithm as it was printed, with constraint A and counts instead of "
+        "probabilities.",
+    ),
+]
+
+Exploration = Annotated[
+    float | None,
+    typer.Option(
+        "--exploration",
+        min=0,
+        metavar="X",
+        help="vulcan, uct: how much to try what looks worse, in units of the range of reward.",
+        show_default="1.0",
+    ),
+]
+
+Complete = Annotated[
+    bool | None,
+    typer.Option(
+        "--complete/--no-complete",
+        help="vulcan, uct: plan to the end what the samples left unexplored.",
+        show_default="complete",
+    ),
+]
+
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="vulcan, uct: seed of the random numbers. The same seed and number of samples give "
+        "the same plan.",
+        show_default="0",
     ),
 ]
 
@@ -164,6 +251,62 @@ HistoryLimit = Annotated[
     int | None,
     typer.Option(
         "--histories", min=0, metavar="N", help="Stop the search after so many histories."
+    ),
+]
+
+SampleLimit = Annotated[
+    int | None,
+    typer.Option("--samples", min=0, metavar="N", help="vulcan, uct: stop after so many samples."),
+]
+
+MemoryLimit = Annotated[
+    int | None,
+    typer.Option(
+        "--memory",
+        parser=read_size,
+        metavar="SIZE",
+        help="vulcan, uct: stop when the search takes so much memory: bytes, or 500MB, 4GiB.",
+        show_default="4GiB",
+    ),
+]
+
+CheckpointFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="vulcan, uct: write the search to a file now and then, to be resumed.",
+    ),
+]
+
+CheckpointInterval = Annotated[
+    float | None,
+    typer.Option(
+        "--checkpoint-every",
+        min=0,
+        metavar="SECONDS",
+        help="vulcan, uct: seconds between two checkpoints.",
+        show_default="60",
+    ),
+]
+
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        metavar="N",
+        help="Processes that answer for the model at once: for models that are slow to answer.",
+        show_default="none",
+    ),
+]
+
+Resume = Annotated[
+    bool | None,
+    typer.Option(
+        "--resume",
+        help="vulcan, uct: go on from the checkpoint file, if it exists.",
+        show_default=False,
     ),
 ]
 

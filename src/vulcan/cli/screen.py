@@ -7,6 +7,8 @@ on are written out.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
     from vulcan.policy import Policy
 
 __all__ = [
+    "clip",
     "open_console",
     "printable",
-    "shorten",
     "show_error",
     "show_heading",
     "show_note",
@@ -42,15 +44,21 @@ TREE_STYLES: Final = (
     (r"^[│├└─ ]+[0-9.e-]+ %", QUIET),  # the branches, and how likely they are
     (r"^[^│├└…].*|(?<=→ )(?!end$).*", "cyan"),  # the decisions
     (r"→ end$|→| …$|^….*", QUIET),
-    (r"(?<= %  ).* → (?=✗$)", QUIET),
-    (r"✗$", BAD),
     (r"not planned$", UNSURE),
 )
 
 
+class _Console(Console):
+    """A console that leaves a broken pipe to the application, instead of ending the process."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass on that the reader has left."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def open_console(*, stderr: bool = False) -> Console:
     """Return a console on standard output or standard error."""
-    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    console = _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = UNLIMITED
     return console
@@ -63,8 +71,8 @@ def printable(text: str) -> str:
     )
 
 
-def shorten(text: str, most: int = 160) -> str:
-    """Return a text that is not too long for a person."""
+def clip(text: str, most: int = 160) -> str:
+    """Return a text that is not too long for a person; for values there is `reader.shorten`."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -32,11 +32,11 @@ def show(plan: PlanFile, depth: Depth = None, as_json: AsJson = False) -> None:
     about = policy.about
     console = screen.open_console()
     rows = [
-        ("model", screen.shorten(about.model)),
+        ("model", screen.clip(about.model)),
         ("fingerprint", about.fingerprint),
         ("horizon", f"{about.horizon:,} steps" + _discounted(about.discount)),
         ("risk bound", about.risk_bound or "a function without a text"),
-        ("solver", screen.shorten(about.solver)),
+        ("solver", screen.clip(about.solver)),
         ("decisions", f"{len(policy):,}, with {len(policy.label):,} outcomes"),
         ("complete", "yes" if policy.complete else "no: some histories are not planned"),
     ]

@@ -14,25 +14,32 @@ from vulcan.cli.codes import ExitCode
 from vulcan.cli.options import (
     AsJson,
     BoundText,
-    Constraint,
+    CheckpointFile,
+    CheckpointInterval,
+    Complete,
     ConstraintLetter,
-    Credit,
     CreditName,
     CutShort,
     Depth,
+    Exploration,
     HistoryLimit,
+    MemoryLimit,
     ModelText,
     Output,
+    Paper,
+    Resume,
+    SampleLimit,
+    Seed,
     Settings,
     ShowProgress,
     SolverChoice,
     SolverName,
     TimeLimit,
+    Workers,
 )
 
 if TYPE_CHECKING:
     from vulcan.result import Result
-    from vulcan.solvers.solver import Solver
 
 __all__ = ["EXAMPLES", "solve"]
 
@@ -42,6 +49,7 @@ Examples:
   vulcan solve bandit --bound "0.002*x"
   vulcan solve bandit --set horizon=10 --bound 0.0125 --constraint A
   vulcan solve bandit --bound "0.02 * (1 - exp(-0.4*x))" --time-limit 10
+  vulcan solve bandit --bound "0.002*x" --solver vulcan --samples 50000
   vulcan solve rover.py:Rover --bound 0.01 --output plan.vulcan --json
 """
 
@@ -51,11 +59,21 @@ def solve(
     bound: BoundText,
     settings: Settings = None,
     solver: SolverChoice = SolverName.FORWARD_SEARCH,
-    constraint: ConstraintLetter = Constraint.B,
+    constraint: ConstraintLetter = None,
     credit: CreditName = None,
-    cut_short: CutShort = True,
+    cut_short: CutShort = None,
+    paper: Paper = None,
+    exploration: Exploration = None,
+    complete: Complete = None,
+    seed: Seed = None,
     time_limit: TimeLimit = None,
+    samples: SampleLimit = None,
     histories: HistoryLimit = None,
+    memory: MemoryLimit = None,
+    checkpoint: CheckpointFile = None,
+    checkpoint_every: CheckpointInterval = None,
+    resume: Resume = None,
+    workers: Workers = None,
     output: Output = None,
     depth: Depth = None,
     as_json: AsJson = False,
@@ -63,14 +81,28 @@ def solve(
 ) -> None:
     """Find the best policy within a risk bound, and certify it.
 
-    Ctrl-C ends the search and shows the best policy so far.
+    Ctrl-C ends the search and shows the best policy so far. The solvers vulcan and uct go on until
+    they have proved theirs the best or memory is full, which can take very long: a limit is usually
+    wanted, such as --time-limit or --samples.
     """
     import vulcan
     from vulcan.cli.models import find_model, keep_off_stdout
+    from vulcan.cli.solvers import fitting, make_solver
 
+    chosen = make_solver(solver, constraint, credit, cut_short, exploration, paper)
+    given = fitting(
+        solver,
+        samples=samples,
+        memory=memory,
+        seed=seed,
+        complete=complete,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        workers=workers,
+    )
     with keep_off_stdout():
         problem = vulcan.Problem(find_model(model, settings or ()), vulcan.parse(bound))
-        chosen = _make_solver(solver, constraint, credit, cut_short)
         if output is not None:
             _check_output(output)
         result = vulcan.solve(
@@ -79,33 +111,19 @@ def solve(
             time_limit=time_limit,
             histories=histories,
             progress=sys.stderr.isatty() if progress is None else progress,
+            **given,
         )
-    _show(result, depth, as_json)
+    # Whoever reads the answer may leave before its end, and the disk may be full: neither the file
+    # nor the answer is lost to the other.
+    try:
+        saved = output is not None and _save(result, output)
+    finally:
+        _show(result, depth, as_json)
     if output is not None:
-        _save(result, output, as_json)
+        _tell_saved(result, output, saved, as_json)
     if result.stopped_by == "Ctrl-C":
         raise typer.Exit(ExitCode.INTERRUPTED)
     raise typer.Exit(ExitCode.YES if result.safe else ExitCode.NO)
-
-
-def _make_solver(
-    name: SolverName, constraint: Constraint, credit: Credit | None, cut_short: bool
-) -> Solver:
-    import vulcan
-    from vulcan.constraint import LocalConstraint
-
-    local: LocalConstraint = vulcan.SurvivalConstraint()
-    if constraint is Constraint.A:
-        # The type checker knows the values of an enum only one by one.
-        received = credit is Credit.RECEIVED
-        local = vulcan.SequenceConstraint("received" if received else "expected")
-    elif credit is not None:
-        raise vulcan.OptionError(
-            "--credit belongs to --constraint A; constraint B has a credit of its own"
-        )
-    match name:
-        case SolverName.FORWARD_SEARCH:
-            return vulcan.ForwardSearch(constraint=local, cut_short=cut_short)
 
 
 def _check_output(path: Path) -> None:
@@ -131,7 +149,7 @@ def _show(result: Result, depth: int | None, as_json: bool) -> None:
     screen.show_heading(console, verdict, style, result.explanation)
     console.print()
     rows = [row for row in result.rows() if row[0] != "status"]
-    rows.insert(0, ("model", screen.shorten(describe_model(result.problem.model))))
+    rows.insert(0, ("model", screen.clip(describe_model(result.problem.model))))
     screen.show_rows(console, rows, screen.style_certificate(result.certificate))
     if result.policy is not None:
         screen.show_policy(console, result.policy, depth)
@@ -151,15 +169,21 @@ def _judge(result: Result) -> tuple[str, str]:
     return "✗ no policy", screen.BAD
 
 
-def _save(result: Result, path: Path, quietly: bool) -> None:
+def _save(result: Result, path: Path) -> bool:
+    """Write a safe policy to a file; False if there is none."""
+    if result.policy is None or not result.safe:
+        return False
+    result.policy.save(path)
+    return True
+
+
+def _tell_saved(result: Result, path: Path, saved: bool, as_json: bool) -> None:
     from vulcan.cli import screen
 
-    if result.policy is None or not result.safe:
+    if not saved:
         reason = "there is no policy" if result.policy is None else "the policy is not safe"
         screen.show_note(f"{path} was not written: {reason}")
-        return
-    result.policy.save(path)
-    if not quietly:
+    elif not as_json:
         console = screen.open_console()
         console.print()
         screen.show_rows(console, [("saved", f"{path}  {path.stat().st_size:,} bytes")])

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.constraint import LocalConstraint, SurvivalConstraint
+from vulcan.errors import OptionError
 from vulcan.graph import StateGraph
 from vulcan.policy import END, Policy
 from vulcan.problem import Problem
@@ -57,6 +58,8 @@ class ForwardSearch:
     ) -> Finding:
         """Search; used by `vulcan.solve`."""
         monitor.limits.require_only("ForwardSearch", ("time_limit", "histories"))
+        if options.checkpoint is not None:
+            raise OptionError("ForwardSearch writes no checkpoints; Vulcan and UCT do")
         run = ForwardSearchRun(problem, reader, self)
         monitor.start_clock()
         stopped = not run.advance(monitor)

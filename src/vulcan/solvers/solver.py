@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -59,12 +60,23 @@ class Options:
         Seed of its random numbers.
     complete
         Whether to plan to the end what the search left unexplored.
+    checkpoint, checkpoint_every
+        A file to write checkpoints to, and the seconds between two of them.
+    resume
+        Go on from the checkpoint file, if it exists.
     """
 
     seed: int = 0
     complete: bool = True
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = 60.0
+    resume: bool = False
 
     def __post_init__(self) -> None:
+        if self.resume and self.checkpoint is None:
+            raise OptionError("resume needs a checkpoint file to resume from")
+        if not self.checkpoint_every >= 0:
+            raise OptionError(f"checkpoint_every must be at least 0, not {self.checkpoint_every!r}")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 64:
             raise OptionError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
 

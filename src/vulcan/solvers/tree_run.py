@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.constraint import LocalConstraint
-from vulcan.errors import OptionError
+from vulcan.errors import CheckpointError, OptionError
 from vulcan.graph import StateGraph
 from vulcan.policy import END, UNPLANNED, Policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
+from vulcan.solvers.checkpoint import Snapshot, digest_graph, pack_array, unpack_array
 from vulcan.solvers.kernel_run import KernelRun
 
 __all__ = ["DefaultPolicy", "TreeRun"]
@@ -29,10 +30,14 @@ CHUNK: Final = 1 << 14
 
 DEFAULT_MEMORY: Final = 4 << 30
 SHARE_OF_SAMPLING: Final = 0.75
+SMALLEST_GROWTH: Final = 0.05
 DefaultPolicy = Callable[[list[tuple[str, str]], Any], str]
 """From a history, as pairs (action label, outcome label), and its last state to an action label."""
 
 NOTHING_CHOSEN: Final = -1
+
+FIXED: Final = ("_sizes", "_returns", "_path", "control", "test")
+"""The arrays of a search that do not grow."""
 
 BYTES_PER_STATE: Final = 300
 """What a state object and its labels take in Python, roughly."""
@@ -127,11 +132,18 @@ class TreeRun(KernelRun):
         """Bytes of tree and graph."""
         graph = self.graph
         arrays = (self._nodes, self._edges, self._children, self._choice)
-        rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
-        return sum(a.nbytes for a in (*arrays, *rows)) + BYTES_PER_STATE * graph.states.count
+        rows = sum(
+            r.count * r.array.itemsize for r in (graph.states, graph.actions, graph.outcomes)
+        )
+        return sum(a.nbytes for a in arrays) + rows + BYTES_PER_STATE * graph.states.count
 
     def sample(
-        self, monitor: Monitor, target: int, reserve: float, describe: Callable[[], Progress]
+        self,
+        monitor: Monitor,
+        target: int,
+        reserve: float,
+        describe: Callable[[], Progress],
+        keep: Callable[[], None],
     ) -> None:
         """Sample until there are so many samples, or there is a reason to stop before.
 
@@ -145,6 +157,8 @@ class TreeRun(KernelRun):
             Seconds to leave for what comes after.
         describe
             Tells the progress when it is asked for.
+        keep
+            Called often, wherever the search could be interrupted: to write checkpoints.
         """
         search = self._search
         while (
@@ -156,7 +170,9 @@ class TreeRun(KernelRun):
         ):
             self.control["budget"] = min(target, self.samples + CHUNK)
             wants = self._call_sample()
-            if wants == search.NEEDS_STATE:
+            if self.memory > SHARE_OF_SAMPLING * self._memory:
+                self.full = True
+            elif wants == search.NEEDS_STATE:
                 self._expand(self._path["node"][self.control["depth"][0]])
             elif wants == search.NEEDS_BOUND:
                 self.refine_bound()
@@ -167,6 +183,40 @@ class TreeRun(KernelRun):
             elif wants == search.NEEDS_ROOM:
                 self.full = not self._grow(SHARE_OF_SAMPLING * self._memory)
             monitor.report(describe)
+            keep()
+
+    def take_snapshot(self, identity: str, target: int, best: bytes | None) -> Snapshot:
+        """Return all that is needed to go on from here."""
+        size = self._sizes[0]
+        fills = {"_nodes": size["nodes"], "_edges": size["edges"], "_children": size["children"]}
+        arrays = {name: pack_array(getattr(self, name)[:count]) for name, count in fills.items()}
+        arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
+        return Snapshot(
+            identity=identity,
+            expanded=pack_array(np.array(self.graph.expanded, np.int32)),
+            rows=digest_graph(self.graph),
+            credits=self.table.evaluated(-math.inf, math.inf)[1:-1],
+            capacities={name: len(getattr(self, name)) for name in fills},
+            arrays=arrays,
+            target=target,
+            best=best,
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot: ask the model again, and take over the arrays."""
+        for state in np.frombuffer(snapshot.expanded, np.int32).tolist():
+            self.graph.expand(state)
+        if digest_graph(self.graph) != snapshot.rows:
+            raise CheckpointError("the model no longer answers as it did before the checkpoint")
+        for credit in snapshot.credits:
+            self.table.cover(credit)
+        self._read_table()
+        for name, length in snapshot.capacities.items():
+            setattr(self, name, np.zeros(length, getattr(self, name).dtype))
+        self._choice = np.zeros(len(self._nodes), np.int32)
+        for name, data in snapshot.arrays.items():
+            unpack_array(data, getattr(self, name))
+        self._read_table()
 
     def settle(self, complete: bool, give_up: Callable[[], bool]) -> bool:
         """Settle the policy of the tree; False if there was no room for it, or it took too long.
@@ -190,6 +240,8 @@ class TreeRun(KernelRun):
             )
             if wants == settle.DONE:
                 return True
+            if wants == settle.NEEDS_STATE and self.memory > self._memory:
+                return False
             if wants == settle.NEEDS_STATE:
                 self._expand(self._places["node"][self._walk["depth"][0]])
             elif wants == settle.NEEDS_BOUND:
@@ -295,7 +347,7 @@ class TreeRun(KernelRun):
         return self.graph.describe_outcome(row, int(step["outcome"]))
 
     def _grow(self, most: float) -> bool:
-        """Double the arrays that are more than half full, unless memory forbids it."""
+        """Lengthen the arrays that are more than half full, to the double if memory allows it."""
         size = self._sizes[0]
         filled = {"_nodes": size["nodes"], "_edges": size["edges"], "_children": size["children"]}
         short = [n for n, count in filled.items() if 2 * count >= len(getattr(self, n))]
@@ -303,9 +355,10 @@ class TreeRun(KernelRun):
         if "_nodes" in names:
             names = [*names, "_choice"]
         more = sum(getattr(self, name).nbytes for name in names)
-        if self.memory + more > most:
+        share = min(1.0, (most - self.memory) / more)
+        if share < SMALLEST_GROWTH:
             return False
         for name in names:
             old = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+            setattr(self, name, np.concatenate([old, np.zeros(int(share * len(old)), old.dtype)]))
         return True

@@ -24,10 +24,12 @@ from vulcan.constraint import (
 )
 from vulcan.errors import ModelError, OptionError
 from vulcan.policy import Policy
+from vulcan.policy_file import decode_policy, encode_policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status
+from vulcan.solvers.checkpoint import read_snapshot
 from vulcan.solvers.kernel_run import require_constraint
 from vulcan.solvers.solver import Finding, Options
 from vulcan.solvers.tree_run import DefaultPolicy, TreeRun
@@ -145,6 +147,8 @@ class _Planner:
             raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
         self._run = TreeRun(problem, reader, solver.constraint, monitor.limits.memory)
         self._error: ModelError | None = None
+        self._target = FIRST_ROUND
+        self._kept = time.perf_counter()
         self._best: tuple[Policy, Certificate] | None = None
         self._round_seconds = 0.0
 
@@ -159,8 +163,9 @@ class _Planner:
             bounded=solver.bounded,
         )
         monitor.start_clock()
+        target = self._resume() if self._options.resume else FIRST_ROUND
         try:
-            self._sample_in_rounds()
+            self._sample_in_rounds(target)
         except ModelError as error:
             # A model that raised may have done so for a passing reason; one that lies gets nothing.
             if error.violation.rule != "answers":
@@ -168,15 +173,23 @@ class _Planner:
             self._error, monitor.stopped_by = error, "error in the model"
         return self._conclude()
 
-    def _sample_in_rounds(self) -> None:
+    def _sample_in_rounds(self, target: int) -> None:
         run, monitor = self._run, self._monitor
-        target = FIRST_ROUND
         ended = False
         while not ended:
-            most = monitor.limits.samples
-            target = target if most is None else min(target, most)
-            run.sample(monitor, target, self._round_seconds, self._describe)
+            self._target = target
+            most = target if monitor.limits.samples is None else monitor.limits.samples
+            run.sample(
+                monitor,
+                min(target, most),
+                self._round_seconds,
+                self._describe,
+                self._keep_checkpoint,
+            )
             monitor.wants_stop(run.histories, run.samples)
+            if monitor.stopped_by is not None:
+                # Before the last round, which an unbroken search would not have at this point.
+                self._write_checkpoint()
             if run.full:
                 monitor.stopped_by = "limit of memory"
             ended = run.solved or run.exhausted or monitor.stopped_by is not None
@@ -190,15 +203,56 @@ class _Planner:
         """Settle the policy of the tree, certify it, and keep it if it is the best so far."""
         run = self._run
         began = time.perf_counter()
-        if not run.settle(self._options.complete, self._takes_too_long(began)):
-            run.settle(False, lambda: False)
-        if run.exhausted:
+        settled = run.settle(self._options.complete, self._takes_too_long(began))
+        # Without room or time for all of it, a part with its frontier is an answer, too.
+        settled = settled or run.settle(False, lambda: False)
+        if run.exhausted or not settled:
             return
         policy = run.build_policy(self._name)
         certificate = certify(self._problem, policy)
         if self._best is None or self._rank(certificate) > self._rank(self._best[1]):
             self._best = (policy, certificate)
         self._round_seconds = time.perf_counter() - began
+
+    def _identify(self) -> str:
+        """Return what was searched, and how, in a text that is the same in every process."""
+        solver, reader = self._solver, self._run.reader
+        chosen = [
+            type(self._name).__name__,
+            solver.exploration,
+            solver.constraint.letter,
+            _name(getattr(solver.constraint, "credit", None)),
+            _name(solver.default_policy),
+            solver.bounded,
+            solver.counted,
+            self._options.seed,
+            self._options.complete,
+        ]
+        bound = self._problem.risk_bound.text or repr(self._problem.risk_bound)
+        return f"{reader.fingerprint()} | {bound} | {chosen}"
+
+    def _keep_checkpoint(self) -> None:
+        if time.perf_counter() - self._kept >= self._options.checkpoint_every:
+            self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
+        if self._options.checkpoint is not None:
+            best = encode_policy(self._best[0]) if self._best else None
+            snapshot = self._run.take_snapshot(self._identify(), self._target, best)
+            snapshot.write(self._options.checkpoint)
+            self._kept = time.perf_counter()
+
+    def _resume(self) -> int:
+        """Take up the search of a checkpoint, if there is one, and return its next round."""
+        assert self._options.checkpoint is not None
+        snapshot = read_snapshot(self._options.checkpoint, self._identify())
+        if snapshot is None:
+            return FIRST_ROUND
+        self._run.restore(snapshot)
+        if snapshot.best is not None:
+            policy = decode_policy(snapshot.best)
+            self._best = (policy, certify(self._problem, policy))
+        return snapshot.target
 
     def _rank(self, certificate: Certificate) -> tuple[bool, bool, float]:
         """Return what makes one policy better than another."""
@@ -266,3 +320,7 @@ class _Planner:
             memory=run.memory,
             certificate=certificate,
         )
+
+
+def _name(part: object) -> str:
+    return getattr(part, "__qualname__", str(part))

@@ -1,0 +1,109 @@
+"""Checkpoints: a tree search on disk, to be taken up again.
+
+Everything that a search needs to go on is in arrays, but for the state objects of the model, which
+are nobody's to serialise. So a checkpoint keeps the order in which states were asked, and resuming
+asks the model again in that order: the same answers give the same rows, which a digest confirms.
+Then the search goes on in the middle of the very sample in which it was, and ends bit for bit where
+an unbroken one would have ended.
+
+A checkpoint is a sealed file (`vulcan.files`), replaced at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import CheckpointError
+from vulcan.files import Seal
+from vulcan.graph import StateGraph
+
+__all__ = ["Snapshot", "digest_graph", "pack_array", "read_snapshot", "unpack_array"]
+
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 1, CheckpointError)
+
+
+class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a checkpoint holds.
+
+    Attributes
+    ----------
+    identity
+        What was searched, and how; a search resumes only its own checkpoints.
+    expanded
+        The states in the order in which they were asked.
+    rows
+        Digest of the rows of the state graph.
+    credits
+        Where the risk bound was evaluated.
+    capacities
+        Lengths of the arrays that grow.
+    arrays
+        The arrays of the search, as far as they are filled.
+    target
+        The sample count of the next round.
+    best
+        The best policy so far, as in a policy file.
+    """
+
+    identity: str
+    expanded: bytes
+    rows: str
+    credits: list[float]
+    capacities: dict[str, int]
+    arrays: dict[str, bytes]
+    target: int
+    best: bytes | None
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Replace a checkpoint file."""
+        SEAL.write(path, msgspec.msgpack.encode(self))
+
+
+def read_snapshot(path: str | os.PathLike[str], identity: str) -> Snapshot | None:
+    """Return the snapshot in a file; None if there is no file yet.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, or belongs to another search.
+    """
+    if not Path(path).exists():
+        return None
+    try:
+        snapshot = msgspec.msgpack.decode(SEAL.read(path), type=Snapshot)
+    except msgspec.DecodeError as error:
+        raise CheckpointError(f"{path}: the content is not a checkpoint: {error}") from error
+    if snapshot.identity != identity:
+        raise CheckpointError(
+            f"{path} belongs to another search:\n  {snapshot.identity}\nnot to\n  {identity}"
+        )
+    return snapshot
+
+
+def pack_array(array: NDArray[Any]) -> bytes:
+    """Return the bytes of an array."""
+    return np.ascontiguousarray(array).tobytes()
+
+
+def unpack_array(data: bytes, target: NDArray[Any]) -> None:
+    """Fill the beginning of an array from bytes."""
+    values = np.frombuffer(data, target.dtype)
+    if len(values) > len(target):
+        raise CheckpointError("an array of the checkpoint is longer than it should be")
+    target[: len(values)] = values
+
+
+def digest_graph(graph: StateGraph) -> str:
+    """Return a text that differs between graphs whose rows differ."""
+    digest = hashlib.sha256()
+    for rows in (graph.states, graph.actions, graph.outcomes):
+        for name in rows.array.dtype.names or ():
+            digest.update(np.ascontiguousarray(rows.array[name][: rows.count]).tobytes())
+    return digest.hexdigest()

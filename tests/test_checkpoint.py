@@ -1,0 +1,129 @@
+"""Checkpoints: killed at any moment, a search goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vulcan
+from vulcan import Outcome
+from vulcan.domains import Bandit
+
+CURVED = vulcan.parse("(1 - exp(-0.1*x)) * 0.02")
+OPTIONS: dict[str, Any] = {"seed": 3, "samples": 20_000}
+
+
+def solve(**options: Any) -> vulcan.Result:
+    problem = vulcan.Problem(Bandit(7), CURVED)
+    return vulcan.solve(problem, vulcan.Vulcan(), **{**OPTIONS, **options})
+
+
+@pytest.fixture(scope="module")
+def unbroken() -> vulcan.Result:
+    return solve()
+
+
+@pytest.mark.parametrize("first", [1, 1000, 1024, 7777])
+def test_a_resumed_search_ends_where_an_unbroken_one_ends(
+    tmp_path: Path, unbroken: vulcan.Result, first: int
+) -> None:
+    path = tmp_path / "search"
+    assert solve(samples=first, checkpoint=path).statistics.samples == first
+    resumed = solve(checkpoint=path, resume=True)
+    assert resumed.policy == unbroken.policy
+    assert resumed.certificate == unbroken.certificate
+    assert resumed.statistics.histories == unbroken.statistics.histories
+    assert resumed.statistics.samples == unbroken.statistics.samples
+    assert resumed.statistics.memory == unbroken.statistics.memory
+
+
+SCRIPT = """
+import sys, vulcan
+from vulcan.domains import Bandit
+problem = vulcan.Problem(Bandit(9), vulcan.parse("(1 - exp(-0.1*x)) * 0.02"))
+options = dict(seed=5, samples=150_000, checkpoint=sys.argv[1], checkpoint_every=0.05)
+print("begin", flush=True)
+result = vulcan.solve(problem, vulcan.Vulcan(), resume=True, **options)
+result.policy.save(sys.argv[2])
+"""
+
+
+def test_kill_9_at_random_moments(tmp_path: Path) -> None:
+    checkpoint, plan = tmp_path / "search", tmp_path / "plan"
+    command = [sys.executable, "-c", SCRIPT, str(checkpoint), str(plan)]
+    for _ in range(3):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(random.uniform(0.3, 0.9))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    subprocess.run(command, check=True, capture_output=True)
+    problem = vulcan.Problem(Bandit(9), CURVED)
+    whole = vulcan.solve(problem, vulcan.Vulcan(), seed=5, samples=150_000)
+    assert vulcan.Policy.load(plan) == whole.policy
+    assert sorted(path.name for path in tmp_path.iterdir()) in (
+        ["plan", "search"],
+        sorted(["plan", "search", *(p.name for p in tmp_path.glob(".search.*"))]),
+    )
+
+
+def test_no_file_yet_means_to_begin(tmp_path: Path, unbroken: vulcan.Result) -> None:
+    path = tmp_path / "search"
+    assert solve(checkpoint=path, resume=True).policy == unbroken.policy
+    assert path.exists()
+
+
+def test_checkpoint_of_another_search_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "search"
+    solve(samples=100, checkpoint=path)
+    with pytest.raises(vulcan.CheckpointError, match="belongs to another search"):
+        solve(checkpoint=path, resume=True, seed=4)
+    problem = vulcan.Problem(Bandit(6), CURVED)
+    with pytest.raises(vulcan.CheckpointError, match="belongs to another search"):
+        vulcan.solve(problem, vulcan.Vulcan(), checkpoint=path, resume=True, **OPTIONS)
+
+
+def test_model_that_changed_is_refused(tmp_path: Path) -> None:
+    class Fickle(Bandit):
+        bonus = 0.0
+
+        def outcomes(self, state: Any, action: Any) -> list[Outcome]:
+            found = super().outcomes(state, action)
+            if sum(count for count in state if isinstance(count, int)) < 2:
+                return found
+            return [Outcome(o.probability, o.reward + self.bonus, o.state, o.label) for o in found]
+
+    problem = vulcan.Problem(Fickle(5), CURVED)
+    options = {"checkpoint": tmp_path / "search", **OPTIONS, "samples": 200}
+    vulcan.solve(problem, vulcan.Vulcan(), **options)
+    Fickle.bonus = 0.5
+    with pytest.raises(vulcan.CheckpointError, match="no longer answers"):
+        vulcan.solve(problem, vulcan.Vulcan(), resume=True, **options)
+
+
+def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "search"
+    solve(samples=50, checkpoint=path)
+    data = path.read_bytes()
+    for broken in (data[:-1], data[: len(data) // 2], b"", data[:-40] + b"x" * 40, b"PK" + data):
+        path.write_bytes(broken)
+        with pytest.raises(vulcan.CheckpointError, match="search: "):
+            solve(checkpoint=path, resume=True)
+
+
+def test_options_that_make_no_sense(tmp_path: Path) -> None:
+    with pytest.raises(vulcan.OptionError, match="resume needs a checkpoint"):
+        solve(resume=True)
+    with pytest.raises(vulcan.OptionError, match="writes no checkpoints"):
+        vulcan.solve(vulcan.Problem(Bandit(3), CURVED), checkpoint=tmp_path / "search")
+    with pytest.raises(vulcan.OptionError, match="at least 0"):
+        solve(checkpoint=tmp_path / "search", checkpoint_every=-1.0)

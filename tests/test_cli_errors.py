@@ -1,0 +1,143 @@
+"""The command line, run in this process: bad input, defects and help."""
+
+import re
+
+import pytest
+
+import vulcan
+from tests import test_cli
+from tests.test_cli import BOUND, SMALL
+from vulcan.cli.codes import ExitCode
+from vulcan.domains import DOMAINS
+
+SAMPLED = ("solve", *SMALL, *BOUND, "--solver", "vulcan", "--samples", "2000")
+
+run = test_cli.run  # the fixture
+
+
+# Bad input: one message on standard error, nothing on standard output, exit code 2.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        (["solve", "bandot", *BOUND], ["no model 'bandot'; did you mean 'bandit'?", *DOMAINS]),
+        (["solve", "nothing", *BOUND], ["no model 'nothing'", "module:Class", "file.py:Class"]),
+        (["solve", "bandit"], ["Missing option '--bound'"]),
+        (["solve", *SMALL, "--bound", "0.1*y"], ["unknown name 'y':\n  0.1*y\n      ^\n"]),
+        (["solve", *SMALL, "--bound", "-0.1*x"], ["must not decrease"]),
+        (["solve", *SMALL, "--bound", "x**2"], ["not concave"]),
+        (["solve", "bandit", "--set", "horizon=0", *BOUND], ["horizon must be", "not 0"]),
+        (["solve", "bandit", "--set", "horizn=3", *BOUND], ["'horizn'; did you mean 'horizon'?"]),
+        (["solve", "harbour:Harbour", "--set", "leak=1", *BOUND], ["probability", "'quay'"]),
+        (["solve", "harbour:Raising", *BOUND], ["no chart", "'quay'", "VULCAN_DEBUG=1"]),
+        (["solve", *SMALL, *BOUND, "--credit", "expected"], ["--credit belongs to --constraint A"]),
+        (["solve", *SMALL, *BOUND, "--constraint", "C"], ["--constraint", "'C' is not one of"]),
+        (["solve", *SMALL, *BOUND, "--solver", "magic"], ["--solver", "forward-search"]),
+        (["solve", *SMALL, *BOUND, "--time-limit", "-1"], ["Invalid value for '--time-limit'"]),
+        (["solve", *SMALL, *BOUND, "--time-limit", "nan"], ["limit"]),
+        (["solve", *SMALL, *BOUND, "--depth", "-1"], ["Invalid value for '--depth'"]),
+        (["solve", *SMALL, *BOUND, "--samples", "9"], ["--samples belongs to --solver vulcan or"]),
+        (["solve", *SMALL, *BOUND, "--memory", "9GB"], ["--memory belongs to --solver vulcan or"]),
+        (["solve", *SMALL, *BOUND, "--seed", "0"], ["--seed belongs to --solver vulcan or uct"]),
+        (["solve", *SMALL, *BOUND, "--complete"], ["--complete belongs to --solver vulcan or"]),
+        (["solve", *SMALL, *BOUND, "--exploration", "1"], ["--exploration belongs to --solver"]),
+        (["solve", *SMALL, *BOUND, "--paper"], ["--paper belongs to --solver vulcan; this is f"]),
+        ([*SAMPLED, "--no-cut-short"], ["--cut-short belongs to --solver forward-search; this is"]),
+        ([*SAMPLED, "--paper", "--constraint", "A"], ["--paper has a constraint of its own"]),
+        ([*SAMPLED, "--paper", "--credit", "expected"], ["--paper has a constraint of its own"]),
+        ([*SAMPLED, "--credit", "expected"], ["--credit belongs to --constraint A"]),
+        ([*SAMPLED, "--solver", "uct", "--constraint", "B"], ["--constraint belongs to --solver"]),
+        ([*SAMPLED, "--solver", "uct", "--paper"], ["--paper belongs to --solver vulcan; this is"]),
+        ([*SAMPLED, "--exploration", "-1"], ["Invalid value for '--exploration'"]),
+        ([*SAMPLED, "--exploration", "nan"], ["xploration"]),
+        ([*SAMPLED, "--seed", "-1"], ["seed must be a whole number from 0"]),
+        ([*SAMPLED, "--samples", "-1"], ["Invalid value for '--samples'"]),
+        ([*SAMPLED, "--memory", "4G"], ["Invalid value for '--memory'", "MiB", "not '4G'"]),
+        ([*SAMPLED, "--memory", "-1"], ["Invalid value for '--memory'"]),
+        (["solve", *SMALL, *BOUND, "--what"], ["No such option: --what"]),
+        (["check", "harbour.py"], ["harbour.py needs a class after it", "harbour.py:Harbour"]),
+        (["certify", "missing.vulcan", *SMALL], ["missing.vulcan: can't be read: No such file"]),
+        (["show", "missing.vulcan"], ["missing.vulcan: can't be read: No such file"]),
+        (["show", "harbour.py"], ["harbour.py: this is not a Vulcan policy"]),
+        (["show", "."], ["Is a directory"]),
+        (["sole"], ["No such command 'sole'"]),
+    ],
+)
+def test_bad_input_gets_one_message(run, arguments, messages):
+    answer = run(*arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.count("Error: ") == 1
+    assert "Traceback" not in answer.err
+    for message in messages:
+        assert message in answer.err
+
+
+def test_errors_with_json_leave_standard_output_empty(run):
+    answer = run("solve", "bandot", *BOUND, "--json")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("Error: ")
+
+
+@pytest.mark.parametrize("way", ["option", "environment"])
+def test_debug_shows_the_traceback(run, monkeypatch, way):
+    if way == "environment":
+        monkeypatch.setenv("VULCAN_DEBUG", "1")
+    options = ["--debug"] if way == "option" else []
+    answer = run(*options, "solve", "harbour:Raising", *BOUND)
+    assert answer.code == 2
+    assert "Traceback" in answer.err
+    assert 'raise RuntimeError("no chart")' in answer.err
+    assert "Error: Raising.outcomes raised" in answer.err
+
+
+def test_a_defect_shows_its_traceback_and_its_own_exit_code(run):
+    answer = run("solve", "harbour:Defective", *BOUND)
+    assert answer.code == 70
+    assert "RuntimeError: no name" in answer.err
+    assert "defect in Vulcan" in answer.err
+
+
+def test_search_and_certificate_that_disagree_are_a_defect(run, monkeypatch):
+    def disagree(*_, **__):
+        raise vulcan.DisagreementError("the search found 1, the certificate 2")
+
+    monkeypatch.setattr(vulcan, "solve", disagree)
+    answer = run("solve", *SMALL, *BOUND)
+    assert (answer.code, answer.out) == (70, "")
+    assert answer.err == "Error: the search found 1, the certificate 2\n"
+
+
+def test_ctrl_c_outside_a_search_is_a_plain_ending(run, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(vulcan, "solve", interrupt)
+    answer = run("solve", *SMALL, *BOUND)
+    assert (answer.code, answer.out, answer.err) == (130, "", "Error: interrupted\n")
+
+
+# Help.
+
+
+def test_version(run):
+    assert run("--version").out == f"vulcan {vulcan.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["solve", "check", "certify", "show"])
+def test_every_option_is_documented_and_every_command_has_examples(run, command):
+    answer = run(command, "--help")
+    assert answer.code == 0
+    assert f"Examples:\n    vulcan {command} " in answer.out
+    options = answer.out.partition("Options:\n")[2].partition("\n\n")[0]
+    for option in re.findall(r"^  (-.*)$", options, re.MULTILINE):
+        assert re.search(r"\S  +\S", option) or len(option) > 26, option
+    assert all(len(line) <= 80 for line in answer.out.splitlines())
+    assert command in run("--help").out
+
+
+def test_help_lists_the_exit_codes_and_asks_for_limits(run):
+    overview = run("--help").out
+    codes = [ExitCode.YES, ExitCode.NO, ExitCode.BAD_INPUT, ExitCode.DEFECT, ExitCode.INTERRUPTED]
+    assert re.findall(r"\b\d+ ", overview.partition("Exit codes:")[2]) == [f"{c} " for c in codes]
+    assert "a limit is usually wanted" in " ".join(run("solve", "--help").out.split())

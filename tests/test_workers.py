@@ -1,0 +1,58 @@
+"""Workers: the same answers from several processes, and errors that come through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import vulcan
+from vulcan import Outcome
+from vulcan.domains import Bandit
+
+BOUND = vulcan.Linear(0.002)
+
+
+@dataclass(frozen=True)
+class Breaking(Bandit):
+    """Raises, or lies, in one state."""
+
+    lies: bool = False
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        if state == (0, 1, 0, 0, 0, 0) and action == "play 2":
+            if self.lies:
+                return [Outcome(0.5, 0.0, state)]
+            raise RuntimeError("sensor lost")
+        return super().outcomes(state, action)
+
+
+def test_the_number_of_workers_changes_nothing() -> None:
+    problem = vulcan.Problem(Bandit(4), BOUND)
+    alone = vulcan.solve(problem, vulcan.Vulcan(), samples=300, seed=1)
+    for workers in (1, 2):
+        shared = vulcan.solve(problem, vulcan.Vulcan(), samples=300, seed=1, workers=workers)
+        assert shared.policy == alone.policy
+        assert shared.certificate == alone.certificate
+        assert shared.statistics.evaluations == alone.statistics.evaluations
+    forward = vulcan.solve(problem, workers=2)
+    assert forward.policy == vulcan.solve(problem).policy
+
+
+def test_errors_come_through_with_their_place() -> None:
+    with pytest.raises(vulcan.ModelError, match=r"sensor lost.*\(0, 1, 0, 0, 0, 0\).*'play 2'"):
+        vulcan.solve(vulcan.Problem(Breaking(4), BOUND), workers=2)
+    with pytest.raises(vulcan.ModelError, match=r"sum to 0\.5"):
+        vulcan.solve(vulcan.Problem(Breaking(4, lies=True), BOUND), workers=1)
+
+
+def test_models_that_cannot_be_sent() -> None:
+    class Local(Bandit):
+        pass
+
+    with pytest.raises(vulcan.OptionError, match="can be pickled"):
+        vulcan.solve(vulcan.Problem(Local(3), BOUND), workers=2)
+    for workers in (0, -1, 1.5, "2"):
+        with pytest.raises(vulcan.OptionError, match="at least 1"):
+            vulcan.solve(vulcan.Problem(Bandit(3), BOUND), workers=workers)
