@@ -42,7 +42,7 @@ from vulcan.kernels.tree import (
 from vulcan.kernels.world import borrow_world
 
 # What the kernel wants when it returns.
-DONE: Final = 0  # the budget of samples is used up, or the root is solved or exhausted
+DONE: Final = 0  # a budget is used up, or the root is solved or exhausted
 NEEDS_STATE: Final = 1  # the actions of the state of path[depth].node
 NEEDS_BOUND: Final = 2  # a finer table at test.asked
 NEEDS_ROOM: Final = 3  # longer arrays in the tree
@@ -74,6 +74,7 @@ CONTROL: Final = np.dtype(
         ("phase", "i8"),
         ("samples", "i8"),
         ("budget", "i8"),  # stop after so many samples
+        ("most_histories", "i8"),  # or with so many histories in the tree
         ("exhausted", "i8"),  # whether the root has no action left
         ("default_policy", "i8"),
         ("choice", "i8"),  # position of the action that the user chose
@@ -90,7 +91,11 @@ def sample(world, tree, returns, path, tests, controls):
     world, tree = borrow_world(world), borrow_tree(tree)
     returns, path = borrow(returns), borrow(path)
     test, control = tests[0], controls[0]
-    while not tree.nodes[0].solved and control.samples < control.budget:
+    while (
+        not tree.nodes[0].solved
+        and control.samples < control.budget
+        and tree.sizes[0].nodes < control.most_histories
+    ):
         if control.phase == TRY:
             news = try_edge(world, tree, returns, path, test, control)
         elif control.phase == OPEN:
@@ -160,6 +165,7 @@ def select_edge(world, tree, returns, path, control):
 def choose_untried(world, tree, node, control):
     """Let the default policy choose among the actions that were never sampled."""
     first, count = node.first_edge, world.states[node.state].action_count
+    chosen, control.choice = first + control.choice, NONE  # before first if nothing was chosen
     untried, greedy, most = 0, NONE, -np.inf
     for e in range(first, first + count):
         if tree.edges[e].mark == LIVE and tree.edges[e].visits == 0:
@@ -169,7 +175,6 @@ def choose_untried(world, tree, node, control):
                 greedy, most = e, reward
     if untried == 0 or control.default_policy == GREEDY:
         return greedy
-    chosen, control.choice = first + control.choice, NONE
     if chosen >= first and tree.edges[chosen].mark == LIVE and tree.edges[chosen].visits == 0:
         return chosen
     skip = np.int64(draw_uniform(control) * untried)
@@ -203,7 +208,8 @@ def try_edge(world, tree, returns, path, test, control):
     step = path[depth]
     node, edge = tree.nodes[step.node], tree.edges[step.edge]
     action = world.actions[action_row(world, node, step.edge)]
-    last = depth + 1 == len(world.discounts) and not tree.sizes[0].counted
+    counted = tree.sizes[0].counted
+    last = depth + 1 == len(world.discounts) and not counted
     ends = last or action.safe_count == 0
     verdict = try_action(world, test, action, world.weights[depth], ends, node)
     if verdict == UNDECIDED:
@@ -214,7 +220,7 @@ def try_edge(world, tree, returns, path, test, control):
         return GO_ON
     if ends:
         edge.visits += 1
-        edge.value, edge.mark = action.expected_reward, SOLVED
+        edge.value, edge.mark = action.expected_reward, LIVE if counted else SOLVED
         refresh(world, tree, node)
         for k in range(action.first_outcome, action.first_outcome + action.outcome_count):
             widen(returns[depth], world.outcomes[k].reward)

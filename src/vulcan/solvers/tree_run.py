@@ -35,6 +35,7 @@ DefaultPolicy = Callable[[list[tuple[str, str]], Any], str]
 """From a history, as pairs (action label, outcome label), and its last state to an action label."""
 
 NOTHING_CHOSEN: Final = -1
+NO_LIMIT: Final = 1 << 62
 
 FIXED: Final = ("_sizes", "_returns", "_path", "control", "test")
 """The arrays of a search that do not grow."""
@@ -65,10 +66,10 @@ class TreeRun(KernelRun):
         self._search, self._settle, self._tree_class = tree_search, settle, tree.Tree
         self._memory = DEFAULT_MEMORY if memory is None else memory
         levels = reader.levels
-        self._nodes: NDArray[Any] = np.zeros(1024, tree.NODE)
-        self._edges: NDArray[Any] = np.zeros(4096, tree.EDGE)
-        self._children: NDArray[Any] = np.zeros(4096, np.int32)
-        self._choice: NDArray[Any] = np.zeros(1024, np.int32)
+        self._nodes: NDArray[Any] = np.zeros(64, tree.NODE)
+        self._edges: NDArray[Any] = np.zeros(256, tree.EDGE)
+        self._children: NDArray[Any] = np.zeros(256, np.int32)
+        self._choice: NDArray[Any] = np.zeros(64, np.int32)
         self._sizes = np.zeros(1, tree.SIZE)
         self._returns = np.zeros(levels, tree_search.RETURNS)
         self._returns["least"], self._returns["most"] = math.inf, -math.inf
@@ -103,7 +104,7 @@ class TreeRun(KernelRun):
         )
         self._sizes["counted"] = counted
         self._sizes["bounded"] = bounded
-        self.control["budget"] = 1
+        self.control["budget"] = self.control["most_histories"] = NO_LIMIT
         self._call_sample()  # asks for the root at once; what counts is that it is compiled now
         self.control["budget"] = 0
 
@@ -125,7 +126,8 @@ class TreeRun(KernelRun):
     @property
     def exhausted(self) -> bool:
         """Whether every action of the root was deleted: no admissible policy exists."""
-        return bool(self.control["exhausted"][0] or self._walk["exhausted"][0])
+        proved = self._walk["exhausted"][0] and self._walk["complete"][0]
+        return bool(self.control["exhausted"][0] or proved)
 
     @property
     def memory(self) -> int:
@@ -161,6 +163,8 @@ class TreeRun(KernelRun):
             Called often, wherever the search could be interrupted: to write checkpoints.
         """
         search = self._search
+        most = monitor.limits.histories
+        self.control["most_histories"] = NO_LIMIT if most is None else most
         while (
             self.samples < target
             and not self.solved
@@ -218,8 +222,11 @@ class TreeRun(KernelRun):
             unpack_array(data, getattr(self, name))
         self._read_table()
 
-    def settle(self, complete: bool, give_up: Callable[[], bool]) -> bool:
-        """Settle the policy of the tree; False if there was no room for it, or it took too long.
+    def plan(self, complete: bool, give_up: Callable[[], bool], solver: object) -> Policy | None:
+        """Return the policy of the tree; None without room or time for it, or without any.
+
+        Cleanup deletes actions of histories that it tested only up to the frontier. That is no
+        proof, so the search gets its actions back afterwards.
 
         Parameters
         ----------
@@ -227,7 +234,19 @@ class TreeRun(KernelRun):
             Plan what was not sampled, too.
         give_up
             Says when it takes too long.
+        solver
+            What the policy says it comes from.
         """
+        nodes, edges = int(self._sizes["nodes"][0]), int(self._sizes["edges"][0])
+        kept = None if complete else (self._nodes[:nodes].copy(), self._edges[:edges].copy())
+        settled = self._settle_tree(complete, give_up) and not self._walk["exhausted"][0]
+        policy = self._build_policy(solver) if settled else None
+        if kept is not None:
+            self._nodes[:nodes], self._edges[:edges] = kept
+        return policy
+
+    def _settle_tree(self, complete: bool, give_up: Callable[[], bool]) -> bool:
+        """Settle every history of the policy; False if there was no room, or it took too long."""
         settle = self._settle
         self._walk[["depth", "phase", "visited", "budget", "exhausted"]] = 0
         self._walk["complete"] = complete
@@ -253,7 +272,7 @@ class TreeRun(KernelRun):
                     return False
                 self._walk["budget"] += CHUNK
 
-    def build_policy(self, solver: object) -> Policy:
+    def _build_policy(self, solver: object) -> Policy:
         """Return the policy that was settled, its nodes in preorder."""
         rows: list[int] = []
         children: list[list[int]] = []

@@ -10,6 +10,7 @@ same policy, however long they took.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,8 +75,8 @@ class Vulcan:
 
     def __post_init__(self) -> None:
         require_constraint(self.constraint)
-        if not self.exploration >= 0:
-            raise OptionError(f"exploration must be at least 0, not {self.exploration!r}")
+        if not 0 <= self.exploration < math.inf:
+            raise OptionError(f"exploration must be a number from 0 on, not {self.exploration!r}")
         if self.bounded and self.counted:
             raise OptionError("bounded needs solved values, which counted does not have")
         if self.default_policy not in ("random", "greedy") and not callable(self.default_policy):
@@ -186,7 +187,8 @@ class _Planner:
                 self._describe,
                 self._keep_checkpoint,
             )
-            monitor.wants_stop(run.histories, run.samples)
+            if not run.solved and not run.exhausted:
+                monitor.wants_stop(run.histories, run.samples)
             if monitor.stopped_by is not None:
                 # Before the last round, which an unbroken search would not have at this point.
                 self._write_checkpoint()
@@ -203,12 +205,12 @@ class _Planner:
         """Settle the policy of the tree, certify it, and keep it if it is the best so far."""
         run = self._run
         began = time.perf_counter()
-        settled = run.settle(self._options.complete, self._takes_too_long(began))
-        # Without room or time for all of it, a part with its frontier is an answer, too.
-        settled = settled or run.settle(False, lambda: False)
-        if run.exhausted or not settled:
+        policy = run.plan(self._options.complete, self._takes_too_long(began), self._name)
+        if policy is None and not run.exhausted:
+            # Without room or time for all of it, a part with its frontier is an answer, too.
+            policy = run.plan(False, lambda: False, self._name)
+        if policy is None:
             return
-        policy = run.build_policy(self._name)
         certificate = certify(self._problem, policy)
         if self._best is None or self._rank(certificate) > self._rank(self._best[1]):
             self._best = (policy, certificate)
