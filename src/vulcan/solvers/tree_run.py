@@ -34,7 +34,7 @@ SMALLEST_GROWTH: Final = 0.05
 DefaultPolicy = Callable[[list[tuple[str, str]], Any], str]
 """From a history, as pairs (action label, outcome label), and its last state to an action label."""
 
-NOTHING_CHOSEN: Final = -1
+NONE: Final = -1
 NO_LIMIT: Final = 1 << 62
 
 FIXED: Final = ("_sizes", "_returns", "_path", "control", "test")
@@ -96,7 +96,7 @@ class TreeRun(KernelRun):
         """Set how to sample, and compile the kernels."""
         self.control["random"] = np.uint64(seed)
         self.control["exploration"] = exploration
-        self.control["choice"] = NOTHING_CHOSEN
+        self.control["choice"] = NONE
         kinds = {"random": self._search.RANDOM, "greedy": self._search.GREEDY}
         self._default_policy = default_policy if callable(default_policy) else None
         self.control["default_policy"] = (
@@ -105,7 +105,10 @@ class TreeRun(KernelRun):
         self._sizes["counted"] = counted
         self._sizes["bounded"] = bounded
         self.control["budget"] = self.control["most_histories"] = NO_LIMIT
-        self._call_sample()  # asks for the root at once; what counts is that it is compiled now
+        # Both ask for the root at once; what counts is that they are compiled now.
+        self._call_sample()
+        self._walk["complete"], self._walk["budget"] = 1, 1
+        self._call_settle()
         self.control["budget"] = 0
 
     @property
@@ -132,12 +135,22 @@ class TreeRun(KernelRun):
     @property
     def memory(self) -> int:
         """Bytes of tree and graph."""
-        graph = self.graph
         arrays = (self._nodes, self._edges, self._children, self._choice)
-        rows = sum(
-            r.count * r.array.itemsize for r in (graph.states, graph.actions, graph.outcomes)
-        )
-        return sum(a.nbytes for a in arrays) + rows + BYTES_PER_STATE * graph.states.count
+        return sum(array.nbytes for array in arrays) + self._bytes_of_graph()
+
+    def _bytes_in_use(self) -> int:
+        """Return the same without the room that is not filled yet."""
+        size = self._sizes[0]
+        nodes = int(size["nodes"]) * (self._nodes.itemsize + self._choice.itemsize)
+        edges = int(size["edges"]) * self._edges.itemsize
+        children = int(size["children"]) * self._children.itemsize
+        return nodes + edges + children + self._bytes_of_graph()
+
+    def _bytes_of_graph(self) -> int:
+        graph = self.graph
+        rows = (graph.states, graph.actions, graph.outcomes)
+        known = sum(row.count * row.array.itemsize for row in rows)
+        return known + BYTES_PER_STATE * graph.states.count
 
     def sample(
         self,
@@ -174,7 +187,7 @@ class TreeRun(KernelRun):
         ):
             self.control["budget"] = min(target, self.samples + CHUNK)
             wants = self._call_sample()
-            if self.memory > SHARE_OF_SAMPLING * self._memory:
+            if self._bytes_in_use() > SHARE_OF_SAMPLING * self._memory:
                 self.full = True
             elif wants == search.NEEDS_STATE:
                 self._expand(self._path["node"][self.control["depth"][0]])
@@ -237,13 +250,28 @@ class TreeRun(KernelRun):
         solver
             What the policy says it comes from.
         """
-        nodes, edges = int(self._sizes["nodes"][0]), int(self._sizes["edges"][0])
+        before = self._sizes[0].copy()
+        nodes, edges = int(before["nodes"]), int(before["edges"])
         kept = None if complete else (self._nodes[:nodes].copy(), self._edges[:edges].copy())
         settled = self._settle_tree(complete, give_up) and not self._walk["exhausted"][0]
         policy = self._build_policy(solver) if settled else None
         if kept is not None:
             self._nodes[:nodes], self._edges[:edges] = kept
+        if kept is not None or not settled:
+            self._roll_back(before)
         return policy
+
+    def _roll_back(self, before: Any) -> None:
+        """Forget what was added to the tree since it had these sizes."""
+        nodes, edges, children = (int(before[name]) for name in ("nodes", "edges", "children"))
+        added = self._children[:children] >= nodes
+        self._children[:children][added] = NONE
+        opened = self._nodes["first_edge"][:nodes] >= edges
+        self._nodes["first_edge"][:nodes][opened] = NONE
+        tried = self._edges["first_child"][:edges] >= children
+        self._edges["first_child"][:edges][tried] = NONE
+        for name in ("nodes", "edges", "children"):
+            self._sizes[name] = before[name]
 
     def _settle_tree(self, complete: bool, give_up: Callable[[], bool]) -> bool:
         """Settle every history of the policy; False if there was no room, or it took too long."""
@@ -252,11 +280,7 @@ class TreeRun(KernelRun):
         self._walk["complete"] = complete
         self._places["node"][0] = 0
         while True:
-            wants = int(
-                settle.settle(
-                    self.world(), self._tree(), self._choice, self._places, self.test, self._walk
-                )
-            )
+            wants = self._call_settle()
             if wants == settle.DONE:
                 return True
             if wants == settle.NEEDS_STATE and self.memory > self._memory:
@@ -318,6 +342,10 @@ class TreeRun(KernelRun):
     def _call_sample(self) -> int:
         state = (self._returns, self._path, self.test, self.control)
         return int(self._search.sample(self.world(), self._tree(), *state))
+
+    def _call_settle(self) -> int:
+        state = (self._choice, self._places, self.test, self._walk)
+        return int(self._settle.settle(self.world(), self._tree(), *state))
 
     def _expand(self, node: int) -> None:
         self.graph.expand(int(self._nodes["state"][node]))

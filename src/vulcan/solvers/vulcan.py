@@ -118,12 +118,19 @@ class UCT:
     exploration: float = 1.0
     default_policy: Literal["random", "greedy"] | DefaultPolicy = "random"
 
+    def __post_init__(self) -> None:
+        self._unconstrained()
+
+    def _unconstrained(self) -> Vulcan:
+        return Vulcan(self.exploration, NoConstraint(), self.default_policy)
+
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
         """Search; used by `vulcan.solve`."""
-        vulcan = Vulcan(self.exploration, NoConstraint(), self.default_policy)
-        return _Planner(vulcan, problem, reader, monitor, options, name=self).search()
+        return _Planner(
+            self._unconstrained(), problem, reader, monitor, options, name=self
+        ).search()
 
 
 class _Planner:
