@@ -3,9 +3,11 @@
 import json
 import os
 import pty
+import random
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -50,6 +52,27 @@ def test_help_imports_nothing_heavy():
     assert "solve" in answer.stdout
     heavy = {"numba", "llvmlite", "scipy", "rich.live", "vulcan.kernels.forward_search"}
     assert not heavy & set(answer.stderr.split())
+
+
+@pytest.mark.parametrize("solver", ["vulcan", "uct"])
+def test_ctrl_c_at_random_moments_shows_the_best_so_far(solver):
+    command = [*COMMAND, "solve", "bandit", "--set", "horizon=12", "--bound", "0.002*x"]
+    for _ in range(2):
+        process = subprocess.Popen(
+            [*command, "--solver", solver, "--json", "--progress"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        process.stderr.readline()  # the first report of its progress
+        time.sleep(random.uniform(0.0, 1.0))
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 130
+        document = json.loads(out)
+        assert document["stopped_by"] == "Ctrl-C"
+        assert document["certificate"]["complete"]
+        assert document["safe"] or solver == "uct"
 
 
 def test_python_can_run_the_package():

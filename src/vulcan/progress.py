@@ -64,17 +64,20 @@ class Limits:
         Samples taken, and histories visited or kept in a tree.
     memory
         Bytes of the search tree and the state graph.
+    gap
+        Relative distance between the best policy and an upper bound.
     """
 
     time_limit: float | None = None
     samples: int | None = None
     histories: int | None = None
     memory: int | None = None
+    gap: float | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value: Any = getattr(self, field.name)
-            kind: type = Real if field.name == "time_limit" else Integral
+            kind: type = Real if field.name in ("time_limit", "gap") else Integral
             proper = isinstance(value, kind)
             if value is not None and not (proper and value >= 0):
                 name = "number" if kind is Real else "whole number"

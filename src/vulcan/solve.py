@@ -31,6 +31,7 @@ def solve(
     samples: int | None = None,
     histories: int | None = None,
     memory: int | None = None,
+    gap: float | None = None,
     seed: int = 0,
     complete: bool = True,
     workers: int | None = None,
@@ -56,6 +57,9 @@ def solve(
         Stop the search after so many histories.
     memory
         Stop the search when its tree and the state graph have so many bytes.
+    gap
+        Stop the search when the policy is within this share of the best that the constraint admits;
+        `Vulcan(bounded=True)` only.
     seed
         Seed of the random numbers. The same seed and the same samples give the same policy.
     complete
@@ -100,7 +104,7 @@ def solve(
     solver = ForwardSearch() if solver is None else solver
     if isinstance(solver, type) or not hasattr(solver, "search"):
         raise OptionError(f"solver must be an instance such as ForwardSearch(), not {solver!r}")
-    limits = Limits(time_limit, samples, histories, memory)
+    limits = Limits(time_limit, samples, histories, memory, gap)
     with (
         _read(problem.model, workers) as reader,
         _display(progress, on_progress) as watch,

@@ -39,6 +39,7 @@ __all__ = [
     "SolverChoice",
     "SolverName",
     "StateLimit",
+    "TargetGap",
     "TimeLimit",
     "Workers",
 ]
@@ -267,6 +268,17 @@ MemoryLimit = Annotated[
         metavar="SIZE",
         help="vulcan, uct: stop when the search takes so much memory: bytes, or 500MB, 4GiB.",
         show_default="4GiB",
+    ),
+]
+
+TargetGap = Annotated[
+    float | None,
+    typer.Option(
+        "--gap",
+        min=0,
+        metavar="SHARE",
+        help="vulcan: stop within this share of the best that the constraint admits, by the upper "
+        "bounds that the model offers (reward_to_go_bound).",
     ),
 ]
 

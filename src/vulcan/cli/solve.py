@@ -34,6 +34,7 @@ from vulcan.cli.options import (
     ShowProgress,
     SolverChoice,
     SolverName,
+    TargetGap,
     TimeLimit,
     Workers,
 )
@@ -70,6 +71,7 @@ def solve(
     samples: SampleLimit = None,
     histories: HistoryLimit = None,
     memory: MemoryLimit = None,
+    gap: TargetGap = None,
     checkpoint: CheckpointFile = None,
     checkpoint_every: CheckpointInterval = None,
     resume: Resume = None,
@@ -89,11 +91,12 @@ def solve(
     from vulcan.cli.models import find_model, keep_off_stdout
     from vulcan.cli.solvers import fitting, make_solver
 
-    chosen = make_solver(solver, constraint, credit, cut_short, exploration, paper)
+    chosen = make_solver(solver, constraint, credit, cut_short, exploration, paper, gap)
     given = fitting(
         solver,
         samples=samples,
         memory=memory,
+        gap=gap,
         seed=seed,
         complete=complete,
         checkpoint=checkpoint,

@@ -23,6 +23,7 @@ FITTING = {
     "exploration": (VULCAN, UCT),
     "samples": (VULCAN, UCT),
     "memory": (VULCAN, UCT),
+    "gap": (VULCAN,),
     "seed": (VULCAN, UCT),
     "complete": (VULCAN, UCT),
     "checkpoint": (VULCAN, UCT),
@@ -63,13 +64,14 @@ def make_solver(
     cut_short: bool | None = None,
     exploration: float | None = None,
     paper: bool | None = None,
+    gap: float | None = None,
 ) -> Solver:
     """Return the solver that options describe.
 
     Parameters
     ----------
-    name, constraint, credit, cut_short, exploration, paper
-        The options; None for those that were not given.
+    name, constraint, credit, cut_short, exploration, paper, gap
+        The options; None for those that were not given. A target gap needs upper bounds.
 
     Raises
     ------
@@ -78,7 +80,7 @@ def make_solver(
     """
     import vulcan
 
-    fitting(name, constraint=constraint, credit=credit, cut_short=cut_short, paper=paper)
+    fitting(name, constraint=constraint, credit=credit, cut_short=cut_short, paper=paper, gap=gap)
     tuning = fitting(name, exploration=exploration)
     if paper and (constraint or credit):
         raise OptionError(
@@ -92,7 +94,8 @@ def make_solver(
         case SolverName.VULCAN if paper:
             return vulcan.Vulcan.paper(**tuning)
         case SolverName.VULCAN:
-            return vulcan.Vulcan(constraint=_make_constraint(constraint, credit), **tuning)
+            local = _make_constraint(constraint, credit)
+            return vulcan.Vulcan(constraint=local, bounded=gap is not None, **tuning)
         case SolverName.UCT:
             return vulcan.UCT(**tuning)
 

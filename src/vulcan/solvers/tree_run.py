@@ -235,6 +235,12 @@ class TreeRun(KernelRun):
             unpack_array(data, getattr(self, name))
         self._read_table()
 
+    def bound_reward(self) -> float:
+        """Return an upper bound on the reward of any policy that the constraint admits."""
+        from vulcan.kernels.upper_bound import bound_root
+
+        return float(bound_root(self.world(), self._tree(), np.zeros(self.histories)))
+
     def plan(self, complete: bool, give_up: Callable[[], bool], solver: object) -> Policy | None:
         """Return the policy of the tree; None without room or time for it, or without any.
 

@@ -39,7 +39,7 @@ __all__ = ["UCT", "Vulcan"]
 
 FIRST_ROUND: Final = 1024
 GROWTH: Final = 4
-LIMITS: Final = ("time_limit", "samples", "histories", "memory")
+LIMITS: Final = ("time_limit", "samples", "histories", "memory", "gap")
 
 PATIENCE: Final = 0.5
 """Seconds that an answer may still take after Ctrl-C if there is one already."""
@@ -151,6 +151,8 @@ class _Planner:
         self._monitor = monitor
         self._options = options
         monitor.limits.require_only(type(self._name).__name__, LIMITS)
+        if monitor.limits.gap is not None and not solver.bounded:
+            raise OptionError("a target gap needs upper bounds: use Vulcan(bounded=True)")
         if solver.bounded and not hasattr(problem.model, "reward_to_go_bound"):
             raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
         self._run = TreeRun(problem, reader, solver.constraint, monitor.limits.memory)
@@ -205,7 +207,7 @@ class _Planner:
             hurried = monitor.stopped_by == "Ctrl-C" and self._round_seconds > PATIENCE
             if run.samples and not run.exhausted and not (hurried and self._best):
                 self._take_round()
-            ended = ended or run.exhausted
+            ended = ended or run.exhausted or self._reached_gap()
             target *= GROWTH
 
     def _take_round(self) -> None:
@@ -262,6 +264,17 @@ class _Planner:
             policy = decode_policy(snapshot.best)
             self._best = (policy, certify(self._problem, policy))
         return snapshot.target
+
+    def _reached_gap(self) -> bool:
+        """Whether the best policy is as close to the upper bound as was asked for."""
+        target = self._monitor.limits.gap
+        if target is None or self._best is None or not self._best[1].safe or self._run.solved:
+            return False
+        reward = float(self._best[1].reward)
+        if self._run.bound_reward() - reward > target * abs(reward):
+            return False
+        self._monitor.stopped_by = "target gap"
+        return True
 
     def _rank(self, certificate: Certificate) -> tuple[bool, bool, float]:
         """Return what makes one policy better than another."""
