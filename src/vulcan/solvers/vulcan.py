@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -181,6 +182,9 @@ class _Planner:
             if error.violation.rule != "answers":
                 raise
             self._error, monitor.stopped_by = error, "error in the model"
+            if self._best is None and run.samples:
+                with suppress(ModelError):  # what was sampled may still be an answer
+                    self._keep_better(run.plan(False, lambda: False, self._name))
         return self._conclude()
 
     def _sample_in_rounds(self, target: int) -> None:
@@ -218,12 +222,15 @@ class _Planner:
         if policy is None and not run.exhausted:
             # Without room or time for all of it, a part with its frontier is an answer, too.
             policy = run.plan(False, lambda: False, self._name)
-        if policy is None:
-            return
-        certificate = certify(self._problem, policy)
-        if self._best is None or self._rank(certificate) > self._rank(self._best[1]):
-            self._best = (policy, certificate)
+        self._keep_better(policy)
         self._round_seconds = time.perf_counter() - began
+
+    def _keep_better(self, policy: Policy | None) -> None:
+        """Certify a policy, and keep it if it is the best so far."""
+        if policy is not None:
+            certificate = certify(self._problem, policy)
+            if self._best is None or self._rank(certificate) > self._rank(self._best[1]):
+                self._best = (policy, certificate)
 
     def _identify(self) -> str:
         """Return what was searched, and how, in a text that is the same in every process."""
