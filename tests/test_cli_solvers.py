@@ -149,3 +149,21 @@ def test_sizes(text, size):
 def test_what_is_no_size(text):
     with pytest.raises(typer.BadParameter, match="a size is a number of bytes"):
         read_size(text)
+
+
+def test_a_search_is_resumed(solve, tmp_path):
+    checkpoint = ("--checkpoint", tmp_path / "search", "--checkpoint-every", 0)
+    bandit = ("solve", "bandit", "--set", "horizon=6", "--bound", "0.002*x", "--solver", "vulcan")
+    solve(*bandit, "--samples", 1500, *checkpoint)
+    _, resumed = solve(*bandit, "--samples", 5000, *checkpoint, "--resume")
+    _, whole = solve(*bandit, "--samples", 5000)
+    assert resumed["certificate"] == whole["certificate"]
+    assert resumed["statistics"]["histories"] == whole["statistics"]["histories"]
+
+
+def test_a_target_gap_turns_bounds_on(solve, call):
+    bandit = ("solve", "bandit", "--set", "horizon=7", "--bound", "0.002*x", "--solver", "vulcan")
+    _, document = solve(*bandit, "--gap", "0.3")
+    assert document["stopped_by"] == "target gap"
+    assert call("--solver", "vulcan", "--gap", "0.1")["solver"].bounded
+    assert call("--workers", "2")["workers"] == 2
