@@ -127,3 +127,34 @@ def test_options_that_make_no_sense(tmp_path: Path) -> None:
         vulcan.solve(vulcan.Problem(Bandit(3), CURVED), checkpoint=tmp_path / "search")
     with pytest.raises(vulcan.OptionError, match="at least 0"):
         solve(checkpoint=tmp_path / "search", checkpoint_every=-1.0)
+
+
+def test_another_function_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    def bound(slope: float) -> vulcan.Concave:
+        return vulcan.Concave(lambda x: slope * x)
+
+    options = {"checkpoint": tmp_path / "search", "seed": 1}
+    model = Bandit(6)
+    vulcan.solve(vulcan.Problem(model, bound(0.01)), vulcan.Vulcan(), samples=500, **options)
+    again = vulcan.Problem(model, bound(0.01))
+    vulcan.solve(again, vulcan.Vulcan(), samples=600, resume=True, **options)
+    other = vulcan.Problem(model, bound(0.002))
+    with pytest.raises(vulcan.CheckpointError, match="risk bound is not the one"):
+        vulcan.solve(other, vulcan.Vulcan(), samples=700, resume=True, **options)
+
+
+def test_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    for path in (tmp_path / "nowhere" / "search", tmp_path):
+        with pytest.raises(vulcan.CheckpointError, match="no file can be written"):
+            solve(checkpoint=path)
+
+
+def test_disk_that_fails_later_does_not_lose_the_search(
+    tmp_path: Path, unbroken: vulcan.Result, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("vulcan.files.write_atomically", fail)
+    assert solve(checkpoint=tmp_path / "search").policy == unbroken.policy
+    assert "disk full" in caplog.text

@@ -14,6 +14,7 @@ from tests.brute_force import Plan, admits, enumerate_plans, policy_choice
 from tests.tables import Table, bounds, tables
 from tests.test_forward_search import KINDS, _sorted_choice, constraint
 from vulcan import Outcome, Result, RiskBound, Status
+from vulcan.domains import Bandit
 from vulcan.solvers import vulcan as planner
 
 LINEAR = vulcan.Linear(0.002)
@@ -365,3 +366,60 @@ def test_rounds_of_cleanup_do_not_harm_the_search(monkeypatch: pytest.MonkeyPatc
         result = vulcan.solve(problem, vulcan.Vulcan(), samples=1000, seed=seed, complete=False)
         assert result.status is Status.SOLVED
         assert result.certificate.reward == pytest.approx(9.0)
+
+
+def test_solved_by_its_own_completion_is_settled_once_more() -> None:
+    # Completion deletes b1, which solves the tree with a2, after a1 had been chosen.
+    table = Table(
+        {
+            0: {"a1": [Outcome(1.0, 0.0, 1)], "a2": [Outcome(1.0, 4.0, 9)]},
+            1: {
+                "b1": [Outcome(0.9, 0.0, 2), Outcome(0.1, 0.0, 3)],
+                "b2": [Outcome(1.0, 3.0, 9)],
+            },
+            2: {"c": [Outcome(1.0, 6.0, 9)]},
+            3: {"c": [Outcome(0.9, 0.0, 9), Outcome.failure(0.1)]},
+        },
+        horizon=3,
+    )
+    problem = vulcan.Problem(table, vulcan.Constant(0.05))
+    for seed in range(6):
+        result = vulcan.solve(problem, vulcan.Vulcan(), samples=3, seed=seed)
+        if result.status is Status.SOLVED:
+            assert result.certificate.reward == 4
+            assert result.stopped_by is None
+
+
+@pytest.mark.parametrize("after", range(60, 130, 3))
+def test_nothing_is_proved_that_was_not_certified(after: int) -> None:
+    class Failing(Bandit):
+        calls = 0
+
+        def outcomes(self, state: Any, action: str) -> list[Outcome]:
+            Failing.calls += 1
+            if Failing.calls > after:
+                raise RuntimeError("sensor lost")
+            return super().outcomes(state, action)
+
+    result = vulcan.solve(vulcan.Problem(Failing(3), LINEAR), vulcan.Vulcan(), samples=9999, seed=1)
+    if result.status is Status.SOLVED:
+        assert round(result.certificate.reward, 4) == 1.4892
+        assert result.error is None
+    else:
+        assert "sensor lost" in str(result.error)
+
+
+def test_default_policy_that_raises_leaves_the_best_so_far() -> None:
+    asked = []
+
+    def choose(history: Any, state: Any) -> str:
+        asked.append(state)
+        if len(asked) > 3000:
+            raise RuntimeError("out of ideas")
+        return "stop"
+
+    problem = vulcan.Problem(Bandit(9), LINEAR)
+    result = vulcan.solve(problem, vulcan.Vulcan(default_policy=choose), samples=100_000)
+    assert result.stopped_by == "error in the model"
+    assert "out of ideas" in str(result.error)
+    assert result.safe

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,3 +57,33 @@ def test_models_that_cannot_be_sent() -> None:
     for workers in (0, -1, 1.5, "2"):
         with pytest.raises(vulcan.OptionError, match="at least 1"):
             vulcan.solve(vulcan.Problem(Bandit(3), BOUND), workers=workers)
+
+
+@dataclass(frozen=True)
+class Dying(Bandit):
+    """Takes its process with it in one state, as a crash or the out-of-memory killer would."""
+
+    owner: int = 0
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        if (
+            sum(count for count in state if isinstance(count, int)) == 3
+            and os.getpid() != self.owner
+        ):
+            os._exit(9)
+        return super().outcomes(state, action)
+
+
+def test_worker_that_dies_leaves_the_error() -> None:
+    problem = vulcan.Problem(Dying(5, owner=os.getpid()), BOUND)
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=500, workers=1)
+    assert result.stopped_by == "error in the model"
+    assert "the workers gave no answer" in str(result.error)
+
+
+def test_raising_model_in_a_worker_keeps_its_violation() -> None:
+    result = vulcan.solve(
+        vulcan.Problem(Breaking(4), BOUND), vulcan.Vulcan(), samples=500, workers=1
+    )
+    assert result.error.violation.state == (0, 1, 0, 0, 0, 0)
+    assert result.error.violation.action == "play 2"

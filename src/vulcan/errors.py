@@ -54,6 +54,10 @@ class ModelError(VulcanError):
         super().__init__(str(violation))
         self.violation = violation
 
+    def __reduce__(self) -> tuple[type[ModelError], tuple[Violation]]:
+        """Let it pass from a worker process with its violation."""
+        return (ModelError, (self.violation,))
+
 
 class BoundError(VulcanError):
     """The risk bound is not concave and nondecreasing where it was used, or can't be parsed."""

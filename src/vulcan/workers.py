@@ -20,9 +20,9 @@ from multiprocessing.reduction import ForkingPickler
 from types import TracebackType
 from typing import Any, Self
 
-from vulcan.errors import OptionError
+from vulcan.errors import ModelError, OptionError
 from vulcan.model import Outcome, Start
-from vulcan.reader import ModelReader
+from vulcan.reader import ModelReader, Violation
 
 __all__ = ["WorkerReader"]
 
@@ -66,10 +66,17 @@ class WorkerReader(ModelReader):
         if isinstance(state, Start):
             return super().answers(state)
         actions = self.actions(state)
-        results = self._pool.map(_answer, [(state, action) for action in actions.values()])
+        questions = [(state, action) for action in actions.values()]
+        try:
+            answers = list(self._pool.map(_answer, questions))
+        except ModelError:
+            raise
+        except Exception as error:  # a worker that died, or an answer that can't be sent
+            message = f"the workers gave no answer: {error!r}"
+            raise ModelError(Violation("answers", message, state)) from error
         return [
             (label, action, outcomes)
-            for (label, action), outcomes in zip(actions.items(), results, strict=True)
+            for (label, action), outcomes in zip(actions.items(), answers, strict=True)
         ]
 
 

@@ -228,6 +228,11 @@ def try_edge(world, tree, returns, path, test, control):
     if tree.sizes[0].nodes >= len(tree.nodes) or not open_edge(tree, action, edge):
         return NEEDS_ROOM
     k = draw_outcome(world, tree, action, edge, control)
+    if k == NONE:  # completion solved them all
+        renew_edge(world, tree, world.discounts[depth], node, step.edge)
+        refresh(world, tree, node)
+        control.phase = SELECT
+        return GO_ON
     child = tree.children[edge.first_child + k]
     if child == NONE:
         child = add_child(world, tree, test, action, world.weights[depth], node, edge, k)

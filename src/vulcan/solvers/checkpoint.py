@@ -24,7 +24,14 @@ from vulcan.errors import CheckpointError
 from vulcan.files import Seal
 from vulcan.graph import StateGraph
 
-__all__ = ["Snapshot", "digest_graph", "pack_array", "read_snapshot", "unpack_array"]
+__all__ = [
+    "Snapshot",
+    "digest_graph",
+    "pack_array",
+    "read_snapshot",
+    "require_writable",
+    "unpack_array",
+]
 
 SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 1, CheckpointError)
 
@@ -41,7 +48,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows
         Digest of the rows of the state graph.
     credits
-        Where the risk bound was evaluated.
+        Where the risk bound was evaluated, and its values there.
     capacities
         Lengths of the arrays that grow.
     arrays
@@ -55,7 +62,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     identity: str
     expanded: bytes
     rows: str
-    credits: list[float]
+    credits: list[tuple[float, float]]
     capacities: dict[str, int]
     arrays: dict[str, bytes]
     target: int
@@ -85,6 +92,13 @@ def read_snapshot(path: str | os.PathLike[str], identity: str) -> Snapshot | Non
             f"{path} belongs to another search:\n  {snapshot.identity}\nnot to\n  {identity}"
         )
     return snapshot
+
+
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a checkpoint file that can't be written, before the search rather than after it."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
+        raise CheckpointError(f"{path}: no file can be written there")
 
 
 def pack_array(array: NDArray[Any]) -> bytes:

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.constraint import LocalConstraint
-from vulcan.errors import CheckpointError, OptionError
+from vulcan.errors import CheckpointError, ModelError, OptionError
 from vulcan.graph import StateGraph
 from vulcan.policy import END, UNPLANNED, Policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
-from vulcan.reader import ModelReader
+from vulcan.reader import ModelReader, Violation
 from vulcan.solvers.checkpoint import Snapshot, digest_graph, pack_array, unpack_array
 from vulcan.solvers.kernel_run import KernelRun
 
@@ -31,6 +31,9 @@ CHUNK: Final = 1 << 14
 DEFAULT_MEMORY: Final = 4 << 30
 SHARE_OF_SAMPLING: Final = 0.75
 SMALLEST_GROWTH: Final = 0.05
+MOST_ROWS: Final = (1 << 31) - 1
+"""Rows are numbered with 32 bits."""
+
 DefaultPolicy = Callable[[list[tuple[str, str]], Any], str]
 """From a history, as pairs (action label, outcome label), and its last state to an action label."""
 
@@ -212,7 +215,10 @@ class TreeRun(KernelRun):
             identity=identity,
             expanded=pack_array(np.array(self.graph.expanded, np.int32)),
             rows=digest_graph(self.graph),
-            credits=self.table.evaluated(-math.inf, math.inf)[1:-1],
+            credits=[
+                (credit, self.problem.risk_bound(credit))
+                for credit in self.table.evaluated(-math.inf, math.inf)[1:-1]
+            ],
             capacities={name: len(getattr(self, name)) for name in fills},
             arrays=arrays,
             target=target,
@@ -225,7 +231,9 @@ class TreeRun(KernelRun):
             self.graph.expand(state)
         if digest_graph(self.graph) != snapshot.rows:
             raise CheckpointError("the model no longer answers as it did before the checkpoint")
-        for credit in snapshot.credits:
+        for credit, allowed in snapshot.credits:
+            if self.problem.risk_bound(credit) != allowed:
+                raise CheckpointError("the risk bound is not the one of the checkpoint")
             self.table.cover(credit)
         self._read_table()
         for name, length in snapshot.capacities.items():
@@ -385,7 +393,11 @@ class TreeRun(KernelRun):
         history = [self._describe_step(step) for step in self._path[:depth]]
         state = int(self._nodes["state"][self._path["node"][depth]])
         place = self.graph.state_object(state)
-        chosen = str(self._default_policy(history, place))
+        try:
+            chosen = str(self._default_policy(history, place))
+        except Exception as error:
+            violation = Violation("answers", f"default_policy raised {error!r}", place)
+            raise ModelError(violation) from error
         labels = self.graph.action_labels(state)
         if chosen not in labels:
             raise OptionError(
@@ -409,7 +421,8 @@ class TreeRun(KernelRun):
             names = [*names, "_choice"]
         more = sum(getattr(self, name).nbytes for name in names)
         share = min(1.0, (most - self.memory) / more)
-        if share < SMALLEST_GROWTH:
+        longest = max(len(getattr(self, name)) for name in names)
+        if share < SMALLEST_GROWTH or (1 + share) * longest > MOST_ROWS:
             return False
         for name in names:
             old = getattr(self, name)

@@ -10,6 +10,7 @@ same policy, however long they took.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -31,7 +32,7 @@ from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status
-from vulcan.solvers.checkpoint import read_snapshot
+from vulcan.solvers.checkpoint import read_snapshot, require_writable
 from vulcan.solvers.kernel_run import require_constraint
 from vulcan.solvers.solver import Finding, Options
 from vulcan.solvers.tree_run import DefaultPolicy, TreeRun
@@ -41,6 +42,8 @@ __all__ = ["UCT", "Vulcan"]
 FIRST_ROUND: Final = 1024
 GROWTH: Final = 4
 LIMITS: Final = ("time_limit", "samples", "histories", "memory", "gap")
+
+logger = logging.getLogger("vulcan")
 
 PATIENCE: Final = 0.5
 """Seconds that an answer may still take after Ctrl-C if there is one already."""
@@ -156,8 +159,11 @@ class _Planner:
             raise OptionError("a target gap needs upper bounds: use Vulcan(bounded=True)")
         if solver.bounded and not hasattr(problem.model, "reward_to_go_bound"):
             raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
+        if options.checkpoint is not None:
+            require_writable(options.checkpoint)
         self._run = TreeRun(problem, reader, solver.constraint, monitor.limits.memory)
         self._error: ModelError | None = None
+        self._proved = False  # whether the policy of a solved tree was certified
         self._target = FIRST_ROUND
         self._kept = time.perf_counter()
         self._best: tuple[Policy, Certificate] | None = None
@@ -211,6 +217,9 @@ class _Planner:
             hurried = monitor.stopped_by == "Ctrl-C" and self._round_seconds > PATIENCE
             if run.samples and not run.exhausted and not (hurried and self._best):
                 self._take_round()
+                if run.solved and not self._proved:
+                    # Completion itself settled the tree, after it had chosen actions higher up.
+                    self._take_round()
             ended = ended or run.exhausted or self._reached_gap()
             target *= GROWTH
 
@@ -218,11 +227,13 @@ class _Planner:
         """Settle the policy of the tree, certify it, and keep it if it is the best so far."""
         run = self._run
         began = time.perf_counter()
+        solved = run.solved
         policy = run.plan(self._options.complete, self._takes_too_long(began), self._name)
         if policy is None and not run.exhausted:
             # Without room or time for all of it, a part with its frontier is an answer, too.
             policy = run.plan(False, lambda: False, self._name)
         self._keep_better(policy)
+        self._proved = solved and policy is not None
         self._round_seconds = time.perf_counter() - began
 
     def _keep_better(self, policy: Policy | None) -> None:
@@ -246,8 +257,9 @@ class _Planner:
             self._options.seed,
             self._options.complete,
         ]
-        bound = self._problem.risk_bound.text or repr(self._problem.risk_bound)
-        return f"{reader.fingerprint()} | {bound} | {chosen}"
+        bound = self._problem.risk_bound
+        allowed = bound.text or _name(getattr(bound, "function", bound))
+        return f"{reader.fingerprint()} | {allowed} | {chosen}"
 
     def _keep_checkpoint(self) -> None:
         if time.perf_counter() - self._kept >= self._options.checkpoint_every:
@@ -257,7 +269,11 @@ class _Planner:
         if self._options.checkpoint is not None:
             best = encode_policy(self._best[0]) if self._best else None
             snapshot = self._run.take_snapshot(self._identify(), self._target, best)
-            snapshot.write(self._options.checkpoint)
+            try:
+                snapshot.write(self._options.checkpoint)
+            except OSError as error:
+                # The search is worth more than its copy.
+                logger.warning("the checkpoint could not be written: %s", error)
             self._kept = time.perf_counter()
 
     def _resume(self) -> int:
@@ -320,7 +336,8 @@ class _Planner:
         run, constraint = self._run, self._solver.constraint
         if run.exhausted:
             return Status.INFEASIBLE, run.explain_infeasible(constraint)
-        if run.solved:
+        if self._proved:
+            self._monitor.stopped_by = None
             if isinstance(constraint, NoConstraint):
                 return Status.SOLVED, "best policy without regard to risk, proved"
             return Status.SOLVED, f"best policy that constraint {constraint.letter} admits, proved"
@@ -352,4 +369,7 @@ class _Planner:
 
 
 def _name(part: object) -> str:
-    return getattr(part, "__qualname__", str(part))
+    """Return a name that is the same in every process: no addresses."""
+    if not callable(part):
+        return str(part)
+    return str(getattr(part, "__qualname__", type(part).__qualname__))
