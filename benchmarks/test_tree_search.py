@@ -29,6 +29,7 @@ BOUND = vulcan.Linear(0.002)
 BEST = {"A": 4.665492, "B": 4.665988}
 BEST_AT_10 = {"A": 5.369377, "B": 5.371599}
 SEEDS = int(os.environ.get("VULCAN_SEEDS", "60"))
+SEEDS_AT_10 = min(SEEDS, 20)
 
 
 def prepare(horizon: int, constraint: Any, seed: int) -> TreeRun:
@@ -147,12 +148,12 @@ def test_horizon_10_with_a_constant_bound(constraint: Any, report: Any) -> None:
     best = BEST_AT_10[constraint.letter]
     results = [
         vulcan.solve(problem, vulcan.Vulcan(constraint=constraint), samples=1_000_000, seed=seed)
-        for seed in range(5)
+        for seed in range(SEEDS_AT_10)
     ]
     assert all(result.safe for result in results)
     worst = max(100 * abs(r.certificate.reward - best) / best for r in results)
     report(
-        f"bandit 10, bound 0.0125, {constraint.letter}, 5 seeds, 1,000,000 samples: worst error",
+        f"bandit 10, bound 0.0125, {constraint.letter}, {SEEDS_AT_10} seeds, 1e6 samples: worst",
         f"{worst:.4f} %",
     )
     assert worst <= 0.1
@@ -170,3 +171,23 @@ def test_uct_satisfies_the_constant_bound(report: Any) -> None:
     )
     assert all(r.safe for r in results)
     assert min(rewards) == pytest.approx(5.434855, rel=1e-3)
+
+
+@pytest.mark.parametrize(("bounded", "samples", "seeds"), [(False, 120_000, 20), (True, 90_000, 6)])
+def test_answers_of_an_unmerged_model(bounded: bool, samples: int, seeds: int, report: Any) -> None:
+    """Merging changes no sample, so that errors are measured merged and answers unmerged."""
+    solver = vulcan.Vulcan(bounded=bounded)
+    merged = vulcan.Problem(Bandit(9), BOUND)
+    errors = [
+        abs(vulcan.solve(merged, solver, samples=samples, seed=k).certificate.reward - BEST["B"])
+        for k in range(seeds)
+    ]
+    error = 100 * statistics.mean(errors) / BEST["B"]
+    unmerged = vulcan.Problem(Bandit(9, merges=False), BOUND)
+    asked = vulcan.solve(unmerged, solver, samples=samples).statistics.evaluations
+    share = asked / (4 * sum(6**k for k in range(9)))
+    report(
+        f"bandit 9, B, bounded {bounded}, {samples:,} samples: mean error ({seeds} seeds); asked",
+        f"{error:.4f} %; {asked:,}, {100 * share:.1f} % of all",
+    )
+    assert error <= 0.08

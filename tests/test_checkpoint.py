@@ -10,11 +10,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
 import vulcan
 from vulcan import Outcome
 from vulcan.domains import Bandit
+from vulcan.kernels.tree_search import CONTROL
+from vulcan.solvers.checkpoint import SEAL, Snapshot
+from vulcan.solvers.tree_run import TreeRun
 
 CURVED = vulcan.parse("(1 - exp(-0.1*x)) * 0.02")
 OPTIONS: dict[str, Any] = {"seed": 3, "samples": 20_000}
@@ -30,13 +35,37 @@ def unbroken() -> vulcan.Result:
     return solve()
 
 
+def samples_in(path: Path) -> int:
+    """Return how many samples a checkpoint holds."""
+    snapshot = msgspec.msgpack.decode(SEAL.read(path), type=Snapshot)
+    return int(np.frombuffer(snapshot.arrays["control"], CONTROL)["samples"][0])
+
+
+def test_resuming_takes_no_sample_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "search"
+    solve(samples=7777, checkpoint=path)
+    begun: list[int] = []
+    restore = TreeRun.restore
+
+    def watch(run: TreeRun, snapshot: Snapshot) -> None:
+        restore(run, snapshot)
+        begun.append(run.samples)
+
+    monkeypatch.setattr(TreeRun, "restore", watch)
+    solve(checkpoint=path, resume=True)
+    assert begun == [7777]
+
+
 @pytest.mark.parametrize("first", [1, 1000, 1024, 7777])
 def test_a_resumed_search_ends_where_an_unbroken_one_ends(
     tmp_path: Path, unbroken: vulcan.Result, first: int
 ) -> None:
     path = tmp_path / "search"
     assert solve(samples=first, checkpoint=path).statistics.samples == first
+    # A search that began anew would end there as well, so look at what it began with.
+    assert samples_in(path) == first
     resumed = solve(checkpoint=path, resume=True)
+    assert samples_in(path) == OPTIONS["samples"]
     assert resumed.policy == unbroken.policy
     assert resumed.certificate == unbroken.certificate
     assert resumed.statistics.histories == unbroken.statistics.histories
@@ -47,9 +76,11 @@ def test_a_resumed_search_ends_where_an_unbroken_one_ends(
 SCRIPT = """
 import sys, vulcan
 from vulcan.domains import Bandit
+from vulcan.kernels.tree_search import CONTROL
+from vulcan.solvers.checkpoint import SEAL, Snapshot
+from vulcan.solvers.tree_run import TreeRun
 problem = vulcan.Problem(Bandit(9), vulcan.parse("(1 - exp(-0.1*x)) * 0.02"))
-options = dict(seed=5, samples=150_000, checkpoint=sys.argv[1], checkpoint_every=0.05)
-print("begin", flush=True)
+options = dict(seed=5, samples=400_000, checkpoint=sys.argv[1], checkpoint_every=0.05)
 result = vulcan.solve(problem, vulcan.Vulcan(), resume=True, **options)
 result.policy.save(sys.argv[2])
 """
@@ -58,17 +89,24 @@ result.policy.save(sys.argv[2])
 def test_kill_9_at_random_moments(tmp_path: Path) -> None:
     checkpoint, plan = tmp_path / "search", tmp_path / "plan"
     command = [sys.executable, "-c", SCRIPT, str(checkpoint), str(plan)]
+    taken = [0]
     for _ in range(3):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(random.uniform(0.3, 0.9))
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        # It has begun in earnest once it has written a checkpoint of its own.
+        while not checkpoint.exists() or checkpoint.stat().st_mtime_ns == before:
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(random.uniform(0.1, 0.5))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        process.stdout.close()
+        taken.append(samples_in(checkpoint))
+    # Each went on from the one before, and none got to the end.
+    assert taken == sorted(taken)
+    assert 0 < taken[-1] < 400_000
     subprocess.run(command, check=True, capture_output=True)
     problem = vulcan.Problem(Bandit(9), CURVED)
-    whole = vulcan.solve(problem, vulcan.Vulcan(), seed=5, samples=150_000)
+    whole = vulcan.solve(problem, vulcan.Vulcan(), seed=5, samples=400_000)
     assert vulcan.Policy.load(plan) == whole.policy
     assert sorted(path.name for path in tmp_path.iterdir()) in (
         ["plan", "search"],

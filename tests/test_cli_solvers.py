@@ -155,6 +155,7 @@ def test_a_search_is_resumed(solve, tmp_path):
     checkpoint = ("--checkpoint", tmp_path / "search", "--checkpoint-every", 0)
     bandit = ("solve", "bandit", "--set", "horizon=6", "--bound", "0.002*x", "--solver", "vulcan")
     solve(*bandit, "--samples", 1500, *checkpoint)
+    assert (tmp_path / "search").stat().st_size > 100_000
     _, resumed = solve(*bandit, "--samples", 5000, *checkpoint, "--resume")
     _, whole = solve(*bandit, "--samples", 5000)
     assert resumed["certificate"] == whole["certificate"]
