@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -15,11 +16,11 @@ import pytest
 
 import vulcan
 from tests.brute_force import policy_choice
-from tests.tables import Table
+from tests.tables import Table, one_action
 from vulcan import Outcome, Policy
 from vulcan.domains import Bandit
 from vulcan.files import HEADER
-from vulcan.policy_file import SEAL, Content
+from vulcan.policy_file import RANDOMISED_SEAL, SEAL, Content
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -106,9 +107,31 @@ def seal(content: bytes, version: int = SEAL.version) -> bytes:
     return data + hashlib.sha256(data).digest()
 
 
+# Written by the first version that wrote files at all.
+OLD_FILE = (
+    "R#i+xK~5S90RR91djS9d00000gQa0&Z*_ErrEPCyWo+3eRAFLlWhiKGa%p;RZapz9AY^HCV{dhCbUiUHFf1T*bYXIIJuoS&"
+    "W@&C`WpZ$GX>N4cAY(UTF=S+BIAvilH)3NqHa9ajV>V)AG-Nh1He+FAWv6Iwa%p;RZULxdX>((5b#8RaKkxtm00000s&Z*_"
+    "YhPk-b#7#%FfKKwb8l>RWpdd*MsIR=VRB?sWnpq-XeeWEZgX^UVQFr3JyUgZc4>BDY(sBub98cHX>N2VDJ&pkb#z~IXm4_K"
+    "JyddaWhtg?VPa)$bCaTHZ>4l-WpZVwW?^Y;b#i5<VRCX|d2@!QVPkY@Z*If{00000t!8O*b97&Cb#!BIZDqs|0000000000"
+    "0ssI200000rEFnhWo*O<0RR910ssI2t8j8}Vqs!wY-x0P#1H@g00000=sy4e00000&_AYfWp`n6WW*2v000000PsHm00000"
+    "0001`V`yn?WW)&n|NsB~|NsA<7=?FS%@yuqhv!m|&a5wt;CBC$;H&9kq9tpJjMLK"
+)
+
+
+def test_old_files_stay_readable_and_are_written_as_ever(tmp_path: Path) -> None:
+    old = base64.b85decode(OLD_FILE)
+    path = tmp_path / "old.vulcan"
+    path.write_bytes(old)
+    policy = Policy.load(path)
+    table = one_action(Outcome(0.75, 1.0, 1, "there"), Outcome.failure(0.25))
+    assert vulcan.certify(vulcan.Problem(table, vulcan.Constant(0.5)), policy).risk == 0.25
+    policy.save(path)
+    assert path.read_bytes() == old
+
+
 def test_newer_format_is_refused(saved: Path) -> None:
-    saved.write_bytes(seal(b"anything", SEAL.version + 1))
-    with pytest.raises(vulcan.PolicyFileError, match="format 2; this Vulcan reads up to 1"):
+    saved.write_bytes(seal(b"anything", RANDOMISED_SEAL.version + 1))
+    with pytest.raises(vulcan.PolicyFileError, match="format 3; this Vulcan reads up to 2"):
         Policy.load(saved)
 
 
@@ -141,7 +164,13 @@ def test_sealed_nonsense_is_refused(
 
 
 def test_sealed_content_of_another_kind_is_refused(saved: Path) -> None:
-    for content in (b"", msgspec.msgpack.encode({"about": 1}), msgspec.msgpack.encode([1, 2])):
+    for content in (
+        b"",
+        msgspec.msgpack.encode({"about": 1}),
+        msgspec.msgpack.encode([1, 2]),
+        b"\x81\xa1\xff\x01",  # a key that is no UTF-8
+        b"\x81\xa5about" + b"\x91" * 100_000,  # a list in a list in a list
+    ):
         saved.write_bytes(seal(content))
         with pytest.raises(vulcan.PolicyFileError, match="not a policy"):
             Policy.load(saved)
@@ -167,6 +196,7 @@ def test_run_follows_labels_without_a_model(saved: Path) -> None:
     assert not run.failed
     with pytest.raises(vulcan.PolicyError, match="finished"):
         _ = run.action
+    assert run.policy == Policy.load(saved)
 
 
 def test_run_ends_in_failure(policy: Policy) -> None:

@@ -19,12 +19,14 @@ class Run:
 
     Attributes
     ----------
+    policy
+        The policy that is followed: of a randomised one, the member that was drawn.
     history
         Pairs (action label, outcome label) so far.
     """
 
     def __init__(self, policy: Policy, reader: ModelReader | None) -> None:
-        self._policy = policy
+        self.policy = policy
         self._reader = reader
         self._place = 0 if len(policy) else END
         self._state: Any = None if reader is None else reader.root
@@ -50,7 +52,7 @@ class Run:
         """The label of the action to take now."""
         if self.finished:
             raise PolicyError("the run is finished: there is no action to take")
-        return self._policy.labels[int(self._policy.action[self._place])]
+        return self.policy.labels[int(self.policy.action[self._place])]
 
     @property
     def action(self) -> Any:
@@ -69,7 +71,7 @@ class Run:
     @property
     def expected(self) -> dict[str, float]:
         """The labels that can be observed now, with their probabilities."""
-        policy = self._policy
+        policy = self.policy
         rows = policy.outcomes(self._place) if not self.finished else range(0)
         return {policy.labels[policy.label[row]]: float(policy.probability[row]) for row in rows}
 
@@ -98,8 +100,8 @@ class Run:
                 )
             self._state = outcomes[labels.index(label)].state
         self.history.append((self.action_label, label))
-        row = self._policy.outcomes(self._place)[labels.index(label)]
-        self._place = int(self._policy.child[row])
+        row = self.policy.outcomes(self._place)[labels.index(label)]
+        self._place = int(self.policy.child[row])
 
     def _label_of(self, outcome: str | int, labels: list[str]) -> str:
         if (

@@ -34,11 +34,14 @@ from vulcan.policy import FAILED, About, Policy, PolicyBuilder
 from vulcan.reader import LARGEST_REWARD, ModelReader
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["ACTION", "OUTCOME", "RELEASED", "STATE", "UNASKED", "StateGraph"]
+__all__ = ["ACTION", "OUTCOME", "RELEASED", "STATE", "UNASKED", "StateGraph", "ranges"]
 
 UNASKED: Final = -1
 RELEASED: Final = -2
 FAILURE_STATE: Final = -1
+
+BYTES_PER_STATE: Final = 300
+"""What a state object, its labels and its place in the index take in Python, roughly."""
 
 STATE: Final = np.dtype([("first_action", "i4"), ("action_count", "i4")], align=True)
 ACTION: Final = np.dtype(
@@ -152,6 +155,13 @@ class StateGraph:
             )
         return builder.build()
 
+    @property
+    def memory(self) -> int:
+        """Bytes of the rows, and about those of the objects behind them."""
+        rows = (self.states, self.actions, self.outcomes)
+        known = sum(row.count * row.array.itemsize for row in rows)
+        return known + BYTES_PER_STATE * self.states.count
+
     def state_object(self, state: int) -> Any:
         """Return the model's own object of a state."""
         return self._state_objects[state]
@@ -185,7 +195,7 @@ class StateGraph:
             for row in state_rows[states]
         ]
         kept_actions = np.unique(np.concatenate([actions, *own]).astype(np.intp))
-        kept_outcomes = _ranges(
+        kept_outcomes = ranges(
             action_rows["first_outcome"][kept_actions], action_rows["outcome_count"][kept_actions]
         )
         reached = self.outcomes.array["state"][kept_outcomes].astype(np.intp)
@@ -285,7 +295,7 @@ class StateGraph:
         )
 
 
-def _ranges(firsts: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.intp]:
+def ranges(firsts: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.intp]:
     """Return first, first + 1, ... of each range, one after the other."""
     ends = np.cumsum(counts)
     steps = np.arange(ends[-1] if len(ends) else 0)

@@ -34,8 +34,9 @@ from vulcan.reader import ModelReader
 
 if TYPE_CHECKING:
     from vulcan.execution import Run
+    from vulcan.randomised import AnyPolicy
 
-__all__ = ["END", "FAILED", "UNPLANNED", "About", "Policy", "PolicyBuilder"]
+__all__ = ["END", "FAILED", "UNPLANNED", "About", "Policy", "PolicyBuilder", "open_own_model"]
 
 END: Final = -1
 FAILED: Final = -2
@@ -123,6 +124,16 @@ class Policy:
         """Whether every safe history has an action until it ends."""
         return not bool(np.any(self.child == UNPLANNED))
 
+    @property
+    def members(self) -> tuple[Policy, ...]:
+        """The deterministic policies of which one is followed: here only itself."""
+        return (self,)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The probability of each member: here 1."""
+        return (1.0,)
+
     def outcomes(self, node: int) -> range:
         """Return the numbers of a node's outcomes."""
         return range(int(self.first_outcome[node]), int(self.first_outcome[node + 1]))
@@ -154,13 +165,7 @@ class Policy:
         MismatchError
             If the model has another fingerprint.
         """
-        reader = ModelReader(model)
-        if reader.fingerprint() != self.about.fingerprint:
-            raise MismatchError(
-                f"this policy was made for {self.about.model} (horizon {self.about.horizon}); "
-                f"{describe_model(model)} answers differently at the start"
-            )
-        return self.attach(reader)
+        return self.attach(open_own_model(self.about, model))
 
     def attach(self, reader: ModelReader) -> Policy:
         """Return the same policy bound to a model that is known to be its own."""
@@ -188,8 +193,18 @@ class Policy:
         save_policy(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Policy:
+    def load(cls, path: str | os.PathLike[str]) -> AnyPolicy:
         """Read a policy from a file; no code in the file is run.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Returns
+        -------
+        Policy or RandomisedPolicy
+            Of the kind that was saved.
 
         Raises
         ------
@@ -199,6 +214,17 @@ class Policy:
         from vulcan.policy_file import load_policy
 
         return load_policy(path)
+
+
+def open_own_model(about: About, model: Any) -> ModelReader:
+    """Return a reader of the model that a policy was made for, or raise a `MismatchError`."""
+    reader = ModelReader(model)
+    if reader.fingerprint() != about.fingerprint:
+        raise MismatchError(
+            f"this policy was made for {about.model} (horizon {about.horizon}); "
+            f"{describe_model(model)} answers differently at the start"
+        )
+    return reader
 
 
 class PolicyBuilder:

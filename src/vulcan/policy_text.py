@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vulcan.policy import END, FAILED, UNPLANNED, Policy
+from vulcan.randomised import RandomisedPolicy
 
-__all__ = ["draw_policy"]
+__all__ = ["describe_members", "draw_policy", "draw_randomised"]
 
 DEEPEST = 200  # nobody reads further, and Python's own stack has an end
 
@@ -27,6 +28,32 @@ def draw_policy(policy: Policy, depth: int, most_lines: int) -> str:
             break
         lines.append(line)
     return "\n".join(lines)
+
+
+def draw_randomised(policy: RandomisedPolicy, depth: int, most_lines: int) -> str:
+    """Return the first levels of each member under its weight.
+
+    The members share the lines; what one does not need is left to those after it.
+    """
+    count = len(policy.members)
+    lines: list[str] = []
+    for k, (weight, member) in enumerate(zip(policy.weights, policy.members, strict=True)):
+        if k and len(lines) >= most_lines:
+            lines.append(f"… (and {count - k} more of {count} members)")
+            break
+        share = (most_lines - len(lines)) // (count - k)
+        gap = [""] if k else []
+        heading = f"member {k + 1} of {count}, drawn with probability {_percent(weight)}"
+        # A line each for the heading, and for what is said when a tree is cut.
+        drawn = draw_policy(member, depth, max(1, share - len(gap) - 2))
+        lines += [*gap, heading, *drawn.split("\n")]
+    return "\n".join(lines)
+
+
+def describe_members(policy: RandomisedPolicy) -> str:
+    """Return in a line what is drawn, and how likely each member is."""
+    weights = ", ".join(map(_percent, policy.weights))
+    return f"{len(policy.members)}, of which one is drawn at the start: {weights}"
 
 
 def _draw_below(policy: Policy, node: int, depth: int, indent: str) -> Iterator[str]:

@@ -12,9 +12,12 @@ from vulcan.certificate import Certificate
 from vulcan.errors import OptionError
 from vulcan.interruption import Interruption
 
-__all__ = ["Limits", "Monitor", "OnProgress", "Progress"]
+__all__ = ["DEFAULT_MEMORY", "Limits", "Monitor", "OnProgress", "Progress"]
 
 REPORT_INTERVAL: Final = 0.1
+
+DEFAULT_MEMORY: Final = 4 << 30
+"""Bytes that a search may take if nobody says otherwise."""
 
 
 @dataclass(frozen=True)

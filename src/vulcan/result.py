@@ -4,23 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from vulcan.certificate import Certificate
 from vulcan.errors import ModelError
-from vulcan.policy import Policy
 from vulcan.problem import Problem
+from vulcan.randomised import AnyPolicy
 
-__all__ = ["Result", "Statistics", "Status"]
+__all__ = ["EXACT_GAP", "Result", "Statistics", "Status", "Trial", "find_gap"]
+
+EXACT_GAP: Final = 1e-9
+"""A policy within this share of an upper bound is called the best: the rest is rounding."""
+
+SMALLEST_SIZE: Final = 1e-9
+"""Where the best reward is about 0, a gap is a share of this instead."""
 
 
 class Status(Enum):
     """How a search ended."""
 
     SOLVED = "solved"
-    """The policy is the best that the solver's constraint admits, proved."""
+    """The policy is the best, or within the gap asked for of the best, proved.
+
+    For a solver with a local constraint: the best that the constraint admits."""
 
     INFEASIBLE = "infeasible"
-    """The solver's constraint admits no policy, proved."""
+    """There is no policy within the risk bound, or none that the constraint admits, proved."""
+
+    DONE = "done"
+    """The search is over, without a proof that its policy is the best or that there is none."""
 
     STOPPED = "stopped"
     """A limit or Ctrl-C ended the search; the policy, if there is one, is the best so far."""
@@ -45,6 +57,10 @@ class Statistics:
         Bytes of the search tree and the state graph.
     certificate_seconds
         Time of the certificate.
+    nodes
+        Pairs of a state (or history) and a step that an exact solver worked on; 0 for others.
+    bound_seconds
+        Time of the upper bound, where `solve` was asked for one.
     """
 
     search_seconds: float
@@ -53,6 +69,29 @@ class Statistics:
     samples: int = 0
     memory: int = 0
     certificate_seconds: float = 0.0
+    nodes: int = 0
+    bound_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One policy that a search weighed against others.
+
+    Attributes
+    ----------
+    multiplier
+        The price of failure that it is the best policy for: it maximises reward - multiplier risk.
+    reward, risk, allowed
+        What it earns, risks and may risk.
+    passes
+        Whether the bound holds.
+    """
+
+    multiplier: float
+    reward: float
+    risk: float
+    allowed: float
+    passes: bool
 
 
 @dataclass(frozen=True)
@@ -79,6 +118,11 @@ class Result:
         What the search took.
     error
         What the model raised, if that ended the search; the policy is the best until then.
+    upper_bound
+        No policy within the risk bound earns more: no deterministic one, and for a randomised
+        policy no randomised one either. None if it is not known.
+    trials
+        The policies that the search weighed against each other (`Penalty`, `Lagrangian`).
     """
 
     problem: Problem
@@ -86,10 +130,22 @@ class Result:
     status: Status
     explanation: str
     stopped_by: str | None
-    policy: Policy | None
+    policy: AnyPolicy | None
     certificate: Certificate | None
     statistics: Statistics
     error: ModelError | None = None
+    upper_bound: float | None = None
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def gap(self) -> float | None:
+        """How far the reward may be below the best possible, as a share of that; None if unknown.
+
+        It compares with policies within the risk bound, so that only a safe policy has one.
+        """
+        if self.upper_bound is None or self.certificate is None or not self.safe:
+            return None
+        return find_gap(float(self.certificate.reward), self.upper_bound)
 
     @property
     def safe(self) -> bool:
@@ -102,10 +158,16 @@ class Result:
         rows = [("status", self.explanation)]
         if self.certificate is not None and self.policy is not None:
             rows += describe_certificate(self.certificate, self.problem, len(self.policy))
+        if self.upper_bound is not None:
+            rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))
         seconds = f"{statistics.search_seconds:.3g} s"
         if self.certificate is not None:
             seconds += f", certificate {statistics.certificate_seconds:.3g} s"
+        if statistics.bound_seconds:
+            seconds += f", upper bound {statistics.bound_seconds:.3g} s"
         searched = f"{statistics.histories:,} histories"
+        if statistics.nodes:
+            searched = f"{statistics.nodes:,} pairs of state and step"
         if statistics.samples:
             searched += f", {statistics.samples:,} samples, {statistics.memory / 1e6:,.1f} MB"
         return [
@@ -115,8 +177,25 @@ class Result:
             ("time", seconds),
         ]
 
+    def _describe_bound(self) -> str:
+        assert self.upper_bound is not None
+        if self.upper_bound == -float("inf"):
+            return "no policy is within the risk bound"
+        text = f"{self.upper_bound:.6f}"
+        if self.gap is None:
+            return text
+        if self.gap <= EXACT_GAP:
+            return f"{text}  the best possible"
+        return f"{text}  at most {100 * self.gap:.2g} % below the best possible"
+
     def __str__(self) -> str:
         return "\n".join(f"{name:<13} {text}" for name, text in self.rows())
+
+
+def find_gap(reward: float, upper_bound: float) -> float:
+    """Return how far a reward is below an upper bound, as a share of the bound's size."""
+    distance = max(0.0, upper_bound - reward)
+    return distance / max(abs(upper_bound), SMALLEST_SIZE)
 
 
 def describe_certificate(

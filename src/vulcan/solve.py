@@ -130,6 +130,8 @@ def solve(
         certificate=certificate,
         statistics=replace(finding.statistics, certificate_seconds=seconds),
         error=finding.error,
+        upper_bound=finding.upper_bound,
+        trials=finding.trials,
     )
 
 
@@ -151,7 +153,7 @@ def _check(problem: Problem, finding: Finding, certificate: Certificate | None) 
         problem.risk_bound.verify(points)
     for reward in rewards:
         assert finding.policy is not None
-        largest = float(np.abs(finding.policy.reward).max(initial=1.0))
+        largest = max(float(np.abs(p.reward).max(initial=1.0)) for p in finding.policy.members)
         if abs(reward - finding.reward) > 1e-9 * largest * problem.model.horizon:
             raise DisagreementError(
                 f"the search found reward {finding.reward!r}, the certificate {reward!r}; "

@@ -11,8 +11,8 @@ from vulcan.cli.options import AsJson, Exact, ModelText, PlanFile, RecordedBound
 
 if TYPE_CHECKING:
     from vulcan.certificate import Certificate
-    from vulcan.policy import Policy
     from vulcan.problem import Problem
+    from vulcan.randomised import AnyPolicy
 
 __all__ = ["EXAMPLES", "certify"]
 
@@ -36,7 +36,8 @@ def certify(
     """Judge a policy file by its model and a risk bound.
 
     Reward and risk are computed from the model alone. The policy passes (exit code 0) if it is
-    complete and its risk is acceptable for its reward.
+    complete and its risk is acceptable for its reward. A randomised policy is judged as a whole,
+    before one of its members is drawn.
     """
     import vulcan
     from vulcan.cli.models import find_model, keep_off_stdout
@@ -54,9 +55,11 @@ def certify(
     raise typer.Exit(ExitCode.YES if certificate.safe else ExitCode.NO)
 
 
-def _show(problem: Problem, policy: Policy, certificate: Certificate, as_json: bool) -> None:
+def _show(problem: Problem, policy: AnyPolicy, certificate: Certificate, as_json: bool) -> None:
     from vulcan.cli import documents, screen
     from vulcan.model import describe_model
+    from vulcan.policy_text import describe_members
+    from vulcan.randomised import RandomisedPolicy
     from vulcan.result import describe_certificate
 
     if as_json:
@@ -74,9 +77,13 @@ def _show(problem: Problem, policy: Policy, certificate: Certificate, as_json: b
     verdict, style = ("✓ safe", screen.GOOD) if certificate.safe else ("✗ not safe", screen.BAD)
     screen.show_heading(console, verdict, style, _explain(certificate))
     console.print()
+    members = []
+    if isinstance(policy, RandomisedPolicy):
+        members = [("members", screen.clip(describe_members(policy)))]
     rows = [
         ("model", screen.clip(describe_model(problem.model))),
         *describe_certificate(certificate, problem, len(policy)),
+        *members,
         ("model asked", f"{certificate.evaluations:,} times"),
         ("arithmetic", "fractions, exact" if certificate.exact else "floating point"),
     ]

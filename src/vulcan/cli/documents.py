@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vulcan.certificate import Certificate
     from vulcan.policy import Policy
+    from vulcan.randomised import AnyPolicy
     from vulcan.result import Result
 
 __all__ = ["describe_certificate", "describe_policy", "describe_result", "print_document"]
@@ -74,14 +75,31 @@ def describe_certificate(certificate: Certificate | None) -> Document | None:
     return document
 
 
-def describe_policy(policy: Policy | None, depth: int) -> Document | None:
-    """Return what a policy holds: where it comes from, its size, and its first decisions."""
+def describe_policy(policy: AnyPolicy | None, depth: int) -> Document | None:
+    """Return what a policy holds: where it comes from, its size, and its first decisions.
+
+    The decisions of a randomised policy are those of its members, each with its own nodes; a
+    deterministic policy has no members.
+    """
+    from vulcan.randomised import RandomisedPolicy
+
     if policy is None:
         return None
     about = policy.about
+    randomised = isinstance(policy, RandomisedPolicy)
+    members: list[Document] = [
+        {
+            "weight": weight,
+            "nodes": len(member),
+            "outcomes": len(member.label),
+            "complete": member.complete,
+            "decisions": list(_describe_decisions(member, depth)),
+        }
+        for weight, member in zip(policy.weights, policy.members, strict=True)
+    ]
     return {
         "nodes": len(policy),
-        "outcomes": len(policy.label),
+        "outcomes": sum(member["outcomes"] for member in members),
         "complete": policy.complete,
         "model": about.model,
         "fingerprint": about.fingerprint,
@@ -89,7 +107,9 @@ def describe_policy(policy: Policy | None, depth: int) -> Document | None:
         "discount": _number(about.discount),
         "bound": about.risk_bound,
         "solver": about.solver,
-        "decisions": list(_describe_decisions(policy, depth)),
+        "decisions": [] if randomised else members[0]["decisions"],
+        "randomised": randomised,
+        "members": members if randomised else [],
     }
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from vulcan.certificate import Certificate
-    from vulcan.policy import Policy
+    from vulcan.randomised import AnyPolicy
 
 __all__ = [
     "clip",
@@ -99,7 +99,7 @@ def _show_beside(console: Console, label: Text, text: Text) -> None:
         label = Text(" " * label.cell_len)
 
 
-def show_policy(console: Console, policy: Policy, depth: int | None) -> None:
+def show_policy(console: Console, policy: AnyPolicy, depth: int | None) -> None:
     """Show the first levels of a policy; without a depth, as many as are easy to take in."""
     levels = DEPTH if depth is None else depth
     if levels == 0:

@@ -23,6 +23,8 @@ def show(plan: PlanFile, depth: Depth = None, as_json: AsJson = False) -> None:
     """
     from vulcan.cli import documents, screen
     from vulcan.policy import Policy
+    from vulcan.policy_text import describe_members
+    from vulcan.randomised import RandomisedPolicy
 
     policy = Policy.load(plan)
     if as_json:
@@ -30,6 +32,10 @@ def show(plan: PlanFile, depth: Depth = None, as_json: AsJson = False) -> None:
         documents.print_document({"policy": documents.describe_policy(policy, levels)})
         return
     about = policy.about
+    outcomes = sum(len(member.label) for member in policy.members)
+    members = []
+    if isinstance(policy, RandomisedPolicy):
+        members = [("members", screen.clip(describe_members(policy)))]
     console = screen.open_console()
     rows = [
         ("model", screen.clip(about.model)),
@@ -37,7 +43,8 @@ def show(plan: PlanFile, depth: Depth = None, as_json: AsJson = False) -> None:
         ("horizon", f"{about.horizon:,} steps" + _discounted(about.discount)),
         ("risk bound", about.risk_bound or "a function without a text"),
         ("solver", screen.clip(about.solver)),
-        ("decisions", f"{len(policy):,}, with {len(policy.label):,} outcomes"),
+        *members,
+        ("decisions", f"{len(policy):,}, with {outcomes:,} outcomes"),
         ("complete", "yes" if policy.complete else "no: some histories are not planned"),
     ]
     styles = {"model": "bold", "complete": "" if policy.complete else screen.BAD}

@@ -23,7 +23,7 @@ from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status
 from vulcan.solvers.kernel_run import KernelRun, require_constraint
-from vulcan.solvers.solver import Finding, Options
+from vulcan.solvers.solver import Finding, Options, describe_origin
 
 __all__ = ["ForwardSearch"]
 
@@ -73,6 +73,7 @@ class ForwardSearch:
             reward=run.reward if policy is not None else -math.inf,
             credits=run.credits(),
             statistics=statistics,
+            graph=run.graph if reader.merges else None,
         )
 
     def _explain(
@@ -169,7 +170,8 @@ class ForwardSearchRun(KernelRun):
         if not found:
             return None
         rows = self._plan[:length].tolist()
-        return self.graph.policy(rows, self._link(rows), self.describe_policy(self._solver))
+        about = describe_origin(self.problem, self.reader, self._solver)
+        return self.graph.policy(rows, self._link(rows), about)
 
     @property
     def _depth(self) -> int:

@@ -15,8 +15,6 @@ import numpy as np
 from vulcan.constraint import LocalConstraint
 from vulcan.errors import OptionError
 from vulcan.graph import StateGraph
-from vulcan.model import describe_model
-from vulcan.policy import About
 from vulcan.problem import Problem
 from vulcan.reader import ModelReader
 
@@ -96,17 +94,6 @@ class KernelRun:
             for credit in (tested[0], tested[-1])
         )
         return f"Histories had credits from {low} to {high}. "
-
-    def describe_policy(self, solver: object) -> About:
-        """Return where a policy of this search comes from."""
-        return About(
-            model=describe_model(self.problem.model),
-            fingerprint=self.reader.fingerprint(),
-            horizon=self.reader.horizon,
-            discount=self.reader.discount,
-            risk_bound=self.problem.risk_bound.text,
-            solver=repr(solver),
-        )
 
     def _read_table(self) -> None:
         self.test["low"], self.test["high"] = self.table.low, self.table.high

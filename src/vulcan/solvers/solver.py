@@ -9,13 +9,16 @@ from typing import Protocol
 
 from vulcan.certificate import Certificate
 from vulcan.errors import ModelError, OptionError
-from vulcan.policy import Policy
+from vulcan.graph import StateGraph
+from vulcan.model import describe_model
+from vulcan.policy import About
 from vulcan.problem import Problem
 from vulcan.progress import Monitor
+from vulcan.randomised import AnyPolicy
 from vulcan.reader import ModelReader
-from vulcan.result import Statistics, Status
+from vulcan.result import Statistics, Status, Trial
 
-__all__ = ["Finding", "Options", "Solver"]
+__all__ = ["Finding", "Options", "Solver", "describe_origin"]
 
 
 @dataclass(frozen=True)
@@ -38,16 +41,26 @@ class Finding:
         The certificate of the policy, if the search has made it already.
     error
         What the model raised, if that ended the search.
+    upper_bound
+        No policy of the same kind (deterministic or randomised) earns more within the risk bound;
+        None if the search has no such bound.
+    trials
+        The policies that the search weighed against each other, if that is how it works.
+    graph
+        What the search knows of the model, if all of it is still there.
     """
 
     status: Status
     explanation: str
-    policy: Policy | None
+    policy: AnyPolicy | None
     reward: float
     credits: Sequence[float]
     statistics: Statistics
     certificate: Certificate | None = None
     error: ModelError | None = None
+    upper_bound: float | None = None
+    trials: tuple[Trial, ...] = ()
+    graph: StateGraph | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +92,18 @@ class Options:
             raise OptionError(f"checkpoint_every must be at least 0, not {self.checkpoint_every!r}")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 64:
             raise OptionError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
+
+
+def describe_origin(problem: Problem, reader: ModelReader, solver: object) -> About:
+    """Return where a policy comes from."""
+    return About(
+        model=describe_model(problem.model),
+        fingerprint=reader.fingerprint(),
+        horizon=reader.horizon,
+        discount=reader.discount,
+        risk_bound=problem.risk_bound.text,
+        solver=repr(solver),
+    )
 
 
 class Solver(Protocol):

@@ -18,17 +18,17 @@ from vulcan.errors import CheckpointError, ModelError, OptionError
 from vulcan.graph import StateGraph
 from vulcan.policy import END, UNPLANNED, Policy
 from vulcan.problem import Problem
-from vulcan.progress import Monitor, Progress
+from vulcan.progress import DEFAULT_MEMORY, Monitor, Progress
 from vulcan.reader import ModelReader, Violation
 from vulcan.solvers.checkpoint import Snapshot, digest_graph, pack_array, unpack_array
 from vulcan.solvers.kernel_run import KernelRun
+from vulcan.solvers.solver import describe_origin
 
 __all__ = ["DefaultPolicy", "TreeRun"]
 
 CHUNK: Final = 1 << 14
 """Samples, or histories of a policy, between two looks at the clock."""
 
-DEFAULT_MEMORY: Final = 4 << 30
 SHARE_OF_SAMPLING: Final = 0.75
 SMALLEST_GROWTH: Final = 0.05
 MOST_ROWS: Final = (1 << 31) - 1
@@ -42,9 +42,6 @@ NO_LIMIT: Final = 1 << 62
 
 FIXED: Final = ("_sizes", "_returns", "_path", "control", "test")
 """The arrays of a search that do not grow."""
-
-BYTES_PER_STATE: Final = 300
-"""What a state object and its labels take in Python, roughly."""
 
 
 class TreeRun(KernelRun):
@@ -139,7 +136,7 @@ class TreeRun(KernelRun):
     def memory(self) -> int:
         """Bytes of tree and graph."""
         arrays = (self._nodes, self._edges, self._children, self._choice)
-        return sum(array.nbytes for array in arrays) + self._bytes_of_graph()
+        return sum(array.nbytes for array in arrays) + self.graph.memory
 
     def _bytes_in_use(self) -> int:
         """Return the same without the room that is not filled yet."""
@@ -147,13 +144,7 @@ class TreeRun(KernelRun):
         nodes = int(size["nodes"]) * (self._nodes.itemsize + self._choice.itemsize)
         edges = int(size["edges"]) * self._edges.itemsize
         children = int(size["children"]) * self._children.itemsize
-        return nodes + edges + children + self._bytes_of_graph()
-
-    def _bytes_of_graph(self) -> int:
-        graph = self.graph
-        rows = (graph.states, graph.actions, graph.outcomes)
-        known = sum(row.count * row.array.itemsize for row in rows)
-        return known + BYTES_PER_STATE * graph.states.count
+        return nodes + edges + children + self.graph.memory
 
     def sample(
         self,
@@ -329,7 +320,7 @@ class TreeRun(KernelRun):
                 for k, child in reversed(list(enumerate(below)))
                 if child >= 0
             ]
-        return self.graph.policy(rows, children, self.describe_policy(solver))
+        return self.graph.policy(rows, children, describe_origin(self.problem, self.reader, solver))
 
     def _follow(self, node: int, level: int) -> tuple[int, list[int]]:
         """Return the action row that a settled history takes, and what comes after it."""

@@ -1,0 +1,272 @@
+"""The layered graph: a state graph unrolled over the levels of decisions.
+
+Exact solvers work on *nodes*: pairs (state, level) that some policy can be in and that have a
+decision to take. On merged states ("graph") there is one node for each pair, on histories ("tree")
+one for each history. Nodes are numbered level by level, so that what comes after a node always has
+a larger number: a loop from the last node to the first is a dynamic program backwards, and one from
+the first to the last follows probabilities forwards.
+
+    nodes    [N]  state, level, first_edge, edge_count
+    edges    [E]  reward γ^t R̄, risk r, first_target, target_count, action (row of the state graph)
+    targets  [T]  probability, node: one for each safe outcome, END where the history ends there
+
+Rewards of edges are discounted from the start of the mission, so that reward and risk of a policy
+are plain sums: with reach(n) the probability of being in node n,
+
+    E g = Σ reach(n) reward(edge),    er = Σ reach(n) risk(edge).
+
+A node that is not expanded (an exact solver expands all of them, heuristic search does not) is a
+*tip*: it has no edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graph import UNASKED, StateGraph, ranges
+from vulcan.policy import END, About, Policy
+
+__all__ = ["KINDS", "LayerArrays", "Layers", "build_layers"]
+
+NODE: Final = np.dtype(
+    [("state", "i4"), ("level", "i4"), ("first_edge", "i4"), ("edge_count", "i4")], align=True
+)
+EDGE: Final = np.dtype(
+    [
+        ("reward", "f8"),
+        ("risk", "f8"),
+        ("first_target", "i4"),
+        ("target_count", "i4"),
+        ("action", "i4"),
+    ],
+    align=True,
+)
+TARGET: Final = np.dtype([("probability", "f8"), ("node", "i4")], align=True)
+KINDS: Final = (NODE, EDGE, TARGET)
+
+Integers = NDArray[np.intp]
+MayGoOn = Callable[[int, int], bool]
+Opens = Callable[[Integers, int], NDArray[np.bool_]]
+
+
+class LayerArrays(NamedTuple):
+    """What kernels are given: the three arrays of the head of this module."""
+
+    nodes: Any
+    edges: Any
+    targets: Any
+
+
+@dataclass(frozen=True)
+class Layers:
+    """A layered graph with the state graph that it was made from.
+
+    Attributes
+    ----------
+    graph
+        The state graph.
+    arrays
+        Nodes, edges and targets; see the head of this module.
+    """
+
+    graph: StateGraph
+    arrays: LayerArrays
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.arrays.nodes)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the arrays."""
+        return int(sum(array.nbytes for array in self.arrays))
+
+    @property
+    def tips(self) -> NDArray[np.bool_]:
+        """Which nodes are not expanded."""
+        return np.asarray(self.arrays.nodes["edge_count"] == 0)
+
+    def policy(self, choice: NDArray[np.int32], about: About) -> Policy:
+        """Return the policy that takes an edge in each node, of the nodes that it reaches.
+
+        Parameters
+        ----------
+        choice
+            The edge that each node takes.
+        about
+            Where the policy comes from.
+        """
+        return self.link_policy(0, lambda node: (int(choice[node]), None), about)
+
+    def link_policy(
+        self, root: Any, choose: Callable[[Any], tuple[int, Sequence[Any] | None]], about: About
+    ) -> Policy:
+        """Return the policy of a rule that remembers a key.
+
+        Parameters
+        ----------
+        root
+            The first key.
+        choose
+            From a key to an edge, and to the keys of its targets (None for the nodes themselves).
+            Keys of one level that are equal share a node of the policy.
+        about
+            Where the policy comes from.
+        """
+        _, edges, targets = self.arrays
+        rows: list[int] = []
+        children: list[list[int]] = []
+        level: list[Any] = [root] if len(self) else []
+        count = len(level)
+        while level:
+            following: dict[Any, int] = {}
+            for key in level:
+                edge, keys = choose(key)
+                first = int(edges["first_target"][edge])
+                nodes = targets["node"][first : first + int(edges["target_count"][edge])].tolist()
+                below = nodes if keys is None else keys
+                rows.append(int(edges["action"][edge]))
+                children.append(
+                    [
+                        END if node == END else following.setdefault(next_, count + len(following))
+                        for node, next_ in zip(nodes, below, strict=True)
+                    ]
+                )
+            count += len(following)
+            level = list(following)
+        return self.graph.policy(rows, children, about)
+
+
+def build_layers(
+    graph: StateGraph,
+    *,
+    tree: bool = False,
+    may_go_on: MayGoOn = lambda nodes, memory: True,
+    opens: Opens | None = None,
+) -> Layers | None:
+    """Unroll a state graph, asking the model for what is missing.
+
+    Parameters
+    ----------
+    graph
+        The state graph; it grows.
+    tree
+        One node for each history, instead of one for each state and level.
+    may_go_on
+        Asked with the nodes and bytes so far before each question to the model.
+    opens
+        Which states are expanded at a level; all by default.
+
+    Returns
+    -------
+    Layers or None
+        None if it was not allowed to go on.
+    """
+    builder = _Builder(graph, tree, may_go_on, opens)
+    arrays = builder.build()
+    return None if arrays is None else Layers(graph, arrays)
+
+
+class _Builder:
+    """Collects the arrays level by level."""
+
+    def __init__(
+        self, graph: StateGraph, tree: bool, may_go_on: MayGoOn, opens: Opens | None
+    ) -> None:
+        self._graph = graph
+        self._tree = tree
+        self._may_go_on = may_go_on
+        self._opens = opens
+        self._parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
+        self._sizes = np.zeros(3, int)
+
+    def build(self) -> LayerArrays | None:
+        """Return the arrays; None if it was not allowed to go on."""
+        reader = self._graph.reader
+        states = np.zeros(1, np.intp)
+        if not self._ask(states, 0):
+            return None
+        if self._counts(states)[0] == 0:
+            states = states[:0]
+        for level in range(reader.levels):
+            if not len(states):
+                break
+            following = self._unroll(states, level, level + 1 == reader.levels)
+            if following is None:
+                return None
+            states = following
+        return LayerArrays(
+            *(
+                np.concatenate([part[k] for part in self._parts] or [np.zeros(0, kind)])
+                for k, kind in enumerate(KINDS)
+            )
+        )
+
+    def _unroll(self, states: Integers, level: int, last: bool) -> Integers | None:
+        """Add the nodes of a level; return the states of the next."""
+        graph = self._graph
+        opened = self._which_open(states, level)
+        nodes = np.zeros(len(states), NODE)
+        nodes["state"], nodes["level"] = states, level
+        nodes["edge_count"][opened] = self._counts(states[opened])
+        nodes["first_edge"] = self._sizes[1] + _starts(nodes["edge_count"])
+        rows = ranges(graph.states.array["first_action"][states], nodes["edge_count"])
+        actions = graph.actions.array[rows]
+        edges = np.zeros(len(rows), EDGE)
+        edges["action"] = rows
+        edges["reward"] = graph.reader.weights[level] * actions["expected_reward"]
+        edges["risk"] = actions["immediate_risk"]
+        edges["target_count"] = actions["safe_count"]
+        edges["first_target"] = self._sizes[2] + _starts(edges["target_count"])
+        reached = graph.outcomes.array[ranges(actions["first_outcome"], actions["safe_count"])]
+        targets = np.zeros(len(reached), TARGET)
+        targets["probability"], targets["node"] = reached["probability"], END
+        self._sizes += (len(nodes), len(edges), len(targets))
+        following = np.zeros(0, np.intp)
+        if not last:
+            found = self._find_following(reached["state"].astype(np.intp), level + 1, targets)
+            if found is None:
+                return None
+            following = found
+        self._parts.append((nodes, edges, targets))
+        return following
+
+    def _find_following(
+        self, reached: Integers, level: int, targets: NDArray[Any]
+    ) -> Integers | None:
+        """Return the states of the next level, and enter their numbers in the targets."""
+        if not self._ask(np.unique(reached), level):
+            return None
+        goes_on = self._counts(reached) != 0
+        if self._tree:
+            following, numbers = reached[goes_on], np.arange(int(goes_on.sum()))
+        else:
+            following, numbers = np.unique(reached[goes_on], return_inverse=True)
+        targets["node"][goes_on] = self._sizes[0] + numbers
+        return np.asarray(following, np.intp)
+
+    def _counts(self, states: Integers) -> NDArray[np.int32]:
+        return np.asarray(self._graph.states.array["action_count"][states])
+
+    def _which_open(self, states: Integers, level: int) -> NDArray[np.bool_]:
+        return np.ones(len(states), bool) if self._opens is None else self._opens(states, level)
+
+    def _ask(self, states: Integers, level: int) -> bool:
+        """Ask the model about states that are expanded and were not asked; False if forbidden."""
+        wanted = self._which_open(states, level) & (self._counts(states) == UNASKED)
+        memory = int(self._sizes @ [kind.itemsize for kind in KINDS])
+        for state in states[wanted].tolist():
+            if not self._may_go_on(int(self._sizes[0]), memory):
+                return False
+            self._graph.expand(state)
+        return self._may_go_on(int(self._sizes[0]), memory)
+
+
+def _starts(counts: NDArray[np.int32]) -> Integers:
+    """Return where each of some consecutive ranges begins."""
+    return np.asarray(np.cumsum(counts) - counts, np.intp)

@@ -1,0 +1,254 @@
+"""What all exact solvers share: the layered graph, its dual bound, and the best policy so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import OptionError
+from vulcan.graph import StateGraph
+from vulcan.layers import KINDS, LayerArrays, Layers, build_layers
+from vulcan.policy import About, Policy
+from vulcan.problem import Problem
+from vulcan.progress import DEFAULT_MEMORY, Monitor, Progress
+from vulcan.reader import ModelReader
+from vulcan.result import EXACT_GAP, Statistics, Status, Trial, find_gap
+from vulcan.solvers.derandomise import Ways, derandomise
+from vulcan.solvers.dual import Corner, Dual, DualSearch, accepts
+from vulcan.solvers.solver import Finding, Options, describe_origin
+
+__all__ = ["ChoicePlan", "LayeredRun", "refuse_options"]
+
+
+def refuse_options(solver: str, monitor: Monitor, options: Options, limits: Sequence[str]) -> None:
+    """Refuse what means nothing to an exact solver."""
+    monitor.limits.require_only(solver, tuple(limits))
+    if options.checkpoint is not None:
+        raise OptionError(f"{solver} writes no checkpoints; Vulcan and UCT do")
+
+
+SMALL_GAP: Final = 1e-6
+"""Below this gap no further pairs of policies are tried."""
+
+
+@dataclass(frozen=True)
+class ChoicePlan:
+    """A policy that is a function of state and step: an edge for each node."""
+
+    choice: NDArray[np.int32]
+
+    def build(self, layers: Layers, about: About) -> Policy:
+        """Return the policy."""
+        return layers.policy(self.choice, about)
+
+
+class LayeredRun:
+    """One search on a layered graph.
+
+    Parameters
+    ----------
+    problem, reader, monitor
+        As `Solver.search` gets them.
+    solver
+        Whose search it is.
+    graph
+        What is known of the model already.
+
+    Attributes
+    ----------
+    best
+        The best acceptable deterministic policy so far: a corner whose plan makes a `Policy`.
+    upper
+        No policy within the risk bound earns more.
+    trials
+        One for each dynamic program.
+    """
+
+    layers: Layers
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        monitor: Monitor,
+        solver: object,
+        graph: StateGraph | None = None,
+    ) -> None:
+        from vulcan.kernels import sweep
+        from vulcan.kernels.compile import announce_compilation
+
+        announce_compilation(sweep.sweep)
+        self.problem, self.reader, self.monitor = problem, reader, monitor
+        self.bound = problem.risk_bound
+        self.graph = StateGraph(reader) if graph is None else graph
+        self._solver = solver
+        self._kernel = sweep
+        self.best: Corner | None = None
+        self.upper = math.inf
+        self.rewards: list[float] = []
+        self.trials: list[Trial] = []
+        self._compile()
+        memory = monitor.limits.memory
+        self._memory = DEFAULT_MEMORY if memory is None else memory
+
+    def _compile(self) -> None:
+        """Load or compile the kernels now, before the clock starts."""
+        layers = LayerArrays(*(np.zeros(1, kind) for kind in KINDS))
+        values, choice = np.zeros(1), np.zeros(1, np.int32)
+        self._kernel.sweep(layers, 1.0, 0.0, values, values, choice)
+        self._kernel.evaluate(layers, choice, values, values)
+
+    def unroll(self, tree: bool = False) -> bool:
+        """Build the layered graph; False if a limit or Ctrl-C came first."""
+        layers = build_layers(self.graph, tree=tree, may_go_on=self._may_unroll)
+        if layers is not None:
+            self.layers = layers
+        return layers is not None
+
+    def _may_unroll(self, nodes: int, memory: int) -> bool:
+        self.monitor.report(lambda: self.describe_progress(nodes))
+        return self.may_go_on(self.graph.memory + memory)
+
+    def may_go_on(self, memory: int = 0) -> bool:
+        """Whether no limit is reached yet, with so many bytes in use."""
+        if memory > self._memory:
+            self.monitor.stopped_by = "limit of memory"
+        return self.monitor.stopped_by is None and not self.monitor.wants_stop(0)
+
+    def find_dual(self) -> Dual:
+        """Find the dual bound, and the best policies that a price of failure leads to."""
+        if not len(self.layers):
+            self.offer(Corner(0.0, 0.0, ChoicePlan(np.zeros(0, np.int32))))
+        search = DualSearch(self.bound, self.sweep, self.may_go_on)
+        dual = search.run()
+        self.rewards += search.rewards
+        self.upper = dual.upper_bound
+        self._derandomise(dual)
+        return dual
+
+    def _derandomise(self, dual: Dual) -> None:
+        """Look for deterministic policies between the corners that the bound accepts and others."""
+        accepted = [corner for corner in dual.corners if accepts(self.bound, corner)]
+        others = [corner for corner in dual.corners if not accepts(self.bound, corner)]
+        for safe, daring in product(reversed(accepted), others):
+            if self.gap <= SMALL_GAP or not self.may_go_on():
+                return
+            ways = (self.follow(corner.plan.choice) for corner in (safe, daring))
+            self.offer(derandomise(self.layers, self.bound, *ways))
+
+    def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
+        """Return the best policy for some weights: one dynamic program."""
+        rewards, risks = self.make_values(), self.make_values()
+        choice = np.zeros(len(self.layers), np.int32)
+        weights = (reward_weight, risk_weight)
+        self._kernel.sweep(self.layers.arrays, *weights, rewards, risks, choice)
+        corner = self._make_corner(rewards, risks, choice)
+        allowed = self.bound(corner.reward)
+        price = risk_weight / reward_weight if reward_weight else math.inf
+        passes = accepts(self.bound, corner)
+        self.trials.append(Trial(price, corner.reward, corner.risk, allowed, passes))
+        self.offer(corner)
+        self.report()
+        return corner
+
+    def follow_price(self, price: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what the best policy for a price of failure earns and risks from each node on."""
+        rewards, risks = self.make_values(), self.make_values()
+        choice = np.zeros(len(self.layers), np.int32)
+        self._kernel.sweep(self.layers.arrays, 1.0, price, rewards, risks, choice)
+        return rewards, risks
+
+    def make_values(self) -> NDArray[np.float64]:
+        """Return an array with a number for each node, and one for a graph without any."""
+        return np.zeros(max(1, len(self.layers)))
+
+    def offer(self, corner: Corner) -> bool:
+        """Keep a policy if it is acceptable and the best so far."""
+        better = self.best is None or corner.reward > self.best.reward
+        if better and accepts(self.bound, corner):
+            self.best = corner
+            return True
+        return False
+
+    def _make_corner(
+        self,
+        rewards: NDArray[np.float64],
+        risks: NDArray[np.float64],
+        choice: NDArray[np.int32],
+    ) -> Corner:
+        return Corner(float(rewards[0]), float(risks[0]), ChoicePlan(choice))
+
+    def follow(self, choice: NDArray[np.int32]) -> Ways:
+        """Return what a policy earns and risks from each node on."""
+        rewards, risks = self.make_values(), self.make_values()
+        self._kernel.evaluate(self.layers.arrays, choice, rewards, risks)
+        return Ways(choice, rewards, risks)
+
+    @property
+    def gap(self) -> float:
+        """How far the best policy may be from the best possible; inf without one."""
+        return math.inf if self.best is None else find_gap(self.best.reward, self.upper)
+
+    def report(self) -> None:
+        """Tell how far the search is, if it is time to."""
+        self.monitor.report(lambda: self.describe_progress(len(self.layers)))
+
+    def describe_progress(self, nodes: int) -> Progress:
+        """Return how far the search is."""
+        reward = None if self.best is None else self.best.reward
+        return Progress(self.monitor.seconds, None, nodes, self.graph.evaluations, reward)
+
+    def build_policy(self) -> Policy | None:
+        """Return the best policy so far; None without one."""
+        if self.best is None:
+            return None
+        about = describe_origin(self.problem, self.reader, self._solver)
+        policy: Policy = self.best.plan.build(self.layers, about)
+        return policy
+
+    def find(self, otherwise: str = "", *, exact: bool = False) -> Finding:
+        """Return what was found.
+
+        Parameters
+        ----------
+        otherwise
+            The explanation where nothing is proved and nothing stopped the search.
+        exact
+            Whether the search looked at everything, so that without a policy there is none.
+        """
+        policy = self.build_policy()
+        status, explanation = self._explain(policy, otherwise, exact)
+        nodes = len(self.layers) if hasattr(self, "layers") else 0
+        statistics = Statistics(
+            self.monitor.seconds, 0, self.graph.evaluations, nodes=nodes, memory=self.graph.memory
+        )
+        return Finding(
+            status=status,
+            explanation=explanation,
+            policy=policy,
+            reward=-math.inf if self.best is None else self.best.reward,
+            credits=sorted(set(self.rewards)),
+            statistics=statistics,
+            upper_bound=None if self.upper == math.inf else self.upper,
+            trials=tuple(self.trials),
+            graph=self.graph,
+        )
+
+    def _explain(self, policy: Policy | None, otherwise: str, exact: bool) -> tuple[Status, str]:
+        target = self.monitor.limits.gap or 0.0
+        if policy is not None and self.gap <= max(EXACT_GAP, target):
+            if self.gap <= EXACT_GAP:
+                return Status.SOLVED, "best policy within the risk bound, proved"
+            return Status.SOLVED, f"within {100 * self.gap:.2g} % of the best policy, proved"
+        if policy is None and (exact or self.upper == -math.inf):
+            return Status.INFEASIBLE, "no policy is within the risk bound, proved"
+        found = "no policy found yet" if policy is None else "best policy so far"
+        if self.monitor.stopped_by is not None:
+            return Status.STOPPED, f"stopped by {self.monitor.stopped_by}: {found}"
+        return Status.DONE, otherwise
