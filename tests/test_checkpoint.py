@@ -161,8 +161,9 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
 def test_options_that_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(vulcan.OptionError, match="resume needs a checkpoint"):
         solve(resume=True)
+    problem = vulcan.Problem(Bandit(3), CURVED)
     with pytest.raises(vulcan.OptionError, match="writes no checkpoints"):
-        vulcan.solve(vulcan.Problem(Bandit(3), CURVED), checkpoint=tmp_path / "search")
+        vulcan.solve(problem, vulcan.ForwardSearch(), checkpoint=tmp_path / "search")
     with pytest.raises(vulcan.OptionError, match="at least 0"):
         solve(checkpoint=tmp_path / "search", checkpoint_every=-1.0)
 

@@ -19,12 +19,13 @@ from vulcan import Outcome, Progress, Status
 from vulcan.domains import Bandit
 
 LINEAR = vulcan.Linear(0.002)
+FORWARD_SEARCH = vulcan.ForwardSearch()
 
 
 def test_limit_of_histories_returns_the_best_so_far() -> None:
     problem = vulcan.Problem(Bandit(8), LINEAR)
-    whole = vulcan.solve(problem)
-    part = vulcan.solve(problem, histories=whole.statistics.histories // 2)
+    whole = vulcan.solve(problem, FORWARD_SEARCH)
+    part = vulcan.solve(problem, FORWARD_SEARCH, histories=whole.statistics.histories // 2)
     assert part.status is Status.STOPPED
     assert "limit of histories" in part.explanation
     assert part.statistics.histories == pytest.approx(whole.statistics.histories // 2, abs=10)
@@ -33,7 +34,7 @@ def test_limit_of_histories_returns_the_best_so_far() -> None:
     assert part.certificate.reward <= whole.certificate.reward
     # Stopping pays 0.25 a step and is tried first, so that even the first answer is that good.
     assert part.certificate.reward >= 0.25 * 8
-    none = vulcan.solve(problem, histories=0)
+    none = vulcan.solve(problem, FORWARD_SEARCH, histories=0)
     assert none.status is Status.STOPPED
     assert none.policy is None
     assert none.certificate is None
@@ -42,12 +43,14 @@ def test_limit_of_histories_returns_the_best_so_far() -> None:
 
 def test_time_limit() -> None:
     began = time.perf_counter()
-    result = vulcan.solve(vulcan.Problem(Bandit(13), LINEAR), time_limit=0.5)
+    result = vulcan.solve(vulcan.Problem(Bandit(13), LINEAR), FORWARD_SEARCH, time_limit=0.5)
     assert result.status is Status.STOPPED
     assert "time limit" in result.explanation
     assert result.safe
     assert time.perf_counter() - began < 60
-    assert vulcan.solve(vulcan.Problem(Bandit(9), LINEAR), time_limit=0).policy is None
+    assert (
+        vulcan.solve(vulcan.Problem(Bandit(9), LINEAR), FORWARD_SEARCH, time_limit=0).policy is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,14 +75,14 @@ def test_terminals_do_not_keep_a_search_from_stopping() -> None:
     ends = {name: [Outcome(1.0, 0.0, "end")] for name in names}
     moves = {f"move {k}": [Outcome(1.0, 0.0, k)] for k in range(300)}
     table = Table({"root": moves, **{k: {**ends, **moves} for k in range(300)}}, 4, start="root")
-    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0)), time_limit=1.0)
+    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0)), FORWARD_SEARCH, time_limit=1.0)
     assert result.stopped_by == "time limit"
     assert result.statistics.search_seconds < 60
 
 
 @pytest.mark.parametrize("solver", [vulcan.ForwardSearch, "ForwardSearch", 5])
 def test_solver_that_is_none(solver) -> None:
-    with pytest.raises(vulcan.OptionError, match=r"ForwardSearch\(\)"):
+    with pytest.raises(vulcan.OptionError, match=r"such as Vulcan\(\)"):
         vulcan.solve(vulcan.Problem(Bandit(2), LINEAR), solver)
     with pytest.raises(vulcan.OptionError, match="SurvivalConstraint"):
         vulcan.ForwardSearch(solver)
@@ -87,7 +90,9 @@ def test_solver_that_is_none(solver) -> None:
 
 def test_progress_is_told() -> None:
     told: list[Progress] = []
-    vulcan.solve(vulcan.Problem(Bandit(13), LINEAR), time_limit=1.0, on_progress=told.append)
+    vulcan.solve(
+        vulcan.Problem(Bandit(13), LINEAR), FORWARD_SEARCH, time_limit=1.0, on_progress=told.append
+    )
     assert len(told) >= 3
     for before, after in itertools.pairwise(told):
         assert after.seconds > before.seconds
@@ -100,7 +105,7 @@ def test_progress_is_told() -> None:
 def test_ctrl_c_returns_the_best_so_far() -> None:
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    result = vulcan.solve(vulcan.Problem(Bandit(14), LINEAR))
+    result = vulcan.solve(vulcan.Problem(Bandit(14), LINEAR), FORWARD_SEARCH)
     timer.join()
     assert result.status is Status.STOPPED
     assert "stopped by Ctrl-C after" in result.explanation
@@ -109,7 +114,7 @@ def test_ctrl_c_returns_the_best_so_far() -> None:
 
 
 def test_ctrl_c_elsewhere_than_in_a_search_is_left_alone() -> None:
-    vulcan.solve(vulcan.Problem(Bandit(2), LINEAR))
+    vulcan.solve(vulcan.Problem(Bandit(2), LINEAR), FORWARD_SEARCH)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
@@ -117,7 +122,7 @@ def test_ctrl_c_elsewhere_than_in_a_search_is_left_alone() -> None:
 def test_solving_in_another_thread() -> None:
     results: list[vulcan.Result] = []
     problem = vulcan.Problem(Bandit(4), LINEAR)
-    thread = threading.Thread(target=lambda: results.append(vulcan.solve(problem)))
+    thread = threading.Thread(target=lambda: results.append(vulcan.solve(problem, FORWARD_SEARCH)))
     thread.start()
     thread.join()
     assert results[0].safe
@@ -145,17 +150,19 @@ def test_problem_refuses_what_is_none() -> None:
 
 
 def test_result_reads_well() -> None:
-    result = vulcan.solve(vulcan.Problem(Bandit(3), LINEAR))
+    result = vulcan.solve(vulcan.Problem(Bandit(3), LINEAR), FORWARD_SEARCH)
     text = str(result)
     for part in ("1.489224", "0.002748", "acceptable", "Δ(x) = 0.002 * x", "yes, 7 decisions"):
         assert part in text
-    refused = vulcan.solve(vulcan.Problem(one_action(Outcome.failure(1.0)), vulcan.Constant(0.5)))
+    refused = vulcan.solve(
+        vulcan.Problem(one_action(Outcome.failure(1.0)), vulcan.Constant(0.5)), FORWARD_SEARCH
+    )
     assert "no policy exists" in str(refused)
     assert "reward" not in str(refused)
 
 
 def test_policy_is_bound_to_the_model() -> None:
-    result = vulcan.solve(vulcan.Problem(Bandit(3), LINEAR))
+    result = vulcan.solve(vulcan.Problem(Bandit(3), LINEAR), FORWARD_SEARCH)
     run = result.policy.start()
     while not run.finished:
         run.observe(0)

@@ -64,4 +64,4 @@ def test_target_gap_needs_bounds() -> None:
     with pytest.raises(vulcan.OptionError, match="reward_to_go_bound"):
         vulcan.solve(problem, vulcan.Vulcan(bounded=True), gap=0.1)
     with pytest.raises(vulcan.OptionError, match="no limit 'gap'"):
-        vulcan.solve(vulcan.Problem(Bandit(3), LINEAR), gap=0.1)
+        vulcan.solve(vulcan.Problem(Bandit(3), LINEAR), vulcan.ForwardSearch(), gap=0.1)

@@ -33,16 +33,25 @@ from vulcan.model import Model, Outcome, Start
 from vulcan.policy import Policy
 from vulcan.problem import Problem
 from vulcan.progress import Progress
-from vulcan.result import Result, Statistics, Status
+from vulcan.randomised import RandomisedPolicy
+from vulcan.result import Result, Statistics, Status, Trial
 from vulcan.risk import Concave, Constant, Linear, PiecewiseLinear, RiskBound, Tangent
 from vulcan.solve import solve
+from vulcan.solvers.automatic import Automatic
 from vulcan.solvers.forward_search import ForwardSearch
+from vulcan.solvers.integer_program import IntegerProgram
+from vulcan.solvers.lagrangian import Lagrangian
+from vulcan.solvers.linear_program import LinearProgram
+from vulcan.solvers.pareto import Pareto
+from vulcan.solvers.penalty import Penalty
+from vulcan.solvers.rao_star import RAOStar
 from vulcan.solvers.vulcan import UCT, Vulcan
 
 __version__ = "0.1.0"
 
 __all__ = [
     "UCT",
+    "Automatic",
     "BoundError",
     "Certificate",
     "CheckpointError",
@@ -51,18 +60,25 @@ __all__ = [
     "ConstraintError",
     "DisagreementError",
     "ForwardSearch",
+    "IntegerProgram",
+    "Lagrangian",
     "Linear",
+    "LinearProgram",
     "MismatchError",
     "Model",
     "ModelError",
     "OptionError",
     "Outcome",
+    "Pareto",
+    "Penalty",
     "PiecewiseLinear",
     "Policy",
     "PolicyError",
     "PolicyFileError",
     "Problem",
     "Progress",
+    "RAOStar",
+    "RandomisedPolicy",
     "Result",
     "RiskBound",
     "Run",
@@ -72,6 +88,7 @@ __all__ = [
     "Status",
     "SurvivalConstraint",
     "Tangent",
+    "Trial",
     "Vulcan",
     "VulcanError",
     "certify",

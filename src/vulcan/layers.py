@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from vulcan.graph import UNASKED, StateGraph, ranges
 from vulcan.policy import END, About, Policy
 
-__all__ = ["KINDS", "LayerArrays", "Layers", "build_layers"]
+__all__ = ["KINDS", "ChoicePlan", "LayerArrays", "Layers", "Plan", "build_layers"]
 
 NODE: Final = np.dtype(
     [("state", "i4"), ("level", "i4"), ("first_edge", "i4"), ("edge_count", "i4")], align=True
@@ -62,6 +62,40 @@ class LayerArrays(NamedTuple):
     targets: Any
 
 
+Key = Any
+"""What a plan remembers of a history: anything hashable."""
+
+
+class Plan(Protocol):
+    """A policy over a layered graph, in a form that solvers find handy.
+
+    Attributes
+    ----------
+    root
+        The key of the initial node.
+    """
+
+    @property
+    def root(self) -> Key:
+        """The key of the initial node."""
+
+    def choose(self, layers: Layers, key: Key) -> tuple[int, Sequence[Key]]:
+        """Return the edge that a history with this key takes, and the keys of its targets."""
+
+
+@dataclass(frozen=True)
+class ChoicePlan:
+    """A function of state and step: an edge for each node, which is its own key."""
+
+    choice: NDArray[np.int32]
+    root: int = 0
+
+    def choose(self, layers: Layers, key: int) -> tuple[int, Sequence[int]]:
+        """Return the edge of a node, and the nodes after it."""
+        edge = int(self.choice[key])
+        return edge, layers.follow(edge)
+
+
 @dataclass(frozen=True)
 class Layers:
     """A layered graph with the state graph that it was made from.
@@ -81,65 +115,57 @@ class Layers:
         """Return the number of nodes."""
         return len(self.arrays.nodes)
 
-    @property
-    def memory(self) -> int:
-        """Bytes of the arrays."""
-        return int(sum(array.nbytes for array in self.arrays))
+    def follow(self, edge: int) -> list[int]:
+        """Return the nodes after an edge, END where the history ends."""
+        first, count = self.arrays.edges[["first_target", "target_count"]][edge].tolist()
+        nodes: list[int] = self.arrays.targets["node"][first : first + count].tolist()
+        return nodes
 
-    @property
-    def tips(self) -> NDArray[np.bool_]:
-        """Which nodes are not expanded."""
-        return np.asarray(self.arrays.nodes["edge_count"] == 0)
-
-    def policy(self, choice: NDArray[np.int32], about: About) -> Policy:
-        """Return the policy that takes an edge in each node, of the nodes that it reaches.
+    def policy(self, plan: Plan, about: About) -> Policy:
+        """Return the policy of a plan: a decision for each key that it reaches at each level.
 
         Parameters
         ----------
-        choice
-            The edge that each node takes.
+        plan
+            The plan; none of the nodes that it reaches is a tip.
         about
             Where the policy comes from.
         """
-        return self.link_policy(0, lambda node: (int(choice[node]), None), about)
-
-    def link_policy(
-        self, root: Any, choose: Callable[[Any], tuple[int, Sequence[Any] | None]], about: About
-    ) -> Policy:
-        """Return the policy of a rule that remembers a key.
-
-        Parameters
-        ----------
-        root
-            The first key.
-        choose
-            From a key to an edge, and to the keys of its targets (None for the nodes themselves).
-            Keys of one level that are equal share a node of the policy.
-        about
-            Where the policy comes from.
-        """
-        _, edges, targets = self.arrays
         rows: list[int] = []
         children: list[list[int]] = []
-        level: list[Any] = [root] if len(self) else []
+        level: list[Key] = [plan.root] if len(self) else []
         count = len(level)
         while level:
-            following: dict[Any, int] = {}
+            following: dict[Key, int] = {}
             for key in level:
-                edge, keys = choose(key)
-                first = int(edges["first_target"][edge])
-                nodes = targets["node"][first : first + int(edges["target_count"][edge])].tolist()
-                below = nodes if keys is None else keys
-                rows.append(int(edges["action"][edge]))
+                edge, keys = plan.choose(self, key)
+                rows.append(int(self.arrays.edges["action"][edge]))
                 children.append(
                     [
                         END if node == END else following.setdefault(next_, count + len(following))
-                        for node, next_ in zip(nodes, below, strict=True)
+                        for node, next_ in zip(self.follow(edge), keys, strict=True)
                     ]
                 )
             count += len(following)
             level = list(following)
         return self.graph.policy(rows, children, about)
+
+    def find_tips(self, plan: Plan) -> list[int]:
+        """Return the tips that a plan reaches."""
+        tips = self.arrays.nodes["edge_count"] == 0
+        found: set[int] = set()
+        level: dict[Key, int] = {plan.root: 0} if len(self) else {}
+        while level:
+            following: dict[Key, int] = {}
+            for key, node in level.items():
+                if tips[node]:
+                    found.add(node)
+                    continue
+                edge, keys = plan.choose(self, key)
+                pairs = zip(keys, self.follow(edge), strict=True)
+                following.update((next_, after) for next_, after in pairs if after != END)
+            level = following
+        return sorted(found)
 
 
 def build_layers(

@@ -163,6 +163,15 @@ class ModelReader:
             raise ModelError(Violation("reward bounds", message, state, None, bound))
         return float(bound)
 
+    def bound_risk(self, state: Any, action: Any, step: int) -> float:
+        """Return the model's lower bound on the risk still to come, checked to be a probability."""
+        where = (state, action)
+        bound = self._call("risk_to_go_bound", *where, step, state=state, action=action)
+        if not _is_number(bound) or not 0 <= bound <= 1:
+            message = f"risk_to_go_bound must be a number from 0 to 1, not {shorten(bound)}"
+            raise ModelError(Violation("risk bounds", message, *where, bound))
+        return float(bound)
+
     def answers(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
         """Return each action of a state with its label and its outcomes."""
         return [

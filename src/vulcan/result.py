@@ -123,6 +123,8 @@ class Result:
         policy no randomised one either. None if it is not known.
     trials
         The policies that the search weighed against each other (`Penalty`, `Lagrangian`).
+    price
+        The price of risk: what the upper bound gains per unit of allowed risk; None if unknown.
     """
 
     problem: Problem
@@ -136,6 +138,7 @@ class Result:
     error: ModelError | None = None
     upper_bound: float | None = None
     trials: tuple[Trial, ...] = ()
+    price: float | None = None
 
     @property
     def gap(self) -> float | None:

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from vulcan.certificate import Certificate, certify
-from vulcan.errors import DisagreementError, OptionError
+from vulcan.errors import DisagreementError, ModelError, OptionError
 from vulcan.problem import Problem
 from vulcan.progress import Limits, Monitor, OnProgress, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Result
-from vulcan.solvers.forward_search import ForwardSearch
+from vulcan.solvers.automatic import Automatic
 from vulcan.solvers.solver import Finding, Options, Solver
+from vulcan.solvers.upper_bound import bound_any_policy
 
 __all__ = ["solve"]
 
@@ -34,6 +35,7 @@ def solve(
     gap: float | None = None,
     seed: int = 0,
     complete: bool = True,
+    bound: bool = False,
     workers: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
@@ -48,7 +50,7 @@ def solve(
     problem
         Model and risk bound.
     solver
-        How to search; `ForwardSearch()` by default.
+        How to search; by default `Automatic()`, which chooses by the size of the problem.
     time_limit
         Stop the search after so many seconds. Loading and compiling kernels does not count.
     samples
@@ -58,12 +60,17 @@ def solve(
     memory
         Stop the search when its tree and the state graph have so many bytes.
     gap
-        Stop the search when the policy is within this share of the best that the constraint admits;
-        `Vulcan(bounded=True)` only.
+        Stop the search when the policy is proved to be within this share of the best: of the best
+        at all for the exact solvers, of the best that the constraint admits for
+        `Vulcan(bounded=True)`.
     seed
         Seed of the random numbers. The same seed and the same samples give the same policy.
     complete
         Plan to the end what the search left unexplored. Without it a policy may have a frontier.
+    bound
+        Add an upper bound on the reward of any policy, if the solver has none of its own, so that
+        the result has a gap. The model is asked for what the search left out, if the state graph
+        is small enough; the bound may take as long again as the time limit.
     workers
         How many processes answer for the model at once; the model must be picklable. The result
         does not depend on it.
@@ -99,11 +106,11 @@ def solve(
     >>> problem = vulcan.Problem(Bandit(horizon=3), risk_bound=vulcan.Linear(0.002))
     >>> result = vulcan.solve(problem)
     >>> round(result.certificate.reward, 4), result.safe
-    (1.4892, True)
+    (1.528, True)
     """
-    solver = ForwardSearch() if solver is None else solver
+    solver = Automatic() if solver is None else solver
     if isinstance(solver, type) or not hasattr(solver, "search"):
-        raise OptionError(f"solver must be an instance such as ForwardSearch(), not {solver!r}")
+        raise OptionError(f"solver must be an instance such as Vulcan(), not {solver!r}")
     limits = Limits(time_limit, samples, histories, memory, gap)
     with (
         _read(problem.model, workers) as reader,
@@ -119,6 +126,8 @@ def solve(
             certificate = certify(problem, finding.policy)
         _check(problem, finding, certificate)
         seconds = time.perf_counter() - began
+        if bound and finding.upper_bound is None:
+            finding = _add_bound(problem, reader, monitor, finding)
     policy = finding.policy
     return Result(
         problem=problem,
@@ -132,6 +141,7 @@ def solve(
         error=finding.error,
         upper_bound=finding.upper_bound,
         trials=finding.trials,
+        price=finding.price,
     )
 
 
@@ -144,6 +154,23 @@ def _read(model: Any, workers: int | None) -> Iterator[ModelReader]:
 
     with WorkerReader(model, workers) as reader:
         yield reader
+
+
+def _add_bound(
+    problem: Problem, reader: ModelReader, monitor: Monitor, finding: Finding
+) -> Finding:
+    """Return the same finding with an upper bound; Ctrl-C and errors of the model forgo it."""
+    if monitor.requested:
+        return finding
+    stopped_by, monitor.stopped_by = monitor.stopped_by, None
+    began = time.perf_counter()
+    try:
+        upper, price = bound_any_policy(problem, reader, monitor, finding.graph)
+    except ModelError:
+        upper = price = None
+    monitor.stopped_by = stopped_by
+    statistics = replace(finding.statistics, bound_seconds=time.perf_counter() - began)
+    return replace(finding, upper_bound=upper, price=price, statistics=statistics)
 
 
 def _check(problem: Problem, finding: Finding, certificate: Certificate | None) -> None:

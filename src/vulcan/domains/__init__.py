@@ -3,10 +3,16 @@
 from typing import Final
 
 from vulcan.domains.bandit import Bandit
+from vulcan.domains.grid import Grid
+from vulcan.domains.three_actions import ThreeActions
 
-__all__ = ["DOMAINS", "Bandit"]
+__all__ = ["DOMAINS", "Bandit", "Grid", "ThreeActions"]
 
-DOMAINS: Final = {"bandit": "vulcan.domains.bandit:Bandit"}
+DOMAINS: Final = {
+    "bandit": "vulcan.domains.bandit:Bandit",
+    "grid": "vulcan.domains.grid:Grid",
+    "three-actions": "vulcan.domains.three_actions:ThreeActions",
+}
 """The names by which the command line knows these models, and where each class is.
 
 Places rather than classes: who lists the names need not import the models.

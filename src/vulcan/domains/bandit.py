@@ -122,6 +122,13 @@ class Bandit:
         )
         return max(best, self.stop_reward) * (self.horizon - step)
 
+    def risk_to_go_bound(self, state: State, action: str, step: int) -> float:
+        """Return the risk of the action itself, as the paper does for RAO*."""
+        return 0.0 if action == STOP else self._machine(action).risk
+
+    def _machine(self, action: str) -> Machine:
+        return self.machines[int(action.removeprefix("play ")) - 1]
+
     def _counts(self, state: State) -> list[int]:
         if self.merges:
             return [int(count) for count in state]

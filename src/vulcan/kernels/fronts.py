@@ -84,6 +84,7 @@ CONTROL = np.dtype(
         ("work", "i8"),
         ("pause", "i8"),
         ("dropped", "i8"),
+        ("thinned", "i8"),
     ],
     align=True,
 )
@@ -351,6 +352,7 @@ def reduce_drafts(memory, drafted):
     left = sort_drafts(drafts, keys, drafted, thinness)
     if left <= most:
         return left, thinness
+    memory.control[0].thinned += 1
     span = drafts[left - 1].reward - drafts[0].reward
     thinness = max(thinness, span / most)
     return sort_drafts(drafts, keys, left, thinness), thinness

@@ -14,7 +14,7 @@ import numpy as np
 
 from vulcan.kernels.compile import borrow, kernel, part
 
-__all__ = ["blend", "evaluate", "reach_forwards", "sweep"]
+__all__ = ["borrow_layers", "evaluate", "sweep"]
 
 
 @part
@@ -63,58 +63,3 @@ def evaluate(layers, choice, rewards, risks):
     for n in range(len(nodes) - 1, -1, -1):
         if nodes[n].edge_count > 0:
             rewards[n], risks[n] = follow(edges, targets, rewards, risks, choice[n])
-
-
-@kernel
-def reach_forwards(layers, choice, reach):
-    """Fill the probability that a policy reaches each node."""
-    nodes, edges, targets = borrow_layers(layers)
-    choice, reach = borrow(choice), borrow(reach)
-    reach[:] = 0.0
-    reach[0] = 1.0
-    for n in range(len(nodes)):
-        if reach[n] > 0 and nodes[n].edge_count > 0:
-            spread(edges, targets, choice[n], reach, n)
-
-
-@part
-def spread(edges, targets, e, reach, n):
-    """Pass the probability of a node on to the targets of an edge."""
-    edge = edges[e]
-    for t in range(edge.first_target, edge.first_target + edge.target_count):
-        target = targets[t]
-        if target.node >= 0:
-            reach[target.node] += reach[n] * target.probability
-
-
-@kernel
-def blend(layers, choice, daring, rewards, risks, reach, limit):
-    """Let a policy dare what another dares, node by node, as long as the risk stays acceptable.
-
-    The policy `choice` earns and risks `rewards` and `risks` from each node on. Going forwards, a
-    node takes the edge of `daring` if that earns more and its risk stays below a line; what comes
-    after it still follows `choice`, so that the change is exactly reach times the difference.
-
-    Parameters
-    ----------
-    limit
-        The line (at, value, slope), and the largest reward up to which it is below the bound.
-    """
-    nodes, edges, targets = borrow_layers(layers)
-    choice, daring, reach = borrow(choice), borrow(daring), borrow(reach)
-    rewards, risks = borrow(rewards), borrow(risks)
-    at, allowed, slope, most = limit
-    reach[:] = 0.0
-    reach[0] = 1.0
-    reward, risk = rewards[0], risks[0]
-    for n in range(len(nodes)):
-        if reach[n] == 0 or nodes[n].edge_count == 0:
-            continue
-        if daring[n] != choice[n]:
-            after, danger = follow(edges, targets, rewards, risks, daring[n])
-            more = reward + reach[n] * (after - rewards[n])
-            danger = risk + reach[n] * (danger - risks[n])
-            if reward < more <= most and danger <= allowed + slope * (more - at):
-                reward, risk = more, danger
-                choice[n] = daring[n]
-        spread(edges, targets, choice[n], reach, n)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.layers import Layers
-from vulcan.policy import END, About, Policy
+from vulcan.policy import END
 from vulcan.risk import RiskBound
 from vulcan.solvers.dual import Corner, accepts
 
@@ -78,19 +78,18 @@ class DecidedPlan:
     daring: NDArray[np.int32]
     decisions: list[Decision]
 
-    def build(self, layers: Layers, about: About) -> Policy:
-        """Return the policy."""
-        edges, targets = layers.arrays.edges, layers.arrays.targets
+    @property
+    def root(self) -> Key:
+        """The key of the initial node."""
+        return UNDECIDED, 0
 
-        def choose(key: Key) -> tuple[int, Sequence[Key]]:
-            mode, number = key
-            if mode == UNDECIDED:
-                return self.decisions[number]
-            edge = int((self.safe if mode == SAFE else self.daring)[number])
-            first, count = int(edges["first_target"][edge]), int(edges["target_count"][edge])
-            return edge, [(mode, node) for node in targets["node"][first : first + count].tolist()]
-
-        return layers.link_policy((UNDECIDED, 0), choose, about)
+    def choose(self, layers: Layers, key: Key) -> tuple[int, Sequence[Key]]:
+        """Return the edge that a history takes, and how each of its targets goes on."""
+        mode, number = key
+        if mode == UNDECIDED:
+            return self.decisions[number]
+        edge = int((self.safe if mode == SAFE else self.daring)[number])
+        return edge, [(mode, node) for node in layers.follow(edge)]
 
 
 def derandomise(layers: Layers, bound: RiskBound, safe: Ways, daring: Ways) -> Corner:
@@ -176,8 +175,8 @@ class _Decisions:
         for k, (probability, target) in enumerate(targets):
             if target == END:
                 continue
-            earned += probability * safe.rewards[target]
-            risked += probability * safe.risks[target]
+            earned += probability * float(safe.rewards[target])
+            risked += probability * float(safe.risks[target])
             gain = reach * probability * float(daring.rewards[target] - safe.rewards[target])
             danger = reach * probability * float(daring.risks[target] - safe.risks[target])
             changes.append((gain, danger, k))

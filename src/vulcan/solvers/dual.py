@@ -162,7 +162,7 @@ class DualSearch:
         if accepts(self._bound, top):
             self.finished = True
             return Dual(top.reward, 0.0, top.reward, 0.0, Mix(top, top, 0.0), (top,))
-        self._find(0.0, 1.0)
+        least = self._find(0.0, 1.0).reward
         multiplier, value, price = 0.0, top.reward, 0.0
         best = best_mix(self._corners, self._bound)
         while not self.finished and len(self._corners) < MOST_CORNERS and self._may_go_on():
@@ -174,12 +174,12 @@ class DualSearch:
             corner = self._find(*weights)
             found = _value(corner, weights)
             margin = ROUNDING * (weights[0] * abs(corner.reward) + weights[1] * corner.risk)
-            upper, slope = limit_reward(self._bound, weights, found + margin, self._upper)
+            upper, slope = limit_reward(self._bound, weights, found + margin, least, self._upper)
             if upper <= self._upper:
                 self._upper = upper
                 if upper > -math.inf and weights[0] > 0:
                     multiplier, value = weights[1] / weights[0], found / weights[0]
-                    price = math.inf if multiplier * slope >= 1 else 1 / (1 / multiplier - slope)
+                    price = _find_price(multiplier, slope)
             self.finished = upper == -math.inf or found <= known + 4 * margin
             best = best_mix(self._corners, self._bound)
         corners = tuple(sorted(self._corners, key=lambda corner: corner.reward))
@@ -227,19 +227,20 @@ class DualSearch:
 
 
 def limit_reward(
-    bound: RiskBound, weights: Weights, value: float, most: float
+    bound: RiskBound, weights: Weights, value: float, least: float, most: float
 ) -> tuple[float, float]:
     """Return the largest acceptable reward of policies up to a value, and the slope of Δ there.
 
     A policy with w E g - k er <= value and reward y has at least the risk (w y - value) / k.
     Newton's method from the right, where `most` is, never passes below the largest y at which Δ
-    allows that, since tangents lie above Δ.
+    allows that, since tangents lie above Δ. Rewards below `least`, that of the policy of least
+    risk, are out of the question: where they are acceptable, that policy is, too.
     """
     reward_weight, risk_weight = weights
     reward, slope = most, 0.0
     for _ in range(100):
-        if bound(reward) == -math.inf:
-            return -math.inf, 0.0
+        if reward < least or bound(reward) == -math.inf:
+            return -math.inf, slope
         tangent = bound.tangent(reward)
         slope = tangent.slope
         excess = reward_weight * reward - value - risk_weight * (tangent.value + TOLERANCE)
@@ -329,6 +330,12 @@ def _upper_chain(corners: Sequence[Corner]) -> list[Corner]:
 def _lies_inside(first: Corner, middle: Corner, last: Corner) -> bool:
     across = (middle.risk - first.risk) * (last.reward - first.reward)
     return across >= (last.risk - first.risk) * (middle.reward - first.reward)
+
+
+def _find_price(multiplier: float, slope: float) -> float:
+    """Return λ: k for w = 1, and the slope of Δ where it binds."""
+    rest = 1 - multiplier * slope
+    return multiplier / rest if rest > 0 else math.inf
 
 
 def _value(corner: Corner, weights: Weights) -> float:

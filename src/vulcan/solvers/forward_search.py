@@ -60,7 +60,7 @@ class ForwardSearch:
         monitor.limits.require_only("ForwardSearch", ("time_limit", "histories"))
         if options.checkpoint is not None:
             raise OptionError("ForwardSearch writes no checkpoints; Vulcan and UCT do")
-        run = ForwardSearchRun(problem, reader, self)
+        run = ForwardSearchRun(problem, reader, self, options.graph)
         monitor.start_clock()
         stopped = not run.advance(monitor)
         policy = run.build_policy(stopped)
@@ -94,11 +94,17 @@ class ForwardSearch:
 class ForwardSearchRun(KernelRun):
     """One forward search: the arrays of its kernel, and the answers to its requests."""
 
-    def __init__(self, problem: Problem, reader: ModelReader, solver: ForwardSearch) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        solver: ForwardSearch,
+        known: StateGraph | None = None,
+    ) -> None:
         from vulcan.kernels import forward_search
         from vulcan.kernels.compile import announce_compilation
 
-        super().__init__(problem, reader, solver.constraint)
+        super().__init__(problem, reader, solver.constraint, known)
         announce_compilation(forward_search.search)
         self._solver = solver
         self._kernel = forward_search

@@ -43,14 +43,22 @@ class KernelRun:
         The risk bound as kernels see it.
     """
 
-    def __init__(self, problem: Problem, reader: ModelReader, constraint: LocalConstraint) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        constraint: LocalConstraint,
+        known: StateGraph | None = None,
+    ) -> None:
         from vulcan.kernels import local
         from vulcan.kernels.world import World
 
         self._world = World
         self.problem = problem
         self.reader = reader
-        self.graph = StateGraph(reader, constraint.own_credit)
+        # Rows have the user's credits in them, and those that don't merge are dropped on the way.
+        fits = known is not None and constraint.own_credit is None and reader.merges
+        self.graph = known if known and fits else StateGraph(reader, constraint.own_credit)
         self.table = problem.risk_bound.table()
         self.test = np.zeros(1, local.TEST)
         self.test["form"] = constraint.form

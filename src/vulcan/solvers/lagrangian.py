@@ -35,7 +35,7 @@ class Lagrangian:
     ) -> Finding:
         """Search; used by `vulcan.solve`."""
         refuse_options("Lagrangian", monitor, options, ("time_limit", "memory"))
-        run = LayeredRun(problem, reader, monitor, self)
+        run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
         if run.unroll():
             run.find_dual()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Final
 
@@ -13,17 +12,17 @@ from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
 from vulcan.graph import StateGraph
-from vulcan.layers import KINDS, LayerArrays, Layers, build_layers
-from vulcan.policy import About, Policy
+from vulcan.layers import KINDS, ChoicePlan, LayerArrays, Layers, build_layers
 from vulcan.problem import Problem
 from vulcan.progress import DEFAULT_MEMORY, Monitor, Progress
+from vulcan.randomised import AnyPolicy
 from vulcan.reader import ModelReader
 from vulcan.result import EXACT_GAP, Statistics, Status, Trial, find_gap
 from vulcan.solvers.derandomise import Ways, derandomise
 from vulcan.solvers.dual import Corner, Dual, DualSearch, accepts
 from vulcan.solvers.solver import Finding, Options, describe_origin
 
-__all__ = ["ChoicePlan", "LayeredRun", "refuse_options"]
+__all__ = ["LayeredRun", "refuse_options"]
 
 
 def refuse_options(solver: str, monitor: Monitor, options: Options, limits: Sequence[str]) -> None:
@@ -33,19 +32,11 @@ def refuse_options(solver: str, monitor: Monitor, options: Options, limits: Sequ
         raise OptionError(f"{solver} writes no checkpoints; Vulcan and UCT do")
 
 
+ROUNDING_OF_REWARDS: Final = 1e-11
+"""What rounding may do to a reward, as a share of the largest."""
+
 SMALL_GAP: Final = 1e-6
 """Below this gap no further pairs of policies are tried."""
-
-
-@dataclass(frozen=True)
-class ChoicePlan:
-    """A policy that is a function of state and step: an edge for each node."""
-
-    choice: NDArray[np.int32]
-
-    def build(self, layers: Layers, about: About) -> Policy:
-        """Return the policy."""
-        return layers.policy(self.choice, about)
 
 
 class LayeredRun:
@@ -66,6 +57,8 @@ class LayeredRun:
         The best acceptable deterministic policy so far: a corner whose plan makes a `Policy`.
     upper
         No policy within the risk bound earns more.
+    price
+        What the upper bound gains per unit of allowed risk; None before there is one.
     trials
         One for each dynamic program.
     """
@@ -91,6 +84,7 @@ class LayeredRun:
         self._kernel = sweep
         self.best: Corner | None = None
         self.upper = math.inf
+        self.price: float | None = None
         self.rewards: list[float] = []
         self.trials: list[Trial] = []
         self._compile()
@@ -104,16 +98,26 @@ class LayeredRun:
         self._kernel.sweep(layers, 1.0, 0.0, values, values, choice)
         self._kernel.evaluate(layers, choice, values, values)
 
-    def unroll(self, tree: bool = False) -> bool:
-        """Build the layered graph; False if a limit or Ctrl-C came first."""
-        layers = build_layers(self.graph, tree=tree, may_go_on=self._may_unroll)
+    def unroll(self, *, tree: bool = False, within: Callable[[int], bool] | None = None) -> bool:
+        """Build the layered graph; False if a limit or Ctrl-C came first.
+
+        Parameters
+        ----------
+        tree
+            One node for each history.
+        within
+            Asked with the number of nodes whether to go on.
+        """
+
+        def may_go_on(nodes: int, memory: int) -> bool:
+            self.monitor.report(lambda: self.describe_progress(nodes))
+            small = within is None or within(nodes)
+            return small and self.may_go_on(self.graph.memory + memory)
+
+        layers = build_layers(self.graph, tree=tree, may_go_on=may_go_on)
         if layers is not None:
             self.layers = layers
         return layers is not None
-
-    def _may_unroll(self, nodes: int, memory: int) -> bool:
-        self.monitor.report(lambda: self.describe_progress(nodes))
-        return self.may_go_on(self.graph.memory + memory)
 
     def may_go_on(self, memory: int = 0) -> bool:
         """Whether no limit is reached yet, with so many bytes in use."""
@@ -121,18 +125,28 @@ class LayeredRun:
             self.monitor.stopped_by = "limit of memory"
         return self.monitor.stopped_by is None and not self.monitor.wants_stop(0)
 
+    @property
+    def memory_left(self) -> int:
+        """Bytes that the limit leaves beside the graph."""
+        return max(0, self._memory - self.graph.memory)
+
     def find_dual(self) -> Dual:
-        """Find the dual bound, and the best policies that a price of failure leads to."""
+        """Find the dual bound, and the best deterministic policies that it leads to."""
+        dual = self.find_relaxed()
+        self.improve(dual)
+        return dual
+
+    def find_relaxed(self) -> Dual:
+        """Find the best randomised policy, and with it the dual bound."""
         if not len(self.layers):
             self.offer(Corner(0.0, 0.0, ChoicePlan(np.zeros(0, np.int32))))
         search = DualSearch(self.bound, self.sweep, self.may_go_on)
         dual = search.run()
         self.rewards += search.rewards
-        self.upper = dual.upper_bound
-        self._derandomise(dual)
+        self.upper, self.price = dual.upper_bound, dual.price
         return dual
 
-    def _derandomise(self, dual: Dual) -> None:
+    def improve(self, dual: Dual) -> None:
         """Look for deterministic policies between the corners that the bound accepts and others."""
         accepted = [corner for corner in dual.corners if accepts(self.bound, corner)]
         others = [corner for corner in dual.corners if not accepts(self.bound, corner)]
@@ -144,11 +158,8 @@ class LayeredRun:
 
     def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
         """Return the best policy for some weights: one dynamic program."""
-        rewards, risks = self.make_values(), self.make_values()
-        choice = np.zeros(len(self.layers), np.int32)
-        weights = (reward_weight, risk_weight)
-        self._kernel.sweep(self.layers.arrays, *weights, rewards, risks, choice)
-        corner = self._make_corner(rewards, risks, choice)
+        ways = self.follow_weights(reward_weight, risk_weight)
+        corner = Corner(float(ways.rewards[0]), float(ways.risks[0]), ChoicePlan(ways.choice))
         allowed = self.bound(corner.reward)
         price = risk_weight / reward_weight if reward_weight else math.inf
         passes = accepts(self.bound, corner)
@@ -157,16 +168,18 @@ class LayeredRun:
         self.report()
         return corner
 
-    def follow_price(self, price: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what the best policy for a price of failure earns and risks from each node on."""
-        rewards, risks = self.make_values(), self.make_values()
+    def follow_weights(self, reward_weight: float, risk_weight: float) -> Ways:
+        """Return the same with what that policy earns and risks from each node on."""
+        rewards, risks = self.make_values()
         choice = np.zeros(len(self.layers), np.int32)
-        self._kernel.sweep(self.layers.arrays, 1.0, price, rewards, risks, choice)
-        return rewards, risks
+        weights = (reward_weight, risk_weight)
+        self._kernel.sweep(self.layers.arrays, *weights, rewards, risks, choice)
+        return Ways(choice, rewards, risks)
 
-    def make_values(self) -> NDArray[np.float64]:
-        """Return an array with a number for each node, and one for a graph without any."""
-        return np.zeros(max(1, len(self.layers)))
+    def make_values(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return arrays for the reward and the risk from each node on, filled in for tips."""
+        size = max(1, len(self.layers))  # also a graph without nodes has the values of its start
+        return np.zeros(size), np.zeros(size)
 
     def offer(self, corner: Corner) -> bool:
         """Keep a policy if it is acceptable and the best so far."""
@@ -176,17 +189,9 @@ class LayeredRun:
             return True
         return False
 
-    def _make_corner(
-        self,
-        rewards: NDArray[np.float64],
-        risks: NDArray[np.float64],
-        choice: NDArray[np.int32],
-    ) -> Corner:
-        return Corner(float(rewards[0]), float(risks[0]), ChoicePlan(choice))
-
     def follow(self, choice: NDArray[np.int32]) -> Ways:
         """Return what a policy earns and risks from each node on."""
-        rewards, risks = self.make_values(), self.make_values()
+        rewards, risks = self.make_values()
         self._kernel.evaluate(self.layers.arrays, choice, rewards, risks)
         return Ways(choice, rewards, risks)
 
@@ -194,6 +199,23 @@ class LayeredRun:
     def gap(self) -> float:
         """How far the best policy may be from the best possible; inf without one."""
         return math.inf if self.best is None else find_gap(self.best.reward, self.upper)
+
+    @property
+    def tolerance(self) -> float:
+        """The distance from the upper bound at which a policy is good enough.
+
+        It is the gap that was asked for, and never less than what rounding may do to rewards.
+        """
+        target = max(EXACT_GAP, self.monitor.limits.gap or 0.0)
+        largest = max((abs(trial.reward) for trial in self.trials), default=0.0)
+        return max(target * abs(self.upper), ROUNDING_OF_REWARDS * largest)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the best policy is good enough."""
+        if self.best is None or self.upper == math.inf:
+            return False
+        return self.upper - self.best.reward <= self.tolerance
 
     def report(self) -> None:
         """Tell how far the search is, if it is time to."""
@@ -204,13 +226,12 @@ class LayeredRun:
         reward = None if self.best is None else self.best.reward
         return Progress(self.monitor.seconds, None, nodes, self.graph.evaluations, reward)
 
-    def build_policy(self) -> Policy | None:
+    def build_policy(self) -> AnyPolicy | None:
         """Return the best policy so far; None without one."""
         if self.best is None:
             return None
         about = describe_origin(self.problem, self.reader, self._solver)
-        policy: Policy = self.best.plan.build(self.layers, about)
-        return policy
+        return self.layers.policy(self.best.plan, about)
 
     def find(self, otherwise: str = "", *, exact: bool = False) -> Finding:
         """Return what was found.
@@ -223,6 +244,8 @@ class LayeredRun:
             Whether the search looked at everything, so that without a policy there is none.
         """
         policy = self.build_policy()
+        if self.best is not None and self.closed and self.monitor.limits.gap is None:
+            self.upper = self.best.reward  # the rest is rounding
         status, explanation = self._explain(policy, otherwise, exact)
         nodes = len(self.layers) if hasattr(self, "layers") else 0
         statistics = Statistics(
@@ -237,12 +260,12 @@ class LayeredRun:
             statistics=statistics,
             upper_bound=None if self.upper == math.inf else self.upper,
             trials=tuple(self.trials),
+            price=self.price,
             graph=self.graph,
         )
 
-    def _explain(self, policy: Policy | None, otherwise: str, exact: bool) -> tuple[Status, str]:
-        target = self.monitor.limits.gap or 0.0
-        if policy is not None and self.gap <= max(EXACT_GAP, target):
+    def _explain(self, policy: AnyPolicy | None, otherwise: str, exact: bool) -> tuple[Status, str]:
+        if policy is not None and self.closed:
             if self.gap <= EXACT_GAP:
                 return Status.SOLVED, "best policy within the risk bound, proved"
             return Status.SOLVED, f"within {100 * self.gap:.2g} % of the best policy, proved"

@@ -15,26 +15,29 @@ better than that policy.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from vulcan.layers import Layers
-from vulcan.policy import END, About, Policy
+from vulcan.layers import KINDS, LayerArrays, Layers
+from vulcan.policy import END
 from vulcan.problem import Problem
 from vulcan.progress import Monitor
 from vulcan.reader import ModelReader
-from vulcan.result import EXACT_GAP
 from vulcan.solvers.dual import ROUNDING, Corner, Dual, accepts, limit_reward
 from vulcan.solvers.layered_run import LayeredRun, refuse_options
 from vulcan.solvers.solver import Finding, Options
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Pareto", "advance_fronts"]
+__all__ = ["Pareto", "advance_fronts", "load_kernels"]
 
 FIRST_SHARE: Final = 1 / 256
 """The slack of the first round, as a share of what the best policy so far falls short."""
+
+SMALL_SHARE: Final = 1e-6
+"""The slack of the first round without a policy, as a share of the largest reward."""
 
 FIRST_POINTS: Final = 64
 """Points that a front may have in the first round."""
@@ -62,42 +65,71 @@ class Pareto:
     ) -> Finding:
         """Search; used by `vulcan.solve`."""
         refuse_options("Pareto", monitor, options, ("time_limit", "memory", "gap"))
-        run = LayeredRun(problem, reader, monitor, self)
+        run = LayeredRun(problem, reader, monitor, self, options.graph)
+        load_kernels()
         monitor.start_clock()
         if run.unroll():
             advance_fronts(run, run.find_dual())
         return run.find()
 
 
+Key = tuple[int, int]
+"""A node, and the place in its front of the point that a history goes for."""
+
+
 @dataclass(frozen=True)
 class FrontPlan:
-    """A policy out of fronts: an edge and the following keys for each key (node, place)."""
+    """A policy out of fronts.
 
-    root: tuple[int, int]
-    steps: dict[tuple[int, int], tuple[int, list[tuple[int, int]]]]
+    Attributes
+    ----------
+    root
+        The key of the initial node.
+    steps
+        For each key the edge, and the keys of its targets.
+    """
 
-    def build(self, layers: Layers, about: About) -> Policy:
-        """Return the policy."""
-        return layers.link_policy(self.root, self.steps.__getitem__, about)
+    root: Key
+    steps: dict[Key, tuple[int, list[Key]]]
+
+    def choose(self, layers: Layers, key: Key) -> tuple[int, Sequence[Key]]:
+        """Return the edge that a history takes, and the keys of its targets."""
+        return self.steps[key]
 
 
-def advance_fronts(run: LayeredRun, dual: Dual) -> None:
-    """Compute fronts of growing slack until the gap is closed or a limit is reached."""
-    target = max(EXACT_GAP, run.monitor.limits.gap or 0.0)
-    if run.gap <= target or run.upper == -math.inf or not len(run.layers):
+def advance_fronts(run: LayeredRun, dual: Dual, most_drafts: int | None = None) -> None:
+    """Compute fronts of growing slack until the gap is closed or a limit is reached.
+
+    Parameters
+    ----------
+    run
+        The search; its best policy and its upper bound get better.
+    dual
+        Its dual.
+    most_drafts
+        How much work it may be; None for no limit.
+    """
+    if not len(run.layers):
         return
-    fronts = FrontRun(run, dual)
-    slack, points = FIRST_SHARE * fronts.enough_slack(), FIRST_POINTS
-    while run.gap > target and run.upper > -math.inf:
+    fronts: FrontRun | None = None
+    slack, points = 0.0, FIRST_POINTS
+    while not run.closed and run.upper > -math.inf:
+        if fronts is None:
+            fronts = FrontRun(run, dual, most_drafts)
+            slack = fronts.first_slack()
         if not fronts.compute(slack, points):
             return
-        run.upper = min(run.upper, max(fronts.upper_of_dropped, fronts.upper_of_kept))
         fronts.offer_best()
+        known = -math.inf if run.best is None else run.best.reward
+        run.upper = min(run.upper, max(fronts.upper_of_dropped, fronts.upper_of_kept, known))
         # More of what keeps the bound up.
-        goal = -math.inf if run.best is None else run.best.reward + target * abs(run.best.reward)
-        if fronts.upper_of_dropped > goal:
+        goal = known + run.tolerance
+        too_little, too_few = fronts.upper_of_dropped > goal, fronts.upper_of_kept > goal
+        if too_little:
             slack = min(GROWTH * slack, fronts.enough_slack())
-        if fronts.upper_of_kept > goal:
+        elif not fronts.thinned:
+            return
+        if too_few:
             points *= GROWTH
 
 
@@ -110,27 +142,37 @@ class FrontRun:
         No policy within the risk bound that was dropped earns more.
     upper_of_kept
         No policy within the risk bound that is represented in the fronts earns more.
+    thinned
+        Whether some front had more points than were allowed.
     """
 
-    def __init__(self, run: LayeredRun, dual: Dual) -> None:
+    def __init__(self, run: LayeredRun, dual: Dual, most_drafts: int | None) -> None:
         from vulcan.kernels import fronts
 
         self._kernels = fronts
         self._run = run
+        self._drafts_left = math.inf if most_drafts is None else most_drafts
         self._price = dual.multiplier
         self._size = max(abs(corner.reward) for corner in dual.corners)
-        self._rewards, self._risks = run.follow_price(dual.multiplier)
-        self._values = self._rewards - self._price * self._risks
+        self._least = min(dual.corners, key=lambda corner: corner.risk).reward
+        self._ways = run.follow_weights(1.0, self._price)
+        self._values = self._ways.rewards - self._price * self._ways.risks
         self._least_reach = np.zeros(len(run.layers))
-        self._memory = make_memory(run.layers)
+        self._memory = make_memory(run.layers.arrays)
         self.upper_of_dropped = self.upper_of_kept = math.inf
+        self.thinned = False
+
+    def first_slack(self) -> float:
+        """Return a slack to begin with."""
+        enough = self.enough_slack()
+        return SMALL_SHARE * self._size if enough == math.inf else FIRST_SHARE * enough
 
     def enough_slack(self) -> float:
         """Return the smallest slack at which nothing better than the best policy is dropped."""
-        low, high = 0.0, self._size * 1e-6
         best = self._run.best
         if best is None:
-            return high
+            return math.inf
+        low, high = 0.0, self._size * SMALL_SHARE
         while self._limit(high) > best.reward:
             low, high = high, 2 * high
         for _ in range(20):
@@ -141,7 +183,8 @@ class FrontRun:
     def _limit(self, slack: float) -> float:
         """Return an upper bound on policies that fall short by more than the slack."""
         value = self._values[0] - slack + ROUNDING * self._size
-        return limit_reward(self._run.bound, (1.0, self._price), value, self._run.upper)[0]
+        weights = (1.0, self._price)
+        return limit_reward(self._run.bound, weights, value, self._least, self._run.upper)[0]
 
     def compute(self, slack: float, most_points: int) -> bool:
         """Compute all fronts; False if a limit was reached first."""
@@ -153,11 +196,14 @@ class FrontRun:
         control["next_node"] = len(self._run.layers) - 1
         kernels.find_least_reach(layers, self._values, self._price, slack, self._least_reach)
         while self._run.may_go_on(self._run.graph.memory + self._bytes()):
-            control["pause"] = control["work"] + CHUNK
-            wants = kernels.extend(
-                layers, self._rewards, self._risks, self._values, self._least_reach, self._memory
-            )
+            done = int(control["work"][0])
+            if done > self._drafts_left:
+                return False
+            control["pause"] = done + CHUNK
+            to_go = (self._ways.rewards, self._ways.risks, self._values, self._least_reach)
+            wants = kernels.extend(layers, *to_go, self._memory)
             if wants == kernels.DONE:
+                self._drafts_left -= int(control["work"][0])
                 self._judge(slack)
                 return True
             self._grow(wants)
@@ -174,6 +220,7 @@ class FrontRun:
             if accepts(self._run.bound, Corner(reward, float(point["risk"]) - TOLERANCE)):
                 self.upper_of_kept = reward
                 break
+        self.thinned = bool(self._memory.control["thinned"][0])
         dropped = self._memory.control["dropped"][0] > 0
         self.upper_of_dropped = self._limit(slack) if dropped else -math.inf
 
@@ -188,8 +235,7 @@ class FrontRun:
 
     def plan(self, place: int) -> FrontPlan:
         """Return the policy of a point of the root's front."""
-        layers = self._run.layers.arrays
-        steps: dict[tuple[int, int], tuple[int, list[tuple[int, int]]]] = {}
+        steps: dict[Key, tuple[int, list[Key]]] = {}
         pending = [(0, place)]
         while pending:
             key = pending.pop()
@@ -197,13 +243,13 @@ class FrontRun:
                 continue
             node, at = key
             point = self._memory.points[self._memory.fronts[node]["first"] + at]
-            edge = layers.edges[point["edge"]]
-            count, first = int(edge["target_count"]), int(edge["first_target"])
-            nodes = layers.targets["node"][first : first + count].tolist()
-            parts = self._memory.parts[point["first_part"] : point["first_part"] + count].tolist()
-            following = list(zip(nodes, parts, strict=True))
-            steps[key] = (int(point["edge"]), following)
-            pending.extend(following)
+            edge, first = int(point["edge"]), int(point["first_part"])
+            if edge < 0:  # a tip
+                continue
+            nodes = self._run.layers.follow(edge)
+            parts = self._memory.parts[first : first + len(nodes)].tolist()
+            steps[key] = (edge, list(zip(nodes, parts, strict=True)))
+            pending.extend(steps[key][1])
         return FrontPlan((0, place), steps)
 
     def _points_of_root(self) -> Any:
@@ -229,13 +275,25 @@ class FrontRun:
         self._memory = self._memory._replace(**longer)
 
 
-def make_memory(layers: Layers) -> Any:
+def load_kernels() -> None:
+    """Load or compile the kernels of fronts, so that no search's clock counts it."""
+    from vulcan.kernels import fronts
+    from vulcan.kernels.compile import announce_compilation
+
+    announce_compilation(fronts.extend)
+    arrays = LayerArrays(*(np.zeros(1, kind) for kind in KINDS))
+    number = np.zeros(1)
+    fronts.find_least_reach(arrays, number, 0.0, 0.0, number)
+    fronts.extend(arrays, number, number, number, number, make_memory(arrays))
+
+
+def make_memory(layers: LayerArrays) -> Any:
     """Return the arrays for fronts over a layered graph, short at first."""
     from vulcan.kernels import fronts
 
-    width = int(layers.arrays.edges["target_count"].max(initial=1))
+    width = int(layers.edges["target_count"].max(initial=1))
     return fronts.Fronts(
-        fronts=np.zeros(len(layers), fronts.FRONT),
+        fronts=np.zeros(len(layers.nodes), fronts.FRONT),
         points=np.zeros(1 << 12, fronts.POINT),
         parts=np.zeros(1 << 13, np.int32),
         drafts=np.zeros(1 << 14, fronts.DRAFT),

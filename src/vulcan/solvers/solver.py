@@ -46,6 +46,8 @@ class Finding:
         None if the search has no such bound.
     trials
         The policies that the search weighed against each other, if that is how it works.
+    price
+        What the upper bound gains per unit of allowed risk, if the search knows that.
     graph
         What the search knows of the model, if all of it is still there.
     """
@@ -60,6 +62,7 @@ class Finding:
     error: ModelError | None = None
     upper_bound: float | None = None
     trials: tuple[Trial, ...] = ()
+    price: float | None = None
     graph: StateGraph | None = None
 
 
@@ -77,6 +80,8 @@ class Options:
         A file to write checkpoints to, and the seconds between two of them.
     resume
         Go on from the checkpoint file, if it exists.
+    graph
+        What is known of the model already.
     """
 
     seed: int = 0
@@ -84,6 +89,7 @@ class Options:
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: float = 60.0
     resume: bool = False
+    graph: StateGraph | None = None
 
     def __post_init__(self) -> None:
         if self.resume and self.checkpoint is None:

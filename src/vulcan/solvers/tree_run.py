@@ -56,12 +56,17 @@ class TreeRun(KernelRun):
     """
 
     def __init__(
-        self, problem: Problem, reader: ModelReader, constraint: LocalConstraint, memory: int | None
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        constraint: LocalConstraint,
+        memory: int | None,
+        known: StateGraph | None = None,
     ) -> None:
         from vulcan.kernels import settle, tree, tree_search
         from vulcan.kernels.compile import announce_compilation
 
-        super().__init__(problem, reader, constraint)
+        super().__init__(problem, reader, constraint, known)
         announce_compilation(tree_search.sample)
         self._search, self._settle, self._tree_class = tree_search, settle, tree.Tree
         self._memory = DEFAULT_MEMORY if memory is None else memory

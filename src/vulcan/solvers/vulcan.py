@@ -31,7 +31,7 @@ from vulcan.policy_file import decode_policy, encode_policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
-from vulcan.result import Statistics, Status
+from vulcan.result import Statistics, Status, find_gap
 from vulcan.solvers.checkpoint import read_snapshot, require_writable
 from vulcan.solvers.kernel_run import require_constraint
 from vulcan.solvers.solver import Finding, Options
@@ -161,7 +161,9 @@ class _Planner:
             raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
         if options.checkpoint is not None:
             require_writable(options.checkpoint)
-        self._run = TreeRun(problem, reader, solver.constraint, monitor.limits.memory)
+        # A checkpoint asks the model again, in the order in which the search itself asked.
+        known = options.graph if options.checkpoint is None else None
+        self._run = TreeRun(problem, reader, solver.constraint, monitor.limits.memory, known)
         self._error: ModelError | None = None
         self._proved = False  # whether the policy of a solved tree was certified
         self._target = FIRST_ROUND
@@ -294,7 +296,7 @@ class _Planner:
         if target is None or self._best is None or not self._best[1].safe or self._run.solved:
             return False
         reward = float(self._best[1].reward)
-        if self._run.bound_reward() - reward > target * abs(reward):
+        if find_gap(reward, self._run.bound_reward()) > target:
             return False
         self._monitor.stopped_by = "target gap"
         return True
@@ -330,6 +332,7 @@ class _Planner:
             ),
             certificate=certificate,
             error=self._error,
+            graph=run.graph,
         )
 
     def _explain(self) -> tuple[Status, str]:

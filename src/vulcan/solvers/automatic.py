@@ -1,0 +1,66 @@
+"""The solver that is used when nobody names one.
+
+A problem whose state graph is small enough is solved exactly, by the dual bound and by fronts (see
+`Pareto`), until the gap is closed or a limit of work is reached. A larger one is left to `Vulcan`.
+Limits that only a tree search knows, such as samples, choose that at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from vulcan.problem import Problem
+from vulcan.progress import Monitor
+from vulcan.reader import ModelReader
+from vulcan.solvers.layered_run import LayeredRun
+from vulcan.solvers.pareto import advance_fronts, load_kernels
+from vulcan.solvers.size import Size
+from vulcan.solvers.solver import Finding, Options
+from vulcan.solvers.vulcan import Vulcan
+
+__all__ = ["Automatic"]
+
+MOST_DRAFTS: Final = 30_000_000
+"""Work on fronts without a time limit: some seconds."""
+
+MOST_SAMPLES: Final = 1_000_000
+"""Samples of a tree search without any limit."""
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """Choose by size: exact, with a proved gap, where the state graph is small; `Vulcan` beyond.
+
+    It ends by itself. Without limits, fronts are given up after some seconds, with the gap that is
+    proved by then, and a tree search takes a million samples.
+    """
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        """Search; used by `vulcan.solve`."""
+        limits = monitor.limits
+        samples = limits.samples is not None or limits.histories is not None
+        if samples or options.checkpoint is not None or not options.complete:
+            return self._sample(problem, reader, monitor, options)
+        run = LayeredRun(problem, reader, monitor, self, options.graph)
+        load_kernels()
+        monitor.start_clock()
+        if run.unroll(within=Size(run.graph, monitor)):
+            timed = limits.time_limit is not None
+            advance_fronts(run, run.find_dual(), None if timed else MOST_DRAFTS)
+            return run.find("best policy found, with a proved gap")
+        if monitor.stopped_by is not None:
+            return run.find()
+        return self._sample(problem, reader, monitor, replace(options, graph=run.graph))
+
+    def _sample(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        limits = monitor.limits
+        unlimited = limits.time_limit is None and limits.samples is None
+        if unlimited and limits.histories is None and limits.gap is None:
+            monitor.limits = replace(limits, samples=MOST_SAMPLES)
+        solver = Vulcan(bounded=limits.gap is not None)
+        return solver.search(problem, reader, monitor, options)

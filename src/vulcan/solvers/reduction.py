@@ -1,0 +1,237 @@
+"""What an exact solver need not look at: actions that fall too short of the Lagrangian optimum.
+
+With a price of failure k, let V(n) be the largest E g - k er from a node on, and s(e) >= 0 what an
+edge of the node falls short of it. Any policy, dependent on the history or not, has
+
+    E g - k er  =  V(root) - Σ_h q(h) s(e(h)),
+
+the sum over the histories h that it can be in, each with its probability q(h) and the edge e(h)
+that is taken there. So a policy that takes e after h falls short by at least the sum along h, e
+included: the *loss* of that step. A policy that is acceptable, and better than one of reward b that
+is known, can't fall short by much: its reward y is above b, and Δ below its tangent t at b, so
+
+    E g - k er  >=  y - k Δ(y)  >=  y - k t(y),    where b <= y <= the upper bound.
+
+Steps that lose more than this leaves are dropped. Of a tree with millions of histories a few
+hundred are often left.
+
+On merged states a node has many histories. If a policy that depends on state and step only takes an
+edge of the node, some history of it comes there: the least loss and the smallest probability of
+them all bound the loss from below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graph import ranges
+from vulcan.layers import Key, LayerArrays, Layers, Plan
+from vulcan.policy import END
+from vulcan.solvers.dual import ROUNDING
+from vulcan.solvers.layered_run import LayeredRun
+from vulcan.solvers.links import Choice, Links
+from vulcan.tolerance import TOLERANCE
+
+__all__ = ["Reduced", "ReducedPlan", "Shortfall"]
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What is left of a layered graph, or of the tree of its histories.
+
+    Attributes
+    ----------
+    layers
+        A layered graph by itself.
+    origin
+        The edge of the whole graph that each of its edges comes from.
+    complete
+        Whether nothing was dropped.
+    """
+
+    layers: Layers
+    origin: NDArray[np.intp]
+    complete: bool
+
+    def follow(self, whole: Layers, plan: Plan) -> Choice | None:
+        """Return the edges that a plan for the whole graph takes; None if one was dropped."""
+        nodes = self.layers.arrays.nodes
+        choice = np.array(nodes["first_edge"], np.int32)
+        level: dict[int, Key] = {0: plan.root}
+        while level:
+            following: dict[int, Key] = {}
+            for node, key in level.items():
+                edge, keys = plan.choose(whole, key)
+                first = int(nodes["first_edge"][node])
+                here = self.origin[first : first + int(nodes["edge_count"][node])]
+                taken = np.flatnonzero(here == edge)
+                if not len(taken):
+                    return None
+                choice[node] = first + taken[0]
+                pairs = zip(self.layers.follow(int(choice[node])), keys, strict=True)
+                following.update((after, next_) for after, next_ in pairs if after != END)
+            level = following
+        return choice
+
+
+@dataclass(frozen=True)
+class ReducedPlan:
+    """A plan for the whole graph, from the edges that it takes in a reduced one."""
+
+    reduced: Reduced
+    choice: Choice
+    root: int = 0
+
+    def choose(self, layers: Layers, key: int) -> tuple[int, Sequence[int]]:
+        """Return the edge of a node of the reduced graph, and the nodes after it."""
+        edge = int(self.choice[key])
+        return int(self.reduced.origin[edge]), self.reduced.layers.follow(edge)
+
+
+class Shortfall:
+    """By how much the edges of a layered graph fall short of the optimum for a price of failure.
+
+    Parameters
+    ----------
+    run
+        The search, with its layered graph, best policy and upper bound.
+    price
+        The price of failure.
+    """
+
+    def __init__(self, run: LayeredRun, price: float) -> None:
+        self._run, self._price = run, price
+        ways = run.follow_weights(1.0, price)
+        values = ways.rewards - price * ways.risks
+        nodes, edges, _ = run.layers.arrays
+        self._links = Links(run.layers)
+        arriving = self._links.probability * values[self._links.node]
+        worth = edges["reward"] - price * edges["risk"]
+        worth = worth + np.bincount(self._links.edge, arriving, len(edges))
+        best = np.maximum.reduceat(worth, nodes["first_edge"])
+        self._short = np.repeat(best, nodes["edge_count"]) - worth
+        self._value = float(best[0])
+        size = abs(float(ways.rewards[0])) + price * float(ways.risks[0])
+        self._margin = ROUNDING * size
+
+    def find_enough(self) -> float:
+        """Return the smallest slack at which nothing better than the best policy is dropped."""
+        if self._run.best is None:
+            return math.inf
+        at_best, steepness = self._measure()
+        rise = max(0.0, -steepness * (self._run.upper - self._run.best.reward))
+        return at_best + rise + self._margin
+
+    def limit(self, slack: float) -> float:
+        """Return a bound on the reward of acceptable policies that fall short by more."""
+        if self._run.best is None:
+            return self._run.upper
+        at_best, steepness = self._measure()
+        if steepness <= 0:
+            return self._run.upper if slack < self.find_enough() else self._run.best.reward
+        more = max(0.0, at_best + self._margin - slack) / steepness
+        return min(self._run.upper, self._run.best.reward + more)
+
+    def _measure(self) -> tuple[float, float]:
+        """Return what an acceptable policy of the best reward may fall short, and the fall of it.
+
+        Both with the tangent of the bound at that reward in place of the bound.
+        """
+        assert self._run.best is not None
+        reward = self._run.best.reward
+        tangent = self._run.bound.tangent(reward)
+        least = reward - self._price * (tangent.value + TOLERANCE)
+        return self._value - least, 1 - self._price * tangent.slope
+
+    def grow_histories(self, slack: float, most: float) -> Reduced | None:
+        """Return the tree of histories without the steps that lose more than a slack.
+
+        Parameters
+        ----------
+        slack
+            The largest loss of a step.
+        most
+            None is returned if there are more edges than this.
+        """
+        nodes, edges, targets = self._run.layers.arrays
+        parts: list[tuple[NDArray[np.void], ...]] = []
+        origins: list[NDArray[np.intp]] = []
+        node_count = edge_count = target_count = 0
+        complete = True
+        here, chance, loss = np.zeros(1, np.intp), np.ones(1), np.zeros(1)
+        while len(here):
+            rows = ranges(nodes["first_edge"][here], nodes["edge_count"][here])
+            owner = np.repeat(np.arange(len(here)), nodes["edge_count"][here])
+            losses = loss[owner] + chance[owner] * self._short[rows]
+            kept = losses <= slack
+            complete = complete and bool(kept.all())
+            rows, owner, losses = rows[kept], owner[kept], losses[kept]
+            level_nodes, level_edges = nodes[here], edges[rows]
+            level_nodes["edge_count"] = np.bincount(owner, minlength=len(here))
+            level_nodes["first_edge"] = edge_count + _starts(level_nodes["edge_count"])
+            level_edges["first_target"] = target_count + _starts(level_edges["target_count"])
+            reached = ranges(edges["first_target"][rows], edges["target_count"][rows])
+            level_targets = targets[reached]
+            way = np.repeat(np.arange(len(rows)), level_edges["target_count"])
+            inner = level_targets["node"] != END
+            node_count += len(here)
+            edge_count += len(rows)
+            target_count += len(level_targets)
+            if edge_count > most:
+                return None
+            here = level_targets["node"][inner].astype(np.intp)
+            chance = chance[owner[way[inner]]] * level_targets["probability"][inner]
+            loss = losses[way[inner]]
+            level_targets["node"][inner] = node_count + np.arange(len(here))
+            parts.append((level_nodes, level_edges, level_targets))
+            origins.append(rows)
+        arrays = LayerArrays(*(np.concatenate(kind) for kind in zip(*parts, strict=True)))
+        return Reduced(Layers(self._run.graph, arrays), np.concatenate(origins), complete)
+
+    def prune_graph(self, slack: float) -> Reduced:
+        """Return the layered graph without what no policy of state and step may do.
+
+        Parameters
+        ----------
+        slack
+            What a policy may fall short.
+        """
+        links, count = self._links, len(self._run.layers)
+        loss, chance = np.full(count, np.inf), np.ones(count)
+        loss[0] = 0.0
+        for whole_level in links.levels:
+            level = whole_level[np.isfinite(loss[links.source[whole_level]])]
+            source, node = links.source[level], links.node[level]
+            losses = loss[source] + chance[source] * self._short[links.edge[level]]
+            kept = losses <= slack
+            np.minimum.at(loss, node[kept], losses[kept])
+            arriving = chance[source] * links.probability[level]
+            np.minimum.at(chance, node[kept], arriving[kept])
+        alive = np.isfinite(loss)
+        losses = loss[links.owner] + chance[links.owner] * self._short
+        return self._select(alive, np.flatnonzero(alive[links.owner] & (losses <= slack)))
+
+    def _select(self, alive: NDArray[np.bool_], rows: NDArray[np.intp]) -> Reduced:
+        """Return the part of the layered graph that is made of some nodes and edges."""
+        nodes, edges, targets = self._run.layers.arrays
+        numbers = np.cumsum(alive) - 1
+        counts = np.bincount(self._links.owner[rows], minlength=len(nodes))
+        new_nodes, new_edges = nodes[alive], edges[rows]
+        new_nodes["edge_count"] = counts[alive]
+        new_nodes["first_edge"] = _starts(new_nodes["edge_count"])
+        new_targets = targets[ranges(edges["first_target"][rows], edges["target_count"][rows])]
+        new_edges["first_target"] = _starts(new_edges["target_count"])
+        inner = new_targets["node"] != END
+        new_targets["node"][inner] = numbers[new_targets["node"][inner]]
+        layers = Layers(self._run.graph, LayerArrays(new_nodes, new_edges, new_targets))
+        return Reduced(layers, rows, len(rows) == len(edges))
+
+
+def _starts(counts: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return where each of some consecutive ranges begins."""
+    return np.asarray(np.cumsum(counts) - counts, np.intp)

@@ -1,0 +1,45 @@
+"""An upper bound on the reward of any policy, for results of solvers that have none of their own.
+
+Where the state graph is small enough to be unrolled, it is the dual bound (see
+`vulcan.solvers.dual`): no policy within the risk bound, randomised or not, earns more. Elsewhere it
+is what the model itself offers, `reward_to_go_bound` of its initial state, or nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from vulcan.graph import StateGraph
+from vulcan.model import Start
+from vulcan.problem import Problem
+from vulcan.progress import Monitor
+from vulcan.reader import ModelReader
+from vulcan.solvers.layered_run import LayeredRun
+from vulcan.solvers.size import Size
+
+__all__ = ["bound_any_policy"]
+
+
+def bound_any_policy(
+    problem: Problem, reader: ModelReader, monitor: Monitor, graph: StateGraph | None
+) -> tuple[float | None, float | None]:
+    """Return the bound and the price of risk, each None if it can't be known.
+
+    Parameters
+    ----------
+    problem, reader
+        What was solved.
+    monitor
+        Its limits hold for the bound as well, and so does Ctrl-C.
+    graph
+        What is known of the model already.
+    """
+    run = LayeredRun(problem, reader, monitor, None, graph)
+    monitor.start_clock()
+    if run.unroll(within=Size(run.graph, monitor)):
+        dual = run.find_dual()
+        if math.isfinite(dual.upper_bound) or dual.upper_bound == -math.inf:
+            return dual.upper_bound, dual.price
+    if hasattr(problem.model, "reward_to_go_bound") and not isinstance(reader.root, Start):
+        return reader.bound_reward(reader.root, 0), None
+    return None, None
