@@ -77,10 +77,14 @@ class LinearProgram:
         there to show it, and for models that merge nothing.
     tolerance
         Stop when the reward is within this share of the upper bound.
+    warm
+        Start the simplex method from the policy of largest reward. Without it HiGHS starts as it
+        does for any program: the same answer, some times later.
     """
 
     on: Literal["graph", "tree"] = "graph"
     tolerance: float = EXACT_GAP
+    warm: bool = True
 
     def __post_init__(self) -> None:
         if self.on not in ("graph", "tree"):
@@ -98,7 +102,7 @@ class LinearProgram:
         run = _MixRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
         if run.unroll(tree=self.on == "tree"):
-            _Search(run, self.tolerance).go()
+            _Search(run, self).go()
         finding = run.find("the tolerances of HiGHS leave a gap")
         if run.meets(EXACT_GAP):
             explanation = "best randomised policy within the risk bound, proved"
@@ -206,9 +210,9 @@ class _SimplexProgram(FlowProgram):
 class _Search:
     """One search on a layered graph that is there."""
 
-    def __init__(self, run: _MixRun, tolerance: float) -> None:
+    def __init__(self, run: _MixRun, solver: LinearProgram) -> None:
         self._run = run
-        self._tolerance = tolerance
+        self._tolerance, self._warm = solver.tolerance, solver.warm
         self._top = run.sweep(1.0, 0.0)
         self._corners = [self._top, run.sweep(0.0, 1.0)]
         # The bound does not decrease: where it allows less than no risk, so does all before.
@@ -226,7 +230,8 @@ class _Search:
             return
         with _SimplexProgram(run, abs(self._top.reward)) as program:
             self._cut(program, self._top.reward)
-            program.start_from(self._top.plan.choice)
+            if self._warm:
+                program.start_from(self._top.plan.choice)
             while len(program.cuts) < MOST_CUTS and run.may_go_on():
                 ending = program.solve()
                 if ending is Ending.STOPPED:
