@@ -15,6 +15,9 @@ MOST_NODES: Final = 1_000_000
 MOST_EVALUATIONS: Final = 250_000
 """(state, action) that the model is asked: some seconds for a quick one."""
 
+SHARE_OF_UNMERGED: Final = 0.2
+"""Where every history is a state, a graph that is not small soon is large."""
+
 SHARE_OF_TIME: Final = 0.25
 
 
@@ -34,4 +37,5 @@ class Size:
         limit = self.monitor.limits.time_limit
         if limit is not None and self.monitor.seconds > SHARE_OF_TIME * limit:
             return False
-        return nodes <= MOST_NODES and self.graph.evaluations <= MOST_EVALUATIONS
+        share = 1.0 if self.graph.reader.merges else SHARE_OF_UNMERGED
+        return nodes <= MOST_NODES and self.graph.evaluations <= share * MOST_EVALUATIONS
