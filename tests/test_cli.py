@@ -20,6 +20,7 @@ from vulcan.model_walk import MOST_SHOWN, MOST_VIOLATIONS
 HARBOUR = Path(__file__).parent / "harbour.py"
 BOUND = ("--bound", "0.002*x")
 SMALL = ("bandit", "--set", "horizon=3")
+FORWARD = ("--solver", "forward-search")
 
 
 @dataclass
@@ -83,11 +84,12 @@ def test_solve_shows_the_answer_and_the_policy(run):
     assert answer.code == 0
     assert answer.err == ""
     lines = answer.out.splitlines()
-    assert lines[0] == "✓ safe  best policy that constraint B admits, proved"
+    assert lines[0] == "✓ safe  best policy within the risk bound, proved"
     for row in (
         "  model         Bandit(horizon=3)",
-        "  reward        1.489224",
-        "  allowed risk  0.002978  Δ(x) = 0.002 * x",
+        "  reward        1.528002",
+        "  upper bound   1.528002  the best possible",
+        "  allowed risk  0.003056  Δ(x) = 0.002 * x",
         "  complete      yes, 7 decisions",
     ):
         assert row in lines
@@ -116,7 +118,7 @@ def test_json_is_one_strict_document_with_every_digit(run):
     assert answer.err == ""
     assert list(document) == [
         *("status", "explanation", "stopped_by", "safe", "certificate", "statistics", "policy"),
-        *("model", "bound", "solver"),
+        *("model", "bound", "solver", "upper_bound", "gap", "price", "trials"),
     ]
     assert document["status"] == "solved"
     assert document["stopped_by"] is None
@@ -125,14 +127,22 @@ def test_json_is_one_strict_document_with_every_digit(run):
     for name in ("reward", "risk", "allowed", "slack", "margin", "frontier"):
         assert certificate[name] == getattr(result.certificate, name)
     assert certificate["complete"] is certificate["passes"] is True
-    assert document["statistics"]["histories"] == result.statistics.histories
+    statistics = document["statistics"]
+    for name in ("histories", "evaluations", "samples", "memory", "nodes"):
+        assert statistics[name] == getattr(result.statistics, name)
+    assert statistics["nodes"] > 0
+    assert document["upper_bound"] == result.upper_bound >= certificate["reward"]
+    assert document["gap"] == result.gap < 1e-9
+    assert document["price"] == result.price > 0
+    assert len(document["trials"]) == len(result.trials) > 1
+    assert document["trials"][0] == vars(result.trials[0])
     assert document["policy"]["nodes"] == 7
     assert document["model"] == "Bandit(horizon=3)"
     assert document["bound"] == "0.002 * x"
 
 
 def test_decisions_in_json_are_the_nodes_down_to_the_depth(run):
-    decisions = run("solve", *SMALL, *BOUND, "--json", "--depth", "2").document["policy"][
+    decisions = run("solve", *SMALL, *BOUND, *FORWARD, "--json", "--depth", "2").document["policy"][
         "decisions"
     ]
     assert [decision["node"] for decision in decisions] == [0, 1, 4]
@@ -161,16 +171,18 @@ def test_no_policy_is_an_answer(run, form):
         assert answer.document["status"] == "infeasible"
         assert answer.document["certificate"] is answer.document["policy"] is None
     else:
-        assert answer.out.startswith("✗ no policy  no policy exists all of whose histories pass")
+        assert answer.out.startswith("✗ no policy  no policy is within the risk bound, proved")
+        shown = run("solve", *SMALL, "--bound", "-1", *FORWARD)
+        assert shown.out.startswith("✗ no policy  no policy exists all of whose histories pass")
 
 
 def test_limits_stop_the_search(run):
-    answer = run("solve", "bandit", *BOUND, "--histories", "0", "--json")
+    answer = run("solve", "bandit", *BOUND, *FORWARD, "--histories", "0", "--json")
     assert answer.code == 1
     assert answer.document["status"] == "stopped"
     shown = run("solve", "bandit", *BOUND, "--time-limit", "0")
     assert shown.out.startswith("? no policy yet  stopped by time limit")
-    kept = run("solve", "bandit", *BOUND, "--histories", "100000", "--json")
+    kept = run("solve", "bandit", *BOUND, *FORWARD, "--histories", "100000", "--json")
     assert kept.code == 0
     assert kept.document["status"] == "stopped"
     assert kept.document["stopped_by"] == "limit of histories"
@@ -179,9 +191,9 @@ def test_limits_stop_the_search(run):
 
 def test_options_reach_the_solver(run):
     def solver(*options):
-        return run("solve", *SMALL, *BOUND, "--json", *options).document["solver"]
+        return run("solve", *SMALL, *BOUND, *FORWARD, "--json", *options).document["solver"]
 
-    assert "SurvivalConstraint" in solver("--constraint", "b", "--solver", "forward-search")
+    assert "SurvivalConstraint" in solver("--constraint", "b")
     assert "SequenceConstraint(credit='expected')" in solver("--constraint", "A")
     assert "credit='received'" in solver("--constraint", "a", "--credit", "received")
     assert "cut_short=False" in solver("--no-cut-short")
@@ -204,7 +216,7 @@ def test_an_answer_is_shown_even_if_it_can_not_be_saved(run, tmp_path, monkeypat
     monkeypatch.setattr(vulcan.Policy, "save", fail)
     answer = run("solve", *SMALL, *BOUND, *form, "-o", tmp_path / "plan.vulcan")
     assert answer.code == 2
-    assert "1.48922" in answer.out
+    assert "1.52800" in answer.out
     assert answer.err == f"Error: {tmp_path / 'plan.vulcan'}: No space left on device\n"
 
 
@@ -252,7 +264,7 @@ def test_certify_uses_the_recorded_bound(run, plan):
     answer = run("certify", plan, *SMALL)
     assert answer.code == 0
     assert answer.out.startswith("✓ safe  complete, and its risk is acceptable for its reward")
-    assert "0.002978  Δ(x) = 0.002 * x" in answer.out
+    assert "0.003056  Δ(x) = 0.002 * x" in answer.out
     assert "floating point" in answer.out
 
 

@@ -6,11 +6,12 @@ import pytest
 
 import vulcan
 from tests import test_cli
-from tests.test_cli import BOUND, SMALL
+from tests.test_cli import BOUND, FORWARD, SMALL
 from vulcan.cli.codes import ExitCode
 from vulcan.domains import DOMAINS
 
 SAMPLED = ("solve", *SMALL, *BOUND, "--solver", "vulcan", "--samples", "2000")
+EXHAUSTIVE = ("solve", *SMALL, *BOUND, *FORWARD)
 
 run = test_cli.run  # the fixture
 
@@ -26,23 +27,37 @@ run = test_cli.run  # the fixture
         (["solve", "bandit"], ["Missing option '--bound'"]),
         (["solve", *SMALL, "--bound", "0.1*y"], ["unknown name 'y':\n  0.1*y\n      ^\n"]),
         (["solve", *SMALL, "--bound", "-0.1*x"], ["must not decrease"]),
-        (["solve", *SMALL, "--bound", "x**2"], ["not concave"]),
+        (["solve", *SMALL, "--bound", "x**2", *FORWARD], ["not concave"]),
         (["solve", "bandit", "--set", "horizon=0", *BOUND], ["horizon must be", "not 0"]),
         (["solve", "bandit", "--set", "horizn=3", *BOUND], ["'horizn'; did you mean 'horizon'?"]),
         (["solve", "harbour:Harbour", "--set", "leak=1", *BOUND], ["probability", "'quay'"]),
         (["solve", "harbour:Raising", *BOUND], ["no chart", "'quay'", "VULCAN_DEBUG=1"]),
-        (["solve", *SMALL, *BOUND, "--credit", "expected"], ["--credit belongs to --constraint A"]),
+        ([*EXHAUSTIVE, "--credit", "expected"], ["--credit belongs to --constraint A"]),
+        (
+            ["solve", *SMALL, *BOUND, "--credit", "expected"],
+            ["--credit belongs to --solver forward-search or vulcan; this is automatic"],
+        ),
         (["solve", *SMALL, *BOUND, "--constraint", "C"], ["--constraint", "'C' is not one of"]),
         (["solve", *SMALL, *BOUND, "--solver", "magic"], ["--solver", "forward-search"]),
         (["solve", *SMALL, *BOUND, "--time-limit", "-1"], ["Invalid value for '--time-limit'"]),
         (["solve", *SMALL, *BOUND, "--time-limit", "nan"], ["limit"]),
         (["solve", *SMALL, *BOUND, "--depth", "-1"], ["Invalid value for '--depth'"]),
-        (["solve", *SMALL, *BOUND, "--samples", "9"], ["--samples belongs to --solver vulcan or"]),
-        (["solve", *SMALL, *BOUND, "--memory", "9GB"], ["--memory belongs to --solver vulcan or"]),
-        (["solve", *SMALL, *BOUND, "--seed", "0"], ["--seed belongs to --solver vulcan or uct"]),
-        (["solve", *SMALL, *BOUND, "--complete"], ["--complete belongs to --solver vulcan or"]),
+        (
+            [*EXHAUSTIVE, "--samples", "9"],
+            ["--samples belongs to --solver automatic, vulcan or uct; this is forward-search"],
+        ),
+        ([*EXHAUSTIVE, "--memory", "9GB"], ["--memory belongs to --solver automatic, vulcan,"]),
+        ([*EXHAUSTIVE, "--gap", "0.1"], ["--gap belongs to --solver automatic, vulcan, pareto or"]),
+        ([*EXHAUSTIVE, "--seed", "0"], ["--seed belongs to --solver automatic, vulcan or uct;"]),
+        ([*EXHAUSTIVE, "--complete"], ["--complete belongs to --solver automatic, vulcan or uct"]),
+        ([*EXHAUSTIVE, "--on", "tree"], ["--on belongs to --solver linear-program or integer-p"]),
+        ([*SAMPLED, "--on", "forest"], ["'--on'", "'forest' is not one of 'graph', 'tree'"]),
+        (
+            ["solve", *SMALL, *BOUND, "--solver", "pareto", "--histories", "9"],
+            ["--histories belongs to --solver forward-search, automatic, vulcan or uct;"],
+        ),
         (["solve", *SMALL, *BOUND, "--exploration", "1"], ["--exploration belongs to --solver"]),
-        (["solve", *SMALL, *BOUND, "--paper"], ["--paper belongs to --solver vulcan; this is f"]),
+        (["solve", *SMALL, *BOUND, "--paper"], ["--paper belongs to --solver vulcan; this is a"]),
         ([*SAMPLED, "--no-cut-short"], ["--cut-short belongs to --solver forward-search; this is"]),
         ([*SAMPLED, "--paper", "--constraint", "A"], ["--paper has a constraint of its own"]),
         ([*SAMPLED, "--paper", "--credit", "expected"], ["--paper has a constraint of its own"]),
@@ -124,7 +139,7 @@ def test_version(run):
     assert run("--version").out == f"vulcan {vulcan.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["solve", "check", "certify", "show"])
+@pytest.mark.parametrize("command", ["solve", "frontier", "compare", "check", "certify", "show"])
 def test_every_option_is_documented_and_every_command_has_examples(run, command):
     answer = run(command, "--help")
     assert answer.code == 0

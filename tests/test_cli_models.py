@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from vulcan.cli.choices import complete_model
 from vulcan.cli.models import find_model, read_settings
-from vulcan.cli.options import complete_model
 from vulcan.domains import DOMAINS, Bandit
 from vulcan.errors import OptionError
 
@@ -157,4 +157,4 @@ def test_completion_knows_names_files_and_folders(folder):
     assert complete_model("ba") == ["bandit", "bank/", "bay.py:"]
     assert complete_model("bank/") == ["bank/port.py:"]
     assert complete_model("nowhere/x") == []
-    assert complete_model("") == ["bandit", "bank/", "bay.py:"]
+    assert complete_model("") == [*DOMAINS, "bank/", "bay.py:"]

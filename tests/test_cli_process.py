@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 import pytest
 
 import vulcan
+from vulcan.cli.choices import SolverName
 
 # Like the installed script; and where the tests run in the background, Ctrl-C is ignored from the
 # start, which a new process would inherit.
@@ -21,7 +23,10 @@ PROGRAM = (
 )
 COMMAND = (sys.executable, "-c", PROGRAM)
 SMALL = ("solve", "bandit", "--set", "horizon=2", "--bound", "0.002*x")
-LONG = ("solve", "bandit", "--set", "horizon=15", "--bound", "0.002*x", "--progress")
+LONG = (
+    *("solve", "bandit", "--set", "horizon=15", "--bound", "0.002*x", "--progress"),
+    *("--solver", "forward-search"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +44,24 @@ def start(command, **options):
     return subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=120, **options
     )
+
+
+def interrupt(arguments, percent):
+    """Run a command, send Ctrl-C when so much is done, and return what it answered."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*COMMAND, *arguments, "--progress"], **pipes) as process:
+        try:
+            for line in process.stderr:
+                told = re.search(r"([0-9.]+) %", line)
+                if told and float(told[1]) >= percent:
+                    break
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    return out
 
 
 def test_help_imports_nothing_heavy():
@@ -157,7 +180,9 @@ def test_ctrl_c_shows_the_best_so_far(form):
         ("vulcan solve ban", ["bandit"]),
         ("vulcan solve bandit --constraint ", ["A", "B"]),
         ("vulcan solve bandit --credit ", ["expected", "received"]),
-        ("vulcan solve bandit --solver ", ["forward-search", "vulcan", "uct"]),
+        ("vulcan solve bandit --solver ", list(SolverName)),
+        ("vulcan frontier bandit --on ", ["graph", "tree"]),
+        ("vulcan fron", ["frontier"]),
         ("vulcan cert", ["certify"]),
     ],
 )

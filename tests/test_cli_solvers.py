@@ -1,4 +1,4 @@
-"""`vulcan solve` with the solvers that sample, and their options."""
+"""`vulcan solve` with each of the solvers, and their options."""
 
 import json
 
@@ -7,7 +7,7 @@ import typer
 
 import vulcan
 from vulcan.cli import main
-from vulcan.cli.options import SolverName, read_size
+from vulcan.cli.choices import SolverName, Structure, read_size
 from vulcan.cli.solvers import FITTING, make_solver
 from vulcan.domains import Bandit
 
@@ -60,7 +60,7 @@ def test_vulcan_is_the_same_from_the_command_line(solve):
 
 
 def test_a_forward_search_takes_no_samples(solve):
-    statistics = solve(*SMALL)[1]["statistics"]
+    statistics = solve(*SMALL, "--solver", "forward-search")[1]["statistics"]
     assert statistics["samples"] == statistics["memory"] == 0
 
 
@@ -93,7 +93,7 @@ def test_no_samples_no_policy(solve):
 
 
 def test_only_what_was_given_is_passed_on(call):
-    always = {"time_limit", "histories", "progress", "solver"}
+    always = {"time_limit", "progress", "solver", "bound"}
     assert set(call()) == set(call("--solver", "vulcan")) == always
     given = call(
         *("--solver", "vulcan", "--time-limit", 3, "--samples", 4, "--histories", 5),
@@ -103,6 +103,7 @@ def test_only_what_was_given_is_passed_on(call):
     assert given == {
         "solver": vulcan.Vulcan(2.0, vulcan.SequenceConstraint("received")),
         "time_limit": 3,
+        "bound": False,
         "samples": 4,
         "histories": 5,
         "memory": 6000,
@@ -112,11 +113,71 @@ def test_only_what_was_given_is_passed_on(call):
     }
 
 
-def test_each_solver_has_the_defaults_of_the_library():
-    assert make_solver(SolverName.FORWARD_SEARCH) == vulcan.ForwardSearch()
-    assert make_solver(SolverName.VULCAN) == vulcan.Vulcan()
+@pytest.mark.parametrize("name", SolverName)
+def test_each_solver_has_the_defaults_of_the_library(name):
+    solver = make_solver(name)
+    assert solver == type(solver)()
+    assert type(solver).__name__.lower() == name.replace("-", "")
+    assert getattr(vulcan, type(solver).__name__) is type(solver)
+
+
+def test_solvers_with_options_of_their_own():
     assert make_solver(SolverName.VULCAN, paper=True) == vulcan.Vulcan.paper()
-    assert make_solver(SolverName.UCT) == vulcan.UCT()
+    for on in Structure:
+        assert make_solver(SolverName.LINEAR_PROGRAM, on=on) == vulcan.LinearProgram(on=on.value)
+        assert make_solver(SolverName.INTEGER_PROGRAM, on=on) == vulcan.IntegerProgram(on.value)
+
+
+@pytest.mark.parametrize("name", [name for name in SolverName if name is not SolverName.UCT])
+def test_each_solver_solves_from_the_command_line(solve, name):
+    code, document = solve(*SMALL, "--solver", name, "--upper-bound")
+    assert code == 0
+    assert document["safe"] is True
+    best = 2.0673313851 if name is SolverName.LINEAR_PROGRAM else 2.0627119821
+    reward, upper = document["certificate"]["reward"], document["upper_bound"]
+    assert 2.0166 < reward <= best + 1e-9
+    assert best - 1e-9 <= upper < 2.0674
+    assert document["gap"] == pytest.approx((upper - reward) / upper, abs=1e-12)
+
+
+def test_exact_solvers_find_the_best_policy(solve):
+    for name in ("automatic", "pareto", "integer-program", "rao-star"):
+        code, document = solve(*SMALL, "--solver", name)
+        assert (code, document["status"]) == (0, "solved")
+        assert document["certificate"]["reward"] == pytest.approx(2.0627119821, abs=1e-9)
+        assert document["gap"] < 1e-9
+
+
+def test_an_upper_bound_is_found_if_it_is_asked_for(solve, call):
+    forward = (*SMALL, "--solver", "forward-search")
+    assert solve(*forward)[1]["upper_bound"] is solve(*forward)[1]["gap"] is None
+    document = solve(*forward, "--upper-bound")[1]
+    assert document["upper_bound"] == pytest.approx(2.0673313851, abs=1e-9)
+    assert document["statistics"]["bound_seconds"] > 0
+    assert call("--upper-bound")["bound"] is True
+    assert call("--no-upper-bound")["bound"] is False
+
+
+def test_a_target_gap_of_the_exact_solvers(solve):
+    bandit = ("solve", "bandit", "--set", "horizon=6", "--bound", "0.002*x")
+    for name in ("automatic", "pareto", "integer-program"):
+        document = solve(*bandit, "--solver", name, "--gap", "0.1")[1]
+        assert document["status"] == "solved"
+        assert document["gap"] <= 0.1
+
+
+def test_the_sweep_of_penalties_is_shown(solve, capsys):
+    document = solve(*SMALL, "--solver", "penalty")[1]
+    assert len(document["trials"]) == 82
+    assert document["trials"][0]["multiplier"] == 0
+    with pytest.raises(SystemExit):
+        main([*SMALL, "--solver", "penalty", "--depth", "0"])
+    table = capsys.readouterr().out.partition("penalty ")[2].splitlines()
+    different = {(trial["reward"], trial["risk"]) for trial in document["trials"]}
+    assert len(table) == 1 + len(different)
+    assert table[1].split()[:3] == ["0", "to", "67.01"]
+    assert table[1].endswith("2.119041  0.004794  0.004238  too risky")
+    assert table[-1].endswith("1.000000  0.000000  0.002000  acceptable")
 
 
 def test_every_option_fits_some_solver():

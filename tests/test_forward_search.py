@@ -101,7 +101,7 @@ def test_merging_and_cutting_short_change_nothing_but_time(
 @given(table=tables())
 def test_asks_the_model_once_and_the_certificate_once_more(table: Table) -> None:
     problem = vulcan.Problem(table, vulcan.Constant(0.5))
-    result = vulcan.solve(problem)
+    result = vulcan.solve(problem, vulcan.ForwardSearch())
     assert result.statistics.evaluations <= len(table.calls)
     assert max(table.calls.values()) <= 2
     if result.certificate is None:
@@ -147,17 +147,23 @@ def test_memory_stays_flat_where_nothing_merges(monkeypatch: pytest.MonkeyPatch)
     # The policy has 31 nodes of 3 outcomes, a path 5 states of 10; each at most a few times over.
     assert largest < 1000
     policy = run.build_policy(stopped=False)
-    merged = vulcan.solve(vulcan.Problem(Bandit(horizon=5), vulcan.Linear(0.002))).policy
+    merged = vulcan.solve(
+        vulcan.Problem(Bandit(horizon=5), vulcan.Linear(0.002)), vulcan.ForwardSearch()
+    ).policy
     assert policy == merged
 
 
 def test_terminal_root_needs_no_decision() -> None:
-    result = vulcan.solve(vulcan.Problem(Table({0: {}}, 3), vulcan.Constant(0.0)))
+    result = vulcan.solve(
+        vulcan.Problem(Table({0: {}}, 3), vulcan.Constant(0.0)), vulcan.ForwardSearch()
+    )
     assert result.status is Status.SOLVED
     assert len(result.policy) == 0
     assert result.certificate.reward == 0
     assert result.safe
-    result = vulcan.solve(vulcan.Problem(Table({0: {}}, 3), vulcan.Constant(-0.1)))
+    result = vulcan.solve(
+        vulcan.Problem(Table({0: {}}, 3), vulcan.Constant(-0.1)), vulcan.ForwardSearch()
+    )
     assert result.status is Status.INFEASIBLE
 
 
@@ -167,16 +173,18 @@ def test_immediate_risk_of_one() -> None:
         (vulcan.Constant(1.0), Status.SOLVED),
         (vulcan.Constant(0.99), Status.INFEASIBLE),
     ):
-        assert vulcan.solve(vulcan.Problem(doomed, bound)).status is expected
+        assert (
+            vulcan.solve(vulcan.Problem(doomed, bound), vulcan.ForwardSearch()).status is expected
+        )
         under_a = vulcan.ForwardSearch(vulcan.SequenceConstraint())
         assert vulcan.solve(vulcan.Problem(doomed, bound), under_a).status is Status.INFEASIBLE
-    result = vulcan.solve(vulcan.Problem(doomed, vulcan.Constant(1.0)))
+    result = vulcan.solve(vulcan.Problem(doomed, vulcan.Constant(1.0)), vulcan.ForwardSearch())
     assert (result.certificate.reward, result.certificate.risk) == (5.0, 1.0)
 
 
 def test_long_horizon_without_branching() -> None:
     table = Table({0: {"go": [Outcome(0.999, 1.0, 0), Outcome.failure(0.001)]}}, horizon=2000)
-    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.9)))
+    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.9)), vulcan.ForwardSearch())
     assert len(result.policy) == 2000
     assert result.certificate.risk == pytest.approx(1 - 0.999**2000, abs=1e-12)
     assert result.certificate.evaluations == 1
@@ -194,9 +202,9 @@ def test_discount_and_start() -> None:
 
     table = Drawn({s: {"go": [Outcome(1.0, 2.0, s)]} for s in (0, 1)}, horizon=2, discount=0.5)
     # The initial action uses no step and no discount: two steps follow, worth 2 + 0.5 * 2.
-    calm = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.1)))
+    calm = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.1)), vulcan.ForwardSearch())
     assert calm.certificate.reward == pytest.approx(0.5 + 3.0)
-    bold = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.2)))
+    bold = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.2)), vulcan.ForwardSearch())
     assert bold.certificate.reward == pytest.approx(0.8 * (4 + 3) + 0.2)
     assert bold.certificate.risk == pytest.approx(0.2)
     run = bold.policy.start()
@@ -206,5 +214,7 @@ def test_discount_and_start() -> None:
 
 def test_ties_go_to_the_first_action() -> None:
     same = {name: [Outcome(1.0, 1.0, 0)] for name in ("first", "second")}
-    policy = vulcan.solve(vulcan.Problem(Table({0: same}, horizon=2), vulcan.Constant(0))).policy
+    policy = vulcan.solve(
+        vulcan.Problem(Table({0: same}, horizon=2), vulcan.Constant(0)), vulcan.ForwardSearch()
+    ).policy
     assert [policy.labels[k] for k in policy.action] == ["first", "first"]

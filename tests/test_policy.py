@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture(scope="module")
 def result() -> vulcan.Result:
-    return vulcan.solve(vulcan.Problem(Bandit(4), vulcan.Linear(0.002)))
+    return vulcan.solve(vulcan.Problem(Bandit(4), vulcan.Linear(0.002)), vulcan.ForwardSearch())
 
 
 @pytest.fixture
@@ -217,7 +217,9 @@ def test_run_refuses_what_cannot_happen(policy: Policy) -> None:
 
 def test_run_refuses_a_number_that_may_be_two_things() -> None:
     table = Table({0: {"go": [Outcome(0.5, 1, 1), Outcome(0.5, 2, 0)]}})
-    run = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0))).policy.start()
+    run = vulcan.solve(
+        vulcan.Problem(table, vulcan.Constant(0)), vulcan.ForwardSearch()
+    ).policy.start()
     with pytest.raises(vulcan.PolicyError, match="a position or the label"):
         run.observe(0)
     run.observe("0")
@@ -236,7 +238,7 @@ def test_bound_policy_gives_the_models_own_actions(tmp_path: Path) -> None:
             return f"move {action[1]}"
 
     table = Moves({0: {"east": [Outcome(0.5, 1, 0), Outcome(0.5, 2, 1)]}}, horizon=2)
-    policy = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0))).policy
+    policy = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0)), vulcan.ForwardSearch()).policy
     assert policy.start().action == ("move", "east")
     policy.save(tmp_path / "plan")
     loaded = Policy.load(tmp_path / "plan")
@@ -264,13 +266,19 @@ def test_drawing(policy: Policy) -> None:
     assert len(short) == 6
     assert "15 decision nodes" in short[-1]
     assert "nothing to decide" in str(
-        vulcan.solve(vulcan.Problem(Table({}, 1), vulcan.Constant(0))).policy
+        vulcan.solve(
+            vulcan.Problem(Table({}, 1), vulcan.Constant(0)), vulcan.ForwardSearch()
+        ).policy
     )
 
 
 def test_equality_is_about_what_a_policy_does(policy: Policy) -> None:
-    again = vulcan.solve(vulcan.Problem(Bandit(4), vulcan.Linear(0.002))).policy
-    other = vulcan.solve(vulcan.Problem(Bandit(4), vulcan.Constant(0))).policy
+    again = vulcan.solve(
+        vulcan.Problem(Bandit(4), vulcan.Linear(0.002)), vulcan.ForwardSearch()
+    ).policy
+    other = vulcan.solve(
+        vulcan.Problem(Bandit(4), vulcan.Constant(0)), vulcan.ForwardSearch()
+    ).policy
     assert policy == again
     assert policy != other
     assert policy != "policy"

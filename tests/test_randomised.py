@@ -49,7 +49,7 @@ def mix(weight: float = 0.25) -> RandomisedPolicy:
 @pytest.fixture(scope="module")
 def bandit() -> RandomisedPolicy:
     members = [
-        vulcan.solve(vulcan.Problem(Bandit(3), bound)).policy
+        vulcan.solve(vulcan.Problem(Bandit(3), bound), vulcan.ForwardSearch()).policy
         for bound in (vulcan.Linear(0.002), vulcan.Linear(0.001))
     ]
     return RandomisedPolicy(members, [0.6, 0.4])
@@ -108,7 +108,9 @@ def test_members_are_policies_of_one_model(bandit: RandomisedPolicy) -> None:
         RandomisedPolicy([], [])
     with pytest.raises(vulcan.PolicyError, match="must be a deterministic policy, not <Randomised"):
         RandomisedPolicy([bandit, bandit], [0.5, 0.5])
-    other = vulcan.solve(vulcan.Problem(Bandit(2), vulcan.Constant(0))).policy
+    other = vulcan.solve(
+        vulcan.Problem(Bandit(2), vulcan.Constant(0)), vulcan.ForwardSearch()
+    ).policy
     with pytest.raises(
         vulcan.PolicyError,
         match=r"members 1 and 2 .* different models: Bandit\(horizon=3\) and Bandit\(horizon=2\)",
@@ -408,7 +410,7 @@ def test_certificate_refuses_other_models_and_members_that_do_not_fit(
 
 def test_nothing_to_decide() -> None:
     table = Table({}, 1)
-    policy = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0))).policy
+    policy = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0)), vulcan.ForwardSearch()).policy
     certificate = vulcan.certify(
         vulcan.Problem(table, vulcan.Constant(0)), RandomisedPolicy([policy] * 2, [0.5, 0.5])
     )

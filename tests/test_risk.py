@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vulcan import BoundError, Concave, Constant, Linear, PiecewiseLinear, RiskBound
+from vulcan import BoundError, Concave, Constant, Linear, PiecewiseLinear, RiskBound, parse
 
 rewards = st.floats(-1e6, 1e6)
 fractions = st.fractions(-1000, 1000)
@@ -469,3 +469,71 @@ def test_points_that_are_no_numbers_are_refused(point):
 def test_straight_bounds_have_nothing_to_verify(bound):
     bound.verify([-1.0, 5.0])
     Concave(bound).verify([-1e3, 1e3])
+
+
+# Scaling.
+
+factors = st.floats(1e-6, 1e6)
+
+
+@given(straight, factors, rewards)
+def test_a_scaled_straight_bound_is_straight_and_has_so_many_times_the_risk(bound, factor, reward):
+    scaled = bound.scale(factor)
+    assert type(scaled) is type(bound)
+    assert parse(scaled.text) == scaled
+    size = factor * (1 + abs(bound(reward)) + 100 * abs(reward))
+    assert scaled(reward) == pytest.approx(factor * bound(reward), abs=1e-12 * size)
+    slope = factor * bound.tangent(reward).slope
+    assert scaled.tangent(reward).slope == pytest.approx(slope, rel=1e-9, abs=1e-9 * factor)
+
+
+@given(st.integers(0, 20), straight, fractions)
+def test_powers_of_two_scale_straight_bounds_without_rounding(power, bound, reward):
+    assert bound.scale(2.0**power).exact(reward) == Fraction(2) ** power * bound.exact(reward)
+    assert bound.scale(2.0**power).scale(2.0**-power) == bound
+
+
+@given(concave(), factors, st.floats(0, 1), st.booleans())
+def test_a_scaled_function_keeps_its_derivative(sample, factor, share, derivative_given):
+    bound = Concave(sample.function, derivative=sample.derivative if derivative_given else None)
+    reward = sample.start + sample.width * (0.01 + share)
+    scaled = bound.scale(factor)
+    assert scaled(reward) == factor * bound(reward)
+    assert scaled.text is None
+    if derivative_given:
+        assert scaled.tangent(reward).slope == factor * sample.derivative(reward)
+    places = [sample.start + sample.width * place for place in (0, 0.1, 1, 2, 30)]
+    assert_above(scaled.tangent(reward), scaled, places, 1e-8 * max(1.0, factor))
+
+
+TEXTS = ["(1 - exp(-0.4*x)) * (0.015 + 0.001*x)", "sqrt(x)", "-exp(-x)", "min(x, sqrt(x), 3)"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@given(st.floats(1e-9, 1e9), st.floats(0.01, 50))
+def test_the_text_of_a_scaled_expression_is_read_back(text, factor, reward):
+    scaled = parse(text).scale(factor)
+    again = parse(scaled.text)
+    assert again(reward) == scaled(reward) == factor * parse(text)(reward)
+    assert again.tangent(reward) == scaled.tangent(reward)
+    assert parse(scaled.scale(0.5).text)(reward) == 0.5 * scaled(reward)
+
+
+def test_where_nothing_is_acceptable_nothing_is_at_any_scale():
+    bound = Concave(lambda x: math.log(x) if x > 0 else -math.inf)
+    assert bound.scale(3.0)(-1.0) == -math.inf
+    assert Linear(0.1, -0.5).scale(2)(0.0) == -1.0
+
+
+@pytest.mark.parametrize("factor", [0, -1.0, math.nan, math.inf, "2", True, None])
+@pytest.mark.parametrize(
+    "bound", [Constant(0.1), Linear(0.1), PiecewiseLinear([(0, 0), (1, 1)]), Concave(math.sqrt)]
+)
+def test_a_factor_is_a_positive_number(bound, factor):
+    with pytest.raises(BoundError, match="the factor of a bound must be"):
+        bound.scale(factor)
+
+
+def test_a_factor_that_is_too_large_for_a_bound():
+    with pytest.raises(BoundError, match="must be a finite number, not inf"):
+        Linear(1e300).scale(1e300)

@@ -58,7 +58,7 @@ def test_b_admits_whatever_a_with_f1_admits_if_no_reward_is_negative(
 @given(table=tables(rewards=POSITIVE), bound=bounds())
 def test_the_same_of_what_the_searches_return(table: Table, bound: vulcan.RiskBound) -> None:
     problem = vulcan.Problem(table, bound)
-    under_a, under_b = vulcan.solve(problem, UNDER_A), vulcan.solve(problem)
+    under_a, under_b = vulcan.solve(problem, UNDER_A), vulcan.solve(problem, vulcan.ForwardSearch())
     if under_a.policy is not None:
         assert under_b.certificate.reward >= under_a.certificate.reward - 1e-12
 
@@ -98,9 +98,11 @@ def test_figure_of_sequence_execution_risk() -> None:
         (1 - survival, Status.SOLVED),
         (1 - survival - 1e-9, Status.INFEASIBLE),
     ):
-        result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(level)))
+        result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(level)), vulcan.ForwardSearch())
         assert result.status is expected
-    certified = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.3))).certificate
+    certified = vulcan.solve(
+        vulcan.Problem(table, vulcan.Constant(0.3)), vulcan.ForwardSearch()
+    ).certificate
     assert certified.risk == pytest.approx(p3 + 0.4 * p6, abs=1e-12)
 
 

@@ -52,7 +52,10 @@ def test_uct_at_every_bound() -> None:
         for bound in (LINEAR, vulcan.Constant(-1.0), vulcan.Constant(1.0))
     }  # fmt: skip
     assert len(rewards) == 1
-    assert rewards.pop() > vulcan.solve(vulcan.Problem(Bandit(4), LINEAR)).certificate.reward
+    assert (
+        rewards.pop()
+        > vulcan.solve(vulcan.Problem(Bandit(4), LINEAR), vulcan.ForwardSearch()).certificate.reward
+    )
 
 
 @settings(max_examples=200)
@@ -132,7 +135,7 @@ def test_same_seed_and_samples_give_the_same_policy() -> None:
 
 def test_largest_seed() -> None:
     problem = vulcan.Problem(Bandit(5), LINEAR)
-    exact = vulcan.solve(problem)
+    exact = vulcan.solve(problem, vulcan.ForwardSearch())
     for seed in (0, 1 << 63, (1 << 64) - 1):
         result = vulcan.solve(problem, vulcan.Vulcan(), samples=ENOUGH, seed=seed)
         assert result.policy == exact.policy
@@ -245,7 +248,7 @@ def test_long_horizon() -> None:
 @pytest.mark.parametrize("exploration", [0.0, 1e-9, 1e9])
 def test_any_exploration_converges(exploration: float) -> None:
     problem = vulcan.Problem(Bandit(4), LINEAR)
-    exact = vulcan.solve(problem)
+    exact = vulcan.solve(problem, vulcan.ForwardSearch())
     result = vulcan.solve(problem, vulcan.Vulcan(exploration), samples=ENOUGH)
     assert result.status is Status.SOLVED
     assert result.policy == exact.policy

@@ -14,6 +14,8 @@ exact reward and failure probability.
 from vulcan import domains as domains
 from vulcan import testing as testing
 from vulcan.certificate import Certificate, certify
+from vulcan.compare import compare
+from vulcan.comparison import Comparison, ComparisonRow
 from vulcan.constraint import SequenceConstraint, SurvivalConstraint
 from vulcan.errors import (
     BoundError,
@@ -29,6 +31,7 @@ from vulcan.errors import (
 )
 from vulcan.execution import Run
 from vulcan.expression import parse
+from vulcan.frontier import Frontier, FrontierPoint, Span, trace_frontier
 from vulcan.model import Model, Outcome, Start
 from vulcan.policy import Policy
 from vulcan.problem import Problem
@@ -55,11 +58,15 @@ __all__ = [
     "BoundError",
     "Certificate",
     "CheckpointError",
+    "Comparison",
+    "ComparisonRow",
     "Concave",
     "Constant",
     "ConstraintError",
     "DisagreementError",
     "ForwardSearch",
+    "Frontier",
+    "FrontierPoint",
     "IntegerProgram",
     "Lagrangian",
     "Linear",
@@ -83,6 +90,7 @@ __all__ = [
     "RiskBound",
     "Run",
     "SequenceConstraint",
+    "Span",
     "Start",
     "Statistics",
     "Status",
@@ -92,6 +100,8 @@ __all__ = [
     "Vulcan",
     "VulcanError",
     "certify",
+    "compare",
     "parse",
     "solve",
+    "trace_frontier",
 ]

@@ -37,7 +37,7 @@ __all__ = ["Concave", "Constant", "Linear", "PiecewiseLinear", "RiskBound", "Tan
 GRID: Final = 256
 """Intervals of the grid on which a function is verified."""
 
-LARGEST_GAP: Final = 1e-10
+LARGEST_GAP: Final = 1e-12
 """A tangent that is found numerically is at most this far above the bound where it touches."""
 
 
@@ -99,6 +99,14 @@ class RiskBound(ABC):
         ------
         BoundError
             If it is not; the message shows where.
+        """
+
+    @abstractmethod
+    def scale(self, factor: float) -> RiskBound:
+        """Return the bound that accepts so many times the risk for every reward.
+
+        The factor is a positive number: with 0, what the bound refuses for its small reward would
+        pass if it had no risk. `Constant(0)` says that, if it is meant.
         """
 
     @property
@@ -207,6 +215,10 @@ class PiecewiseLinear(_Straight):
             (x, y, slope) for (x, y), slope in zip(self.points, [*slopes, Fraction(0)], strict=True)
         ]
 
+    def scale(self, factor: float) -> PiecewiseLinear:
+        times = _require_factor(factor)
+        return PiecewiseLinear([(reward, times * risk) for reward, risk in self.points])
+
     @property
     def text(self) -> str:
         """A text that `vulcan.parse` reads back."""
@@ -245,6 +257,10 @@ class Linear(_Straight):
     def _pieces(self) -> Sequence[tuple[float, float, Fraction]]:
         return [(0.0, self.offset, Fraction(self.slope))]
 
+    def scale(self, factor: float) -> Linear:
+        times = _require_factor(factor)
+        return Linear(times * self.slope, times * self.offset)
+
     @property
     def text(self) -> str:
         """A text that `vulcan.parse` reads back."""
@@ -272,6 +288,9 @@ class Constant(Linear):
 
     def __repr__(self) -> str:
         return f"Constant({self.level!r})"
+
+    def scale(self, factor: float) -> Constant:
+        return Constant(_require_factor(factor) * self.level)
 
     @property
     def level(self) -> float:
@@ -354,7 +373,8 @@ class Concave(RiskBound):
 
     def _secant(self, reward: float, value: float) -> Tangent:
         """Return a line through neighbouring points, raised above what lies between them."""
-        width = 1e-4 * max(1.0, abs(reward))
+        # Wide, since the slope of what is almost straight is lost in roundings otherwise.
+        width = 1e-2 * max(1.0, abs(reward))
         while True:
             middle, end = reward + width / 2, reward + width
             slope = (self(end) - value) / (end - reward)
@@ -379,10 +399,26 @@ class Concave(RiskBound):
         places = sorted(place for place in given | grid if place <= high)
         verify_shape([(place, self(place)) for place in places])
 
+    def scale(self, factor: float) -> Concave:
+        times = _require_factor(factor)
+        function, derivative, text = self.function, self.derivative, self._text
+        return Concave(
+            lambda reward: times * function(reward),
+            derivative=None if derivative is None else lambda reward: times * derivative(reward),
+            text=None if text is None else f"{times!r} * ({text})",
+        )
+
     @property
     def text(self) -> str | None:
         """A text that `vulcan.parse` reads back, if there is one."""
         return self._text
+
+
+def _require_factor(value: Any) -> float:
+    factor = _require_number("the factor of a bound", value)
+    if factor <= 0:
+        raise BoundError(f"the factor of a bound must be positive, not {factor!r}")
+    return factor
 
 
 def _require_number(name: str, value: Any) -> float:

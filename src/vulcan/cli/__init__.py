@@ -1,4 +1,4 @@
-"""The command line: `vulcan solve`, `check`, `certify` and `show`.
+"""The command line: `vulcan solve`, `frontier`, `compare`, `check`, `certify` and `show`.
 
 One file per command. Commands import what they need when they run, so that `vulcan --help` and
 shell completion answer at once. Answers go to standard output, everything else to standard error.

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from vulcan.cli import certify, check, show, solve
+from vulcan.cli import certify, check, compare, frontier, show, solve
 from vulcan.cli.codes import ExitCode
 
 __all__ = ["application"]
@@ -19,6 +19,8 @@ OVERVIEW = """
 \b
 Examples:
   vulcan solve bandit --bound "0.002*x"
+  vulcan frontier bandit --gap 0.01 --plot frontier.png
+  vulcan compare bandit --bound "0.002*x" --set horizon=6
   vulcan solve rover.py:Rover --set days=6 --bound 0.01 -o plan.vulcan
   vulcan certify plan.vulcan rover.py:Rover --set days=6
   vulcan show plan.vulcan --depth 4
@@ -94,6 +96,8 @@ def _describe(
 
 
 application.command(epilog=solve.EXAMPLES)(solve.solve)
+application.command(epilog=frontier.EXAMPLES)(frontier.frontier)
+application.command(epilog=compare.EXAMPLES)(compare.compare)
 application.command(epilog=check.EXAMPLES)(check.check)
 application.command(epilog=certify.EXAMPLES)(certify.certify)
 application.command(epilog=show.EXAMPLES)(show.show)

@@ -15,11 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vulcan.certificate import Certificate
+    from vulcan.comparison import Comparison, ComparisonRow
+    from vulcan.frontier import Frontier
     from vulcan.policy import Policy
     from vulcan.randomised import AnyPolicy
     from vulcan.result import Result
 
-__all__ = ["describe_certificate", "describe_policy", "describe_result", "print_document"]
+__all__ = [
+    "describe_certificate",
+    "describe_comparison",
+    "describe_frontier",
+    "describe_policy",
+    "describe_result",
+    "print_document",
+]
 
 Document = dict[str, Any]
 
@@ -47,11 +56,104 @@ def describe_result(result: Result, depth: int) -> Document:
             "evaluations": statistics.evaluations,
             "samples": statistics.samples,
             "memory": statistics.memory,
+            "nodes": statistics.nodes,
+            "bound_seconds": _number(statistics.bound_seconds),
         },
         "policy": describe_policy(result.policy, depth),
         "model": describe_model(result.problem.model),
         "bound": str(result.problem.risk_bound),
         "solver": result.solver,
+        "upper_bound": _number(result.upper_bound),
+        "gap": _number(result.gap),
+        "price": _number(result.price),
+        "trials": [
+            {
+                "multiplier": _number(trial.multiplier),
+                "reward": _number(trial.reward),
+                "risk": _number(trial.risk),
+                "allowed": _number(trial.allowed),
+                "passes": trial.passes,
+            }
+            for trial in result.trials
+        ],
+    }
+
+
+def describe_frontier(frontier: Frontier) -> Document:
+    """Return everything about a frontier but its policies."""
+    return {
+        "model": frontier.model,
+        "bound": None if frontier.bound is None else str(frontier.bound),
+        "solver": frontier.solver,
+        "stopped_by": frontier.stopped_by,
+        "points": [
+            {
+                "level": _number(point.level),
+                "scale": _number(point.scale),
+                "bound": str(point.bound),
+                "allowed": _number(point.allowed),
+                "reward": _number(point.reward),
+                "risk": _number(point.risk),
+                "upper_bound": _number(point.upper_bound),
+                "gap": _number(point.gap),
+                "price": _number(point.price),
+                "price_from": point.price_from,
+                "safe": point.safe,
+                "carried_from": _number(point.carried_from),
+                "status": point.result.status.value,
+                "explanation": point.explanation,
+                "stopped_by": point.result.stopped_by,
+                "search_seconds": _number(point.result.statistics.search_seconds),
+            }
+            for point in frontier
+        ],
+        "statistics": {
+            "seconds": _number(frontier.seconds),
+            "evaluations": frontier.evaluations,
+        },
+    }
+
+
+def describe_comparison(comparison: Comparison) -> Document:
+    """Return everything about a comparison but its policies."""
+    from vulcan.model import describe_model
+
+    return {
+        "model": describe_model(comparison.problem.model),
+        "bound": str(comparison.problem.risk_bound),
+        "upper_bound": _number(comparison.upper_bound),
+        "randomised_upper_bound": _number(comparison.randomised_upper_bound),
+        "stopped_by": comparison.stopped_by,
+        "rows": [_describe_row(row) for row in comparison],
+    }
+
+
+def _describe_row(row: ComparisonRow) -> Document:
+    statistics = None if row.result is None else row.result.statistics
+    return {
+        "name": row.name,
+        "solver": repr(row.solver),
+        "safe": row.safe,
+        "reward": _number(row.reward),
+        "risk": _number(row.risk),
+        "allowed": _number(row.allowed),
+        "upper_bound": _number(row.upper_bound),
+        "gap": _number(row.gap),
+        "complete": row.complete,
+        "deterministic": row.deterministic,
+        "status": None if row.result is None else row.result.status.value,
+        "explanation": row.explanation,
+        "stopped_by": None if row.result is None else row.result.stopped_by,
+        "error": row.error,
+        "statistics": statistics
+        and {
+            "search_seconds": _number(statistics.search_seconds),
+            "evaluations": statistics.evaluations,
+            "histories": statistics.histories,
+            "samples": statistics.samples,
+            "nodes": statistics.nodes,
+            "memory": statistics.memory,
+        },
     }
 
 
@@ -145,6 +247,8 @@ def _describe_decisions(policy: Policy, depth: int) -> Iterator[Document]:
         level = following
 
 
-def _number(value: float | Fraction) -> float | str:
+def _number(value: float | Fraction | None) -> float | str | None:
+    if value is None:
+        return None
     number = float(value)
     return number if math.isfinite(number) else str(number)

@@ -18,6 +18,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from vulcan.certificate import Certificate
     from vulcan.randomised import AnyPolicy
+    from vulcan.text_table import TextTable
 
 __all__ = [
     "clip",
@@ -28,11 +29,15 @@ __all__ = [
     "show_note",
     "show_policy",
     "show_rows",
+    "show_table",
     "style_certificate",
 ]
 
 UNLIMITED: Final = 1_000_000
 """The width of what is not a terminal: nothing is wrapped."""
+
+MOST_ROOM: Final = 50
+"""Columns in which any remark beside a row of a table is easy to read."""
 
 DEPTH: Final = 3
 LINES: Final = 60
@@ -91,10 +96,33 @@ def show_rows(
         _show_beside(console, label, Text(printable(text), style=(styles or {}).get(name, "")))
 
 
+def show_table(console: Console, table: TextTable, styles: Sequence[str]) -> None:
+    """Show a table, with a style for the remark of each row.
+
+    Remarks are beside their rows where there is room for them, and under them where there is not.
+    """
+    (header, _), *lines = table.align()
+    console.print(Text(f"  {header}".rstrip(), style=QUIET), soft_wrap=True)
+    width = len(header) + 4
+    longest = max((len(remark) for _, remark in lines), default=0)
+    beside = console.width - width >= min(longest, MOST_ROOM)
+    for (cells, remark), style in zip(lines, styles, strict=True):
+        label, text = Text(f"  {printable(cells)}"), Text(printable(remark), style=style)
+        if beside and remark:
+            label.pad_right(width - len(label))
+            _show_beside(console, label, text)
+            continue
+        label.rstrip()
+        console.print(label, soft_wrap=True)
+        if remark:
+            _show_beside(console, Text("     "), text)
+
+
 def _show_beside(console: Console, label: Text, text: Text) -> None:
     """Show a text beside its label; its further lines are indented as far."""
     width = max(20, console.width - label.cell_len)
     for line in text.wrap(console, width):
+        line.rstrip()
         console.print(Text.assemble(label, line), soft_wrap=True)
         label = Text(" " * label.cell_len)
 

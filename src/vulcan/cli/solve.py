@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from vulcan.cli.choices import SolverName
 from vulcan.cli.codes import ExitCode
 from vulcan.cli.options import (
     AsJson,
     BoundText,
+    Depth,
+    ModelText,
+    Output,
+    Settings,
+    ShowProgress,
+)
+from vulcan.cli.output import check_output, tell_saved
+from vulcan.cli.search_options import (
     CheckpointFile,
     CheckpointInterval,
     Complete,
     ConstraintLetter,
     CreditName,
     CutShort,
-    Depth,
     Exploration,
     HistoryLimit,
     MemoryLimit,
-    ModelText,
-    Output,
+    On,
     Paper,
     Resume,
     SampleLimit,
     Seed,
-    Settings,
-    ShowProgress,
     SolverChoice,
-    SolverName,
     TargetGap,
     TimeLimit,
+    UpperBound,
     Workers,
 )
 
 if TYPE_CHECKING:
-    from vulcan.result import Result
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from vulcan.result import Result, Trial
 
 __all__ = ["EXAMPLES", "solve"]
 
@@ -48,9 +56,10 @@ EXAMPLES = """
 \b
 Examples:
   vulcan solve bandit --bound "0.002*x"
-  vulcan solve bandit --set horizon=10 --bound 0.0125 --constraint A
-  vulcan solve bandit --bound "0.02 * (1 - exp(-0.4*x))" --time-limit 10
+  vulcan solve bandit --bound "0.02 * (1 - exp(-0.4*x))" --gap 0.001
+  vulcan solve bandit --set horizon=10 --bound 0.0125 --solver forward-search
   vulcan solve bandit --bound "0.002*x" --solver vulcan --samples 50000
+  vulcan solve bandit --bound "0.002*x" --solver penalty --upper-bound
   vulcan solve rover.py:Rover --bound 0.01 --output plan.vulcan --json
 """
 
@@ -59,12 +68,13 @@ def solve(
     model: ModelText,
     bound: BoundText,
     settings: Settings = None,
-    solver: SolverChoice = SolverName.FORWARD_SEARCH,
+    solver: SolverChoice = SolverName.AUTOMATIC,
     constraint: ConstraintLetter = None,
     credit: CreditName = None,
     cut_short: CutShort = None,
     paper: Paper = None,
     exploration: Exploration = None,
+    on: On = None,
     complete: Complete = None,
     seed: Seed = None,
     time_limit: TimeLimit = None,
@@ -72,6 +82,7 @@ def solve(
     histories: HistoryLimit = None,
     memory: MemoryLimit = None,
     gap: TargetGap = None,
+    upper_bound: UpperBound = False,
     checkpoint: CheckpointFile = None,
     checkpoint_every: CheckpointInterval = None,
     resume: Resume = None,
@@ -83,6 +94,7 @@ def solve(
 ) -> None:
     """Find the best policy within a risk bound, and certify it.
 
+    Without --solver the way to search is chosen by the size of the problem, and ends by itself.
     Ctrl-C ends the search and shows the best policy so far. The solvers vulcan and uct go on until
     they have proved theirs the best or memory is full, which can take very long: a limit is usually
     wanted, such as --time-limit or --samples.
@@ -91,10 +103,11 @@ def solve(
     from vulcan.cli.models import find_model, keep_off_stdout
     from vulcan.cli.solvers import fitting, make_solver
 
-    chosen = make_solver(solver, constraint, credit, cut_short, exploration, paper, gap)
+    chosen = make_solver(solver, constraint, credit, cut_short, exploration, paper, gap, on)
     given = fitting(
         solver,
         samples=samples,
+        histories=histories,
         memory=memory,
         gap=gap,
         seed=seed,
@@ -107,12 +120,12 @@ def solve(
     with keep_off_stdout():
         problem = vulcan.Problem(find_model(model, settings or ()), vulcan.parse(bound))
         if output is not None:
-            _check_output(output)
+            check_output(output)
         result = vulcan.solve(
             problem,
             chosen,
             time_limit=time_limit,
-            histories=histories,
+            bound=upper_bound,
             progress=sys.stderr.isatty() if progress is None else progress,
             **given,
         )
@@ -123,20 +136,11 @@ def solve(
     finally:
         _show(result, depth, as_json)
     if output is not None:
-        _tell_saved(result, output, saved, as_json)
+        reason = "there is no policy" if result.policy is None else "the policy is not safe"
+        tell_saved(output, as_json, None if saved else reason)
     if result.stopped_by == "Ctrl-C":
         raise typer.Exit(ExitCode.INTERRUPTED)
     raise typer.Exit(ExitCode.YES if result.safe else ExitCode.NO)
-
-
-def _check_output(path: Path) -> None:
-    """Refuse a file that can't be written before the search, not after it."""
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
 
 
 def _show(result: Result, depth: int | None, as_json: bool) -> None:
@@ -154,6 +158,8 @@ def _show(result: Result, depth: int | None, as_json: bool) -> None:
     rows = [row for row in result.rows() if row[0] != "status"]
     rows.insert(0, ("model", screen.clip(describe_model(result.problem.model))))
     screen.show_rows(console, rows, screen.style_certificate(result.certificate))
+    if result.solver.startswith("Penalty("):
+        _show_trials(console, result.trials)
     if result.policy is not None:
         screen.show_policy(console, result.policy, depth)
 
@@ -180,13 +186,20 @@ def _save(result: Result, path: Path) -> bool:
     return True
 
 
-def _tell_saved(result: Result, path: Path, saved: bool, as_json: bool) -> None:
+def _show_trials(console: Console, trials: Sequence[Trial]) -> None:
+    """Show what each penalty led to; neighbours that led to the same are one row."""
     from vulcan.cli import screen
+    from vulcan.text_table import TextTable, show_probability, show_reward
 
-    if not saved:
-        reason = "there is no policy" if result.policy is None else "the policy is not safe"
-        screen.show_note(f"{path} was not written: {reason}")
-    elif not as_json:
-        console = screen.open_console()
-        console.print()
-        screen.show_rows(console, [("saved", f"{path}  {path.stat().st_size:,} bytes")])
+    rows, styles = [], []
+    for _, same in groupby(trials, key=lambda trial: (trial.reward, trial.risk)):
+        first, *others = same
+        last = others[-1] if others else first
+        span = f"{first.multiplier:.4g}" + (f" to {last.multiplier:.4g}" if others else "")
+        numbers = (show_probability(first.risk), show_probability(first.allowed))
+        verdict = "acceptable" if first.passes else "too risky"
+        rows.append([span, show_reward(first.reward), *numbers, verdict])
+        styles.append(screen.GOOD if first.passes else screen.BAD)
+    console.print()
+    table = TextTable(["penalty", "reward", "risk", "allowed", ""], rows)
+    screen.show_table(console, table, styles)

@@ -1,10 +1,10 @@
-"""From the options of `vulcan solve` to a solver, with an error for options that don't fit it."""
+"""From the options of the commands to a solver, with an error for options that don't fit it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from vulcan.cli.options import Constraint, Credit, SolverName
+from vulcan.cli.choices import Constraint, Credit, SolverName, Structure
 from vulcan.errors import OptionError
 
 if TYPE_CHECKING:
@@ -13,25 +13,41 @@ if TYPE_CHECKING:
 
 __all__ = ["fitting", "make_solver"]
 
-FORWARD_SEARCH, VULCAN, UCT = SolverName.FORWARD_SEARCH, SolverName.VULCAN, SolverName.UCT
+AUTOMATIC, VULCAN, UCT = SolverName.AUTOMATIC, SolverName.VULCAN, SolverName.UCT
+FORWARD_SEARCH, PARETO = SolverName.FORWARD_SEARCH, SolverName.PARETO
+LINEAR_PROGRAM, INTEGER_PROGRAM = SolverName.LINEAR_PROGRAM, SolverName.INTEGER_PROGRAM
+SAMPLING = (AUTOMATIC, VULCAN, UCT)
 
-FITTING = {
+FITTING: Final[dict[str, tuple[SolverName, ...]]] = {
     "constraint": (FORWARD_SEARCH, VULCAN),
     "credit": (FORWARD_SEARCH, VULCAN),
     "cut_short": (FORWARD_SEARCH,),
     "paper": (VULCAN,),
     "exploration": (VULCAN, UCT),
-    "samples": (VULCAN, UCT),
-    "memory": (VULCAN, UCT),
-    "gap": (VULCAN,),
-    "seed": (VULCAN, UCT),
-    "complete": (VULCAN, UCT),
-    "checkpoint": (VULCAN, UCT),
-    "checkpoint_every": (VULCAN, UCT),
-    "resume": (VULCAN, UCT),
-    "workers": (FORWARD_SEARCH, VULCAN, UCT),
+    "on": (LINEAR_PROGRAM, INTEGER_PROGRAM),
+    "samples": SAMPLING,
+    "histories": (FORWARD_SEARCH, *SAMPLING),
+    "memory": tuple(name for name in SolverName if name is not FORWARD_SEARCH),
+    "gap": (AUTOMATIC, VULCAN, PARETO, INTEGER_PROGRAM),
+    "seed": SAMPLING,
+    "complete": SAMPLING,
+    "checkpoint": SAMPLING,
+    "checkpoint_every": SAMPLING,
+    "resume": SAMPLING,
 }
 """The solvers of each option that is not for all of them."""
+
+PLAIN: Final = {
+    SolverName.AUTOMATIC: "Automatic",
+    SolverName.UCT: "UCT",
+    SolverName.PARETO: "Pareto",
+    SolverName.LAGRANGIAN: "Lagrangian",
+    SolverName.LINEAR_PROGRAM: "LinearProgram",
+    SolverName.INTEGER_PROGRAM: "IntegerProgram",
+    SolverName.RAO_STAR: "RAOStar",
+    SolverName.PENALTY: "Penalty",
+}
+"""The classes, by name in `vulcan`, of solvers that take their options as they are."""
 
 
 def fitting(solver: SolverName, **options: Any) -> dict[str, Any]:
@@ -51,9 +67,12 @@ def fitting(solver: SolverName, **options: Any) -> dict[str, Any]:
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
-        if solver not in FITTING[name]:
-            option, owners = name.replace("_", "-"), " or ".join(FITTING[name])
-            raise OptionError(f"--{option} belongs to --solver {owners}; this is {solver}")
+        owners = FITTING.get(name, tuple(SolverName))
+        if solver not in owners:
+            *others, last = owners
+            listed = f"{', '.join(others)} or {last}" if others else last
+            option = name.replace("_", "-")
+            raise OptionError(f"--{option} belongs to --solver {listed}; this is {solver}")
     return given
 
 
@@ -65,13 +84,14 @@ def make_solver(
     exploration: float | None = None,
     paper: bool | None = None,
     gap: float | None = None,
+    on: Structure | None = None,
 ) -> Solver:
     """Return the solver that options describe.
 
     Parameters
     ----------
-    name, constraint, credit, cut_short, exploration, paper, gap
-        The options; None for those that were not given. A target gap needs upper bounds.
+    name, constraint, credit, cut_short, exploration, paper, gap, on
+        The options; None for those that were not given. A target gap of vulcan needs upper bounds.
 
     Raises
     ------
@@ -81,7 +101,7 @@ def make_solver(
     import vulcan
 
     fitting(name, constraint=constraint, credit=credit, cut_short=cut_short, paper=paper, gap=gap)
-    tuning = fitting(name, exploration=exploration)
+    tuning = fitting(name, exploration=exploration, on=on and on.value)
     if paper and (constraint or credit):
         raise OptionError(
             "--paper has a constraint of its own; leave --constraint and --credit away"
@@ -96,8 +116,8 @@ def make_solver(
         case SolverName.VULCAN:
             local = _make_constraint(constraint, credit)
             return vulcan.Vulcan(constraint=local, bounded=gap is not None, **tuning)
-        case SolverName.UCT:
-            return vulcan.UCT(**tuning)
+    solver: Solver = getattr(vulcan, PLAIN[name])(**tuning)
+    return solver
 
 
 def _make_constraint(constraint: Constraint | None, credit: Credit | None) -> LocalConstraint:

@@ -59,8 +59,9 @@ class Automatic:
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
         limits = monitor.limits
-        unlimited = limits.time_limit is None and limits.samples is None
-        if unlimited and limits.histories is None and limits.gap is None:
-            monitor.limits = replace(limits, samples=MOST_SAMPLES)
-        solver = Vulcan(bounded=limits.gap is not None)
-        return solver.search(problem, reader, monitor, options)
+        # Without upper bounds from the model nothing would tell how large the gap is.
+        bounded = limits.gap is not None and hasattr(problem.model, "reward_to_go_bound")
+        if limits.time_limit is None and limits.samples is None and limits.histories is None:
+            limits = replace(limits, samples=MOST_SAMPLES)
+        monitor.limits = limits if bounded else replace(limits, gap=None)
+        return Vulcan(bounded=bounded).search(problem, reader, monitor, options)

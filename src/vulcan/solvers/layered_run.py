@@ -143,7 +143,8 @@ class LayeredRun:
         search = DualSearch(self.bound, self.sweep, self.may_go_on)
         dual = search.run()
         self.rewards += search.rewards
-        self.upper, self.price = dual.upper_bound, dual.price
+        self.upper = dual.upper_bound
+        self.price = None if self.upper == -math.inf else dual.price
         return dual
 
     def improve(self, dual: Dual) -> None:
@@ -201,14 +202,15 @@ class LayeredRun:
         return math.inf if self.best is None else find_gap(self.best.reward, self.upper)
 
     @property
-    def tolerance(self) -> float:
-        """The distance from the upper bound at which a policy is good enough.
-
-        It is the gap that was asked for, and never less than what rounding may do to rewards.
-        """
-        target = max(EXACT_GAP, self.monitor.limits.gap or 0.0)
+    def rounding(self) -> float:
+        """What rounding may do to a reward; a bound that is no farther away is attained."""
         largest = max((abs(trial.reward) for trial in self.trials), default=0.0)
-        return max(target * abs(self.upper), ROUNDING_OF_REWARDS * largest)
+        return max(EXACT_GAP * abs(self.upper), ROUNDING_OF_REWARDS * largest)
+
+    @property
+    def tolerance(self) -> float:
+        """The distance from the upper bound at which a policy is good enough."""
+        return max(self.rounding, (self.monitor.limits.gap or 0.0) * abs(self.upper))
 
     @property
     def closed(self) -> bool:
@@ -244,8 +246,8 @@ class LayeredRun:
             Whether the search looked at everything, so that without a policy there is none.
         """
         policy = self.build_policy()
-        if self.best is not None and self.closed and self.monitor.limits.gap is None:
-            self.upper = self.best.reward  # the rest is rounding
+        if self.closed and self.best is not None and self.upper - self.best.reward <= self.rounding:
+            self.upper = self.best.reward
         status, explanation = self._explain(policy, otherwise, exact)
         nodes = len(self.layers) if hasattr(self, "layers") else 0
         statistics = Statistics(

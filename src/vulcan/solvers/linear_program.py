@@ -269,12 +269,17 @@ class _Search:
         run.upper = high
 
     def _refute(self, program: _SimplexProgram) -> None:
-        """Prove by one dynamic program that no policy satisfies all the cuts."""
+        """Prove by one dynamic program that no policy satisfies all the cuts.
+
+        Where the bound is so steep that HiGHS's tolerances can't tell, the dual search decides.
+        """
         program.relax()
         if program.solve() is Ending.OPTIMAL:
             cut = program.combine_cuts()
             if self._sweep(cut.reward, cut.risk) + cut.limit < 0:
                 self._run.upper = -math.inf
+                return
+        self._run.offer_mix(self._run.find_relaxed().best)
 
     def _sweep(self, reward: float, risk: float) -> float:
         """Return the largest reward · E g - risk · er of any policy, or a trifle more."""

@@ -7,8 +7,6 @@ is what the model itself offers, `reward_to_go_bound` of its initial state, or n
 
 from __future__ import annotations
 
-import math
-
 from vulcan.graph import StateGraph
 from vulcan.model import Start
 from vulcan.problem import Problem
@@ -37,9 +35,8 @@ def bound_any_policy(
     run = LayeredRun(problem, reader, monitor, None, graph)
     monitor.start_clock()
     if run.unroll(within=Size(run.graph, monitor)):
-        dual = run.find_dual()
-        if math.isfinite(dual.upper_bound) or dual.upper_bound == -math.inf:
-            return dual.upper_bound, dual.price
+        run.find_relaxed()
+        return run.upper, run.price
     if hasattr(problem.model, "reward_to_go_bound") and not isinstance(reader.root, Start):
         return reader.bound_reward(reader.root, 0), None
     return None, None

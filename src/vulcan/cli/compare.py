@@ -1,0 +1,129 @@
+"""`vulcan compare`: several solvers on one problem, side by side."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from vulcan.cli.choices import SolverName, read_solvers
+from vulcan.cli.codes import ExitCode
+from vulcan.cli.options import AsJson, BoundText, ModelText, Plot, Settings, ShowProgress
+from vulcan.cli.output import check_plot, save_plot, tell_saved
+from vulcan.cli.search_options import (
+    HistoryLimit,
+    MemoryLimit,
+    SampleLimit,
+    Seed,
+    SolverList,
+    TimeLimitEach,
+    UpperBound,
+)
+
+if TYPE_CHECKING:
+    from vulcan.comparison import Comparison
+
+__all__ = ["EXAMPLES", "compare"]
+
+EXAMPLES = """
+\b
+Examples:
+  vulcan compare bandit --set horizon=5 --bound "0.002*x"
+  vulcan compare bandit --bound 0.01 --solvers vulcan,pareto --time-limit 30
+  vulcan compare three-actions --bound "0.004*x" --plot policies.svg
+"""
+
+WIDE = 110
+"""Columns of a terminal from which on the table says more."""
+
+
+def compare(
+    model: ModelText,
+    bound: BoundText,
+    settings: Settings = None,
+    solvers: SolverList = None,
+    seed: Seed = None,
+    time_limit: TimeLimitEach = 10.0,
+    samples: SampleLimit = None,
+    histories: HistoryLimit = None,
+    memory: MemoryLimit = None,
+    upper_bound: UpperBound = True,
+    plot: Plot = None,
+    as_json: AsJson = False,
+    progress: ShowProgress = None,
+) -> None:
+    """Solve a problem with several solvers, one after the other.
+
+    Each gets the limits that it knows, and all are measured against the least upper bound that any
+    of them proved. A solver that refuses the problem says why. Ctrl-C ends it and shows the solvers
+    so far.
+    """
+    import vulcan
+    from vulcan.cli.models import find_model, keep_off_stdout
+    from vulcan.cli.solvers import make_solver
+    from vulcan.compare import compare as compare_solvers
+    from vulcan.plotting import plot_comparison
+
+    every = [name for name in SolverName if name is not SolverName.AUTOMATIC]
+    names = every if solvers is None else read_solvers(solvers)
+    with keep_off_stdout():
+        problem = vulcan.Problem(find_model(model, settings or ()), vulcan.parse(bound))
+        check_plot(plot)
+        compared = compare_solvers(
+            problem,
+            {name.value: make_solver(name) for name in names},
+            time_limit=time_limit,
+            samples=samples,
+            histories=histories,
+            memory=memory,
+            seed=0 if seed is None else seed,
+            bound=upper_bound,
+            progress=sys.stderr.isatty() if progress is None else progress,
+        )
+    drawn = any(row.certificate is not None for row in compared)
+    try:
+        if plot is not None and drawn:
+            save_plot(lambda: plot_comparison(compared), plot)
+    finally:
+        _show(compared, as_json)
+    if plot is not None:
+        tell_saved(plot, as_json, None if drawn else "there is no policy")
+    if compared.stopped_by is not None:
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    if all(row.error is not None for row in compared):
+        raise typer.Exit(ExitCode.BAD_INPUT)
+    raise typer.Exit(ExitCode.YES if any(row.safe for row in compared) else ExitCode.NO)
+
+
+def _show(compared: Comparison, as_json: bool) -> None:
+    from vulcan.cli import screen
+    from vulcan.cli.documents import describe_comparison, print_document
+    from vulcan.model import describe_model
+    from vulcan.text_table import show_reward
+
+    if as_json:
+        print_document(describe_comparison(compared))
+        return
+    console = screen.open_console()
+    solved = sum(row.safe for row in compared)
+    verdict, style = ("✓ safe", screen.GOOD) if solved else ("✗ no policy", screen.BAD)
+    text = f"policies of {solved} of {len(compared)} solvers"
+    if compared.stopped_by is not None:
+        text += f", stopped by {compared.stopped_by}"
+    screen.show_heading(console, verdict, style, text)
+    console.print()
+    uppers = (compared.upper_bound, compared.randomised_upper_bound)
+    at_most = show_reward(uppers[0])
+    if uppers[0] != uppers[1] and uppers[1] is not None:
+        at_most += f" of deterministic policies, {show_reward(uppers[1])} of all"
+    rows = [
+        ("model", screen.clip(describe_model(compared.problem.model))),
+        ("risk bound", f"Δ(x) = {compared.problem.risk_bound}"),
+        ("upper bound", at_most),
+    ]
+    screen.show_rows(console, rows)
+    console.print()
+    styles = [screen.QUIET if row.safe else screen.UNSURE for row in compared]
+    table = compared.tabulate(wide=console.width >= WIDE)
+    screen.show_table(console, table, styles)

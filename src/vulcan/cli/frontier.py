@@ -1,0 +1,179 @@
+"""`vulcan frontier`: what could be earned for every risk that may be allowed."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from vulcan.cli.choices import SolverName, read_numbers
+from vulcan.cli.codes import ExitCode
+from vulcan.cli.options import (
+    AsJson,
+    From,
+    Levels,
+    ModelText,
+    Plot,
+    Points,
+    ScaledBoundText,
+    Scales,
+    Settings,
+    ShowProgress,
+    To,
+)
+from vulcan.cli.output import check_plot, save_plot, tell_saved
+from vulcan.cli.search_options import (
+    ConstraintLetter,
+    CreditName,
+    Exploration,
+    HistoryLimit,
+    MemoryLimit,
+    On,
+    SampleLimit,
+    Seed,
+    SolverChoice,
+    TargetGap,
+    TimeLimit,
+)
+
+if TYPE_CHECKING:
+    from vulcan.frontier import Frontier
+
+__all__ = ["EXAMPLES", "frontier"]
+
+EXAMPLES = """
+\b
+Examples:
+  vulcan frontier bandit --set horizon=6
+  vulcan frontier bandit --levels 0,0.005,0.01 --gap 0.001 --json
+  vulcan frontier bandit --from 0 --to 0.01 --points 11 --plot frontier.pdf
+  vulcan frontier bandit --set horizon=5 --bound "0.002*x" --scales 0.5,1,2
+"""
+
+LEGEND = "price: reward gained per unit of allowed risk; ≈ estimated from neighbours"
+
+
+def frontier(
+    model: ModelText,
+    settings: Settings = None,
+    bound: ScaledBoundText = None,
+    levels: Levels = None,
+    scales: Scales = None,
+    low: From = None,
+    high: To = None,
+    points: Points = None,
+    solver: SolverChoice = SolverName.AUTOMATIC,
+    constraint: ConstraintLetter = None,
+    credit: CreditName = None,
+    exploration: Exploration = None,
+    on: On = None,
+    seed: Seed = None,
+    time_limit: TimeLimit = None,
+    samples: SampleLimit = None,
+    histories: HistoryLimit = None,
+    memory: MemoryLimit = None,
+    gap: TargetGap = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+    progress: ShowProgress = None,
+) -> None:
+    """Find the best reward, and the price of risk, over a range of risk bounds.
+
+    The bounds are constant, or multiples of --bound. Limits are those of each search. The price of
+    risk is what the best reward gains per unit of allowed risk. Ctrl-C ends it and shows the points
+    so far.
+    """
+    import vulcan
+    from vulcan.cli.models import find_model, keep_off_stdout
+    from vulcan.cli.solvers import fitting, make_solver
+    from vulcan.frontier import trace_frontier
+    from vulcan.plotting import plot_frontier
+
+    chosen = make_solver(solver, constraint, credit, exploration=exploration, gap=gap, on=on)
+    limits = fitting(
+        solver, samples=samples, histories=histories, memory=memory, gap=gap, seed=seed
+    )
+    where = _choose_range(bound, levels, scales, low, high, points)
+    with keep_off_stdout():
+        planned = find_model(model, settings or ())
+        problem = planned if bound is None else vulcan.Problem(planned, vulcan.parse(bound))
+        check_plot(plot)
+        traced = trace_frontier(
+            problem,
+            solver=chosen,
+            time_limit=time_limit,
+            progress=sys.stderr.isatty() if progress is None else progress,
+            **where,
+            **limits,
+        )
+    solved = any(point.safe for point in traced)
+    try:
+        if plot is not None and solved:
+            save_plot(lambda: plot_frontier(traced), plot)
+    finally:
+        _show(traced, as_json)
+    if plot is not None:
+        tell_saved(plot, as_json, None if solved else "there is no policy")
+    if traced.stopped_by is not None:
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    raise typer.Exit(ExitCode.YES if solved else ExitCode.NO)
+
+
+def _choose_range(
+    bound: str | None,
+    levels: str | None,
+    scales: str | None,
+    low: float | None,
+    high: float | None,
+    points: int | None,
+) -> dict[str, Any]:
+    """Return the levels or scales that options ask for, and how many."""
+    from vulcan.errors import OptionError
+    from vulcan.frontier import Span
+
+    if bound is not None and levels is not None:
+        raise OptionError(
+            "--levels are constant bounds; multiples of --bound are given by --scales"
+        )
+    if bound is None and scales is not None:
+        raise OptionError("--scales are multiples of a bound: give it with --bound")
+    kind = "levels" if bound is None else "scales"
+    given = levels if bound is None else scales
+    if given is None:
+        return {kind: Span(low, high), **({} if points is None else {"points": points})}
+    for name, value in (("--from", low), ("--to", high), ("--points", points)):
+        if value is not None:
+            raise OptionError(f"--{kind} says it all; leave {name} away")
+    return {kind: read_numbers(f"--{kind}", given)}
+
+
+def _show(traced: Frontier, as_json: bool) -> None:
+    from vulcan.cli import screen
+    from vulcan.cli.documents import describe_frontier, print_document
+
+    if as_json:
+        print_document(describe_frontier(traced))
+        return
+    console = screen.open_console()
+    count = sum(point.safe for point in traced)
+    verdict, style = ("✓ policies", screen.GOOD) if count else ("✗ no policy", screen.BAD)
+    text = f"for {count} of {len(traced)} risk bounds"
+    if traced.stopped_by is not None:
+        text += f", stopped by {traced.stopped_by}"
+        verdict, style = ("? stopped", screen.UNSURE) if not count else (verdict, screen.UNSURE)
+    screen.show_heading(console, verdict, style, text)
+    console.print()
+    rows = [
+        ("model", screen.clip(traced.model)),
+        ("bounds", "constant" if traced.bound is None else f"multiples of Δ(x) = {traced.bound}"),
+        ("solver", screen.clip(traced.solver)),
+        ("model asked", f"{traced.evaluations:,} times by all searches"),
+        ("time", f"{traced.seconds:.3g} s"),
+    ]
+    screen.show_rows(console, rows)
+    if len(traced):
+        console.print()
+        styles = ["" if point.safe else screen.UNSURE for point in traced]
+        screen.show_table(console, traced.tabulate(), styles)
+        console.print(f"\n  {LEGEND}", style=screen.QUIET, soft_wrap=True)

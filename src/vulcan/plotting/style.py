@@ -1,0 +1,153 @@
+"""What all figures share: their style, new axes without windows, and files."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from vulcan.errors import OptionError
+from vulcan.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["check_figure_file", "make_axes", "put_legend_below", "put_title", "save", "use_style"]
+
+WIDTH: Final = 6.3
+"""Inches: the text width of a page."""
+
+INK, BLUE, ORANGE, GREY, PALE = "#1a1a1a", "#0072b2", "#dd7a00", "#767676", "#e4ebe4"
+"""Colours that differ in lightness as well, and for the colour-blind."""
+
+STYLE: Final[Mapping[str, Any]] = {
+    "font.size": 9.0,
+    "axes.labelsize": 9.0,
+    "axes.titlesize": 9.0,
+    "axes.titlelocation": "left",
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.5,
+    "legend.fontsize": 8.0,
+    "legend.frameon": False,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.5,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "hatch.linewidth": 0.5,
+}
+
+FILES: Final[Mapping[str, Mapping[str, Any]]] = {
+    # The same figure gives the same file: no dates, no random names.
+    ".png": {"dpi": 200},
+    ".svg": {"metadata": {"Date": None}},
+    ".pdf": {"metadata": {"CreationDate": None}},
+}
+FILE_STYLE: Final[Mapping[str, Any]] = {"svg.hashsalt": "vulcan", "pdf.fonttype": 42}
+
+LONGEST_TITLE: Final = 100
+
+
+def require_matplotlib() -> Any:
+    """Return matplotlib, or say how to get it."""
+    try:
+        import matplotlib as found
+    except ImportError as error:
+        raise OptionError(
+            "figures need matplotlib, which is not installed: pip install 'vulcan-planner[plot]'"
+        ) from error
+    return found
+
+
+def use_style() -> AbstractContextManager[Any]:
+    """Return a context in which figures have this style; it changes nothing outside."""
+    style: AbstractContextManager[Any] = require_matplotlib().rc_context(dict(STYLE))
+    return style
+
+
+def make_axes(height: float, shares: Sequence[float] = (1.0,)) -> list[Axes]:
+    """Return the axes of a new figure, one above the other, with a common horizontal axis.
+
+    Parameters
+    ----------
+    height
+        Of the figure, in inches.
+    shares
+        The height of each of the axes, relative to each other.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    FigureCanvasAgg(figure)  # draws in memory: there is no window, and no display is needed
+    grid = figure.subplots(len(shares), sharex=True, squeeze=False, height_ratios=list(shares))
+    return [row[0] for row in grid]
+
+
+def put_title(ax: Axes, text: str) -> None:
+    """Put a title over axes; it comes from models and may hold anything."""
+    plain = "".join(c if c.isprintable() else "?" for c in text)
+    clipped = plain if len(plain) <= LONGEST_TITLE else f"{plain[: LONGEST_TITLE - 1]}…"
+    ax.set_title(clipped, parse_math=False, color=INK)
+
+
+def put_legend_below(ax: Axes, columns: int) -> None:
+    """Put the legend under axes, where it covers nothing."""
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(
+        handles,
+        labels,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.14),
+        ncols=min(columns, max(1, len(labels))),
+        columnspacing=1.5,
+        handlelength=2.2,
+    )
+
+
+def check_figure_file(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work, a file that a figure can't be written to.
+
+    Parameters
+    ----------
+    path
+        The file; its ending says in what format.
+
+    Raises
+    ------
+    OptionError
+        If the ending is none that is known, or matplotlib is not installed.
+    """
+    if Path(path).suffix.lower() not in FILES:
+        raise OptionError(f"a figure is written to {', '.join(FILES)}; not to {os.fspath(path)!r}")
+    require_matplotlib()
+
+
+def save(ax: Axes, path: str | os.PathLike[str]) -> None:
+    """Write the figure of some axes to a file, at once or not at all.
+
+    Parameters
+    ----------
+    ax
+        The axes, as a plotting function returned them.
+    path
+        The file: .png, .svg or .pdf.
+    """
+    check_figure_file(path)
+    kind = Path(path).suffix.lower()
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    content = io.BytesIO()
+    with require_matplotlib().rc_context(dict(FILE_STYLE)):
+        figure.savefig(content, format=kind[1:], **FILES[kind])
+    write_atomically(path, content.getvalue())

@@ -1,0 +1,110 @@
+"""Several searches one after the other, watched as one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from vulcan.progress import OnProgress, Progress
+from vulcan.result import Result
+
+__all__ = ["Series", "explain", "watch_series"]
+
+
+class Series:
+    """How far a series of searches is.
+
+    Parameters
+    ----------
+    on_progress
+        Told how far the whole series is: seconds and fraction are those of all searches, the rest
+        is what the present search says.
+
+    Attributes
+    ----------
+    total
+        How many searches there are; None as long as nobody knows.
+    """
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self.total: int | None = None
+        self._done = 0
+        self._fraction: float | None = None
+        self._on_progress = on_progress
+        self._began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Time since the series began."""
+        return time.perf_counter() - self._began
+
+    def tell(self, progress: Progress) -> None:
+        """Pass the progress of the present search on as that of the series."""
+        if self._on_progress is not None:
+            if self.total is not None:
+                # What follows a search, such as its upper bound, does not know how far it is.
+                done = (self._done + (progress.fraction or 0.0)) / self.total
+                self._fraction = max(done, self._fraction or 0.0)
+            self._on_progress(replace(progress, seconds=self.seconds, fraction=self._fraction))
+
+    def finish(self, result: Result | None) -> None:
+        """Count one more search as done; None for one that ended in an error."""
+        self._done += 1
+        if result is not None:
+            statistics, certificate = result.statistics, result.certificate
+            self.tell(
+                Progress(
+                    seconds=self.seconds,
+                    fraction=0.0,
+                    histories=max(statistics.histories, statistics.nodes),
+                    evaluations=statistics.evaluations,
+                    reward=None if certificate is None else float(certificate.reward),
+                    samples=statistics.samples,
+                    memory=statistics.memory,
+                    certificate=certificate,
+                )
+            )
+
+
+@contextmanager
+def watch_series(on_progress: OnProgress | None, progress: bool) -> Iterator[Series]:
+    """Watch a series of searches while inside.
+
+    Parameters
+    ----------
+    on_progress
+        Told how far the series is.
+    progress
+        Show it in the terminal as well.
+
+    Yields
+    ------
+    Series
+        Its `tell` is the `on_progress` of each search; `finish` is called after each.
+    """
+    if not progress:
+        yield Series(on_progress)
+        return
+    from vulcan.display import show_progress
+
+    with show_progress() as show:
+
+        def tell(now: Progress) -> None:
+            show(now)
+            if on_progress is not None:
+                on_progress(now)
+
+        yield Series(tell)
+
+
+def explain(result: Result) -> str:
+    """Return how a search ended, and what is wrong with its policy if that is not safe."""
+    certificate = result.certificate
+    if certificate is None or certificate.safe:
+        return result.explanation
+    if not certificate.passes:
+        risk, allowed = float(certificate.risk), float(certificate.allowed)
+        return f"{result.explanation}; it risks {risk:.4g} where {allowed:.4g} is allowed"
+    return f"{result.explanation}; it is not complete"
