@@ -291,7 +291,7 @@ def test_a_search_that_claims_too_much_is_found_out(monkeypatch: pytest.MonkeyPa
         "vulcan.solvers.forward_search.ForwardSearchRun.reward", property(lambda self: 9.9)
     )
     with pytest.raises(vulcan.DisagreementError, match=r"9\.9"):
-        vulcan.solve(problem)
+        vulcan.solve(problem, vulcan.ForwardSearch())
 
 
 def test_a_bound_that_is_not_concave_gets_no_policy() -> None:

@@ -42,7 +42,7 @@ def solve(model: object, bound: vulcan.RiskBound, on: str = "tree", **options) -
 def test_the_optimal_column_of_the_paper(horizon: int, reward: float) -> None:
     result = solve(Bandit(horizon), LINEAR)
     assert result.status is Status.SOLVED
-    assert result.explanation == "best policy within the risk bound, proved"
+    assert result.explanation == "best policy within the risk bound, proved by HiGHS"
     assert result.safe
     assert result.certificate.reward == pytest.approx(reward, abs=5e-5)
     assert result.gap <= 1e-9
@@ -53,7 +53,7 @@ def test_functions_of_state_and_step_earn_less() -> None:
     assert result.certificate.reward == pytest.approx(3.15145, abs=5e-6)
     assert result.safe
     assert result.status is Status.SOLVED
-    assert result.explanation == f"best {KIND}, proved"
+    assert result.explanation == f"best {KIND}, proved by HiGHS"
     # The bound holds for all policies, those that remember more and those that draw.
     assert result.upper_bound == pytest.approx(3.15219, abs=1e-5)
     assert solve(Bandit(6), LINEAR).certificate.reward > result.certificate.reward + 1e-4
@@ -126,7 +126,7 @@ def test_it_finds_the_best_function_of_state_and_step(
     acceptable = [g for g, x in everything if x <= bound(g)]
     assert result.upper_bound >= max(acceptable, default=-math.inf) - 1e-9
     if result.policy is None and acceptable:
-        assert result.explanation == f"no {KIND} is within the risk bound, proved"
+        assert result.explanation == f"no {KIND} is within the risk bound, proved by HiGHS"
 
 
 @settings(max_examples=150)
@@ -219,7 +219,7 @@ def test_a_target_gap(on: str) -> None:
     result = solve(Bandit(4), vulcan.Linear(0.001), on, gap=0.001)
     assert result.status is Status.SOLVED
     kind = KIND if on == "graph" else "policy"
-    assert re.fullmatch(rf"within 0.\d+ % of the best {kind}, proved", result.explanation)
+    assert re.fullmatch(rf"within 0.\d+ % of the best {kind}, proved by HiGHS", result.explanation)
 
 
 def test_limits() -> None:

@@ -162,6 +162,7 @@ def test_what_was_asked_before_the_problem_proved_too_large_is_not_asked_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(size, "MOST_EVALUATIONS", 30)
+    monkeypatch.setattr(automatic, "MOST_SAMPLES", 500)
     asked: list[object] = []
     expand = StateGraph.expand
 

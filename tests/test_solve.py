@@ -172,7 +172,8 @@ def test_policy_is_bound_to_the_model() -> None:
 def test_first_compilation_is_announced_and_cached(tmp_path) -> None:
     script = (
         "import vulcan\nfrom vulcan.domains import Bandit\n"
-        "print(vulcan.solve(vulcan.Problem(Bandit(2), vulcan.Linear(0.002))).safe)"
+        "problem = vulcan.Problem(Bandit(2), vulcan.Linear(0.002))\n"
+        "print(vulcan.solve(problem, vulcan.ForwardSearch()).safe)"
     )
     environment = {**os.environ, "VULCAN_CACHE_DIR": str(tmp_path)}
     runs = [

@@ -237,6 +237,8 @@ class _Builder:
         """Add the nodes of a level; return the states of the next."""
         graph = self._graph
         opened = self._which_open(states, level)
+        if not self._has_room(states[opened]):
+            return None
         nodes = np.zeros(len(states), NODE)
         nodes["state"], nodes["level"] = states, level
         nodes["edge_count"][opened] = self._counts(states[opened])
@@ -276,6 +278,21 @@ class _Builder:
         targets["node"][goes_on] = self._sizes[0] + numbers
         return np.asarray(following, np.intp)
 
+    def _has_room(self, states: Integers) -> bool:
+        """Whether the level of some states may be written down, by its size."""
+        graph = self._graph
+        rows = graph.states.array[states]
+        # Summed state by state: a level of a tree may be far too large for its rows.
+        outcomes = np.concatenate(([0], np.cumsum(graph.actions.array["safe_count"], dtype=int)))
+        last = rows["first_action"] + np.maximum(0, rows["action_count"])
+        targets = outcomes[last] - outcomes[rows["first_action"]]
+        sizes = (len(states), int(np.maximum(0, rows["action_count"]).sum()), int(targets.sum()))
+        return self._may_go_on(*self._measure(self._sizes + np.array(sizes, np.intp)))
+
+    def _measure(self, sizes: NDArray[np.intp]) -> tuple[int, int]:
+        """Return nodes and bytes of so many nodes, edges and targets."""
+        return int(sizes[0]), int(sizes @ [kind.itemsize for kind in KINDS])
+
     def _counts(self, states: Integers) -> NDArray[np.int32]:
         return np.asarray(self._graph.states.array["action_count"][states])
 
@@ -285,12 +302,12 @@ class _Builder:
     def _ask(self, states: Integers, level: int) -> bool:
         """Ask the model about states that are expanded and were not asked; False if forbidden."""
         wanted = self._which_open(states, level) & (self._counts(states) == UNASKED)
-        memory = int(self._sizes @ [kind.itemsize for kind in KINDS])
+        size = self._measure(self._sizes)
         for state in states[wanted].tolist():
-            if not self._may_go_on(int(self._sizes[0]), memory):
+            if not self._may_go_on(*size):
                 return False
             self._graph.expand(state)
-        return self._may_go_on(int(self._sizes[0]), memory)
+        return self._may_go_on(*size)
 
 
 def _starts(counts: NDArray[np.int32]) -> Integers:

@@ -16,7 +16,7 @@ from vulcan.errors import DisagreementError, ModelError, OptionError
 from vulcan.problem import Problem
 from vulcan.progress import Limits, Monitor, OnProgress, Progress
 from vulcan.reader import ModelReader
-from vulcan.result import Result
+from vulcan.result import Result, Status
 from vulcan.solvers.automatic import Automatic
 from vulcan.solvers.solver import Finding, Options, Solver
 from vulcan.solvers.upper_bound import bound_any_policy
@@ -125,6 +125,7 @@ def solve(
         if finding.policy is not None and certificate is None:
             certificate = certify(problem, finding.policy)
         _check(problem, finding, certificate)
+        finding = _doubt(finding, certificate)
         seconds = time.perf_counter() - began
         if bound and finding.upper_bound is None:
             finding = _add_bound(problem, reader, monitor, finding)
@@ -154,6 +155,19 @@ def _read(model: Any, workers: int | None) -> Iterator[ModelReader]:
 
     with WorkerReader(model, workers) as reader:
         yield reader
+
+
+def _doubt(finding: Finding, certificate: Certificate | None) -> Finding:
+    """Return a finding that claims no more than the certificate says.
+
+    Where a bound is very steep, a rounding of the reward decides whether a policy is acceptable,
+    and a search may round otherwise than the certificate.
+    """
+    solved = finding.status is Status.SOLVED and finding.upper_bound is not None
+    if not solved or certificate is None or certificate.safe:
+        return finding
+    explanation = "best policy found; the bound is so steep there that roundings decide"
+    return replace(finding, status=Status.DONE, explanation=explanation)
 
 
 def _add_bound(

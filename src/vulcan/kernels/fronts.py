@@ -34,6 +34,7 @@ from vulcan.kernels.sweep import borrow_layers
 
 __all__ = [
     "DONE",
+    "IMPATIENT",
     "NEEDS_PARTS",
     "NEEDS_POINTS",
     "NEEDS_SCRATCH",
@@ -43,7 +44,7 @@ __all__ = [
     "find_least_reach",
 ]
 
-DONE, PAUSED, NEEDS_POINTS, NEEDS_PARTS, NEEDS_SCRATCH = range(5)
+DONE, PAUSED, IMPATIENT, NEEDS_POINTS, NEEDS_PARTS, NEEDS_SCRATCH = range(6)
 
 POINT = np.dtype(
     [
@@ -83,6 +84,8 @@ CONTROL = np.dtype(
         ("parts", "i8"),
         ("work", "i8"),
         ("pause", "i8"),
+        ("patience", "i8"),
+        ("node_work", "i8"),
         ("dropped", "i8"),
         ("thinned", "i8"),
     ],
@@ -177,6 +180,7 @@ def extend(layers, rewards, risks, values, least_reach, memory):
         memory.fronts[n].first = control[0].points
         memory.fronts[n].count = 0
         memory.fronts[n].error = 0.0
+        control[0].node_work = 0
         if least_reach[n] < np.inf:
             if nodes[n].edge_count == 0:
                 status = fill_tip(memory, n, rewards[n], risks[n])
@@ -185,6 +189,7 @@ def extend(layers, rewards, risks, values, least_reach, memory):
                 status = fill_node(nodes, edges, targets, values, limit, memory, n)
             if status != DONE:
                 return status
+        control[0].work += control[0].node_work
         control[0].next_node -= 1
         if control[0].work >= control[0].pause:
             return PAUSED
@@ -255,7 +260,6 @@ def fill_edge(edges, targets, memory, limit, e, short, begin):
         status, drafted = combine(memory, target.probability, front, begin, count, allowed)
         if status != DONE:
             return status, 0, 0.0
-        control[0].work += drafted
         left, lost = reduce_drafts(memory, drafted)
         error += lost
         if begin + count + left > len(kept):
@@ -269,6 +273,7 @@ def fill_edge(edges, targets, memory, limit, e, short, begin):
             for i in range(k):
                 chosen[place, i] = chosen[begin + draft.left, i]
             chosen[place, k] = draft.right
+        control[0].node_work += left * k
         for j in range(left):
             kept[begin + j] = kept[begin + count + j]
             for i in range(k + 1):
@@ -293,6 +298,9 @@ def combine(memory, probability, front, begin, count, limit):
     last = len(bins) - 2
     drafted = 0
     for a in range(count):
+        if memory.control[0].node_work > memory.control[0].patience:
+            return IMPATIENT, 0
+        memory.control[0].node_work += front.count
         before = kept[begin + a]
         for j in range(front.count):
             place = points[front.first + j].by_shortfall
@@ -354,8 +362,7 @@ def reduce_drafts(memory, drafted):
         return left, thinness
     memory.control[0].thinned += 1
     span = drafts[left - 1].reward - drafts[0].reward
-    thinness = max(thinness, span / most)
-    return sort_drafts(drafts, keys, left, thinness), thinness
+    return sort_drafts(drafts, keys, left, span / most), thinness + span / most
 
 
 @kernel  # called, not inlined: sorting is long to compile, and a call costs nothing beside it

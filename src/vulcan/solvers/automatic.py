@@ -21,8 +21,8 @@ from vulcan.solvers.vulcan import Vulcan
 
 __all__ = ["Automatic"]
 
-MOST_DRAFTS: Final = 30_000_000
-"""Work on fronts without a time limit: some seconds."""
+MOST_PAIRS: Final = 300_000_000
+"""Pairs of points that fronts may combine without a time limit: some seconds."""
 
 MOST_SAMPLES: Final = 1_000_000
 """Samples of a tree search without any limit."""
@@ -49,11 +49,16 @@ class Automatic:
         monitor.start_clock()
         if run.unroll(within=Size(run.graph, monitor)):
             timed = limits.time_limit is not None
-            advance_fronts(run, run.find_dual(), None if timed else MOST_DRAFTS)
+            advance_fronts(run, run.find_dual(), None if timed else MOST_PAIRS)
             return run.find("best policy found, with a proved gap")
         if monitor.stopped_by is not None:
             return run.find()
-        return self._sample(problem, reader, monitor, replace(options, graph=run.graph))
+        spent = monitor.seconds
+        if limits.time_limit is not None:
+            monitor.limits = replace(limits, time_limit=max(0.0, limits.time_limit - spent))
+        finding = self._sample(problem, reader, monitor, replace(options, graph=run.graph))
+        seconds = finding.statistics.search_seconds + spent
+        return replace(finding, statistics=replace(finding.statistics, search_seconds=seconds))
 
     def _sample(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options

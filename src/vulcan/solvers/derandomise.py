@@ -16,14 +16,15 @@ difference of the two policies from there on.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.layers import Layers
+from vulcan.layers import ChoicePlan, Layers
 from vulcan.policy import END
 from vulcan.risk import RiskBound
 from vulcan.solvers.dual import Corner, accepts
@@ -34,6 +35,9 @@ SAFE, DARING, UNDECIDED = range(3)
 
 MOST_DECISIONS: Final = 500
 """Histories that are decided one by one; later ones gain next to nothing."""
+
+MOST_TARGETS: Final = 20_000
+"""Outcomes that are looked at in all: more where actions have few, fewer decisions where many."""
 
 LEAST_GAIN: Final = 1e-12
 """As a share of the reward: less is not worth a decision."""
@@ -92,7 +96,13 @@ class DecidedPlan:
         return edge, [(mode, node) for node in layers.follow(edge)]
 
 
-def derandomise(layers: Layers, bound: RiskBound, safe: Ways, daring: Ways) -> Corner:
+def derandomise(
+    layers: Layers,
+    bound: RiskBound,
+    safe: Ways,
+    daring: Ways,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> Corner:
     """Return a policy that begins safely and dares what the bound allows.
 
     Parameters
@@ -103,12 +113,19 @@ def derandomise(layers: Layers, bound: RiskBound, safe: Ways, daring: Ways) -> C
         The risk bound; it must accept the safe policy.
     safe, daring
         The two policies.
+    may_go_on
+        Asked before each decision.
     """
     work = _Decisions(layers, bound, safe, daring)
-    while work.pending and len(work.decisions) < MOST_DECISIONS:
+    while work.pending and work.looked_at < MOST_TARGETS and may_go_on():
         work.decide()
+        if len(work.decisions) == MOST_DECISIONS:
+            break
     work.leave()
-    return Corner(work.reward, work.risk, DecidedPlan(safe.choice, daring.choice, work.decisions))
+    if not work.decisions:
+        return Corner(work.reward, work.risk, ChoicePlan(safe.choice))
+    plan = DecidedPlan(safe.choice, daring.choice, work.decisions)
+    return Corner(*work.evaluate(), plan)
 
 
 @dataclass
@@ -129,6 +146,8 @@ class _Decisions:
     ----------
     reward, risk
         Of the policy as it is, what is undecided going on safely.
+    looked_at
+        How many outcomes were weighed.
     pending
         The undecided histories, the one with most to gain first: what that is, number of the
         decision that leads there, which of its targets, node, probability.
@@ -138,7 +157,8 @@ class _Decisions:
         self._edges, self._targets = layers.arrays.edges, layers.arrays.targets
         self._bound, self._safe, self._daring = bound, safe, daring
         self.reward, self.risk = float(safe.rewards[0]), float(safe.risks[0])
-        self._least = LEAST_GAIN * max(1.0, abs(self.reward))
+        self._least = LEAST_GAIN * abs(float(daring.rewards[0]))
+        self.looked_at = 0
         self.decisions: list[Decision] = []
         self.pending: list[tuple[float, int, int, int, float]] = [(0.0, -1, -1, 0, 1.0)]
 
@@ -164,12 +184,39 @@ class _Decisions:
         for _, parent, place, node, _ in self.pending:
             self.decisions[parent][1][place] = (SAFE, node)
 
+    def evaluate(self) -> tuple[float, float]:
+        """Return reward and risk of the whole policy, computed anew.
+
+        What was added up while deciding began with the safe policy, and may be a small difference
+        of large numbers.
+        """
+        values: list[tuple[float, float]] = [(0.0, 0.0)] * len(self.decisions)
+        for number in range(len(self.decisions) - 1, -1, -1):
+            edge, ways = self.decisions[number]
+            row = self._edges[edge]
+            rewards, risks = [float(row["reward"])], [float(row["risk"])]
+            first = int(row["first_target"])
+            for k, (mode, place) in enumerate(ways):
+                if mode != UNDECIDED and place == END:
+                    continue
+                reward, risk = values[place] if mode == UNDECIDED else self._value(mode, place)
+                probability = float(self._targets["probability"][first + k])
+                rewards.append(probability * reward)
+                risks.append(probability * risk)
+            values[number] = (math.fsum(rewards), math.fsum(risks))
+        return values[0]
+
+    def _value(self, mode: int, node: int) -> tuple[float, float]:
+        ways = self._safe if mode == SAFE else self._daring
+        return float(ways.rewards[node]), float(ways.risks[node])
+
     def _try(self, node: int, edge: int, reach: float) -> _Trial | None:
         """Take an edge, as daringly as the bound allows; None if it forbids it altogether."""
         safe, daring = self._safe, self._daring
         row = self._edges[edge]
         first, count = int(row["first_target"]), int(row["target_count"])
         targets = self._targets[first : first + count].tolist()
+        self.looked_at += count
         earned, risked = float(row["reward"]), float(row["risk"])
         changes = []
         for k, (probability, target) in enumerate(targets):

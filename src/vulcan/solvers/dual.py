@@ -38,6 +38,9 @@ __all__ = ["Corner", "Dual", "DualSearch", "Mix", "accepts", "best_mix", "limit_
 ROUNDING: Final = 1e-13
 """Relative error that a dynamic program is granted."""
 
+ACCEPTED: Final = 0.999 * TOLERANCE
+"""A search must not use up what the certificate's own roundings need."""
+
 MOST_CORNERS: Final = 500
 """A guard only: some twenty are usual."""
 
@@ -157,12 +160,11 @@ class DualSearch:
 
     def run(self) -> Dual:
         """Search until nothing lies beyond the best edge, or may not go on."""
-        top = self._find(1.0, 0.0)
+        least, top = self._find(0.0, 1.0).reward, self._find(1.0, 0.0)
         self._upper = top.reward
         if accepts(self._bound, top):
             self.finished = True
-            return Dual(top.reward, 0.0, top.reward, 0.0, Mix(top, top, 0.0), (top,))
-        least = self._find(0.0, 1.0).reward
+            return Dual(top.reward, 0.0, top.reward, 0.0, Mix(top, top, 0.0), (*self._corners,))
         multiplier, value, price = 0.0, top.reward, 0.0
         best = best_mix(self._corners, self._bound)
         while not self.finished and len(self._corners) < MOST_CORNERS and self._may_go_on():
@@ -262,8 +264,8 @@ def slack(bound: RiskBound, point: Corner | Mix) -> float:
 
 
 def accepts(bound: RiskBound, point: Corner | Mix) -> bool:
-    """Whether a bound accepts a policy; half the tolerance is left to the certificate."""
-    return slack(bound, point) >= -TOLERANCE / 2
+    """Whether a bound accepts a policy, up to the tolerance of certificates."""
+    return slack(bound, point) >= -ACCEPTED
 
 
 def best_mix(corners: Sequence[Corner], bound: RiskBound) -> Mix | None:
@@ -308,7 +310,7 @@ def _find_acceptable(safe: Corner, daring: Corner, bound: RiskBound) -> float | 
         left, right = low + (high - low) / 3, high - (high - low) / 3
         at_left, at_right = (slack(bound, Mix(safe, daring, weight)) for weight in (left, right))
         for weight, found in ((left, at_left), (right, at_right)):
-            if found >= -TOLERANCE / 2:
+            if found >= -ACCEPTED:
                 return weight
         rises = at_left < at_right or at_left == -math.inf  # a bound is -inf on its left side only
         low, high = (left, high) if rises else (low, right)

@@ -14,8 +14,8 @@ where a solution that is not acceptable is cut off by the tangent at its own rew
 
 The columns of the program are x(e) / most(n), with most(n) a bound on the probability of being in
 the node, and E g and er, each in a unit in which it is about `SIZE`. HiGHS satisfies rows up to an
-absolute tolerance: the larger the numbers, the smaller the share that they may be wrong by. What
-HiGHS finds is never believed as it stands: policies are evaluated exactly afterwards.
+absolute tolerance: the larger the numbers, the smaller the share that they may be wrong by. The
+policies that HiGHS finds are never believed as they stand: they are evaluated exactly afterwards.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 For each price k the policy with the largest E g - k er is one dynamic program over the layered
 graph. The search for the price at which the bound binds, for any concave Δ, and the bound on all
 policies that comes with it, are in `vulcan.solvers.dual`. The best randomised policy mixes two
-policies of that price. They differ in the nodes where both actions are worth the same; taking the
-daring action in some of them and the safe one in others gives deterministic policies in between,
-and one sweep forwards takes as many as the bound allows.
+policies of that price; deterministic policies between them are made by deciding history by history
+which of the two to follow (`vulcan.solvers.derandomise`).
 """
 
 from __future__ import annotations
@@ -25,9 +24,8 @@ __all__ = ["Lagrangian"]
 class Lagrangian:
     """Find the price of failure at which the bound binds, and the best policies there.
 
-    Its upper bound holds for every policy, randomised or not. The policy that it returns is a
-    function of state and step, and the best that was found on the way: rarely the very best, often
-    close to it.
+    Its upper bound holds for every policy, randomised or not. The policy that it returns is the
+    best deterministic one that was found on the way: rarely the very best, often close to it.
     """
 
     def search(
@@ -42,6 +40,5 @@ class Lagrangian:
         return run.find(
             "best deterministic policy that a price of failure leads to"
             if run.best is not None
-            else "a randomised policy is within the bound, but no price of failure leads to a "
-            "deterministic one; try Pareto"
+            else "no price of failure leads to a deterministic policy within the bound; try Pareto"
         )

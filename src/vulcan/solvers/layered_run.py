@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Final
 
 import numpy as np
@@ -33,7 +33,12 @@ def refuse_options(solver: str, monitor: Monitor, options: Options, limits: Sequ
 
 
 ROUNDING_OF_REWARDS: Final = 1e-11
-"""What rounding may do to a reward, as a share of the largest."""
+"""What rounding may do to a reward, as a share of the best."""
+
+UNSETTLED: Final = "roundings leave it open whether there is a better policy"
+
+MOST_PAIRS: Final = 40
+"""Pairs of policies between which a deterministic one is looked for."""
 
 SMALL_GAP: Final = 1e-6
 """Below this gap no further pairs of policies are tried."""
@@ -151,11 +156,11 @@ class LayeredRun:
         """Look for deterministic policies between the corners that the bound accepts and others."""
         accepted = [corner for corner in dual.corners if accepts(self.bound, corner)]
         others = [corner for corner in dual.corners if not accepts(self.bound, corner)]
-        for safe, daring in product(reversed(accepted), others):
+        for safe, daring in islice(product(reversed(accepted), others), MOST_PAIRS):
             if self.gap <= SMALL_GAP or not self.may_go_on():
                 return
-            ways = (self.follow(corner.plan.choice) for corner in (safe, daring))
-            self.offer(derandomise(self.layers, self.bound, *ways))
+            ways = [self.follow(corner.plan.choice) for corner in (safe, daring)]
+            self.offer(derandomise(self.layers, self.bound, ways[0], ways[1], self.may_go_on))
 
     def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
         """Return the best policy for some weights: one dynamic program."""
@@ -202,10 +207,15 @@ class LayeredRun:
         return math.inf if self.best is None else find_gap(self.best.reward, self.upper)
 
     @property
+    def size(self) -> float:
+        """How large the rewards are that matter: of the best policies, with a bound or not."""
+        most = max((trial.reward for trial in self.trials), default=0.0)
+        return max(abs(most), 0.0 if self.best is None else abs(self.best.reward))
+
+    @property
     def rounding(self) -> float:
         """What rounding may do to a reward; a bound that is no farther away is attained."""
-        largest = max((abs(trial.reward) for trial in self.trials), default=0.0)
-        return max(EXACT_GAP * abs(self.upper), ROUNDING_OF_REWARDS * largest)
+        return max(EXACT_GAP * abs(self.upper), ROUNDING_OF_REWARDS * self.size)
 
     @property
     def tolerance(self) -> float:
@@ -235,7 +245,7 @@ class LayeredRun:
         about = describe_origin(self.problem, self.reader, self._solver)
         return self.layers.policy(self.best.plan, about)
 
-    def find(self, otherwise: str = "", *, exact: bool = False) -> Finding:
+    def find(self, otherwise: str = UNSETTLED, *, exact: bool = False) -> Finding:
         """Return what was found.
 
         Parameters

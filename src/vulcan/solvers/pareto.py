@@ -49,7 +49,7 @@ THINNESS: Final = 1e-14
 """Rewards closer than this share of the largest count as equal: the order of sums differs."""
 
 CHUNK: Final = 1 << 22
-"""Drafts between two looks at the clock; some hundredths of a second."""
+"""Pairs of points between two looks at the clock; some hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Pareto:
     """Find the best deterministic policy, history-dependent, by fronts of risk and reward.
 
     With a target gap (`solve(..., gap=0.001)`) it ends as soon as that is proved. Without one it
-    goes on until its policy is proved to be the best.
+    goes on until its policy is proved to be the best, up to roundings.
     """
 
     def search(
@@ -153,7 +153,7 @@ class FrontRun:
         self._run = run
         self._drafts_left = math.inf if most_drafts is None else most_drafts
         self._price = dual.multiplier
-        self._size = max(abs(corner.reward) for corner in dual.corners)
+        self._size = run.size
         self._least = min(dual.corners, key=lambda corner: corner.risk).reward
         self._ways = run.follow_weights(1.0, self._price)
         self._values = self._ways.rewards - self._price * self._ways.risks
@@ -194,6 +194,7 @@ class FrontRun:
         control["price"], control["slack"] = self._price, slack
         control["thinness"], control["most_points"] = THINNESS * self._size, most_points
         control["next_node"] = len(self._run.layers) - 1
+        control["patience"] = CHUNK
         kernels.find_least_reach(layers, self._values, self._price, slack, self._least_reach)
         while self._run.may_go_on(self._run.graph.memory + self._bytes()):
             done = int(control["work"][0])
@@ -206,6 +207,9 @@ class FrontRun:
                 self._drafts_left -= int(control["work"][0])
                 self._judge(slack)
                 return True
+            if wants == kernels.IMPATIENT:
+                # One node takes long. It begins anew, so that patience must grow.
+                control["patience"] *= 2
             self._grow(wants)
             self._run.report()
         return False
@@ -215,7 +219,7 @@ class FrontRun:
         front = self._memory.fronts[0]
         self.upper_of_kept = -math.inf
         for point in reversed(self._points_of_root()):
-            reward = float(point["reward"] + front["error"])
+            reward = min(float(point["reward"] + front["error"]), self._run.upper)
             self._run.rewards.append(reward)
             if accepts(self._run.bound, Corner(reward, float(point["risk"]) - TOLERANCE)):
                 self.upper_of_kept = reward

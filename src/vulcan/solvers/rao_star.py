@@ -71,7 +71,7 @@ class RAOStar:
         while run.grow() and run.plan():
             pass
         run.conclude()
-        return run.find("no policy found")
+        return run.find()
 
 
 class RAOStarRun(LayeredRun):
@@ -175,7 +175,12 @@ class RAOStarRun(LayeredRun):
         key = (state, level)
         if key not in self._heuristics:
             place, step = self.graph.state_object(state), self._step(level)
-            reward = float(self.reader.weights[level]) * self.reader.bound_reward(place, step)
+            # A model that does not know may say inf; the arithmetic needs a number.
+            bound = min(self.reader.bound_reward(place, step), BEYOND)
+            if bound == -math.inf:
+                message = "reward_to_go_bound is -inf, which is no upper bound"
+                raise ModelError(Violation("bounds", message, place))
+            reward = float(self.reader.weights[level]) * bound
             risk = 0.0
             if self._cautious:
                 actions = self.reader.actions(place).values()

@@ -7,6 +7,8 @@ is what the model itself offers, `reward_to_go_bound` of its initial state, or n
 
 from __future__ import annotations
 
+import math
+
 from vulcan.graph import StateGraph
 from vulcan.model import Start
 from vulcan.problem import Problem
@@ -36,7 +38,9 @@ def bound_any_policy(
     monitor.start_clock()
     if run.unroll(within=Size(run.graph, monitor)):
         run.find_relaxed()
+        problem.risk_bound.verify(run.rewards)
         return run.upper, run.price
     if hasattr(problem.model, "reward_to_go_bound") and not isinstance(reader.root, Start):
-        return reader.bound_reward(reader.root, 0), None
+        bound = reader.bound_reward(reader.root, 0)
+        return (None if bound == math.inf else bound), None
     return None, None
