@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Final
@@ -114,6 +115,15 @@ class Monitor(Interruption):
     def start_clock(self) -> None:
         """Count time from now on: a search calls this once it is ready to begin."""
         self._began = self._reported = time.perf_counter()
+
+    @contextmanager
+    def clock_stopped(self) -> Iterator[None]:
+        """Let time inside not count: for kernels that are loaded or compiled in the middle."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._began += time.perf_counter() - began
 
     @property
     def seconds(self) -> float:

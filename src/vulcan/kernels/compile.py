@@ -85,7 +85,12 @@ def borrow(typing_context: Any, array: Any) -> Any:
 
 
 def announce_compilation(function: Any) -> None:
-    """Say so if a kernel has never been compiled on this machine."""
+    """Say so if a kernel has never been compiled on this machine; once in a process."""
     name = function.py_func.__name__
     if not any(cache_directory().rglob(f"*.{name}-*.nbi")):
-        logger.warning("compiling the search kernels; this happens once and takes a few seconds")
+        _announce()
+
+
+@cache
+def _announce() -> None:
+    logger.warning("compiling the search kernels; this happens once and takes some seconds")

@@ -291,65 +291,61 @@ def combine(memory, probability, front, begin, count, limit):
     Most pairs are beaten by others. Where there are many, a first pass notes the least risk in each
     of some bins of reward, and the second drafts only what no bin of more reward beats.
     """
-    drafts, kept, points, bins = memory.drafts, memory.kept, memory.points, memory.bins
-    low, scale = 0.0, 0.0
-    if count * front.count > MANY_PAIRS:
-        low, scale = note_least_risks(memory, probability, front, begin, count, limit)
+    control, drafts, kept = memory.control, memory.drafts, memory.kept
+    points, bins = memory.points, memory.bins
+    low, scale = find_bins(kept, points, bins, probability, front, begin, count)
     last = len(bins) - 2
     drafted = 0
-    for a in range(count):
-        if memory.control[0].node_work > memory.control[0].patience:
-            return IMPATIENT, 0
-        memory.control[0].node_work += front.count
-        before = kept[begin + a]
-        for j in range(front.count):
-            place = points[front.first + j].by_shortfall
-            point = points[front.first + place]
-            shortfall = before.shortfall + probability * point.shortfall
-            if shortfall > limit:
-                memory.control[0].dropped += 1
-                break  # all others fall short even more
-            risk = before.risk + probability * point.risk
-            reward = before.reward + probability * point.reward
-            if scale > 0 and risk >= bins[min(last, int((reward - low) * scale)) + 1]:
-                continue
-            if drafted == len(drafts):
-                drafted = sort_drafts(drafts, memory.keys, drafted, 0.0)
-                if 2 * drafted > len(drafts):
-                    return NEEDS_SCRATCH, 0
-            drafts[drafted].risk, drafts[drafted].reward = risk, reward
-            drafts[drafted].shortfall = shortfall
-            drafts[drafted].left, drafts[drafted].right = a, place
-            drafted += 1
+    for drafting in range(0 if scale > 0 else 1, 2):
+        for a in range(count):
+            if control[0].node_work > control[0].patience:
+                return IMPATIENT, 0
+            control[0].node_work += front.count
+            before = kept[begin + a]
+            for j in range(front.count):
+                place = points[front.first + j].by_shortfall
+                point = points[front.first + place]
+                shortfall = before.shortfall + probability * point.shortfall
+                if shortfall > limit:
+                    control[0].dropped += 1
+                    break  # all others fall short even more
+                risk = before.risk + probability * point.risk
+                reward = before.reward + probability * point.reward
+                b = min(last, int((reward - low) * scale))
+                if drafting == 0:
+                    bins[b] = min(bins[b], risk)
+                    continue
+                if risk >= bins[b + 1]:
+                    continue
+                if drafted == len(drafts):
+                    drafted = sort_drafts(drafts, memory.keys, drafted, 0.0)
+                    if 2 * drafted > len(drafts):
+                        return NEEDS_SCRATCH, 0
+                draft = drafts[drafted]
+                draft.risk = risk
+                draft.reward = reward
+                draft.shortfall = shortfall
+                draft.left = a
+                draft.right = place
+                drafted += 1
+        for b in range(last, -1, -1):
+            bins[b] = min(bins[b], bins[b + 1])
     return DONE, drafted
 
 
 @part
-def note_least_risks(memory, probability, front, begin, count, limit):
-    """Fill for each bin the least risk of pairs in it or above; return how rewards are binned."""
-    kept, points, bins = memory.kept, memory.points, memory.bins
+def find_bins(kept, points, bins, probability, front, begin, count):
+    """Empty the bins; return where they begin and how many there are per reward, 0 for none."""
+    bins[:] = np.inf
+    if count * front.count <= MANY_PAIRS:
+        return 0.0, 0.0
     low = high = kept[begin].reward
     for a in range(count):
-        low, high = min(low, kept[begin + a].reward), max(high, kept[begin + a].reward)
+        low = min(low, kept[begin + a].reward)
+        high = max(high, kept[begin + a].reward)
     low += probability * points[front.first].reward
     high += probability * points[front.first + front.count - 1].reward
-    if not high > low:
-        return low, 0.0
-    last = len(bins) - 2
-    scale = (last + 1) / (high - low)
-    bins[:] = np.inf
-    for a in range(count):
-        before = kept[begin + a]
-        for j in range(front.count):
-            point = points[front.first + points[front.first + j].by_shortfall]
-            if before.shortfall + probability * point.shortfall > limit:
-                break
-            reward = before.reward + probability * point.reward
-            b = min(last, int((reward - low) * scale))
-            bins[b] = min(bins[b], before.risk + probability * point.risk)
-    for b in range(last, -1, -1):
-        bins[b] = min(bins[b], bins[b + 1])
-    return low, scale
+    return low, (len(bins) - 1) / (high - low) if high > low else 0.0
 
 
 @part

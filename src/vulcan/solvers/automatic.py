@@ -14,7 +14,7 @@ from vulcan.problem import Problem
 from vulcan.progress import Monitor
 from vulcan.reader import ModelReader
 from vulcan.solvers.layered_run import LayeredRun
-from vulcan.solvers.pareto import advance_fronts, load_kernels
+from vulcan.solvers.pareto import advance_fronts
 from vulcan.solvers.size import Size
 from vulcan.solvers.solver import Finding, Options
 from vulcan.solvers.vulcan import Vulcan
@@ -45,7 +45,6 @@ class Automatic:
         if samples or options.checkpoint is not None or not options.complete:
             return self._sample(problem, reader, monitor, options)
         run = LayeredRun(problem, reader, monitor, self, options.graph)
-        load_kernels()
         monitor.start_clock()
         if run.unroll(within=Size(run.graph, monitor)):
             timed = limits.time_limit is not None

@@ -31,7 +31,7 @@ from vulcan.solvers.layered_run import LayeredRun, refuse_options
 from vulcan.solvers.solver import Finding, Options
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Pareto", "advance_fronts", "load_kernels"]
+__all__ = ["Pareto", "advance_fronts"]
 
 FIRST_SHARE: Final = 1 / 256
 """The slack of the first round, as a share of what the best policy so far falls short."""
@@ -66,7 +66,6 @@ class Pareto:
         """Search; used by `vulcan.solve`."""
         refuse_options("Pareto", monitor, options, ("time_limit", "memory", "gap"))
         run = LayeredRun(problem, reader, monitor, self, options.graph)
-        load_kernels()
         monitor.start_clock()
         if run.unroll():
             advance_fronts(run, run.find_dual())
@@ -115,6 +114,8 @@ def advance_fronts(run: LayeredRun, dual: Dual, most_drafts: int | None = None) 
     slack, points = 0.0, FIRST_POINTS
     while not run.closed and run.upper > -math.inf:
         if fronts is None:
+            with run.monitor.clock_stopped():
+                load_kernels()
             fronts = FrontRun(run, dual, most_drafts)
             slack = fronts.first_slack()
         if not fronts.compute(slack, points):
@@ -280,7 +281,7 @@ class FrontRun:
 
 
 def load_kernels() -> None:
-    """Load or compile the kernels of fronts, so that no search's clock counts it."""
+    """Load or compile the kernels of fronts."""
     from vulcan.kernels import fronts
     from vulcan.kernels.compile import announce_compilation
 

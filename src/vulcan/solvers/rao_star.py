@@ -39,7 +39,7 @@ from vulcan.problem import Problem
 from vulcan.progress import Monitor
 from vulcan.reader import ModelReader, Violation
 from vulcan.solvers.layered_run import LayeredRun, refuse_options
-from vulcan.solvers.pareto import advance_fronts, load_kernels
+from vulcan.solvers.pareto import advance_fronts
 from vulcan.solvers.solver import Finding, Options
 
 __all__ = ["RAOStar"]
@@ -66,7 +66,6 @@ class RAOStar:
         """Search; used by `vulcan.solve`."""
         refuse_options("RAOStar", monitor, options, ("time_limit", "memory"))
         run = RAOStarRun(problem, reader, monitor, self, options.graph)
-        load_kernels()
         monitor.start_clock()
         while run.grow() and run.plan():
             pass
