@@ -94,7 +94,7 @@ EXACT = {"pareto": vulcan.Pareto(), "automatic": vulcan.Automatic(), "rao": vulc
 
 
 @pytest.mark.parametrize("name", EXACT)
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(table=tables(), bound=bounds(), merges=st.booleans())
 def test_the_best_history_dependent_policy(
     name: str, table: Table, bound: vulcan.RiskBound, merges: bool
@@ -124,7 +124,7 @@ def _check_best(result: vulcan.Result, plans: list[Plan], bound: vulcan.RiskBoun
         assert result.gap <= 1e-9
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     table=tables(),
     bound=bounds(),
@@ -140,7 +140,7 @@ def test_rao_star_with_heuristics(
     _check_best(result, plans, bound)
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(table=tables(), bound=bounds())
 def test_the_dual_bound_is_the_best_randomised_policy(
     table: Table, bound: vulcan.RiskBound
@@ -173,7 +173,7 @@ class _Raised:
         return self._bound(reward) + self._more
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(table=tables(NONNEGATIVE), bound=bounds())
 def test_orders_between_solvers(table: Table, bound: vulcan.RiskBound) -> None:
     problem = vulcan.Problem(table, bound)
