@@ -13,7 +13,7 @@ from vulcan.certificate import Certificate
 from vulcan.errors import OptionError
 from vulcan.interruption import Interruption
 
-__all__ = ["DEFAULT_MEMORY", "Limits", "Monitor", "OnProgress", "Progress"]
+__all__ = ["DEFAULT_MEMORY", "Limits", "Monitor", "OnProgress", "Progress", "watch_progress"]
 
 REPORT_INTERVAL: Final = 0.1
 
@@ -54,6 +54,24 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+
+
+@contextmanager
+def watch_progress(on_progress: OnProgress | None, shown: bool) -> Iterator[OnProgress | None]:
+    """Yield what to tell progress to: the user's function, the terminal if wanted, or both."""
+    if not shown:
+        yield on_progress
+        return
+    from vulcan.display import show_progress
+
+    with show_progress() as show:
+
+        def tell(progress: Progress) -> None:
+            show(progress)
+            if on_progress is not None:
+                on_progress(progress)
+
+        yield tell
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from vulcan.progress import OnProgress, Progress
+from vulcan.progress import OnProgress, Progress, watch_progress
 from vulcan.result import Result
 
 __all__ = ["Series", "explain", "watch_series"]
@@ -84,18 +84,7 @@ def watch_series(on_progress: OnProgress | None, progress: bool) -> Iterator[Ser
     Series
         Its `tell` is the `on_progress` of each search; `finish` is called after each.
     """
-    if not progress:
-        yield Series(on_progress)
-        return
-    from vulcan.display import show_progress
-
-    with show_progress() as show:
-
-        def tell(now: Progress) -> None:
-            show(now)
-            if on_progress is not None:
-                on_progress(now)
-
+    with watch_progress(on_progress, progress) as tell:
         yield Series(tell)
 
 

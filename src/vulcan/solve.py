@@ -14,7 +14,7 @@ import numpy as np
 from vulcan.certificate import Certificate, certify
 from vulcan.errors import DisagreementError, ModelError, OptionError
 from vulcan.problem import Problem
-from vulcan.progress import Limits, Monitor, OnProgress, Progress
+from vulcan.progress import Limits, Monitor, OnProgress, watch_progress
 from vulcan.reader import ModelReader
 from vulcan.result import Result, Status
 from vulcan.solvers.automatic import Automatic
@@ -114,7 +114,7 @@ def solve(
     limits = Limits(time_limit, samples, histories, memory, gap)
     with (
         _read(problem.model, workers) as reader,
-        _display(progress, on_progress) as watch,
+        watch_progress(on_progress, progress) as watch,
         Monitor(limits, watch) as monitor,
     ):
         options = Options(seed, complete, checkpoint, checkpoint_every, resume)
@@ -200,20 +200,3 @@ def _check(problem: Problem, finding: Finding, certificate: Certificate | None) 
                 f"the search found reward {finding.reward!r}, the certificate {reward!r}; "
                 "this is a defect in Vulcan, please report it with the model"
             )
-
-
-@contextmanager
-def _display(wanted: bool, on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
-    if not wanted:
-        yield on_progress
-        return
-    from vulcan.display import show_progress
-
-    with show_progress() as show:
-
-        def tell(progress: Progress) -> None:
-            show(progress)
-            if on_progress is not None:
-                on_progress(progress)
-
-        yield tell
