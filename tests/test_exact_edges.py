@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from typing import Any
 
 import pytest
 
 import vulcan
 from tests.tables import Table, one_action
 from vulcan import Outcome, Status
+from vulcan.domains import Bandit
+from vulcan.graph import StateGraph
 from vulcan.layers import build_layers
+from vulcan.progress import Limits, Monitor
+from vulcan.reader import ModelReader
 from vulcan.solvers.dual import accepts
 from vulcan.solvers.layered_run import LayeredRun
+from vulcan.solvers.pareto import FrontRun, load_kernels
 
 EXACT = [vulcan.Pareto(), vulcan.RAOStar(), vulcan.IntegerProgram(), None]
 
@@ -202,9 +208,6 @@ def test_bounds_are_checked_between_the_rewards_that_matter(solver: object) -> N
 
 
 def test_layers_of_the_bandit_count_states_and_histories() -> None:
-    from vulcan.domains import Bandit
-    from vulcan.graph import StateGraph
-    from vulcan.reader import ModelReader
 
     for horizon in (2, 3, 4):
         graph = StateGraph(ModelReader(Bandit(horizon)))
@@ -225,9 +228,6 @@ def test_layers_of_the_bandit_count_states_and_histories() -> None:
 
 
 def test_a_search_offers_what_a_bound_accepts_only() -> None:
-    from vulcan.domains import Bandit
-    from vulcan.progress import Limits, Monitor
-    from vulcan.reader import ModelReader
 
     bound = vulcan.Linear(0.002)
     problem = vulcan.Problem(Bandit(6), bound)
@@ -240,3 +240,46 @@ def test_a_search_offers_what_a_bound_accepts_only() -> None:
     for corner in dual.corners:
         value = corner.reward - dual.multiplier * corner.risk
         assert value <= dual.value + 1e-9
+
+
+def test_among_the_safest_policies_the_best_is_found() -> None:
+
+    table = {0: {name: [Outcome(1.0, k, 1)] for k, name in enumerate("abc")}}
+    table[0]["d"] = [Outcome(0.9, 9.0, 1), Outcome.failure(0.1)]
+    problem = vulcan.Problem(Table(table, 1), vulcan.Constant(0))
+    run = LayeredRun(problem, ModelReader(problem.model), Monitor(Limits()), None)
+    assert run.unroll()
+    safest = run.sweep(0.0, 1.0)
+    assert (safest.reward, safest.risk) == (2.0, 0.0)
+
+
+class Backwards(Bandit):
+    """The bandit with its actions in another order: the one without any loss comes last."""
+
+    def actions(self, state: Any) -> list[str]:
+        return super().actions(state)[::-1]
+
+
+@pytest.mark.parametrize("kind", [Bandit, Backwards])
+@pytest.mark.parametrize("points", [2, 3, 5, 9, 20])
+@pytest.mark.parametrize("level", [0.001, 0.0021, 0.003, 0.0042])
+def test_thinned_fronts_claim_no_less_than_the_best(
+    level: float, points: int, kind: type[Bandit]
+) -> None:
+
+    load_kernels()
+    problem = vulcan.Problem(kind(6), vulcan.Constant(level))
+    exact = float(vulcan.solve(problem, vulcan.Pareto()).certificate.reward)
+    run = LayeredRun(problem, ModelReader(problem.model), Monitor(Limits()), None)
+    assert run.unroll()
+    dual = run.find_dual()
+    run.best = None
+    fronts = FrontRun(run, dual, None)
+    for slack in (0.001, 0.03, 1.0):
+        assert fronts.compute(slack, points)
+        assert max(fronts.upper_of_kept, fronts.upper_of_dropped) >= exact
+        fronts.offer_best()
+        assert run.best is None or run.best.reward <= exact + 1e-12
+    assert fronts.thinned
+    # With everything kept, only thinning stands between the bound and the best.
+    assert fronts.upper_of_kept >= exact

@@ -132,6 +132,23 @@ def test_rao_star_refuses_heuristics_that_lie() -> None:
             vulcan.solve(problem, vulcan.RAOStar())
 
 
+def test_rao_star_expands_tips_that_only_a_deterministic_policy_reaches() -> None:
+    # Drawing between a and d earns 4.6 at risk 0.02, more than b promises, but is not one policy.
+    table = {
+        0: {
+            "a": [Outcome(1.0, 1.0, 3)],
+            "b": [Outcome(1.0, 0.0, 1)],
+            "d": [Outcome(0.95, 10.0, 3), Outcome.failure(0.05, 10.0)],
+        },
+        1: {"go": [Outcome(0.98, 4.0, 3), Outcome.failure(0.02, 4.0)]},
+    }
+    model = Liar(table, 2, reward=4.5, risk=0.02)
+    result = vulcan.solve(vulcan.Problem(model, vulcan.Constant(0.02)), vulcan.RAOStar())
+    assert result.status is Status.SOLVED
+    assert result.certificate.reward == pytest.approx(4.0)
+    assert result.statistics.evaluations == 4
+
+
 # Choice by size.
 
 
