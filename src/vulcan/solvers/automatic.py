@@ -21,8 +21,13 @@ from vulcan.solvers.vulcan import Vulcan
 
 __all__ = ["Automatic"]
 
-MOST_PAIRS: Final = 300_000_000
+MOST_PAIRS: Final = 2_000_000_000
 """Pairs of points that fronts may combine without a time limit: some seconds."""
+
+FEW_PAIRS: Final = 200_000_000
+"""The same where the gap is small already."""
+
+SMALL_GAP: Final = 1e-4
 
 MOST_SAMPLES: Final = 1_000_000
 """Samples of a tree search without any limit."""
@@ -47,8 +52,9 @@ class Automatic:
         run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
         if run.unroll(within=Size(run.graph, monitor)):
-            timed = limits.time_limit is not None
-            advance_fronts(run, run.find_dual(), None if timed else MOST_PAIRS)
+            dual = run.find_dual()
+            most = MOST_PAIRS if run.gap > SMALL_GAP else FEW_PAIRS
+            advance_fronts(run, dual, most if limits.time_limit is None else None)
             return run.find("best policy found, with a proved gap")
         if monitor.stopped_by is not None:
             return run.find()
