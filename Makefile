@@ -11,7 +11,7 @@ help:
 	@echo "make test    lint, then run all tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the sources"
-	@echo "make bench   measure the speed beside the C++ yardstick and plain Python"
+	@echo "make bench   measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
 	@echo "make clean   remove .venv and caches"
 
 $(BIN)/python:
@@ -45,6 +45,7 @@ format: .venv/installed-dev
 	$(BIN)/ruff format src tests benchmarks examples
 
 bench: .venv/installed-dev
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[storm]'
 	$(BIN)/python -m pytest benchmarks --quiet --capture=no
 
 clean:
