@@ -3,13 +3,15 @@
 from typing import Final
 
 from vulcan.domains.bandit import Bandit
+from vulcan.domains.exploration import Exploration
 from vulcan.domains.grid import Grid
 from vulcan.domains.three_actions import ThreeActions
 
-__all__ = ["DOMAINS", "Bandit", "Grid", "ThreeActions"]
+__all__ = ["DOMAINS", "Bandit", "Exploration", "Grid", "ThreeActions"]
 
 DOMAINS: Final = {
     "bandit": "vulcan.domains.bandit:Bandit",
+    "exploration": "vulcan.domains.exploration:Exploration",
     "grid": "vulcan.domains.grid:Grid",
     "three-actions": "vulcan.domains.three_actions:ThreeActions",
 }

@@ -1,0 +1,305 @@
+"""The exploration mission of Ayton and Williams: a vehicle that samples a Gaussian process.
+
+A vehicle moves over the cells of a map, to one of the eight neighbours with each action, and takes
+a sample without error wherever it has not been before. A sample pays its own value. The field is
+drawn from a Gaussian process, so that every sample says something of those to come
+(`vulcan.domains.field`). The position is uncertain, ever more so with time, and obstacles are in
+the way (`vulcan.domains.collision`): an action fails with the risk of the place that it leads to.
+
+    state      the cells visited, in order, and which node of the quadrature each sample was
+    actions    N, NE, E, SE, S, SW, W, NW, as far as they stay on the map
+    outcomes   with probability 1 - r a sample: (1 - r) w_k for the k-th node of the quadrature,
+               paying m(x) + Σ_j L_kj z_j; or nothing, for sure, in a cell that was visited before;
+               with probability r a collision, which ends the mission
+
+With 8 actions and 4 outcomes each, the paper counts 32^9 = 3.5e13 histories. In a cell that was
+visited before there is no new sample, so that there is one outcome rather than four: even without
+edges, there are 8,465,096,344,736 safe histories of nine moves, and no more. The default map has
+1.04e13 histories altogether, those that collide or are not finished included; see
+`vulcan.domains.counting`. A policy has up to 4^9 = 262,144 leaves.
+
+What the paper leaves open is settled thus. A collision pays 0 (`collision_reward`). The first
+sample, taken in the start cell before the mission, is the mean of the field there
+(`first_sample`). The risk is that of the place after a move, with the covariance after it, and not
+of the way there. The maps, of which the paper gives no coordinates, are in `vulcan.domains.maps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from operator import mul
+from typing import Any, ClassVar, Final, NamedTuple
+
+from vulcan.domains.collision import Vehicle
+from vulcan.domains.field import Field, Row, quadrature
+from vulcan.domains.maps import MAPS, Cell, Map, find_map
+from vulcan.domains.outlook import Outlook, look_ahead
+from vulcan.domains.requirements import require_number, require_whole
+from vulcan.errors import OptionError
+from vulcan.model import Outcome
+from vulcan.reader import shorten
+
+__all__ = ["MOVES", "Exploration", "History"]
+
+MOVES: Final = {
+    "N": (0, 1),
+    "NE": (1, 1),
+    "E": (1, 0),
+    "SE": (1, -1),
+    "S": (0, -1),
+    "SW": (-1, -1),
+    "W": (-1, 0),
+    "NW": (-1, 1),
+}
+
+PAPER_FIELD: Final = Field()
+PAPER_VEHICLE: Final = Vehicle()
+
+LONGEST_HORIZON: Final = 200
+LARGEST_DEGREE: Final = 32
+
+TRACKS_KEPT: Final = 1 << 17
+OUTLOOKS_KEPT: Final = 1 << 10
+"""Some 100 MB and 30 MB at the default horizon; what is not kept is computed again."""
+
+
+class History(NamedTuple):
+    """A state: all that happened so far.
+
+    Attributes
+    ----------
+    path
+        The cells visited, the start first.
+    nodes
+        For each sample taken on the way, which node of the quadrature it was, from 0 on.
+    """
+
+    path: tuple[Cell, ...]
+    nodes: tuple[int, ...]
+
+
+class Track(NamedTuple):
+    """What follows from a path alone, and is shared by all histories that took it.
+
+    Attributes
+    ----------
+    cells
+        Where samples were taken, in order; the start comes first.
+    rows
+        Their rows of the Cholesky factor L.
+    risk
+        Probability of a collision in the last cell of the path.
+    new
+        Whether that cell was not visited before; only then it has what follows.
+    base
+        What a sample there yields if all others but the first are as expected: m + L_k0 z_0.
+    weights, deviation
+        What the others add, L_k1 to L_k,k-1, and what the sample's own node adds, L_kk.
+    """
+
+    cells: tuple[Cell, ...]
+    rows: tuple[Row, ...]
+    risk: float
+    new: bool
+    base: float = 0.0
+    weights: Row = ()
+    deviation: float = 0.0
+
+
+@dataclass(frozen=True, repr=False)
+class Exploration:
+    """A vehicle that samples a Gaussian process among obstacles.
+
+    Parameters
+    ----------
+    horizon
+        Number of actions.
+    map
+        Cells, start and obstacles: a `Map`, or the name of one of `MAPS`.
+    field
+        What is known of the field before the mission.
+    vehicle
+        How unsure the vehicle is of its position.
+    degree
+        Degree of the quadrature: how many outcomes a sample has.
+    first_sample
+        Value of the sample taken at the start before the mission; by default the field's mean.
+    collision_reward
+        Reward of an action that ends in a collision.
+    discount
+        Discount of each step.
+
+    Examples
+    --------
+    >>> mission = Exploration(map="wide")
+    >>> mission
+    Exploration(map='wide', horizon=9)
+    >>> state = mission.initial_state()
+    >>> [outcome.label for outcome in mission.outcomes(state, "NE")]
+    ['0.814 (1 of 4)', '1.214 (2 of 4)', '1.586 (3 of 4)', '1.986 (4 of 4)', 'collision']
+    """
+
+    horizon: int = 9
+    map: Map | str = "narrow"
+    field: Field = PAPER_FIELD
+    vehicle: Vehicle = PAPER_VEHICLE
+    degree: int = 4
+    first_sample: float | None = None
+    collision_reward: float = 0.0
+    discount: float = 1.0
+
+    merges: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {
+            "horizon": require_whole("horizon", self.horizon, 1, LONGEST_HORIZON),
+            "map": find_map(self.map),
+            "degree": require_whole("degree", self.degree, 1, LARGEST_DEGREE),
+            "collision_reward": require_number("collision_reward", self.collision_reward),
+            "discount": require_number("discount", self.discount, least=0.0),
+        }
+        if self.first_sample is not None:
+            checked["first_sample"] = require_number("first_sample", self.first_sample)
+        if checked["discount"] > 1:
+            raise OptionError(f"discount must be a number from 0 to 1, not {self.discount!r}")
+        for name, kind in (("field", Field), ("vehicle", Vehicle)):
+            if not isinstance(getattr(self, name), kind):
+                given = shorten(getattr(self, name))
+                raise OptionError(f"{name} must be a {kind.__name__}, not {given}")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def narrow(cls, **options: Any) -> Exploration:
+        """Return the mission on the default map, where a plan without regard to risk is unsafe."""
+        return cls(map=MAPS["narrow"], **options)
+
+    @classmethod
+    def wide(cls, **options: Any) -> Exploration:
+        """Return the mission on the map with one gap that is worth its risk in some outcomes."""
+        return cls(map=MAPS["wide"], **options)
+
+    def __repr__(self) -> str:
+        names = [repr(name) for name, known in MAPS.items() if known == self._map]
+        size = f"Map({self._map.columns} x {self._map.rows}, {len(self._map.obstacles)} obstacles)"
+        return f"Exploration(map={names[0] if names else size}, horizon={self.horizon})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was computed: another process can compute it again."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
+    @property
+    def fingerprint(self) -> str:
+        """All parameters as a text: maps may differ where the first moves do not lead."""
+        parts = (f"{part.name}={getattr(self, part.name)!r}" for part in fields(self))
+        return f"Exploration({', '.join(parts)})"
+
+    def initial_state(self) -> History:
+        """Return the history before the first action: the start, sampled."""
+        return History((self._map.start,), ())
+
+    def actions(self, state: History) -> list[str]:
+        """Return the moves that stay on the map."""
+        x, y = state.path[-1]
+        contains = self._map.contains
+        return [name for name, (east, north) in MOVES.items() if contains((x + east, y + north))]
+
+    def outcomes(self, state: History, action: str) -> list[Outcome]:
+        """Return what may be found in the next cell, and a collision there."""
+        (x, y), (east, north) = state.path[-1], MOVES[action]
+        path = (*state.path, (x + east, y + north))
+        track = self._tracks(path)
+        outcomes = self._arrive(path, state.nodes, track) if track.risk < 1 else []
+        if track.risk > 0:
+            outcomes.append(Outcome.failure(track.risk, self.collision_reward, "collision"))
+        return outcomes
+
+    def _arrive(
+        self, path: tuple[Cell, ...], nodes: tuple[int, ...], track: Track
+    ) -> list[Outcome]:
+        """Return the safe outcomes of a move to the last cell of a path."""
+        safe = 1.0 - track.risk
+        if not track.new:
+            return [Outcome(safe, 0.0, History(path, nodes), "visited before")]
+        z, weights = self._quadrature
+        expected = track.base + sum(map(mul, track.weights, [z[k] for k in nodes]))
+        values = [expected + track.deviation * z_k for z_k in z]
+        return [
+            Outcome(
+                safe * weights[k],
+                values[k],
+                History(path, (*nodes, k)),
+                f"{values[k]:.3f} ({k + 1} of {self.degree})",
+            )
+            for k in range(self.degree)
+        ]
+
+    def risk(self, cell: Cell, step: int) -> float:
+        """Return the probability of a collision in a cell after so many actions."""
+        return self._risks(cell, step)
+
+    def reward_to_go_bound(self, state: History, step: int) -> float:
+        """Return an upper bound on what any policy can still earn; see `vulcan.domains.outlook`."""
+        left = self.horizon - step
+        if left <= 0:
+            return 0.0
+        z, _ = self._quadrature
+        samples = [self._first_node, *(z[k] for k in state.nodes)]
+        outlook = self._outlooks(state.path, left)
+        return outlook.bound(samples, max(0.0, self.collision_reward), self.discount)
+
+    def risk_to_go_bound(self, state: History, action: str, step: int) -> float:
+        """Return the risk of the action itself."""
+        (x, y), (east, north) = state.path[-1], MOVES[action]
+        return self._risks((x + east, y + north), step + 1)
+
+    @property
+    def _map(self) -> Map:
+        assert isinstance(self.map, Map)
+        return self.map
+
+    @cached_property
+    def _quadrature(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        return quadrature(self.degree)
+
+    @cached_property
+    def _first_node(self) -> float:
+        """z_0, from the sample taken before the mission."""
+        if self.first_sample is None:
+            return 0.0
+        return self.field.whiten(self._map.locate(self._map.start), self.first_sample)
+
+    @cached_property
+    def _risks(self) -> Callable[[Cell, int], float]:
+        return lru_cache(maxsize=None)(self._find_risk)
+
+    @cached_property
+    def _tracks(self) -> Callable[[tuple[Cell, ...]], Track]:
+        return lru_cache(TRACKS_KEPT)(self._follow)
+
+    @cached_property
+    def _outlooks(self) -> Callable[[tuple[Cell, ...], int], Outlook]:
+        return lru_cache(OUTLOOKS_KEPT)(self._look_ahead)
+
+    def _find_risk(self, cell: Cell, step: int) -> float:
+        place, covariance = self._map.locate(cell), self.vehicle.covariance_after(step)
+        return min(1.0, sum(o.risk(place, covariance) for o in self._map.obstacles))
+
+    def _follow(self, path: tuple[Cell, ...]) -> Track:
+        """Return the track of a path, from that of all but its last cell."""
+        cell = path[-1]
+        risk = self._risks(cell, len(path) - 1)
+        cells, rows = self._tracks(path[:-1])[:2] if len(path) > 1 else ((), ())
+        if cell in cells:
+            return Track(cells, rows, risk, new=False)
+        locate = self._map.locate
+        row = self.field.extend([locate(known) for known in cells], rows, locate(cell))
+        base = self.field.mean(locate(cell)) + (row[0] * self._first_node if cells else 0.0)
+        return Track((*cells, cell), (*rows, row), risk, True, base, row[1:-1], row[-1])
+
+    def _look_ahead(self, path: tuple[Cell, ...], left: int) -> Outlook:
+        """Return what can be sampled from a path on."""
+        track = self._tracks(path)
+        return look_ahead(self._map, self.field, track.cells, track.rows, path[-1], left)
