@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import os
+import re
 import sys
 from dataclasses import replace
 
@@ -208,8 +209,8 @@ def test_ctrl_c_shows_the_points_so_far(form):
         document = json.loads(out)
         assert document["stopped_by"] == "Ctrl-C"
         assert document["points"][0]["reward"] == pytest.approx(3.5)
-        assert document["points"][1]["stopped_by"] == "Ctrl-C"
-        assert len(document["points"]) == 2
+        # It may come between two searches as well.
+        assert [point["stopped_by"] for point in document["points"][1:]] in ([], ["Ctrl-C"])
     else:
-        assert out.startswith("✓ policies  for 2 of 2 risk bounds, stopped by Ctrl-C\n")
+        assert re.match("✓ policies  for ([12]) of \\1 risk bounds?, stopped by Ctrl-C\n", out)
         assert "0.000000  3.500000  0.000000" in out

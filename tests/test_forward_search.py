@@ -94,7 +94,8 @@ def test_merging_and_cutting_short_change_nothing_but_time(
     for other in results[1:]:
         assert other.status is first.status
         assert other.policy == first.policy
-    assert results[0].statistics.histories <= results[1].statistics.histories
+    if all(table.table.values()):  # histories that end in a terminal count only until it is known
+        assert results[0].statistics.histories <= results[1].statistics.histories
 
 
 @settings(max_examples=100)
