@@ -289,3 +289,5 @@ def test_the_loss_of_the_papers_constraint() -> None:
     assert 100 * sum(lost) / len(lost) == pytest.approx(4.45, abs=0.005)
     assert min(losses) > -1e-12
     assert len(lost) == 112
+    assert max(losses) == pytest.approx(0.10882, abs=5e-6)
+    assert sum(loss > 0.06 for loss in losses) == 28

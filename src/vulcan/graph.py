@@ -34,7 +34,7 @@ from vulcan.policy import FAILED, About, Policy, PolicyBuilder
 from vulcan.reader import LARGEST_REWARD, ModelReader
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["ACTION", "OUTCOME", "RELEASED", "STATE", "UNASKED", "StateGraph", "ranges"]
+__all__ = ["ACTION", "OUTCOME", "RELEASED", "STATE", "UNASKED", "StateGraph", "ranges", "starts"]
 
 UNASKED: Final = -1
 RELEASED: Final = -2
@@ -293,6 +293,11 @@ class StateGraph:
                 for s, label in zip(states, given, strict=True)
             ]
         )
+
+
+def starts(counts: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return where each of some consecutive ranges begins."""
+    return np.asarray(np.cumsum(counts) - counts, np.intp)
 
 
 def ranges(firsts: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.intp]:

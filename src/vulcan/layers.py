@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.graph import UNASKED, StateGraph, ranges
+from vulcan.graph import UNASKED, StateGraph, ranges, starts
 from vulcan.policy import END, About, Policy
 
 __all__ = ["KINDS", "ChoicePlan", "LayerArrays", "Layers", "Plan", "build_layers"]
@@ -242,7 +242,7 @@ class _Builder:
         nodes = np.zeros(len(states), NODE)
         nodes["state"], nodes["level"] = states, level
         nodes["edge_count"][opened] = self._counts(states[opened])
-        nodes["first_edge"] = self._sizes[1] + _starts(nodes["edge_count"])
+        nodes["first_edge"] = self._sizes[1] + starts(nodes["edge_count"])
         rows = ranges(graph.states.array["first_action"][states], nodes["edge_count"])
         actions = graph.actions.array[rows]
         edges = np.zeros(len(rows), EDGE)
@@ -250,7 +250,7 @@ class _Builder:
         edges["reward"] = graph.reader.weights[level] * actions["expected_reward"]
         edges["risk"] = actions["immediate_risk"]
         edges["target_count"] = actions["safe_count"]
-        edges["first_target"] = self._sizes[2] + _starts(edges["target_count"])
+        edges["first_target"] = self._sizes[2] + starts(edges["target_count"])
         reached = graph.outcomes.array[ranges(actions["first_outcome"], actions["safe_count"])]
         targets = np.zeros(len(reached), TARGET)
         targets["probability"], targets["node"] = reached["probability"], END
@@ -308,8 +308,3 @@ class _Builder:
                 return False
             self._graph.expand(state)
         return self._may_go_on(*size)
-
-
-def _starts(counts: NDArray[np.int32]) -> Integers:
-    """Return where each of some consecutive ranges begins."""
-    return np.asarray(np.cumsum(counts) - counts, np.intp)

@@ -245,20 +245,18 @@ class LayeredRun:
         about = describe_origin(self.problem, self.reader, self._solver)
         return self.layers.policy(self.best.plan, about)
 
-    def find(self, otherwise: str = UNSETTLED, *, exact: bool = False) -> Finding:
+    def find(self, otherwise: str = UNSETTLED) -> Finding:
         """Return what was found.
 
         Parameters
         ----------
         otherwise
             The explanation where nothing is proved and nothing stopped the search.
-        exact
-            Whether the search looked at everything, so that without a policy there is none.
         """
         policy = self.build_policy()
         if self.closed and self.best is not None and self.upper - self.best.reward <= self.rounding:
             self.upper = self.best.reward
-        status, explanation = self._explain(policy, otherwise, exact)
+        status, explanation = self._explain(policy, otherwise)
         nodes = len(self.layers) if hasattr(self, "layers") else 0
         statistics = Statistics(
             self.monitor.seconds, 0, self.graph.evaluations, nodes=nodes, memory=self.graph.memory
@@ -276,12 +274,12 @@ class LayeredRun:
             graph=self.graph,
         )
 
-    def _explain(self, policy: AnyPolicy | None, otherwise: str, exact: bool) -> tuple[Status, str]:
+    def _explain(self, policy: AnyPolicy | None, otherwise: str) -> tuple[Status, str]:
         if policy is not None and self.closed:
             if self.gap <= EXACT_GAP:
                 return Status.SOLVED, "best policy within the risk bound, proved"
             return Status.SOLVED, f"within {100 * self.gap:.2g} % of the best policy, proved"
-        if policy is None and (exact or self.upper == -math.inf):
+        if policy is None and self.upper == -math.inf:
             return Status.INFEASIBLE, "no policy is within the risk bound, proved"
         found = "no policy found yet" if policy is None else "best policy so far"
         if self.monitor.stopped_by is not None:

@@ -96,7 +96,7 @@ class FrontPlan:
         return self.steps[key]
 
 
-def advance_fronts(run: LayeredRun, dual: Dual, most_drafts: int | None = None) -> None:
+def advance_fronts(run: LayeredRun, dual: Dual, most_pairs: int | None = None) -> None:
     """Compute fronts of growing slack until the gap is closed or a limit is reached.
 
     Parameters
@@ -105,8 +105,8 @@ def advance_fronts(run: LayeredRun, dual: Dual, most_drafts: int | None = None) 
         The search; its best policy and its upper bound get better.
     dual
         Its dual.
-    most_drafts
-        How much work it may be; None for no limit.
+    most_pairs
+        Pairs of points that may be combined; None for no limit.
     """
     if not len(run.layers):
         return
@@ -116,7 +116,7 @@ def advance_fronts(run: LayeredRun, dual: Dual, most_drafts: int | None = None) 
         if fronts is None:
             with run.monitor.clock_stopped():
                 load_kernels()
-            fronts = FrontRun(run, dual, most_drafts)
+            fronts = FrontRun(run, dual, most_pairs)
             slack = fronts.first_slack()
         if not fronts.compute(slack, points):
             return
@@ -147,12 +147,12 @@ class FrontRun:
         Whether some front had more points than were allowed.
     """
 
-    def __init__(self, run: LayeredRun, dual: Dual, most_drafts: int | None) -> None:
+    def __init__(self, run: LayeredRun, dual: Dual, most_pairs: int | None) -> None:
         from vulcan.kernels import fronts
 
         self._kernels = fronts
         self._run = run
-        self._drafts_left = math.inf if most_drafts is None else most_drafts
+        self._pairs_left = math.inf if most_pairs is None else most_pairs
         self._price = dual.multiplier
         self._size = run.size
         self._least = min(dual.corners, key=lambda corner: corner.risk).reward
@@ -199,13 +199,13 @@ class FrontRun:
         kernels.find_least_reach(layers, self._values, self._price, slack, self._least_reach)
         while self._run.may_go_on(self._run.graph.memory + self._bytes()):
             done = int(control["work"][0])
-            if done > self._drafts_left:
+            if done > self._pairs_left:
                 return False
             control["pause"] = done + CHUNK
             to_go = (self._ways.rewards, self._ways.risks, self._values, self._least_reach)
             wants = kernels.extend(layers, *to_go, self._memory)
             if wants == kernels.DONE:
-                self._drafts_left -= int(control["work"][0])
+                self._pairs_left -= int(control["work"][0])
                 self._judge(slack)
                 return True
             if wants == kernels.IMPATIENT:

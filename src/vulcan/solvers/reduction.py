@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.graph import ranges
+from vulcan.graph import ranges, starts
 from vulcan.layers import Key, LayerArrays, Layers, Plan
 from vulcan.policy import END
 from vulcan.solvers.dual import ROUNDING
@@ -173,8 +173,8 @@ class Shortfall:
             rows, owner, losses = rows[kept], owner[kept], losses[kept]
             level_nodes, level_edges = nodes[here], edges[rows]
             level_nodes["edge_count"] = np.bincount(owner, minlength=len(here))
-            level_nodes["first_edge"] = edge_count + _starts(level_nodes["edge_count"])
-            level_edges["first_target"] = target_count + _starts(level_edges["target_count"])
+            level_nodes["first_edge"] = edge_count + starts(level_nodes["edge_count"])
+            level_edges["first_target"] = target_count + starts(level_edges["target_count"])
             reached = ranges(edges["first_target"][rows], edges["target_count"][rows])
             level_targets = targets[reached]
             way = np.repeat(np.arange(len(rows)), level_edges["target_count"])
@@ -223,15 +223,10 @@ class Shortfall:
         counts = np.bincount(self._links.owner[rows], minlength=len(nodes))
         new_nodes, new_edges = nodes[alive], edges[rows]
         new_nodes["edge_count"] = counts[alive]
-        new_nodes["first_edge"] = _starts(new_nodes["edge_count"])
+        new_nodes["first_edge"] = starts(new_nodes["edge_count"])
         new_targets = targets[ranges(edges["first_target"][rows], edges["target_count"][rows])]
-        new_edges["first_target"] = _starts(new_edges["target_count"])
+        new_edges["first_target"] = starts(new_edges["target_count"])
         inner = new_targets["node"] != END
         new_targets["node"][inner] = numbers[new_targets["node"][inner]]
         layers = Layers(self._run.graph, LayerArrays(new_nodes, new_edges, new_targets))
         return Reduced(layers, rows, len(rows) == len(edges))
-
-
-def _starts(counts: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return where each of some consecutive ranges begins."""
-    return np.asarray(np.cumsum(counts) - counts, np.intp)
