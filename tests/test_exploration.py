@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import vulcan
-from vulcan.domains.collision import Obstacle, Vehicle
-from vulcan.domains.counting import count_histories
-from vulcan.domains.exploration import MOVES, Exploration, History
-from vulcan.domains.field import Field, quadrature
-from vulcan.domains.maps import MAPS, Map
+from vulcan.domains.exploration.collision import Obstacle, Vehicle
+from vulcan.domains.exploration.counting import count_histories
+from vulcan.domains.exploration.field import Field, quadrature
+from vulcan.domains.exploration.maps import MAPS, Map
+from vulcan.domains.exploration.model import MOVES, Exploration, History
 from vulcan.errors import OptionError
 from vulcan.testing import check_model
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import vulcan
-from vulcan.domains.collision import Obstacle, Vehicle
-from vulcan.domains.exploration import Exploration
-from vulcan.domains.field import Field
-from vulcan.domains.maps import Map
-from vulcan.domains.mission import load_mission
+from vulcan.domains.exploration.collision import Obstacle, Vehicle
+from vulcan.domains.exploration.field import Field
+from vulcan.domains.exploration.maps import Map
+from vulcan.domains.exploration.mission import load_mission
+from vulcan.domains.exploration.model import Exploration
 from vulcan.errors import OptionError
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "mission.toml"

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.domains.exploration import MOVES, Exploration
-from vulcan.domains.maps import Map
+from vulcan.domains.exploration.maps import Map
+from vulcan.domains.exploration.model import MOVES, Exploration
 from vulcan.errors import OptionError
 
 __all__ = ["HistoryCount", "count_histories"]

@@ -26,10 +26,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from vulcan.domains.collision import Obstacle, Vehicle
-from vulcan.domains.exploration import Exploration
-from vulcan.domains.field import Field
-from vulcan.domains.maps import Map
+from vulcan.domains.exploration.collision import Obstacle, Vehicle
+from vulcan.domains.exploration.field import Field
+from vulcan.domains.exploration.maps import Map
+from vulcan.domains.exploration.model import Exploration
 from vulcan.errors import BoundError, OptionError
 from vulcan.expression import parse
 from vulcan.reader import shorten

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
-from vulcan.domains.collision import Obstacle, Point
+from vulcan.domains.exploration.collision import Obstacle, Point
 from vulcan.domains.requirements import require_number, require_pair, require_whole
 from vulcan.errors import OptionError
 from vulcan.reader import shorten

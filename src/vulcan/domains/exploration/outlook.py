@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.domains.field import Field, Row
-from vulcan.domains.maps import Cell, Map
+from vulcan.domains.exploration.field import Field, Row
+from vulcan.domains.exploration.maps import Cell, Map
 
 __all__ = ["Outlook", "look_ahead"]
 

@@ -2,9 +2,9 @@
 
 A vehicle moves over the cells of a map, to one of the eight neighbours with each action, and takes
 a sample without error wherever it has not been before. A sample pays its own value. The field is
-drawn from a Gaussian process, so that every sample says something of those to come
-(`vulcan.domains.field`). The position is uncertain, ever more so with time, and obstacles are in
-the way (`vulcan.domains.collision`): an action fails with the risk of the place that it leads to.
+drawn from a Gaussian process, so that every sample says something of those to come (`field`). The
+position is uncertain, ever more so with time, and obstacles are in the way (`collision`): an action
+fails with the risk of the place that it leads to.
 
     state      the cells visited, in order, and which node of the quadrature each sample was
     actions    N, NE, E, SE, S, SW, W, NW, as far as they stay on the map
@@ -15,13 +15,12 @@ the way (`vulcan.domains.collision`): an action fails with the risk of the place
 With 8 actions and 4 outcomes each, the paper counts 32^9 = 3.5e13 histories. In a cell that was
 visited before there is no new sample, so that there is one outcome rather than four: even without
 edges, there are 8,465,096,344,736 safe histories of nine moves, and no more. The default map has
-1.04e13 histories altogether, those that collide or are not finished included; see
-`vulcan.domains.counting`. A policy has up to 4^9 = 262,144 leaves.
+1.04e13 histories altogether, those that collide or are not finished included (`counting`). A policy has up to 4^9 = 262,144 leaves.
 
 What the paper leaves open is settled thus. A collision pays 0 (`collision_reward`). The first
 sample, taken in the start cell before the mission, is the mean of the field there
 (`first_sample`). The risk is that of the place after a move, with the covariance after it, and not
-of the way there. The maps, of which the paper gives no coordinates, are in `vulcan.domains.maps`.
+of the way there. The maps, of which the paper gives no coordinates, are in `maps`.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from functools import cached_property, lru_cache
 from operator import mul
 from typing import Any, ClassVar, Final, NamedTuple
 
-from vulcan.domains.collision import Vehicle
-from vulcan.domains.field import Field, Row, quadrature
-from vulcan.domains.maps import MAPS, Cell, Map, find_map
-from vulcan.domains.outlook import Outlook, look_ahead
+from vulcan.domains.exploration.collision import Vehicle
+from vulcan.domains.exploration.field import Field, Row, quadrature
+from vulcan.domains.exploration.maps import MAPS, Cell, Map, find_map
+from vulcan.domains.exploration.outlook import Outlook, look_ahead
 from vulcan.domains.requirements import require_number, require_whole
 from vulcan.errors import OptionError
 from vulcan.model import Outcome
@@ -241,7 +240,7 @@ class Exploration:
         return self._risks(cell, step)
 
     def reward_to_go_bound(self, state: History, step: int) -> float:
-        """Return an upper bound on what any policy can still earn; see `vulcan.domains.outlook`."""
+        """Return an upper bound on what any policy can still earn; see `outlook`."""
         left = self.horizon - step
         if left <= 0:
             return 0.0

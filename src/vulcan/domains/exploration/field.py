@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 from numpy.polynomial.hermite_e import hermegauss
 
-from vulcan.domains.collision import Point
+from vulcan.domains.exploration.collision import Point
 from vulcan.domains.requirements import require_number, require_pair
 
 __all__ = ["Field", "Row", "quadrature"]
