@@ -15,7 +15,8 @@ fails with the risk of the place that it leads to.
 With 8 actions and 4 outcomes each, the paper counts 32^9 = 3.5e13 histories. In a cell that was
 visited before there is no new sample, so that there is one outcome rather than four: even without
 edges, there are 8,465,096,344,736 safe histories of nine moves, and no more. The default map has
-1.04e13 histories altogether, those that collide or are not finished included (`counting`). A policy has up to 4^9 = 262,144 leaves.
+1.04e13 histories altogether, those that collide or are not finished included (`counting`). A policy
+has up to 4^9 = 262,144 leaves.
 
 What the paper leaves open is settled thus. A collision pays 0 (`collision_reward`). The first
 sample, taken in the start cell before the mission, is the mean of the field there
