@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from vulcan.policy import END, FAILED, UNPLANNED, Policy
 from vulcan.randomised import RandomisedPolicy
+from vulcan.text_table import show_percent
 
 __all__ = ["describe_members", "draw_policy", "draw_randomised"]
 
@@ -43,7 +44,7 @@ def draw_randomised(policy: RandomisedPolicy, depth: int, most_lines: int) -> st
             break
         share = (most_lines - len(lines)) // (count - k)
         gap = [""] if k else []
-        heading = f"member {k + 1} of {count}, drawn with probability {_percent(weight)}"
+        heading = f"member {k + 1} of {count}, drawn with probability {show_percent(weight)}"
         # A line each for the heading, and for what is said when a tree is cut.
         drawn = draw_policy(member, depth, max(1, share - len(gap) - 2))
         lines += [*gap, heading, *drawn.split("\n")]
@@ -52,13 +53,13 @@ def draw_randomised(policy: RandomisedPolicy, depth: int, most_lines: int) -> st
 
 def describe_members(policy: RandomisedPolicy) -> str:
     """Return in a line what is drawn, and how likely each member is."""
-    weights = ", ".join(map(_percent, policy.weights))
+    weights = ", ".join(map(show_percent, policy.weights))
     return f"{len(policy.members)}, of which one is drawn at the start: {weights}"
 
 
 def _draw_below(policy: Policy, node: int, depth: int, indent: str) -> Iterator[str]:
     rows = [row for row in policy.outcomes(node) if policy.child[row] != FAILED]
-    chances = [_percent(policy.probability[row]) for row in rows]
+    chances = [show_percent(policy.probability[row]) for row in rows]
     width = max(map(len, chances), default=0)
     for row, chance in zip(rows, chances, strict=True):
         last = row == rows[-1]
@@ -74,10 +75,5 @@ def _draw_below(policy: Policy, node: int, depth: int, indent: str) -> Iterator[
 def _describe_action(policy: Policy, node: int) -> str:
     rows = policy.outcomes(node)
     risk = sum(policy.probability[row] for row in rows if policy.child[row] == FAILED)
-    fails = f"  (fails {_percent(risk)})" if risk else ""
+    fails = f"  (fails {show_percent(risk)})" if risk else ""
     return f"{policy.labels[policy.action[node]]}{fails}"
-
-
-def _percent(probability: float) -> str:
-    text = f"{100 * probability:.1f}" if probability >= 0.0095 else f"{100 * probability:.2g}"
-    return f"{text} %"

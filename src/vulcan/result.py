@@ -10,6 +10,7 @@ from vulcan.certificate import Certificate
 from vulcan.errors import ModelError
 from vulcan.problem import Problem
 from vulcan.randomised import AnyPolicy
+from vulcan.text_table import show_probability
 
 __all__ = ["EXACT_GAP", "Result", "Statistics", "Status", "Trial", "find_gap"]
 
@@ -212,15 +213,11 @@ def describe_certificate(
         complete = f"no: {float(certificate.frontier):.4g} is the probability of leaving the plan"
     return [
         ("reward", f"{float(certificate.reward):.6f}"),
-        ("risk", f"{_format_risk(risk)}  {verdict}"),
-        ("allowed risk", f"{_format_risk(allowed)}  Δ(x) = {problem.risk_bound}"),
+        ("risk", f"{show_probability(risk)}  {verdict}"),
+        ("allowed risk", f"{show_probability(allowed)}  Δ(x) = {problem.risk_bound}"),
         ("slack", f"{float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
         ("complete", complete),
     ]
-
-
-def _format_risk(risk: float) -> str:
-    return f"{risk:.6f}" if risk == 0 or abs(risk) >= 1e-4 else f"{risk:.3e}"
 
 
 def _describe_margin(certificate: Certificate) -> str:

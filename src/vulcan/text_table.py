@@ -1,4 +1,4 @@
-"""Tables as text: aligned columns of numbers, and a remark at the end of each row."""
+"""Numbers as text, and tables of them: aligned columns, and a remark at the end of each row."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vulcan.tolerance import TOLERANCE
+
 __all__ = [
     "MISSING",
     "TextTable",
     "show_count",
     "show_gap",
+    "show_percent",
     "show_probability",
     "show_reward",
     "show_seconds",
@@ -62,10 +65,24 @@ def show_reward(reward: float | None) -> str:
 
 
 def show_probability(risk: float | None) -> str:
-    """Return a probability as people read it; very small ones keep their digits."""
+    """Return a probability as people read it.
+
+    Small ones keep their digits, down to the tolerance: no comparison with a bound tells what is
+    below it from 0, and the 70 zeros of a collision with something far away mean nothing.
+    """
     if risk is None:
         return MISSING
+    if 0 < risk < TOLERANCE:
+        return f"< {TOLERANCE:.0e}"
     return f"{risk:.6f}" if risk == 0 or abs(risk) >= 1e-4 or math.isinf(risk) else f"{risk:.2e}"
+
+
+def show_percent(probability: float) -> str:
+    """Return a probability in percent, to two digits or more; see `show_probability`."""
+    if 0 < probability < TOLERANCE:
+        return f"< {100 * TOLERANCE:.0e} %"
+    text = f"{100 * probability:.1f}" if probability >= 0.0095 else f"{100 * probability:.2g}"
+    return f"{text} %"
 
 
 def show_gap(gap: float | None) -> str:

@@ -22,6 +22,7 @@ Examples:
   vulcan certify plan.vulcan bandit
   vulcan certify plan.vulcan bandit --set horizon=9 --bound 0.01
   vulcan certify plan.vulcan rover.py:Rover --exact --json
+  vulcan certify plan.vulcan mission.toml
 """
 
 
@@ -40,16 +41,19 @@ def certify(
     before one of its members is drawn.
     """
     import vulcan
-    from vulcan.cli.models import find_model, keep_off_stdout
+    from vulcan.cli.models import find_model_and_bound, keep_off_stdout
 
     policy = vulcan.Policy.load(plan)
-    text = policy.about.risk_bound if bound is None else bound
-    if text is None:
-        raise vulcan.OptionError(
-            f"{plan} was made for a bound that has no text; give one with --bound"
-        )
     with keep_off_stdout():
-        problem = vulcan.Problem(find_model(model, settings or ()), vulcan.parse(text))
+        judged, own_bound = find_model_and_bound(model, settings or ())
+        # What a mission accepts is for its file to say, whatever a policy was once made for.
+        bounds = (bound, own_bound, policy.about.risk_bound)
+        text = next((known for known in bounds if known is not None), None)
+        if text is None:
+            raise vulcan.OptionError(
+                f"{plan} was made for a bound that has no text; give one with --bound"
+            )
+        problem = vulcan.Problem(judged, vulcan.parse(text))
         certificate = vulcan.certify(problem, policy, exact=exact)
     _show(problem, policy, certificate, as_json)
     raise typer.Exit(ExitCode.YES if certificate.safe else ExitCode.NO)

@@ -23,6 +23,7 @@ EXAMPLES = """
 Examples:
   vulcan check bandit --set horizon=4
   vulcan check rover.py:Rover --states 1000000 --json
+  vulcan check mission.toml --set horizon=3
 """
 
 LONGEST = 10_000

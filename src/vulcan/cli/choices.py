@@ -85,7 +85,7 @@ def read_size(text: str) -> int:
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Return the built-in names, Python files and folders that begin so."""
+    """Return the built-in names, Python files, mission files and folders that begin so."""
     from vulcan.domains import DOMAINS
 
     names = [name for name in DOMAINS if name.startswith(incomplete)]
@@ -96,7 +96,12 @@ def complete_model(incomplete: str) -> list[str]:
     except (OSError, ValueError):
         return names
     names += [f"{folder}{entry.name}/" for entry in entries if entry.is_dir()]
-    return names + [f"{folder}{entry.name}:" for entry in entries if entry.suffix == ".py"]
+    endings = {".py": ":", ".toml": ""}  # a class follows a Python file
+    return names + [
+        f"{folder}{entry.name}{endings[entry.suffix]}"
+        for entry in entries
+        if entry.suffix in endings
+    ]
 
 
 def read_numbers(option: str, text: str) -> list[float]:

@@ -32,6 +32,7 @@ Examples:
   vulcan compare bandit --set horizon=5 --bound "0.002*x"
   vulcan compare bandit --bound 0.01 --solvers vulcan,pareto --time-limit 30
   vulcan compare three-actions --bound "0.004*x" --plot policies.svg
+  vulcan compare mission.toml --set horizon=3
 """
 
 WIDE = 110
@@ -40,7 +41,7 @@ WIDE = 110
 
 def compare(
     model: ModelText,
-    bound: BoundText,
+    bound: BoundText = None,
     settings: Settings = None,
     solvers: SolverList = None,
     seed: Seed = None,
@@ -59,8 +60,7 @@ def compare(
     of them proved. A solver that refuses the problem says why. Ctrl-C ends it and shows the solvers
     so far.
     """
-    import vulcan
-    from vulcan.cli.models import find_model, keep_off_stdout
+    from vulcan.cli.models import find_problem, keep_off_stdout
     from vulcan.cli.solvers import make_solver
     from vulcan.compare import compare as compare_solvers
     from vulcan.plotting import plot_comparison
@@ -68,7 +68,7 @@ def compare(
     every = [name for name in SolverName if name is not SolverName.AUTOMATIC]
     names = every if solvers is None else read_solvers(solvers)
     with keep_off_stdout():
-        problem = vulcan.Problem(find_model(model, settings or ()), vulcan.parse(bound))
+        problem = find_problem(model, settings or (), bound)
         check_plot(plot)
         compared = compare_solvers(
             problem,

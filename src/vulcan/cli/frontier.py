@@ -49,6 +49,7 @@ Examples:
   vulcan frontier bandit --levels 0,0.005,0.01 --gap 0.001 --json
   vulcan frontier bandit --from 0 --to 0.01 --points 11 --plot frontier.pdf
   vulcan frontier bandit --set horizon=5 --bound "0.002*x" --scales 0.5,1,2
+  vulcan frontier mission.toml --set horizon=3 --scales 0.5,1,2
 """
 
 LEGEND = "price: reward gained per unit of allowed risk; ≈ estimated from neighbours"
@@ -85,7 +86,7 @@ def frontier(
     so far.
     """
     import vulcan
-    from vulcan.cli.models import find_model, keep_off_stdout
+    from vulcan.cli.models import find_model_and_bound, keep_off_stdout
     from vulcan.cli.solvers import fitting, make_solver
     from vulcan.frontier import trace_frontier
     from vulcan.plotting import plot_frontier
@@ -94,9 +95,11 @@ def frontier(
     limits = fitting(
         solver, samples=samples, histories=histories, memory=memory, gap=gap, seed=seed
     )
-    where = _choose_range(bound, levels, scales, low, high, points)
     with keep_off_stdout():
-        planned = find_model(model, settings or ())
+        planned, own_bound = find_model_and_bound(model, settings or ())
+        if bound is None and levels is None:
+            bound = own_bound
+        where = _choose_range(bound, levels, scales, low, high, points)
         problem = planned if bound is None else vulcan.Problem(planned, vulcan.parse(bound))
         check_plot(plot)
         traced = trace_frontier(
@@ -137,7 +140,9 @@ def _choose_range(
             "--levels are constant bounds; multiples of --bound are given by --scales"
         )
     if bound is None and scales is not None:
-        raise OptionError("--scales are multiples of a bound: give it with --bound")
+        raise OptionError(
+            "--scales are multiples of a bound: give it with --bound, or in a mission file"
+        )
     kind = "levels" if bound is None else "scales"
     given = levels if bound is None else scales
     if given is None:

@@ -1,8 +1,9 @@
-"""From a text on the command line to a model: find its class, then make one.
+"""From a text on the command line to a model: find what makes it, then make one.
 
-A model is written as a built-in name (`bandit`), as `module:Class`, or as `path/to/file.py:Class`.
-Its parameters are set with `--set name=value`. What goes wrong in a user's own file is reported
-with the line where it happened.
+A model is written as a built-in name (`bandit`), as `module:Class`, as `path/to/file.py:Class`, or
+as `path/to/mission.toml`, a mission file, which may also say what risk is acceptable. Parameters
+are set with `--set name=value`, which wins over what a mission file says. What goes wrong in a
+user's own module is reported with the line where it happened.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, redirect_stdout
+from dataclasses import fields
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vulcan.errors import OptionError, VulcanError
 from vulcan.reader import shorten
 
-__all__ = ["find_model", "keep_off_stdout"]
+if TYPE_CHECKING:
+    from vulcan.problem import Problem
+
+__all__ = ["find_model", "find_model_and_bound", "find_problem", "keep_off_stdout"]
 
 Loaded = TypeVar("Loaded")
 
@@ -32,14 +38,43 @@ METHODS = ("initial_state", "actions", "outcomes")
 
 
 def find_model(text: str, settings: Sequence[str] = ()) -> Any:
-    """Return the model that a text names, made with the settings.
+    """Return the model that a text names; see `find_model_and_bound`."""
+    return find_model_and_bound(text, settings)[0]
+
+
+def find_problem(text: str, settings: Sequence[str], bound: str | None) -> Problem:
+    """Return the model that a text names, with a risk bound: the given one, or else its own.
+
+    Raises
+    ------
+    OptionError
+        As `find_model_and_bound`, and if there is no bound.
+    """
+    from vulcan.expression import parse
+    from vulcan.problem import Problem
+
+    model, own_bound = find_model_and_bound(text, settings)
+    chosen = own_bound if bound is None else bound
+    if chosen is None:
+        elsewhere = f', or bound = "0.002*x" in {text}' if _is_mission(text) else ""
+        raise OptionError(f"Missing option '--bound', such as --bound \"0.002*x\"{elsewhere}")
+    return Problem(model, parse(chosen))
+
+
+def find_model_and_bound(text: str, settings: Sequence[str] = ()) -> tuple[Any, str | None]:
+    """Return the model that a text names, made with the settings, and the bound that it brings.
 
     Parameters
     ----------
     text
-        A built-in name, `module:Class` or `path/to/file.py:Class`.
+        A built-in name, `module:Class`, `path/to/file.py:Class` or `path/to/mission.toml`.
     settings
         Texts `name=value`; see `read_settings`.
+
+    Returns
+    -------
+    tuple
+        The model, and the text of its risk bound: None but for mission files that give one.
 
     Raises
     ------
@@ -47,7 +82,11 @@ def find_model(text: str, settings: Sequence[str] = ()) -> Any:
         If there is no such model, or it can't be made; the message says what is allowed.
     """
     values = read_settings(settings)
-    return _make(_find_class(text), values)
+    if _is_mission(text):
+        make, bound = _load_mission(text)
+        return _make(text, make, values), bound
+    kind = _find_class(text)
+    return _make(getattr(kind, "__name__", repr(kind)), kind, values), None
 
 
 def keep_off_stdout() -> AbstractContextManager[object]:
@@ -70,6 +109,23 @@ def read_settings(settings: Sequence[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             values[name] = text
     return values
+
+
+def _is_mission(text: str) -> bool:
+    return text.endswith(".toml")
+
+
+def _load_mission(place: str) -> tuple[Callable[..., Any], str | None]:
+    """Return what makes the mission of a file, whose values are its defaults, and the bound."""
+    from vulcan.domains.exploration import Exploration, load_mission
+
+    try:
+        mission, bound = load_mission(place)
+    except OptionError as error:
+        # Nothing of the user's was run: the message says it all, and no cause would add to it.
+        raise error from None
+    values = {part.name: getattr(mission, part.name) for part in fields(mission)}
+    return partial(Exploration, **values), bound
 
 
 def _find_class(text: str) -> Callable[..., Any]:
@@ -101,13 +157,15 @@ def _find_class(text: str) -> Callable[..., Any]:
 def _list_models(text: str, names: Mapping[str, str]) -> str:
     close = get_close_matches(text, names, n=1)
     guess = f"; did you mean {close[0]!r}?" if close else ""
-    return (
-        f"there is no model {text!r}{guess}\n"
-        f"a model is one of\n"
-        f"  {', '.join(names):<22}  built in\n"
-        f"  {'module:Class':<22}  importable, from this directory too\n"
-        f"  {'path/to/file.py:Class':<22}  a file"
-    )
+    forms = {
+        ", ".join(names): "built in",
+        "module:Class": "importable, from this directory too",
+        "path/to/file.py:Class": "a file",
+        "path/to/mission.toml": "an exploration mission of your own",
+    }
+    width = max(map(len, forms))
+    listed = "\n".join(f"  {form:<{width}}  {meaning}" for form, meaning in forms.items())
+    return f"there is no model {text!r}{guess}\na model is one of\n{listed}"
 
 
 def _load_file(place: str) -> ModuleType:
@@ -172,8 +230,7 @@ def _model_classes(module: ModuleType) -> list[str]:
     ]
 
 
-def _make(kind: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    name = getattr(kind, "__name__", repr(kind))
+def _make(name: str, kind: Callable[..., Any], values: Mapping[str, Any]) -> Any:
     _check_parameters(name, kind, values)
     try:
         return kind(**values)

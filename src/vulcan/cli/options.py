@@ -39,7 +39,8 @@ ModelText = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A built-in model such as bandit, or module:Class, or path/to/file.py:Class.",
+        help="A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a "
+        "mission file, path/to/mission.toml.",
         autocompletion=complete_model,
         show_default=False,
     ),
@@ -50,19 +51,20 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A parameter of the model: a Python literal, or else a text. May be repeated.",
+        help="A parameter of the model: a Python literal, or else a text. Wins over a mission "
+        "file. May be repeated.",
         show_default=False,
     ),
 ]
 
 BoundText = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--bound",
         metavar="EXPR",
         help="Acceptable probability of failure as a function of the expected reward x: "
         '0.01, "0.002*x", "piecewise((0, 0), (3, 0.02))".',
-        show_default=False,
+        show_default="that of the mission file; else required",
     ),
 ]
 
@@ -72,7 +74,7 @@ RecordedBoundText = Annotated[
         "--bound",
         metavar="EXPR",
         help="The risk bound to judge by.",
-        show_default="the one that the policy was made for",
+        show_default="that of the mission file, or else the one that the policy was made for",
     ),
 ]
 
@@ -91,7 +93,7 @@ ScaledBoundText = Annotated[
         "--bound",
         metavar="EXPR",
         help="A risk bound of which multiples are used, instead of constant bounds.",
-        show_default=False,
+        show_default="that of the mission file, unless there are --levels",
     ),
 ]
 

@@ -46,7 +46,7 @@ MOST_LINES: Final = 10_000
 GOOD, BAD, UNSURE, QUIET = "green", "red", "yellow", "dim"
 
 TREE_STYLES: Final = (
-    (r"^[│├└─ ]+[0-9.e-]+ %", QUIET),  # the branches, and how likely they are
+    (r"^[│├└─ ]+(< )?[0-9.e-]+ %", QUIET),  # the branches, and how likely they are
     (r"^[^│├└…].*|(?<=→ )(?!end$).*", "cyan"),  # the decisions
     (r"→ end$|→| …$|^….*", QUIET),
     (r"not planned$", UNSURE),

@@ -61,12 +61,13 @@ Examples:
   vulcan solve bandit --bound "0.002*x" --solver vulcan --samples 50000
   vulcan solve bandit --bound "0.002*x" --solver penalty --upper-bound
   vulcan solve rover.py:Rover --bound 0.01 --output plan.vulcan --json
+  vulcan solve mission.toml --set horizon=5 --time-limit 10
 """
 
 
 def solve(
     model: ModelText,
-    bound: BoundText,
+    bound: BoundText = None,
     settings: Settings = None,
     solver: SolverChoice = SolverName.AUTOMATIC,
     constraint: ConstraintLetter = None,
@@ -94,13 +95,15 @@ def solve(
 ) -> None:
     """Find the best policy within a risk bound, and certify it.
 
+    The model and the bound may also come from a mission file: see examples/mission.toml.
+
     Without --solver the way to search is chosen by the size of the problem, and ends by itself.
     Ctrl-C ends the search and shows the best policy so far. The solvers vulcan and uct go on until
     they have proved theirs the best or memory is full, which can take very long: a limit is usually
     wanted, such as --time-limit or --samples.
     """
     import vulcan
-    from vulcan.cli.models import find_model, keep_off_stdout
+    from vulcan.cli.models import find_problem, keep_off_stdout
     from vulcan.cli.solvers import fitting, make_solver
 
     chosen = make_solver(solver, constraint, credit, cut_short, exploration, paper, gap, on)
@@ -118,7 +121,7 @@ def solve(
         workers=workers,
     )
     with keep_off_stdout():
-        problem = vulcan.Problem(find_model(model, settings or ()), vulcan.parse(bound))
+        problem = find_problem(model, settings or (), bound)
         if output is not None:
             check_output(output)
         result = vulcan.solve(
