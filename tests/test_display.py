@@ -8,7 +8,7 @@ from rich.console import Console
 
 import vulcan
 from vulcan import display
-from vulcan.certificate import Certificate
+from vulcan.certificate import Judgement
 from vulcan.domains import Bandit
 from vulcan.progress import Progress
 
@@ -19,18 +19,14 @@ def report(seconds, fraction, reward=None):
 
 def sampled(seconds, reward=None, *, frontier=0.0, allowed=0.012, fraction=None):
     """A report of a tree search."""
-    certificate = None
+    judgement = None
     if reward is not None:
-        certificate = Certificate(
+        judgement = Judgement(
             reward=reward,
             risk=0.01,
             allowed=allowed,
-            slack=allowed - 0.01,
-            margin=allowed / 0.01,
             complete=frontier == 0,
             frontier=frontier,
-            exact=False,
-            evaluations=100,
         )
     return Progress(
         seconds,
@@ -40,7 +36,7 @@ def sampled(seconds, reward=None, *, frontier=0.0, allowed=0.012, fraction=None)
         reward,
         samples=int(1e5 * seconds),
         memory=int(1e8 * seconds),
-        certificate=certificate,
+        judgement=judgement,
     )
 
 
@@ -97,7 +93,9 @@ def test_a_tree_search_shows_what_it_has_certified(monkeypatch, width):
     assert "2 s, about 8 s left" in first
     assert second.startswith("200,000 samples   100 k/s   800,000 histories   200 MB   ")
     assert second.endswith("Ctrl-C stops")
-    assert third.startswith("reward 6.000000   risk 0.01 of 0.012 allowed   planned 100 %   ")
+    assert third.startswith(
+        "reward 6.000000   risk 0.010000 of 0.012000 allowed   planned 100 %   "
+    )
     curve = third.rpartition("%   ")[2]
     assert re.fullmatch(" +▁+▅+█", curve)
     # There is room for the ^C of the terminal.
@@ -142,7 +140,7 @@ def test_files_get_lines_of_a_tree_search_too(capsys):
     assert capsys.readouterr().err.splitlines() == [
         "searching   0 s   50,000 samples   100 k/s   200,000 histories   50 MB   no policy yet",
         "searching   50 %   1 s   100,000 samples   100 k/s   400,000 histories   100 MB   "
-        "reward 4.000000   risk 0.01 of 0.012 allowed   planned 75 %",
+        "reward 4.000000   risk 0.010000 of 0.012000 allowed   planned 75 %",
     ]
 
 

@@ -222,7 +222,7 @@ def test_marks_are_grouped_by_place_and_kind(comparison):
         certificate = replace(
             pareto.certificate,
             reward=pareto.reward + share * width,
-            slack=0.1 if passes else -0.1,
+            allowed=pareto.risk + (0.1 if passes else -0.1),
         )
         return replace(pareto, name=name, result=replace(pareto.result, certificate=certificate))
 

@@ -520,7 +520,7 @@ def test_figure_of_cleanup(last: bool) -> None:
     assert before["s2"]["bold"].value > before["s2"]["meek"].value
 
     # What cleanup deletes is not proved: the search gets it back.
-    assert run.plan(False, lambda: False, "test") is not None
+    assert run.plan(False, lambda: False) is not None
     restored = look(run)
     for state, edges in before.items():
         for label, edge in edges.items():

@@ -37,7 +37,7 @@ from vulcan.randomised import AnyPolicy
 from vulcan.reader import ModelReader
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Certificate", "certify"]
+__all__ = ["Certificate", "Judgement", "certify"]
 
 Number = float | Fraction
 
@@ -45,8 +45,46 @@ Place = tuple[int, int, Any]
 """Where a history can be: a member of the policy, a node of that member, and a state."""
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What a policy earns and risks, by whoever says so.
+
+    Attributes
+    ----------
+    reward, risk
+        Expected lifetime reward and probability of failure, up to the frontier if there is one.
+    allowed
+        The risk that the bound accepts for this reward.
+    complete
+        Whether every safe history has an action until it ends.
+    frontier
+        Probability of reaching a history that is not planned; 0 for a complete policy.
+    """
+
+    reward: Number
+    risk: Number
+    allowed: Number
+    complete: bool
+    frontier: Number
+
+    @property
+    def slack(self) -> Number:
+        """How much more risk would be accepted: allowed - risk."""
+        return self.allowed - self.risk
+
+    @property
+    def passes(self) -> bool:
+        """Whether the risk is acceptable for the reward."""
+        return self.slack >= -TOLERANCE
+
+    @property
+    def safe(self) -> bool:
+        """Whether the policy may be called safe: it passes, and nothing in it is unplanned."""
+        return self.passes and self.complete
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate(Judgement):
     """What a policy earns and risks, and whether the one is acceptable for the other.
 
     Of a randomised policy these are the numbers before the draw: sums over its members, each times
@@ -58,8 +96,6 @@ class Certificate:
         Expected lifetime reward and probability of failure, up to the frontier if there is one.
     allowed
         The risk that the bound accepts for this reward.
-    slack
-        allowed - risk.
     margin
         Largest common factor on all immediate risks up to which the bound holds; inf where no
         factor breaks it, 0 where not even risks of 0 would pass.
@@ -74,25 +110,9 @@ class Certificate:
         actions of the initial state were asked as well.
     """
 
-    reward: Number
-    risk: Number
-    allowed: Number
-    slack: Number
     margin: float
-    complete: bool
-    frontier: Number
     exact: bool
     evaluations: int
-
-    @property
-    def passes(self) -> bool:
-        """Whether the risk is acceptable for the reward."""
-        return self.slack >= -TOLERANCE
-
-    @property
-    def safe(self) -> bool:
-        """Whether the policy may be called safe: it passes, and nothing in it is unplanned."""
-        return self.passes and self.complete
 
 
 class Level:
@@ -154,7 +174,6 @@ def certify(problem: Problem, policy: AnyPolicy, *, exact: bool = False) -> Cert
         reward=reward,
         risk=risk,
         allowed=allowed,
-        slack=allowed - risk,
         margin=find_margin(levels, start, bound),
         complete=policy.complete,
         frontier=frontier,

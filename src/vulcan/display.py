@@ -10,7 +10,7 @@ time, from the lowest seen to the highest:
 
     searching ━━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━━━━━━━━ 41 % 3 s, about 5 s left
     320,768 samples   95.7 k/s   1,917,574 histories   321 MB           Ctrl-C stops
-    reward 6.015297   risk 0.01035 of 0.01203 allowed   planned 100 %    ▁▁▁▃▃▅▅▅▅██
+    reward 6.015297   risk 0.010350 of 0.012031 allowed   planned 100 %   ▁▁▃▃▅▅▅▅██
 
 Elsewhere a line is written now and then, at times that double.
 """
@@ -33,6 +33,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vulcan.progress import OnProgress, Progress
+from vulcan.text_table import show_probability
 
 __all__ = ["show_progress"]
 
@@ -208,18 +209,20 @@ def _counts(progress: Progress) -> str:
 
 def _judgement(progress: Progress) -> Text:
     """Return what the best policy of a tree search earns and risks, and how much it has planned."""
-    certificate = progress.certificate
-    if certificate is None:
+    judgement = progress.judgement
+    if judgement is None:
         known = progress.reward is not None
         return Text(f"reward {progress.reward:.6f}" if known else "no policy yet")
     # Rounded down, so that only a complete policy has 100 %.
-    percent = 100.0 if certificate.complete else math.floor(1e4 * (1 - certificate.frontier)) / 100
+    percent = 100.0 if judgement.complete else math.floor(1e4 * (1 - judgement.frontier)) / 100
+    risk = show_probability(float(judgement.risk))
+    allowed = show_probability(float(judgement.allowed))
     return Text.assemble(
-        (f"reward {float(certificate.reward):.6f}", "bold"),
+        (f"reward {float(judgement.reward):.6f}", "bold"),
         "   ",
-        (f"risk {float(certificate.risk):.4g}", "green" if certificate.passes else "red"),
-        f" of {float(certificate.allowed):.4g} allowed   ",
-        (f"planned {percent:g} %", "" if certificate.complete else "yellow"),
+        (f"risk {risk}", "green" if judgement.passes else "red"),
+        f" of {allowed} allowed   ",
+        (f"planned {percent:g} %", "" if judgement.complete else "yellow"),
     )
 
 

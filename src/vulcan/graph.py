@@ -7,12 +7,13 @@ meets a state whose actions were never asked returns, and `expand` asks.
 
     states    [S]  first_action, action_count (UNASKED, RELEASED, 0 for a safe terminal)
     actions   [A]  expected_reward R̄, immediate_risk r, credit, first_outcome,
-                   safe_count, outcome_count, open_count
+                   safe_count, outcome_count, open_count, number
     outcomes  [O]  probability, reward, state (safe outcomes of an action first; failures have -1)
 
 `credit` is what constraint A may claim for the action, R̄ unless the user has a function of his
 own. `open_count` counts the safe outcomes that were not known to be safe terminals when the row was
-read; searches use it to count histories.
+read; searches use it to count histories. `number` is the place of the action among those of its
+state; in a compiled model (`vulcan.compiled_graph`), among all actions.
 
 Where every history is a state of its own (`merges` False) nothing is looked up, and `release`
 drops every row that is neither on the search's path nor in the policy under construction.
@@ -27,6 +28,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.compiled import ANSWER
 from vulcan.constraint import Credit
 from vulcan.errors import ConstraintError
 from vulcan.model import FAILURE, Outcome, Start, label_outcomes
@@ -34,7 +36,17 @@ from vulcan.policy import FAILED, About, Policy, PolicyBuilder
 from vulcan.reader import LARGEST_REWARD, ModelReader
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["ACTION", "OUTCOME", "RELEASED", "STATE", "UNASKED", "StateGraph", "ranges", "starts"]
+__all__ = [
+    "ACTION",
+    "OUTCOME",
+    "RELEASED",
+    "SOURCE",
+    "STATE",
+    "UNASKED",
+    "StateGraph",
+    "ranges",
+    "starts",
+]
 
 UNASKED: Final = -1
 RELEASED: Final = -2
@@ -53,10 +65,34 @@ ACTION: Final = np.dtype(
         ("safe_count", "i4"),
         ("outcome_count", "i4"),
         ("open_count", "i4"),
+        ("number", "i4"),
     ],
     align=True,
 )
 OUTCOME: Final = np.dtype([("probability", "f8"), ("reward", "f8"), ("state", "i4")], align=True)
+
+SOURCE: Final = np.dtype(
+    [
+        ("outcomes", "u8"),  # addresses of the functions, 0 for none
+        ("bound", "u8"),
+        ("parameters", "u8"),  # addresses of what they read and write
+        ("records", "u8"),
+        ("answers", "u8"),
+        ("following", "u8"),
+        ("state_size", "i8"),
+        ("numbers", "i8"),  # of actions
+        ("most_outcomes", "i8"),
+        ("states", "i8"),  # how many rows are filled
+        ("actions", "i8"),
+        ("outcome_rows", "i8"),
+        ("evaluations", "i8"),
+        ("state", "i8"),  # where an answer was broken
+        ("action", "i8"),
+    ],
+    align=True,
+)
+"""Where kernels find a compiled model, and how far they filled the rows (`vulcan.kernels.ask`).
+For a Python model all of it is 0."""
 
 
 class Rows:
@@ -70,11 +106,15 @@ class Rows:
         """Add rows at the end."""
         end = self.count + len(rows)
         if end > len(self.array):
-            grown = np.zeros(max(end, 2 * len(self.array)), self.array.dtype)
-            grown[: self.count] = self.array[: self.count]
-            self.array = grown
+            self.lengthen(max(end, 2 * len(self.array)))
         self.array[self.count : end] = rows
         self.count = end
+
+    def lengthen(self, length: int) -> None:
+        """Make room for so many rows."""
+        grown = np.zeros(length, self.array.dtype)
+        grown[: self.count] = self.array[: self.count]
+        self.array = grown
 
     def keep(self, kept: NDArray[np.intp]) -> None:
         """Drop every row but those given, in their order."""
@@ -96,6 +136,8 @@ class StateGraph:
     ----------
     states, actions, outcomes
         The rows; see the head of this module.
+    source, answers
+        A compiled model, as kernels know it; see `vulcan.compiled_graph`.
     evaluations
         How many (state, action) were asked.
     expanded
@@ -108,6 +150,7 @@ class StateGraph:
         self.reader = reader
         self._credit = credit
         self.states, self.actions, self.outcomes = Rows(STATE), Rows(ACTION), Rows(OUTCOME)
+        self.source, self.answers = np.zeros(1, SOURCE), np.zeros(0, ANSWER)
         self.evaluations = 0
         self.expanded: list[int] = []
         self._state_objects: list[Any] = []
@@ -128,8 +171,8 @@ class StateGraph:
             mean = math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
             answers.append((label, outcomes, mean, self._credit_of(place, action, mean)))
         first = self.actions.count
-        for answer in answers:
-            self._append(*answer)
+        for number, answer in enumerate(answers):
+            self._append(number, *answer)
         self.states.array[state] = (first, len(answers))
         self.expanded.append(state)
 
@@ -195,8 +238,9 @@ class StateGraph:
             for row in state_rows[states]
         ]
         kept_actions = np.unique(np.concatenate([actions, *own]).astype(np.intp))
+        stored = kept_actions[action_rows["first_outcome"][kept_actions] >= 0]
         kept_outcomes = ranges(
-            action_rows["first_outcome"][kept_actions], action_rows["outcome_count"][kept_actions]
+            action_rows["first_outcome"][stored], action_rows["outcome_count"][stored]
         )
         reached = self.outcomes.array["state"][kept_outcomes].astype(np.intp)
         kept_states = np.unique(np.concatenate([states, reached[reached >= 0]]))
@@ -231,10 +275,20 @@ class StateGraph:
         present = rows["action_count"] > 0
         rows["first_action"][present] = action_map[rows["first_action"][present]]
         filled = self.actions.array[: self.actions.count]
-        filled["first_outcome"] = outcome_map[filled["first_outcome"]]
+        stored = filled["first_outcome"] >= 0
+        filled["first_outcome"][stored] = outcome_map[filled["first_outcome"][stored]]
         arrivals = self.outcomes.array["state"][: self.outcomes.count]
         safe = arrivals >= 0
         arrivals[safe] = state_map[arrivals[safe]]
+        self._keep_objects(kept_states, kept_actions, kept_outcomes)
+
+    def _keep_objects(
+        self,
+        kept_states: NDArray[np.intp],
+        kept_actions: NDArray[np.intp],
+        kept_outcomes: NDArray[np.intp],
+    ) -> None:
+        """Drop what belongs to the rows that were dropped."""
         self._state_objects = [self._state_objects[k] for k in kept_states]
         self._action_labels = [self._action_labels[k] for k in kept_actions]
         self._outcome_labels = [self._outcome_labels[k] for k in kept_outcomes]
@@ -251,7 +305,9 @@ class StateGraph:
                 self._index[state] = number
         return number
 
-    def _append(self, label: str, outcomes: Sequence[Outcome], mean: float, credit: float) -> None:
+    def _append(
+        self, number: int, label: str, outcomes: Sequence[Outcome], mean: float, credit: float
+    ) -> None:
         rows = [
             (
                 float(o.probability),
@@ -264,7 +320,7 @@ class StateGraph:
         ended = sum(self.states.array[state]["action_count"] == 0 for state in reached)
         risk = math.fsum(row[0] for row in rows[len(reached) :]) if reached else 1.0
         counts = (self.outcomes.count, len(reached), len(rows), len(reached) - ended)
-        self.actions.append([(mean, risk, credit, *counts)])
+        self.actions.append([(mean, risk, credit, *counts, number)])
         self.outcomes.append(rows)
         self._action_labels.append(label)
         self._outcome_labels.extend(outcome.label for outcome in outcomes)

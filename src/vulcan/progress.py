@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Final
 
-from vulcan.certificate import Certificate
+from vulcan.certificate import Judgement
 from vulcan.errors import OptionError
 from vulcan.interruption import Interruption
 
@@ -39,8 +39,8 @@ class Progress:
         Samples taken so far; 0 for a search that takes none.
     memory
         Bytes of the search tree and the state graph.
-    certificate
-        Of the best policy so far, if the search has certified it.
+    judgement
+        What the search says of its best policy so far; the result has a certificate of it.
     """
 
     seconds: float
@@ -50,7 +50,7 @@ class Progress:
     reward: float | None
     samples: int = 0
     memory: int = 0
-    certificate: Certificate | None = None
+    judgement: Judgement | None = None
 
 
 OnProgress = Callable[[Progress], None]

@@ -63,7 +63,7 @@ class Series:
                     reward=None if certificate is None else float(certificate.reward),
                     samples=statistics.samples,
                     memory=statistics.memory,
-                    certificate=certificate,
+                    judgement=certificate,
                 )
             )
 

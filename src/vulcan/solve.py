@@ -138,7 +138,10 @@ def solve(
         stopped_by=monitor.stopped_by,
         policy=None if policy is None else policy.attach(ModelReader(problem.model)),
         certificate=certificate,
-        statistics=replace(finding.statistics, certificate_seconds=seconds),
+        statistics=replace(
+            finding.statistics,
+            certificate_seconds=finding.statistics.certificate_seconds + seconds,
+        ),
         error=finding.error,
         upper_bound=finding.upper_bound,
         trials=finding.trials,

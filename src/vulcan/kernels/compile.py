@@ -18,7 +18,8 @@ import hashlib
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from numba.core import config as numba_config
 from numba.extending import intrinsic
 from platformdirs import user_cache_path
 
-__all__ = ["announce_compilation", "borrow", "kernel", "part"]
+__all__ = ["announce_compilation", "answer", "borrow", "kernel", "part", "routine"]
 
 logger = logging.getLogger("vulcan")
 
@@ -39,8 +40,8 @@ def cache_directory() -> Path:
     """Return the directory that compiled kernels are cached in."""
     digest = hashlib.sha256(numba.__version__.encode())
     here = Path(__file__).parent
-    # Kernels also freeze the constants of these two.
-    outside = [here.parent / "constraint.py", here.parent / "tolerance.py"]
+    # Kernels also freeze the constants of these.
+    outside = [here.parent / f"{name}.py" for name in ("compiled", "constraint", "tolerance")]
     for source in sorted([*here.glob("*.py"), *outside]):
         digest.update(source.name.encode() + source.read_bytes())
     name = f"kernels-{digest.hexdigest()[:16]}"
@@ -55,15 +56,36 @@ def cache_directory() -> Path:
     return directory
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls, when it first does; cached on disk."""
-    # Numba reads this setting while it decorates; a user's own functions keep theirs.
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    """Let Numba cache what is decorated here in our directory; a user's functions keep theirs."""
     before = numba_config.CACHE_DIR
     numba_config.CACHE_DIR = str(cache_directory())
     try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        yield
     finally:
         numba_config.CACHE_DIR = before
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, when it first does; cached on disk."""
+    with _own_cache():
+        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+
+
+def answer(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function of a compiled model, which kernels call by its address; cached on disk."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        with _own_cache():
+            return numba.cfunc(signature, cache=True, error_model="numpy")(function)
+
+    return decorate
+
+
+def routine(function: Callable[..., Any]) -> Any:
+    """Compile a function that kernels call, and that is too long to be a part of each call."""
+    return numba.njit(error_model="numpy")(function)
 
 
 def part(function: Callable[..., Any]) -> Any:

@@ -24,13 +24,14 @@ from typing import Final
 import numpy as np
 
 from vulcan.constraint import SEQUENCE_BY_OUTCOME
+from vulcan.kernels.ask import KNOWN, have_actions, have_outcomes
 from vulcan.kernels.compile import borrow, kernel, part
 from vulcan.kernels.local import ADMITTED, UNDECIDED, add_credit, fail, finish
 from vulcan.kernels.world import borrow_world
 
 # What the kernel wants when it returns.
 DONE: Final = 0
-NEEDS_STATE: Final = 1  # the actions of frames[depth].state
+# NEEDS_STATE: the actions of frames[depth].state; NEEDS_ROWS, BROKEN: see kernels.ask
 NEEDS_BOUND: Final = 2  # a finer table at test.asked
 NEEDS_PLAN: Final = 3  # a longer plan array
 PAUSED: Final = 4  # nothing; the budget of histories is used up
@@ -102,10 +103,10 @@ def search(world, frames, plan, tests, controls):
             if frame.action + 1 == frame.end:
                 frame.value, frame.admissible = frame.best, frame.found
                 phase = CLOSE
-            elif begin_action(world, frame, test, depth) == UNDECIDED:
-                wants = NEEDS_BOUND
             else:
-                phase = NEXT_OUTCOME
+                wants = begin_action(world, frame, test, depth)
+                if wants == DONE:
+                    phase = NEXT_OUTCOME
         elif depth == 0:
             break
         else:
@@ -136,9 +137,10 @@ def enter_outcome(world, frame, child, test, control, depth):
 @part
 def open_history(world, frame, plan, test, control, depth):
     """Enter a history: test it if it is finished, else get ready to try its actions."""
+    news = have_actions(world, frame.state)
+    if news != KNOWN:
+        return news
     state = world.states[frame.state]
-    if state.action_count < 0:
-        return NEEDS_STATE
     if control.length >= len(plan):
         return NEEDS_PLAN
     if control.work >= control.pause or control.histories >= control.budget:
@@ -150,8 +152,7 @@ def open_history(world, frame, plan, test, control, depth):
         frame.value, frame.admissible = 0.0, verdict
         return NEEDS_BOUND if verdict == UNDECIDED else DONE
     if depth + 1 == len(world.discounts):
-        verdict = decide_last_step(world, frame, plan, test, control, depth)
-        return NEEDS_BOUND if verdict == UNDECIDED else DONE
+        return decide_last_step(world, frame, plan, test, control, depth)
     control.histories += 1
     frame.action, frame.end = state.first_action - 1, state.first_action + state.action_count
     frame.best, frame.found = -np.inf, 0
@@ -165,6 +166,9 @@ def open_history(world, frame, plan, test, control, depth):
 @part
 def begin_action(world, frame, test, depth):
     """Get ready to try the outcomes of the next action."""
+    news = have_outcomes(world, frame.state, frame.action + 1, True)
+    if news != KNOWN:
+        return news
     action, weight = world.actions[frame.action + 1], world.weights[depth]
     frame.survival_after = frame.survival * (1.0 - action.immediate_risk)
     frame.credit_after = add_credit(test, action, frame.survival, frame.credit, weight)
@@ -175,10 +179,11 @@ def begin_action(world, frame, test, depth):
     )
     if verdict == ADMITTED and action.safe_count == 0:
         verdict = finish(test, world.pieces, 0.0, frame.credit_after)
-    if verdict != UNDECIDED:
-        frame.admissible = verdict
-        frame.action += 1
-    return verdict
+    if verdict == UNDECIDED:
+        return NEEDS_BOUND
+    frame.admissible = verdict
+    frame.action += 1
+    return DONE
 
 
 @part
@@ -218,6 +223,9 @@ def decide_last_step(world, frame, plan, test, control, depth):
         action = world.actions[a]
         visited += action.open_count
         if test.form == SEQUENCE_BY_OUTCOME:
+            news = have_outcomes(world, frame.state, a, False)
+            if news != KNOWN:
+                return news
             verdict = finish_by_outcome(world, action, weight, frame, test)
         else:
             # A failing history has the same credit as the safe ones, and passes where they do.
@@ -225,14 +233,14 @@ def decide_last_step(world, frame, plan, test, control, depth):
             credit = add_credit(test, action, frame.survival, frame.credit, weight)
             verdict = finish(test, world.pieces, survival, credit)
         if verdict == UNDECIDED:
-            return UNDECIDED
+            return NEEDS_BOUND
         if verdict == ADMITTED and action.expected_reward > best:
             best, chosen = action.expected_reward, a
     control.histories += visited
     frame.value, frame.admissible = best, chosen != NONE
     plan[control.length] = chosen
     control.length += 1
-    return ADMITTED
+    return DONE
 
 
 @part

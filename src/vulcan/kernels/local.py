@@ -29,6 +29,7 @@ TEST: Final = np.dtype(
         ("least", "f8"),  # smallest and largest credit met so far
         ("largest", "f8"),
         ("asked", "f8"),  # the credit at which the table must be made finer
+        ("foresight", "i8"),  # whether what can still be earned may speak against a history
     ],
     align=True,
 )
@@ -36,9 +37,15 @@ TEST: Final = np.dtype(
 
 @part
 def compare(test, pieces, risk, credit):
-    """Whether risk <= Δ(credit), up to the tolerance."""
+    """Whether risk <= Δ(credit) for the credit of a history, which is noted."""
     test.least = min(test.least, credit)
     test.largest = max(test.largest, credit)
+    return decide(test, pieces, risk, credit)
+
+
+@part
+def decide(test, pieces, risk, credit):
+    """Whether risk <= Δ(credit), up to the tolerance."""
     if credit < test.low or credit > test.high:
         test.asked = credit
         return UNDECIDED
@@ -70,6 +77,41 @@ def finish(test, pieces, survival, credit):
             return REFUSED
         risk /= survival
     return compare(test, pieces, risk, credit)
+
+
+@part
+def hope(test, pieces, action, survival, credit, weight, limit):
+    """Whether some of the histories that begin with an action could pass, given what it can earn.
+
+    Under an admissible policy every finished safe history passes. Averaged over the outcomes, given
+    that none fails, their credits are at most what the action can earn, and Δ is concave and
+    nondecreasing; so the risk that was taken already must be within what that allows. Theorem 9 in
+    docs/theory.md.
+
+    Parameters
+    ----------
+    survival, credit
+        Of the history before the action.
+    limit
+        An upper bound on the value of the action.
+    """
+    after = survival * (1.0 - action.immediate_risk)
+    if test.form == SURVIVAL:
+        return decide(test, pieces, 1.0 - after, credit + weight * survival * limit)
+    later = (limit - action.expected_reward) / (1.0 - action.immediate_risk)
+    most = credit + weight * (action.expected_reward + later)
+    return decide(test, pieces, (1.0 - after) / after, most)
+
+
+@part
+def owes(test, pieces, action, survival, credit, weight):
+    """Whether a history would fail if it ended after an action."""
+    after = survival * (1.0 - action.immediate_risk)
+    if after <= 0.0:
+        return False  # it does end there, and is tested as such
+    risk = 1.0 - after if test.form == SURVIVAL else (1.0 - after) / after
+    earned = add_credit(test, action, survival, credit, weight)
+    return decide(test, pieces, risk, earned) != ADMITTED
 
 
 @part

@@ -19,6 +19,8 @@ from typing import Final
 
 import numpy as np
 
+from vulcan.constraint import SEQUENCE_BY_OUTCOME
+from vulcan.kernels.ask import KNOWN, have_actions, have_outcomes
 from vulcan.kernels.compile import borrow, kernel, part
 from vulcan.kernels.local import ADMITTED, REFUSED, UNDECIDED, finish
 from vulcan.kernels.tree import (
@@ -29,13 +31,14 @@ from vulcan.kernels.tree import (
     add_child,
     borrow_tree,
     delete_edge,
+    foresee,
     open_edge,
     open_node,
     refresh,
     renew_edge,
     try_action,
 )
-from vulcan.kernels.tree_search import DONE, NEEDS_BOUND, NEEDS_ROOM, NEEDS_STATE
+from vulcan.kernels.tree_search import DONE, NEEDS_BOUND, NEEDS_ROOM
 from vulcan.kernels.world import borrow_world
 
 PAUSED: Final = 4  # the budget of histories is used up
@@ -93,8 +96,9 @@ def open_place(world, tree, choice, places, test, walk):
     node = tree.nodes[place.node]
     choice[place.node] = NONE
     frontier = not walk.complete and node.visits == 0
-    if not frontier and world.states[node.state].action_count < 0:
-        return NEEDS_STATE
+    news = KNOWN if frontier else have_actions(world, node.state)
+    if news != KNOWN:
+        return news
     if frontier or world.states[node.state].action_count == 0:
         verdict = finish(test, world.pieces, node.survival, node.credit)
         if verdict == UNDECIDED:
@@ -118,14 +122,26 @@ def choose_edge(world, tree, choice, places, test, walk):
     e = prefer(world, tree, node)
     if e == NONE:
         return REJECT
-    action = world.actions[action_row(world, node, e)]
-    ends = depth + 1 == len(world.discounts) or action.safe_count == 0
+    row = action_row(world, node, e)
+    action = world.actions[row]
+    last = depth + 1 == len(world.discounts)
+    ends = last or action.safe_count == 0
+    if test.form == SEQUENCE_BY_OUTCOME:
+        news = have_outcomes(world, node.state, row, not last)
+        if news != KNOWN:
+            return news
     verdict = try_action(world, test, action, world.weights[depth], ends, node)
+    if verdict == ADMITTED and not ends:
+        verdict = foresee(world, test, depth, node, row, tree.edges[e])
     if verdict == UNDECIDED:
         return NEEDS_BOUND
     if verdict == REFUSED:
         delete_edge(world, tree, node, e)
         return GO_ON
+    if not ends:
+        news = have_outcomes(world, node.state, row, True)
+        if news != KNOWN:
+            return news
     choice[place.node] = e
     if ends:
         return SETTLED

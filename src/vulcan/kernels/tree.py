@@ -29,8 +29,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vulcan.constraint import SEQUENCE_BY_OUTCOME
+from vulcan.kernels.ask import limit_action
 from vulcan.kernels.compile import borrow, part
-from vulcan.kernels.local import ADMITTED, add_credit, fail, finish
+from vulcan.kernels.local import ADMITTED, add_credit, fail, finish, hope, owes
 
 NONE: Final = -1
 
@@ -157,6 +158,28 @@ def try_action(world, test, action, weight, ends, node):
         if verdict != ADMITTED:
             return verdict
     return verdict
+
+
+@part
+def foresee(world, test, depth, node, a, edge):
+    """Whether an action could lead to histories that pass, by the most that it can earn.
+
+    Asked when it is first tried, and only while the history has taken more risk than it has earned
+    credit for. A compiled model is asked for its bound then; others were when the history was
+    opened, if at all (`bounded`).
+    """
+    weight, action = world.weights[depth], world.actions[a]
+    if (
+        not test.foresight
+        or edge.visits > 0
+        or not owes(test, world.pieces, action, node.survival, node.credit, weight)
+    ):
+        return ADMITTED
+    if edge.limit == np.inf and world.source[0].bound:
+        edge.limit = limit_action(world, node.state, a, depth, world.discounts[depth])
+    if edge.limit == np.inf:
+        return ADMITTED
+    return hope(test, world.pieces, action, node.survival, node.credit, weight, edge.limit)
 
 
 @part

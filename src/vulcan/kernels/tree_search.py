@@ -12,8 +12,9 @@ goes on from the parent. Solved parts are not sampled again, and a solved root e
 The exploration constant c is in units of range(t), the largest less the smallest sum of rewards
 that a sample has collected from step t on, so that one constant serves all problems.
 
-All that the kernel knows is in its arrays. It returns when it needs a state asked, the bound's
-table made finer, or room, and takes up the sample where it was; no random number is drawn twice.
+All that the kernel knows is in its arrays. It returns when it needs a state asked (a compiled model
+it asks itself), the bound's table made finer, or room, and takes up the sample where it was; no
+random number is drawn twice.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import Final
 
 import numpy as np
 
+from vulcan.constraint import SEQUENCE_BY_OUTCOME
+from vulcan.kernels.ask import KNOWN, have_actions, have_outcomes, limit_action
 from vulcan.kernels.compile import borrow, kernel, part
 from vulcan.kernels.local import ADMITTED, REFUSED, UNDECIDED, finish
 from vulcan.kernels.tree import (
@@ -33,6 +36,7 @@ from vulcan.kernels.tree import (
     borrow_tree,
     count_outcomes,
     delete_edge,
+    foresee,
     open_edge,
     open_node,
     refresh,
@@ -43,7 +47,7 @@ from vulcan.kernels.world import borrow_world
 
 # What the kernel wants when it returns.
 DONE: Final = 0  # a budget is used up, or the root is solved or exhausted
-NEEDS_STATE: Final = 1  # the actions of the state of path[depth].node
+# NEEDS_STATE: the actions of the state of path[depth].node; NEEDS_ROWS, BROKEN: see kernels.ask
 NEEDS_BOUND: Final = 2  # a finer table at test.asked
 NEEDS_ROOM: Final = 3  # longer arrays in the tree
 NEEDS_LIMITS: Final = 4  # upper bounds for the actions of path[depth].node
@@ -124,14 +128,17 @@ def open_history(world, tree, path, test, control):
     verdict = ADMITTED
     if node.state != FAILURE_STATE:
         ends = control.depth == len(world.discounts)
-        if not ends and world.states[node.state].action_count < 0:
-            return NEEDS_STATE
+        news = KNOWN if ends else have_actions(world, node.state)
+        if news != KNOWN:
+            return news
         if not ends and world.states[node.state].action_count > 0:
             fresh = node.first_edge == NONE
             if not open_node(world, tree, node):
                 return NEEDS_ROOM
             control.phase = SELECT
-            return NEEDS_LIMITS if fresh and tree.sizes[0].bounded else GO_ON
+            if fresh and tree.sizes[0].bounded:
+                return limit_edges(world, tree, node, control.depth)
+            return GO_ON
         verdict = finish(test, world.pieces, node.survival, node.credit)
         if verdict == UNDECIDED:
             return NEEDS_BOUND
@@ -141,6 +148,21 @@ def open_history(world, tree, path, test, control):
     node.value = 0.0
     node.solved = not tree.sizes[0].counted
     return END_SAMPLE
+
+
+@part
+def limit_edges(world, tree, node, depth):
+    """Bound the value of each action of a history; of a Python model, have that done."""
+    if not world.source[0].bound:
+        return NEEDS_LIMITS
+    for e in range(node.first_edge, node.first_edge + world.states[node.state].action_count):
+        row, discount = action_row(world, node, e), world.discounts[depth]
+        last = depth + 1 == len(world.discounts)
+        limit = world.actions[row].expected_reward
+        if not last:
+            limit = limit_action(world, node.state, row, depth, discount)
+        tree.edges[e].limit = limit
+    return GO_ON
 
 
 @part
@@ -207,17 +229,27 @@ def try_edge(world, tree, returns, path, test, control):
     depth = control.depth
     step = path[depth]
     node, edge = tree.nodes[step.node], tree.edges[step.edge]
-    action = world.actions[action_row(world, node, step.edge)]
+    row = action_row(world, node, step.edge)
+    action = world.actions[row]
     counted = tree.sizes[0].counted
     last = depth + 1 == len(world.discounts) and not counted
     ends = last or action.safe_count == 0
+    if test.form == SEQUENCE_BY_OUTCOME:
+        news = have_outcomes(world, node.state, row, not last)
+        if news != KNOWN:
+            return news
     verdict = try_action(world, test, action, world.weights[depth], ends, node)
+    if verdict == ADMITTED and not ends:
+        verdict = foresee(world, test, depth, node, row, edge)
     if verdict == UNDECIDED:
         return NEEDS_BOUND
     if verdict == REFUSED:
         delete_edge(world, tree, node, step.edge)
         control.phase = SELECT
         return GO_ON
+    news = have_outcomes(world, node.state, row, not last)
+    if news != KNOWN:
+        return news
     if ends:
         edge.visits += 1
         edge.value, edge.mark = action.expected_reward, LIVE if counted else SOLVED

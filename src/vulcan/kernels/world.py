@@ -10,7 +10,7 @@ __all__ = ["World", "borrow_world"]
 
 
 class World(NamedTuple):
-    """The arrays that describe a problem; none of them is written by a kernel.
+    """The arrays that describe a problem.
 
     Attributes
     ----------
@@ -20,6 +20,9 @@ class World(NamedTuple):
         The risk bound; see `vulcan.bound_table`.
     discounts, weights
         Per level; see `vulcan.reader`.
+    source, answers
+        The compiled model, if there is one, and where it writes outcomes; see
+        `vulcan.kernels.ask`. Only with one are rows added by a kernel.
     """
 
     states: Any
@@ -28,6 +31,8 @@ class World(NamedTuple):
     pieces: Any
     discounts: Any
     weights: Any
+    source: Any
+    answers: Any
 
 
 @part
@@ -40,4 +45,6 @@ def borrow_world(world):
         borrow(world.pieces),
         borrow(world.discounts),
         borrow(world.weights),
+        borrow(world.source),
+        borrow(world.answers),
     )

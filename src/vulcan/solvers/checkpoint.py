@@ -2,7 +2,8 @@
 
 Everything that a search needs to go on is in arrays, but for the state objects of the model, which
 are nobody's to serialise. So a checkpoint keeps the order in which states were asked, and resuming
-asks the model again in that order: the same answers give the same rows, which a digest confirms.
+asks the model again in that order: the same answers give the same rows, which a digest confirms. A
+compiled model has no such objects, and its rows are kept as they are.
 Then the search goes on in the middle of the very sample in which it was, and ends bit for bit where
 an unbroken one would have ended.
 
@@ -20,20 +21,22 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.compiled_graph import CompiledGraph
 from vulcan.errors import CheckpointError
 from vulcan.files import Seal
 from vulcan.graph import StateGraph
 
 __all__ = [
     "Snapshot",
-    "digest_graph",
     "pack_array",
+    "pack_graph",
     "read_snapshot",
     "require_writable",
     "unpack_array",
+    "unpack_graph",
 ]
 
-SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 1, CheckpointError)
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 2, CheckpointError)
 
 
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,10 +46,8 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     identity
         What was searched, and how; a search resumes only its own checkpoints.
-    expanded
-        The states in the order in which they were asked.
-    rows
-        Digest of the rows of the state graph.
+    graph
+        What is known of the model; see `pack_graph`.
     credits
         Where the risk bound was evaluated, and its values there.
     capacities
@@ -56,17 +57,16 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target
         The sample count of the next round.
     best
-        The best policy so far, as in a policy file.
+        The best policy so far; see `Draft.pack`.
     """
 
     identity: str
-    expanded: bytes
-    rows: str
+    graph: dict[str, bytes]
     credits: list[tuple[float, float]]
     capacities: dict[str, int]
     arrays: dict[str, bytes]
     target: int
-    best: bytes | None
+    best: dict[str, bytes] | None
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Replace a checkpoint file."""
@@ -114,10 +114,29 @@ def unpack_array(data: bytes, target: NDArray[Any]) -> None:
     target[: len(values)] = values
 
 
-def digest_graph(graph: StateGraph) -> str:
-    """Return a text that differs between graphs whose rows differ."""
+def pack_graph(graph: StateGraph) -> dict[str, bytes]:
+    """Return what is needed to have the same graph again."""
+    if isinstance(graph, CompiledGraph):
+        return {name: pack_array(array) for name, array in graph.filled().items()}
+    expanded = pack_array(np.array(graph.expanded, np.int32))
+    return {"expanded": expanded, "digest": _digest(graph)}
+
+
+def unpack_graph(data: dict[str, bytes], graph: StateGraph) -> None:
+    """Fill a graph: a compiled one from its arrays, another by asking the model again."""
+    if isinstance(graph, CompiledGraph):
+        graph.fill(data)
+        return
+    for state in np.frombuffer(data["expanded"], np.int32).tolist():
+        graph.expand(state)
+    if _digest(graph) != data["digest"]:
+        raise CheckpointError("the model no longer answers as it did before the checkpoint")
+
+
+def _digest(graph: StateGraph) -> bytes:
+    """Return bytes that differ between graphs whose rows differ."""
     digest = hashlib.sha256()
     for rows in (graph.states, graph.actions, graph.outcomes):
         for name in rows.array.dtype.names or ():
             digest.update(np.ascontiguousarray(rows.array[name][: rows.count]).tobytes())
-    return digest.hexdigest()
+    return digest.digest()

@@ -134,9 +134,14 @@ class ForwardSearchRun(KernelRun):
             wants = self._call_kernel()
             if wants == kernel.DONE:
                 return True
-            if wants == kernel.NEEDS_STATE:
+            if wants == self._ask.NEEDS_STATE:
                 self._release_rows()
                 self.graph.expand(int(self._frames["state"][self._depth]))
+            elif wants == self._ask.NEEDS_ROWS:
+                self._release_rows()
+                self.make_rows()
+            elif wants == self._ask.BROKEN:
+                self.raise_fault()
             elif wants == kernel.NEEDS_BOUND:
                 self.refine_bound()
             elif wants == kernel.NEEDS_PLAN:

@@ -8,12 +8,13 @@ local constraint, and answers both.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from vulcan.compiled_graph import CompiledGraph, find_compiled
 from vulcan.constraint import LocalConstraint
-from vulcan.errors import OptionError
+from vulcan.errors import ModelError, OptionError
 from vulcan.graph import StateGraph
 from vulcan.problem import Problem
 from vulcan.reader import ModelReader
@@ -49,16 +50,21 @@ class KernelRun:
         reader: ModelReader,
         constraint: LocalConstraint,
         known: StateGraph | None = None,
+        compiled: bool = True,
     ) -> None:
-        from vulcan.kernels import local
+        from vulcan.kernels import ask, local
         from vulcan.kernels.world import World
 
         self._world = World
+        self._ask = ask
         self.problem = problem
         self.reader = reader
         # Rows have the user's credits in them, and those that don't merge are dropped on the way.
         fits = known is not None and constraint.own_credit is None and reader.merges
+        form = find_compiled(reader) if compiled and constraint.own_credit is None else None
         self.graph = known if known and fits else StateGraph(reader, constraint.own_credit)
+        if form is not None:
+            self.graph = CompiledGraph(reader, form)
         self.table = problem.risk_bound.table()
         self.test = np.zeros(1, local.TEST)
         self.test["form"] = constraint.form
@@ -69,7 +75,18 @@ class KernelRun:
         """Return the arrays of the problem as they are now."""
         graph, reader = self.graph, self.reader
         rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
-        return self._world(*rows, self.table.pieces, reader.discounts, reader.weights)
+        steps = (reader.discounts, reader.weights)
+        return self._world(*rows, self.table.pieces, *steps, graph.source, graph.answers)
+
+    def make_rows(self) -> None:
+        """Give a compiled model room for more rows."""
+        assert isinstance(self.graph, CompiledGraph)
+        self.graph.make_room()
+
+    def raise_fault(self) -> NoReturn:
+        """Say what is wrong with a compiled model."""
+        assert isinstance(self.graph, CompiledGraph)
+        raise ModelError(self.graph.describe_fault())
 
     def forget_credits(self) -> None:
         """Begin to note the smallest and largest credit anew."""

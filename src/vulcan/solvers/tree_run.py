@@ -13,18 +13,26 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.constraint import LocalConstraint
+from vulcan.constraint import SEQUENCE, SURVIVAL, LocalConstraint
 from vulcan.errors import CheckpointError, ModelError, OptionError
 from vulcan.graph import StateGraph
-from vulcan.policy import END, UNPLANNED, Policy
 from vulcan.problem import Problem
 from vulcan.progress import DEFAULT_MEMORY, Monitor, Progress
 from vulcan.reader import ModelReader, Violation
-from vulcan.solvers.checkpoint import Snapshot, digest_graph, pack_array, unpack_array
+from vulcan.solvers.checkpoint import (
+    Snapshot,
+    pack_array,
+    pack_graph,
+    unpack_array,
+    unpack_graph,
+)
+from vulcan.solvers.draft import Draft
 from vulcan.solvers.kernel_run import KernelRun
-from vulcan.solvers.solver import describe_origin
 
 __all__ = ["DefaultPolicy", "TreeRun"]
+
+FIRST_LENGTH: Final = 1 << 12
+"""Decisions of a policy for which there is room at first."""
 
 CHUNK: Final = 1 << 14
 """Samples, or histories of a policy, between two looks at the clock."""
@@ -39,6 +47,8 @@ DefaultPolicy = Callable[[list[tuple[str, str]], Any], str]
 
 NONE: Final = -1
 NO_LIMIT: Final = 1 << 62
+
+WORTH: Final = ("reward", "risk", "frontier")
 
 FIXED: Final = ("_sizes", "_returns", "_path", "control", "test")
 """The arrays of a search that do not grow."""
@@ -62,11 +72,12 @@ class TreeRun(KernelRun):
         constraint: LocalConstraint,
         memory: int | None,
         known: StateGraph | None = None,
+        compiled: bool = True,
     ) -> None:
         from vulcan.kernels import settle, tree, tree_search
         from vulcan.kernels.compile import announce_compilation
 
-        super().__init__(problem, reader, constraint, known)
+        super().__init__(problem, reader, constraint, known, compiled)
         announce_compilation(tree_search.sample)
         self._search, self._settle, self._tree_class = tree_search, settle, tree.Tree
         self._memory = DEFAULT_MEMORY if memory is None else memory
@@ -109,11 +120,17 @@ class TreeRun(KernelRun):
         )
         self._sizes["counted"] = counted
         self._sizes["bounded"] = bounded
+        # Constraint A adds up what is earned given that nothing fails.
+        holds = getattr(self.problem.model, "bound_ignores_failure", False)
+        forms = (SURVIVAL, SEQUENCE) if holds else (SURVIVAL,)
+        self.test["foresight"] = not counted and self.test["form"][0] in forms
         self.control["budget"] = self.control["most_histories"] = NO_LIMIT
         # Both ask for the root at once; what counts is that they are compiled now.
         self._call_sample()
         self._walk["complete"], self._walk["budget"] = 1, 1
         self._call_settle()
+        self._choice[0] = NONE
+        self._write_outline()
         self.control["budget"] = 0
 
     @property
@@ -188,8 +205,12 @@ class TreeRun(KernelRun):
             wants = self._call_sample()
             if self._bytes_in_use() > SHARE_OF_SAMPLING * self._memory:
                 self.full = True
-            elif wants == search.NEEDS_STATE:
+            elif wants == self._ask.NEEDS_STATE:
                 self._expand(self._path["node"][self.control["depth"][0]])
+            elif wants == self._ask.NEEDS_ROWS:
+                self.make_rows()
+            elif wants == self._ask.BROKEN:
+                self.raise_fault()
             elif wants == search.NEEDS_BOUND:
                 self.refine_bound()
             elif wants == search.NEEDS_LIMITS:
@@ -201,7 +222,7 @@ class TreeRun(KernelRun):
             monitor.report(describe)
             keep()
 
-    def take_snapshot(self, identity: str, target: int, best: bytes | None) -> Snapshot:
+    def take_snapshot(self, identity: str, target: int, best: Draft | None) -> Snapshot:
         """Return all that is needed to go on from here."""
         size = self._sizes[0]
         fills = {"_nodes": size["nodes"], "_edges": size["edges"], "_children": size["children"]}
@@ -209,8 +230,7 @@ class TreeRun(KernelRun):
         arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
         return Snapshot(
             identity=identity,
-            expanded=pack_array(np.array(self.graph.expanded, np.int32)),
-            rows=digest_graph(self.graph),
+            graph=pack_graph(self.graph),
             credits=[
                 (credit, self.problem.risk_bound(credit))
                 for credit in self.table.evaluated(-math.inf, math.inf)[1:-1]
@@ -218,15 +238,12 @@ class TreeRun(KernelRun):
             capacities={name: len(getattr(self, name)) for name in fills},
             arrays=arrays,
             target=target,
-            best=best,
+            best=None if best is None else best.pack(),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot: ask the model again, and take over the arrays."""
-        for state in np.frombuffer(snapshot.expanded, np.int32).tolist():
-            self.graph.expand(state)
-        if digest_graph(self.graph) != snapshot.rows:
-            raise CheckpointError("the model no longer answers as it did before the checkpoint")
+        unpack_graph(snapshot.graph, self.graph)
         for credit, allowed in snapshot.credits:
             if self.problem.risk_bound(credit) != allowed:
                 raise CheckpointError("the risk bound is not the one of the checkpoint")
@@ -245,7 +262,7 @@ class TreeRun(KernelRun):
 
         return float(bound_root(self.world(), self._tree(), np.zeros(self.histories)))
 
-    def plan(self, complete: bool, give_up: Callable[[], bool], solver: object) -> Policy | None:
+    def plan(self, complete: bool, give_up: Callable[[], bool]) -> Draft | None:
         """Return the policy of the tree; None without room or time for it, or without any.
 
         Cleanup deletes actions of histories that it tested only up to the frontier. That is no
@@ -257,19 +274,17 @@ class TreeRun(KernelRun):
             Plan what was not sampled, too.
         give_up
             Says when it takes too long.
-        solver
-            What the policy says it comes from.
         """
         before = self._sizes[0].copy()
         nodes, edges = int(before["nodes"]), int(before["edges"])
         kept = None if complete else (self._nodes[:nodes].copy(), self._edges[:edges].copy())
         settled = self._settle_tree(complete, give_up) and not self._walk["exhausted"][0]
-        policy = self._build_policy(solver) if settled else None
+        draft = self._write_outline() if settled else None
         if kept is not None:
             self._nodes[:nodes], self._edges[:edges] = kept
         if kept is not None or not settled:
             self._roll_back(before)
-        return policy
+        return draft
 
     def _roll_back(self, before: Any) -> None:
         """Forget what was added to the tree since it had these sizes."""
@@ -293,10 +308,15 @@ class TreeRun(KernelRun):
             wants = self._call_settle()
             if wants == settle.DONE:
                 return True
-            if wants == settle.NEEDS_STATE and self.memory > self._memory:
+            asks = wants in (self._ask.NEEDS_STATE, self._ask.NEEDS_ROWS)
+            if asks and self.memory > self._memory:
                 return False
-            if wants == settle.NEEDS_STATE:
+            if wants == self._ask.NEEDS_STATE:
                 self._expand(self._places["node"][self._walk["depth"][0]])
+            elif wants == self._ask.NEEDS_ROWS:
+                self.make_rows()
+            elif wants == self._ask.BROKEN:
+                self.raise_fault()
             elif wants == settle.NEEDS_BOUND:
                 self.refine_bound()
             elif wants == settle.NEEDS_ROOM and not self._grow(self._memory):
@@ -306,45 +326,31 @@ class TreeRun(KernelRun):
                     return False
                 self._walk["budget"] += CHUNK
 
-    def _build_policy(self, solver: object) -> Policy:
-        """Return the policy that was settled, its nodes in preorder."""
-        rows: list[int] = []
-        children: list[list[int]] = []
-        # A history to enter, its level, and where its number belongs.
-        waiting: list[tuple[int, int, list[int], int]] = [(0, 0, [0], 0)]
-        if self._choice[0] < 0:
-            waiting = []
-        while waiting:
-            node, level, ends, position = waiting.pop()
-            ends[position] = len(rows)
-            row, below = self._follow(node, level)
-            rows.append(row)
-            children.append(below)
-            waiting += [
-                (child, level + 1, below, k)
-                for k, child in reversed(list(enumerate(below)))
-                if child >= 0
-            ]
-        return self.graph.policy(rows, children, describe_origin(self.problem, self.reader, solver))
+    def _write_outline(self) -> Draft:
+        """Return the policy that was settled."""
+        from vulcan.kernels import outline
 
-    def _follow(self, node: int, level: int) -> tuple[int, list[int]]:
-        """Return the action row that a settled history takes, and what comes after it."""
-        states, outcomes = self.graph.states.array, self.graph.outcomes.array
-        edge = int(self._choice[node])
-        history = self._nodes[node]
-        row = int(states["first_action"][history["state"]]) + edge - int(history["first_edge"])
-        action = self.graph.actions.array[row]
-        first, count = int(action["first_outcome"]), int(action["safe_count"])
-        if level + 1 == self.reader.levels:
-            return row, [END] * count
-        below = []
-        for k in range(count):
-            child = int(self._children[int(self._edges["first_child"][edge]) + k])
-            if states["action_count"][outcomes["state"][first + k]] == 0:
-                below.append(END)
-            else:
-                below.append(child if self._choice[child] >= 0 else UNPLANNED)
-        return row, below
+        levels = np.zeros(self.reader.levels, outline.LEVEL)
+        summary = np.zeros(1, outline.SUMMARY)
+        length = FIRST_LENGTH
+        while True:
+            rows, firsts = np.empty(length, np.int32), np.empty(length + 1, np.int32)
+            below = np.empty(2 * length, np.int32)
+            arrays = (self._choice, levels, rows, firsts, below, summary)
+            if outline.write_outline(self.world(), self._tree(), *arrays):
+                break
+            length *= 2
+        decisions, entries = int(summary["decisions"][0]), int(summary["entries"][0])
+        reward, risk, frontier = (float(summary[name][0]) for name in WORTH)
+        return Draft(
+            rows[:decisions].copy(),
+            firsts[: decisions + 1].copy(),
+            below[:entries].copy(),
+            reward,
+            risk,
+            float(self.problem.risk_bound(reward)),
+            frontier,
+        )
 
     def _tree(self) -> Any:
         return self._tree_class(self._nodes, self._edges, self._children, self._sizes)

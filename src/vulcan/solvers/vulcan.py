@@ -2,10 +2,13 @@
 
 Samples are taken by `vulcan.kernels.tree_search`. In rounds, at sample counts that grow by a factor
 of four and once at the end, the policy of the tree is settled (`vulcan.kernels.settle`: completed,
-or cleaned up as in the paper) and certified. The best policy that was certified so far is the
-answer, whenever the search has to stop: a complete one that passes outranks any other, then the
-larger reward wins. Rounds depend on sample counts alone, so that the same seed and samples give the
-same policy, however long they took.
+or cleaned up as in the paper) and judged. The best policy so far is the answer, whenever the search
+has to stop: a complete one that passes outranks any other, then the larger reward wins. Rounds
+depend on sample counts alone, so that the same seed and samples give the same policy, however long
+they took.
+
+The answer is written out and certified once, at the end. Before that, a policy is certified where
+it takes next to no time, in case the model should fail later.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from vulcan.certificate import Certificate, certify
+from vulcan.certificate import Certificate, Judgement, certify
+from vulcan.compiled_graph import CompiledGraph, find_compiled
 from vulcan.constraint import (
     LocalConstraint,
     NoConstraint,
@@ -27,14 +31,14 @@ from vulcan.constraint import (
 )
 from vulcan.errors import ModelError, OptionError
 from vulcan.policy import Policy
-from vulcan.policy_file import decode_policy, encode_policy
 from vulcan.problem import Problem
 from vulcan.progress import Monitor, Progress
 from vulcan.reader import ModelReader
 from vulcan.result import Statistics, Status, find_gap
 from vulcan.solvers.checkpoint import read_snapshot, require_writable
+from vulcan.solvers.draft import Draft
 from vulcan.solvers.kernel_run import require_constraint
-from vulcan.solvers.solver import Finding, Options
+from vulcan.solvers.solver import Finding, Options, describe_origin
 from vulcan.solvers.tree_run import DefaultPolicy, TreeRun
 
 __all__ = ["UCT", "Vulcan"]
@@ -44,6 +48,12 @@ GROWTH: Final = 4
 LIMITS: Final = ("time_limit", "samples", "histories", "memory", "gap")
 
 logger = logging.getLogger("vulcan")
+
+SLOW_ANSWER: Final = 1e-3
+"""Seconds to certify one decision, until it was measured."""
+
+SHARE_OF_CERTIFYING: Final = 0.05
+"""So much of the time spent so far may go into certifying a policy before the end."""
 
 PATIENCE: Final = 0.5
 """Seconds that an answer may still take after Ctrl-C if there is one already."""
@@ -163,13 +173,22 @@ class _Planner:
             require_writable(options.checkpoint)
         # A checkpoint asks the model again, in the order in which the search itself asked.
         known = options.graph if options.checkpoint is None else None
-        self._run = TreeRun(problem, reader, solver.constraint, monitor.limits.memory, known)
+        # A function of the user gets the model's own states, and so does a bound in Python.
+        asked = callable(solver.default_policy)
+        form = None if asked else find_compiled(reader)
+        compiled = form is not None and not (solver.bounded and form.bound is None)
+        self._run = TreeRun(
+            problem, reader, solver.constraint, monitor.limits.memory, known, compiled
+        )
         self._error: ModelError | None = None
         self._proved = False  # whether the policy of a solved tree was certified
         self._target = FIRST_ROUND
         self._kept = time.perf_counter()
-        self._best: tuple[Policy, Certificate] | None = None
+        self._best: Draft | None = None
+        self._certified: tuple[Draft, Policy, Certificate] | None = None
+        self._seconds_per_decision = SLOW_ANSWER
         self._round_seconds = 0.0
+        self._search_seconds = 0.0
 
     def search(self) -> Finding:
         """Sample in rounds until there is a reason to stop."""
@@ -192,7 +211,9 @@ class _Planner:
             self._error, monitor.stopped_by = error, "error in the model"
             if self._best is None and run.samples:
                 with suppress(ModelError):  # what was sampled may still be an answer
-                    self._keep_better(run.plan(False, lambda: False, self._name))
+                    self._keep_better(run.plan(False, lambda: False))
+        self._search_seconds = monitor.seconds
+        self._certify_best()
         return self._conclude()
 
     def _sample_in_rounds(self, target: int) -> None:
@@ -222,7 +243,7 @@ class _Planner:
                 if run.solved and not self._proved:
                     # Completion itself settled the tree, after it had chosen actions higher up.
                     self._take_round()
-            ended = ended or run.exhausted or self._reached_gap()
+            ended = ended or run.exhausted or self._error is not None or self._reached_gap()
             target *= GROWTH
 
     def _take_round(self) -> None:
@@ -230,20 +251,41 @@ class _Planner:
         run = self._run
         began = time.perf_counter()
         solved = run.solved
-        policy = run.plan(self._options.complete, self._takes_too_long(began), self._name)
-        if policy is None and not run.exhausted:
+        draft = run.plan(self._options.complete, self._takes_too_long(began))
+        if draft is None and not run.exhausted:
             # Without room or time for all of it, a part with its frontier is an answer, too.
-            policy = run.plan(False, lambda: False, self._name)
-        self._keep_better(policy)
-        self._proved = solved and policy is not None
+            draft = run.plan(False, lambda: False)
+        self._keep_better(draft)
+        self._proved = solved and draft is not None
         self._round_seconds = time.perf_counter() - began
+        if self._best is not None:
+            expected = len(self._best) * self._seconds_per_decision
+            if expected < SHARE_OF_CERTIFYING * self._monitor.seconds:
+                self._certify_best()
 
-    def _keep_better(self, policy: Policy | None) -> None:
-        """Certify a policy, and keep it if it is the best so far."""
-        if policy is not None:
-            certificate = certify(self._problem, policy)
-            if self._best is None or self._rank(certificate) > self._rank(self._best[1]):
-                self._best = (policy, certificate)
+    def _keep_better(self, draft: Draft | None) -> None:
+        """Keep a policy if it is the best so far."""
+        if draft is None:
+            return
+        if self._best is None or self._rank(draft.judgement) > self._rank(self._best.judgement):
+            self._best = draft
+
+    def _certify_best(self) -> None:
+        """Write the best policy out and certify it, unless that was done."""
+        draft, done = self._best, self._certified
+        if draft is None or (done is not None and done[0] is draft):
+            return
+        began = time.perf_counter()
+        origin = describe_origin(self._problem, self._run.reader, self._name)
+        try:
+            policy = draft.write_out(self._run.graph, origin)
+            self._certified = draft, policy, certify(self._problem, policy)
+        except ModelError as error:
+            if error.violation.rule != "answers":
+                raise
+            self._error, self._monitor.stopped_by = error, "error in the model"
+            self._best, self._proved = done[0] if done else None, False
+        self._seconds_per_decision = (time.perf_counter() - began) / max(1, len(draft))
 
     def _identify(self) -> str:
         """Return what was searched, and how, in a text that is the same in every process."""
@@ -269,8 +311,7 @@ class _Planner:
 
     def _write_checkpoint(self) -> None:
         if self._options.checkpoint is not None:
-            best = encode_policy(self._best[0]) if self._best else None
-            snapshot = self._run.take_snapshot(self._identify(), self._target, best)
+            snapshot = self._run.take_snapshot(self._identify(), self._target, self._best)
             try:
                 snapshot.write(self._options.checkpoint)
             except OSError as error:
@@ -285,28 +326,28 @@ class _Planner:
         if snapshot is None:
             return FIRST_ROUND
         self._run.restore(snapshot)
-        if snapshot.best is not None:
-            policy = decode_policy(snapshot.best)
-            self._best = (policy, certify(self._problem, policy))
+        self._best = None if snapshot.best is None else Draft.unpack(snapshot.best)
         return snapshot.target
 
     def _reached_gap(self) -> bool:
         """Whether the best policy is as close to the upper bound as was asked for."""
         target = self._monitor.limits.gap
-        if target is None or self._best is None or not self._best[1].safe or self._run.solved:
+        if target is None or self._best is None or self._run.solved:
             return False
-        reward = float(self._best[1].reward)
+        if not self._best.judgement.safe:
+            return False
+        reward = float(self._best.judgement.reward)
         if find_gap(reward, self._run.bound_reward()) > target:
             return False
         self._monitor.stopped_by = "target gap"
         return True
 
-    def _rank(self, certificate: Certificate) -> tuple[bool, bool, float]:
+    def _rank(self, judgement: Judgement) -> tuple[bool, bool, float]:
         """Return what makes one policy better than another."""
-        reward = float(certificate.reward)
+        reward = float(judgement.reward)
         if isinstance(self._solver.constraint, NoConstraint):
-            return certificate.complete, True, reward
-        return certificate.safe, certificate.passes, reward
+            return judgement.complete, True, reward
+        return judgement.safe, judgement.passes, reward
 
     def _takes_too_long(self, began: float) -> Callable[[], bool]:
         def decide() -> bool:
@@ -319,8 +360,8 @@ class _Planner:
         run, monitor = self._run, self._monitor
         status, explanation = self._explain()
         if status is Status.INFEASIBLE:
-            self._best = None
-        policy, certificate = self._best or (None, None)
+            self._best = self._certified = None
+        _, policy, certificate = self._certified or (None, None, None)
         return Finding(
             status=status,
             explanation=explanation,
@@ -328,11 +369,16 @@ class _Planner:
             reward=float(certificate.reward) if certificate else float("-inf"),
             credits=run.credits(),
             statistics=Statistics(
-                monitor.seconds, run.histories, run.graph.evaluations, run.samples, run.memory
+                self._search_seconds,
+                run.histories,
+                run.graph.evaluations,
+                run.samples,
+                run.memory,
+                certificate_seconds=monitor.seconds - self._search_seconds,
             ),
             certificate=certificate,
             error=self._error,
-            graph=run.graph,
+            graph=None if isinstance(run.graph, CompiledGraph) else run.graph,
         )
 
     def _explain(self) -> tuple[Status, str]:
@@ -358,16 +404,16 @@ class _Planner:
             shares.append(monitor.seconds / limits.time_limit)
         if limits.samples:
             shares.append(run.samples / limits.samples)
-        certificate = self._best[1] if self._best else None
+        judgement = self._best.judgement if self._best else None
         return Progress(
             seconds=monitor.seconds,
             fraction=min(1.0, max(shares)) if shares else None,
             histories=run.histories,
             evaluations=run.graph.evaluations,
-            reward=float(certificate.reward) if certificate else None,
+            reward=float(judgement.reward) if judgement else None,
             samples=run.samples,
             memory=run.memory,
-            certificate=certificate,
+            judgement=judgement,
         )
 
 

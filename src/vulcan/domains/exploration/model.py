@@ -32,6 +32,7 @@ from functools import cached_property, lru_cache
 from operator import mul
 from typing import Any, ClassVar, Final, NamedTuple
 
+from vulcan.compiled import CompiledModel
 from vulcan.domains.exploration.collision import Vehicle
 from vulcan.domains.exploration.field import Field, Row, quadrature
 from vulcan.domains.exploration.maps import MAPS, Cell, Map, find_map
@@ -151,6 +152,7 @@ class Exploration:
     discount: float = 1.0
 
     merges: ClassVar[bool] = False
+    bound_ignores_failure: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
@@ -182,8 +184,8 @@ class Exploration:
         return cls(map=MAPS["wide"], **options)
 
     def __repr__(self) -> str:
-        names = [repr(name) for name, known in MAPS.items() if known == self._map]
-        size = f"Map({self._map.columns} x {self._map.rows}, {len(self._map.obstacles)} obstacles)"
+        names = [repr(name) for name, known in MAPS.items() if known == self.area]
+        size = f"Map({self.area.columns} x {self.area.rows}, {len(self.area.obstacles)} obstacles)"
         return f"Exploration(map={names[0] if names else size}, horizon={self.horizon})"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -198,12 +200,12 @@ class Exploration:
 
     def initial_state(self) -> History:
         """Return the history before the first action: the start, sampled."""
-        return History((self._map.start,), ())
+        return History((self.area.start,), ())
 
     def actions(self, state: History) -> list[str]:
         """Return the moves that stay on the map."""
         x, y = state.path[-1]
-        contains = self._map.contains
+        contains = self.area.contains
         return [name for name, (east, north) in MOVES.items() if contains((x + east, y + north))]
 
     def outcomes(self, state: History, action: str) -> list[Outcome]:
@@ -223,7 +225,7 @@ class Exploration:
         safe = 1.0 - track.risk
         if not track.new:
             return [Outcome(safe, 0.0, History(path, nodes), "visited before")]
-        z, weights = self._quadrature
+        z, weights = self.quadrature
         expected = track.base + sum(map(mul, track.weights, [z[k] for k in nodes]))
         values = [expected + track.deviation * z_k for z_k in z]
         return [
@@ -245,8 +247,8 @@ class Exploration:
         left = self.horizon - step
         if left <= 0:
             return 0.0
-        z, _ = self._quadrature
-        samples = [self._first_node, *(z[k] for k in state.nodes)]
+        z, _ = self.quadrature
+        samples = [self.first_node, *(z[k] for k in state.nodes)]
         outlook = self._outlooks(state.path, left)
         return outlook.bound(samples, max(0.0, self.collision_reward), self.discount)
 
@@ -256,20 +258,31 @@ class Exploration:
         return self._risks((x + east, y + north), step + 1)
 
     @property
-    def _map(self) -> Map:
+    def area(self) -> Map:
+        """The map, found if it was given by name."""
         assert isinstance(self.map, Map)
         return self.map
 
     @cached_property
-    def _quadrature(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def quadrature(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Nodes and probabilities of a sample in whitened coordinates."""
         return quadrature(self.degree)
 
     @cached_property
-    def _first_node(self) -> float:
-        """z_0, from the sample taken before the mission."""
+    def first_node(self) -> float:
+        """The first sample in whitened coordinates, z_0, taken before the mission."""
         if self.first_sample is None:
             return 0.0
-        return self.field.whiten(self._map.locate(self._map.start), self.first_sample)
+        return self.field.whiten(self.area.locate(self.area.start), self.first_sample)
+
+    @cached_property
+    def compiled(self) -> CompiledModel | None:
+        """The same mission as machine code; None for very long ones."""
+        if type(self) is not Exploration:
+            return None  # a subclass may answer otherwise
+        from vulcan.domains.exploration.compiled import compile_exploration
+
+        return compile_exploration(self)
 
     @cached_property
     def _risks(self) -> Callable[[Cell, int], float]:
@@ -284,8 +297,8 @@ class Exploration:
         return lru_cache(OUTLOOKS_KEPT)(self._look_ahead)
 
     def _find_risk(self, cell: Cell, step: int) -> float:
-        place, covariance = self._map.locate(cell), self.vehicle.covariance_after(step)
-        return min(1.0, sum(o.risk(place, covariance) for o in self._map.obstacles))
+        place, covariance = self.area.locate(cell), self.vehicle.covariance_after(step)
+        return min(1.0, sum(o.risk(place, covariance) for o in self.area.obstacles))
 
     def _follow(self, path: tuple[Cell, ...]) -> Track:
         """Return the track of a path, from that of all but its last cell."""
@@ -294,12 +307,12 @@ class Exploration:
         cells, rows = self._tracks(path[:-1])[:2] if len(path) > 1 else ((), ())
         if cell in cells:
             return Track(cells, rows, risk, new=False)
-        locate = self._map.locate
+        locate = self.area.locate
         row = self.field.extend([locate(known) for known in cells], rows, locate(cell))
-        base = self.field.mean(locate(cell)) + (row[0] * self._first_node if cells else 0.0)
+        base = self.field.mean(locate(cell)) + (row[0] * self.first_node if cells else 0.0)
         return Track((*cells, cell), (*rows, row), risk, True, base, row[1:-1], row[-1])
 
     def _look_ahead(self, path: tuple[Cell, ...], left: int) -> Outlook:
         """Return what can be sampled from a path on."""
         track = self._tracks(path)
-        return look_ahead(self._map, self.field, track.cells, track.rows, path[-1], left)
+        return look_ahead(self.area, self.field, track.cells, track.rows, path[-1], left)

@@ -1,0 +1,124 @@
+"""Models that come compiled: their answers as machine code, called inside the search kernels.
+
+A Python model is asked by Python, some hundred thousand times a second at best. A model whose
+answers are a Numba function is asked by the kernels themselves, some millions of times. It offers
+an attribute `compiled`, beside the plain methods of a model, and both say the same. Searches use
+the compiled form, while policies are written out and certified with the plain one, so that a
+compiled form that errs is found out (`ModelError`) rather than believed.
+
+A state is a record of fixed size, of any dtype. Two functions read it, both made with `numba.cfunc`
+so that their machine code is cached and has an address:
+
+    outcomes(parameters, state, action, answers, following) -> count
+    bound(parameters, state, step) -> reward                             (may be left out)
+
+`outcomes` writes the outcomes of an action, given by its number, into `answers` (of dtype `ANSWER`)
+and the state after each safe one into `following`, safe outcomes first. It returns how many there
+are, 0 if the state has no such action; a state without any is a safe terminal. Actions are numbered
+in the order in which the plain model lists them. `bound` is the model's `reward_to_go_bound`.
+
+Numba functions see pointers: `numba.carray(pointer, length)` makes an array of one. The parameters
+are copied for each search, so that the functions may use part of them for notes of their own.
+`outcomes_signature` and `bound_signature` give the types for `numba.cfunc`. A complete example is
+`examples/glider.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import OptionError
+
+__all__ = ["ANSWER", "CompiledModel", "bound_signature", "outcomes_signature"]
+
+ANSWER: Final = np.dtype([("probability", "f8"), ("reward", "f8"), ("fails", "i8")])
+"""An outcome as `outcomes` writes it; `fails` is 1 for a failure, else 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledModel:
+    """The compiled form of a model.
+
+    Parameters
+    ----------
+    initial
+        The record of the initial state: an array of one element, whose dtype is that of states.
+    parameters
+        What the functions need to know of the model: an array.
+    actions
+        The label of each action, by number.
+    most_outcomes
+        The largest number of outcomes of an action.
+    outcomes, bound
+        The functions, made with `numba.cfunc`.
+
+    Raises
+    ------
+    OptionError
+        If a part is not what it should be.
+    """
+
+    initial: NDArray[Any]
+    parameters: NDArray[Any]
+    actions: Sequence[str]
+    most_outcomes: int
+    outcomes: Any
+    bound: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("initial", "parameters"):
+            if not isinstance(getattr(self, name), np.ndarray):
+                raise OptionError(f"{name} of a compiled model must be a numpy array")
+        objects = self.initial.dtype.hasobject or self.parameters.dtype.hasobject
+        if self.initial.size != 1 or objects:
+            raise OptionError("a compiled model has one initial state, and no Python objects in it")
+        if not self.actions or len(set(self.actions)) != len(self.actions):
+            raise OptionError("actions of a compiled model must be labels, each of them once")
+        if not isinstance(self.most_outcomes, int) or self.most_outcomes < 1:
+            raise OptionError("most_outcomes of a compiled model must be at least 1")
+        for name in ("outcomes", "bound"):
+            function = getattr(self, name)
+            optional = name == "bound" and function is None
+            if not optional and not isinstance(getattr(function, "address", None), int):
+                raise OptionError(f"{name} of a compiled model must be made with numba.cfunc")
+
+
+def outcomes_signature(state: Any, parameters: Any) -> Any:
+    """Return the type of `outcomes`, for `numba.cfunc`.
+
+    Parameters
+    ----------
+    state, parameters
+        The dtypes of states and of parameters.
+
+    Returns
+    -------
+    numba.core.typing.Signature
+        (parameters, state, action, answers, following) to a count.
+    """
+    from vulcan.kernels import signatures
+
+    return signatures.outcomes_signature(state, parameters)
+
+
+def bound_signature(state: Any, parameters: Any) -> Any:
+    """Return the type of `bound`, for `numba.cfunc`.
+
+    Parameters
+    ----------
+    state, parameters
+        The dtypes of states and of parameters.
+
+    Returns
+    -------
+    numba.core.typing.Signature
+        (parameters, state, step) to a reward.
+    """
+    from vulcan.kernels import signatures
+
+    return signatures.bound_signature(state, parameters)

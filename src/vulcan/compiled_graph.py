@@ -1,0 +1,207 @@
+"""The state graph of a compiled model: rows that kernels fill themselves.
+
+States are records instead of Python objects, and nothing merges. Labels are not in the rows. To
+write a policy out, the plain model is followed along its decisions: its labels and its numbers are
+those of the policy, and a compiled form that says something else is found out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.compiled import ANSWER, CompiledModel
+from vulcan.errors import ModelError
+from vulcan.graph import ACTION, OUTCOME, SOURCE, STATE, UNASKED, Rows, StateGraph
+from vulcan.model import Outcome, Start, label_outcomes
+from vulcan.policy import FAILED, About, Policy, PolicyBuilder
+from vulcan.reader import ModelReader, Violation
+
+__all__ = ["CompiledGraph", "find_compiled"]
+
+AGREEMENT: Final = 1e-9
+"""How far compiled and plain answers may be apart, relative to the size of rewards."""
+
+
+def find_compiled(reader: ModelReader) -> CompiledModel | None:
+    """Return the compiled form of a model; None if it has none, or begins with a `Start`."""
+    compiled = getattr(reader.model, "compiled", None)
+    if compiled is None or isinstance(reader.root, Start):
+        return None
+    if not isinstance(compiled, CompiledModel):
+        message = f"compiled must be a vulcan.CompiledModel, not a {type(compiled).__name__}"
+        raise ModelError(Violation("compiled", message))
+    return compiled
+
+
+class _FilledRows(Rows):
+    """Rows of which a kernel counts how many are filled."""
+
+    def __init__(self, dtype: np.dtype[Any], source: NDArray[Any], name: str) -> None:
+        self._source, self._name = source, name
+        super().__init__(dtype)
+
+    @property
+    def count(self) -> int:
+        """How many rows are filled."""
+        return int(self._source[self._name][0])
+
+    @count.setter
+    def count(self, count: int) -> None:
+        self._source[self._name] = count
+
+
+class CompiledGraph(StateGraph):
+    """The part of a compiled model that was asked so far.
+
+    Parameters
+    ----------
+    reader
+        The plain model, asked with care.
+    compiled
+        Its compiled form.
+    """
+
+    def __init__(self, reader: ModelReader, compiled: CompiledModel) -> None:
+        self.reader = reader
+        self.compiled = compiled
+        self.source = np.zeros(1, SOURCE)
+        self.states = _FilledRows(STATE, self.source, "states")
+        self.actions = _FilledRows(ACTION, self.source, "actions")
+        self.outcomes = _FilledRows(OUTCOME, self.source, "outcome_rows")
+        self.answers = np.zeros(compiled.most_outcomes, ANSWER)
+        self._parameters = compiled.parameters.copy()
+        self._following = np.zeros(compiled.most_outcomes, compiled.initial.dtype)
+        self._records = np.zeros(len(self.states.array), compiled.initial.dtype)
+        self._records[0] = compiled.initial.reshape(1)[0]
+        self.states.append([(0, UNASKED)])
+        self.source["outcomes"] = compiled.outcomes.address
+        self.source["bound"] = 0 if compiled.bound is None else compiled.bound.address
+        self.source["state_size"] = compiled.initial.dtype.itemsize
+        self.source["numbers"] = len(compiled.actions)
+        self.source["most_outcomes"] = compiled.most_outcomes
+        self.make_room()
+
+    @property
+    def evaluations(self) -> int:  # type: ignore[override]
+        """How many (state, action) were asked."""
+        return int(self.source["evaluations"][0])
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the rows and records that are filled."""
+        rows = (self.states, self.actions, self.outcomes)
+        known = sum(row.count * row.array.itemsize for row in rows)
+        return known + self.states.count * self._records.itemsize
+
+    def make_room(self) -> None:
+        """Double every array that is more than half full, and tell the kernels where it is."""
+        most = self.compiled.most_outcomes
+        needs = {
+            self.states: most,
+            self.outcomes: most,
+            self.actions: len(self.compiled.actions),
+        }
+        for rows, more in needs.items():
+            if 2 * (rows.count + more) > len(rows.array):
+                rows.lengthen(max(2 * len(rows.array), 2 * (rows.count + more)))
+        records = np.zeros(len(self.states.array), self._records.dtype)
+        records[: self.states.count] = self._records[: self.states.count]
+        self._records = records
+        self._locate()
+
+    def _locate(self) -> None:
+        self.source["parameters"] = self._parameters.ctypes.data
+        self.source["records"] = self._records.ctypes.data
+        self.source["answers"] = self.answers.ctypes.data
+        self.source["following"] = self._following.ctypes.data
+
+    def filled(self) -> dict[str, NDArray[Any]]:
+        """Return all that was learned of the model, for a checkpoint."""
+        rows = {"states": self.states, "actions": self.actions, "outcomes": self.outcomes}
+        arrays = {name: row.array[: row.count] for name, row in rows.items()}
+        counts = np.array([len(a) for a in arrays.values()] + [self.evaluations])
+        return arrays | {"records": self._records[: self.states.count], "counts": counts}
+
+    def fill(self, data: Mapping[str, bytes]) -> None:
+        """Take over what was learned before a checkpoint."""
+        *counts, evaluations = np.frombuffer(data["counts"], np.int64).tolist()
+        rows = {"states": self.states, "actions": self.actions, "outcomes": self.outcomes}
+        for (name, row), count in zip(rows.items(), counts, strict=True):
+            row.lengthen(2 * count + 64)
+            row.array[:count] = np.frombuffer(data[name], row.array.dtype)
+            row.count = count
+        self._records = np.frombuffer(data["records"], self._records.dtype).copy()
+        self.source["evaluations"] = evaluations
+        self.make_room()
+
+    def describe_fault(self) -> Violation:
+        """Return what is wrong with the answer that a kernel refused."""
+        number = int(self.source["action"][0])
+        rule = (
+            f"at most {self.compiled.most_outcomes} outcomes, safe ones first, with probabilities "
+            "above 0 that sum to 1 and rewards that are numbers"
+        )
+        message = f"the compiled outcomes break a rule; there must be {rule}"
+        record = self._records[int(self.source["state"][0])]
+        return Violation("compiled", message, record, self.compiled.actions[number])
+
+    def policy(
+        self, action_rows: Sequence[int], children: Sequence[Sequence[int]], about: About
+    ) -> Policy:
+        """Return the policy whose node k takes an action row, with a child per safe outcome."""
+        builder = PolicyBuilder(about)
+        states: dict[int, Any] = {0: self.reader.root}
+        for node, (row, below) in enumerate(zip(action_rows, children, strict=True)):
+            state = states.pop(node)
+            action = self.actions.array[row]
+            label = self.compiled.actions[int(action["number"])]
+            outcomes = self._ask_plain(state, label, action)
+            safe = len(below)
+            builder.add(
+                label,
+                label_outcomes(outcomes),
+                [float(outcome.probability) for outcome in outcomes],
+                [float(outcome.reward) for outcome in outcomes],
+                [*below, *[FAILED] * (len(outcomes) - safe)],
+            )
+            for child, outcome in zip(below, outcomes, strict=False):
+                if child >= 0:
+                    states[child] = outcome.state
+        return builder.build()
+
+    def _ask_plain(self, state: Any, label: str, action: Any) -> list[Outcome]:
+        """Return the plain model's outcomes, which must be those of the compiled one."""
+        actions = self.reader.actions(state)
+        if label not in actions:
+            message = f"the compiled form has an action {label!r} that the plain model has not"
+            raise ModelError(Violation("compiled", message, state))
+        outcomes = self.reader.outcomes(state, actions[label])
+        mean = math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
+        risk = math.fsum(float(o.probability) for o in outcomes if o.fails)
+        plain = (mean, risk, len(outcomes))
+        compiled = (
+            float(action["expected_reward"]),
+            float(action["immediate_risk"]),
+            int(action["outcome_count"]),
+        )
+        apart = max(abs(a - b) for a, b in zip(plain, compiled, strict=True))
+        if not apart <= AGREEMENT * max(1.0, abs(mean)):
+            message = (
+                f"compiled and plain answers differ: (expected reward, risk, outcomes) are "
+                f"{compiled} and {plain}"
+            )
+            raise ModelError(Violation("compiled", message, state, label))
+        return outcomes
+
+    def _keep_objects(
+        self,
+        kept_states: NDArray[np.intp],
+        kept_actions: NDArray[np.intp],
+        kept_outcomes: NDArray[np.intp],
+    ) -> None:
+        self._records[: len(kept_states)] = self._records[kept_states]
