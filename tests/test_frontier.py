@@ -54,9 +54,10 @@ def test_levels_go_from_the_least_risk_to_that_of_the_best_policy(table):
     plans = enumerate_plans(table)
     frontier = trace_frontier(table, points=3)
     best = max(plan.reward for plan in plans)
-    risk = min(plan.risk for plan in plans if plan.reward >= best - 1e-12)
+    # Among plans that earn the same but for a rounding, the rounding may decide.
+    risks = [plan.risk for plan in plans if plan.reward >= best - 1e-12]
     assert frontier.points[0].level == pytest.approx(min(plan.risk for plan in plans), abs=1e-12)
-    assert frontier.points[-1].level == pytest.approx(risk, abs=1e-9)
+    assert any(frontier.points[-1].level == pytest.approx(risk, abs=1e-9) for risk in risks)
     assert frontier.points[-1].reward == pytest.approx(best, abs=1e-9)
     assert len(frontier) == (3 if frontier.points[0].level < frontier.points[-1].level else 1)
 
