@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from vulcan.cli import certify, check, compare, frontier, show, solve
+from vulcan.cli import certify, check, compare, draw, frontier, show, solve
 from vulcan.cli.codes import ExitCode
 
 __all__ = ["application"]
@@ -24,6 +24,7 @@ Examples:
   vulcan solve rover.py:Rover --set days=6 --bound 0.01 -o plan.vulcan
   vulcan certify plan.vulcan rover.py:Rover --set days=6
   vulcan show plan.vulcan --depth 4
+  vulcan draw plan.vulcan mission.toml --outcomes six.png
 
 \b
 Exit codes:
@@ -101,3 +102,4 @@ application.command(epilog=compare.EXAMPLES)(compare.compare)
 application.command(epilog=check.EXAMPLES)(check.check)
 application.command(epilog=certify.EXAMPLES)(certify.certify)
 application.command(epilog=show.EXAMPLES)(show.show)
+application.command(epilog=draw.EXAMPLES)(draw.draw)

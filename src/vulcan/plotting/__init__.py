@@ -4,10 +4,36 @@ A figure is drawn into given `Axes`, or into a new figure of its own that no win
 writes it to a file. Markers and lines differ in shape, not only in colour, so that a figure can be
 read when it is printed in grey. Only this package needs matplotlib, and only when something is
 drawn.
+
+Exploration missions are drawn on their map. `follow_policy` finds all histories of a policy
+(`journeys`, `journey_walk`), `choose_outcomes` the most telling ones (`routes`, `telling`), and
+then there is a figure for one of them (`mission`, `animation`), for several side by side
+(`outcomes`) and for all (`visits`, `risk_reward`).
 """
 
+from vulcan.plotting.animation import animate_mission, check_animation_file
 from vulcan.plotting.comparison import plot_comparison
 from vulcan.plotting.frontier import plot_frontier
+from vulcan.plotting.journey_walk import follow_policy
+from vulcan.plotting.mission import plot_mission
+from vulcan.plotting.outcomes import plot_outcomes
+from vulcan.plotting.risk_reward import plot_risk_reward
 from vulcan.plotting.style import check_figure_file, save
+from vulcan.plotting.telling import choose_outcomes, describe_outcome
+from vulcan.plotting.visits import plot_visits
 
-__all__ = ["check_figure_file", "plot_comparison", "plot_frontier", "save"]
+__all__ = [
+    "animate_mission",
+    "check_animation_file",
+    "check_figure_file",
+    "choose_outcomes",
+    "describe_outcome",
+    "follow_policy",
+    "plot_comparison",
+    "plot_frontier",
+    "plot_mission",
+    "plot_outcomes",
+    "plot_risk_reward",
+    "plot_visits",
+    "save",
+]

@@ -14,8 +14,18 @@ from vulcan.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["check_figure_file", "make_axes", "put_legend_below", "put_title", "save", "use_style"]
+__all__ = [
+    "check_figure_file",
+    "make_axes",
+    "make_figure",
+    "put_heading",
+    "put_legend_below",
+    "put_title",
+    "save",
+    "use_style",
+]
 
 WIDTH: Final = 6.3
 """Inches: the text width of a page."""
@@ -85,20 +95,55 @@ def make_axes(height: float, shares: Sequence[float] = (1.0,)) -> list[Axes]:
     shares
         The height of each of the axes, relative to each other.
     """
+    grid = make_figure(height).subplots(
+        len(shares), sharex=True, squeeze=False, height_ratios=list(shares)
+    )
+    return [row[0] for row in grid]
+
+
+def make_figure(height: float) -> Figure:
+    """Return a new figure that no window shows.
+
+    Parameters
+    ----------
+    height
+        In inches.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasAgg(figure)  # draws in memory: there is no window, and no display is needed
-    grid = figure.subplots(len(shares), sharex=True, squeeze=False, height_ratios=list(shares))
-    return [row[0] for row in grid]
+    return figure
 
 
-def put_title(ax: Axes, text: str) -> None:
-    """Put a title over axes; it comes from models and may hold anything."""
-    plain = "".join(c if c.isprintable() else "?" for c in text)
-    clipped = plain if len(plain) <= LONGEST_TITLE else f"{plain[: LONGEST_TITLE - 1]}…"
-    ax.set_title(clipped, parse_math=False, color=INK)
+def put_title(ax: Axes, text: str, *remarks: str) -> None:
+    """Put a title over axes; it comes from models and may hold anything.
+
+    Parameters
+    ----------
+    ax
+        The axes.
+    text
+        The title.
+    remarks
+        Further lines under it.
+    """
+    ax.set_title(_clean(text, *remarks), parse_math=False, color=INK)
+
+
+def put_heading(figure: Figure, text: str, *remarks: str) -> None:
+    """Put a title over a whole figure, like `put_title`."""
+    place: dict[str, Any] = {"x": 0.01, "horizontalalignment": "left", "fontsize": 9.0}
+    figure.suptitle(_clean(text, *remarks), parse_math=False, color=INK, **place)
+
+
+def _clean(*lines: str) -> str:
+    """Return lines that are not too long, without characters that are no letters."""
+    plain = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
+    return "\n".join(
+        line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…" for line in plain
+    )
 
 
 def put_legend_below(ax: Axes, columns: int) -> None:
