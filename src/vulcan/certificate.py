@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from vulcan.collection import pause_collection
 from vulcan.errors import MismatchError
 from vulcan.margin import find_margin
 from vulcan.model import Outcome, describe_model, label_outcomes
@@ -162,7 +163,8 @@ def certify(problem: Problem, policy: AnyPolicy, *, exact: bool = False) -> Cert
     start = _to_exact_weights(policy.weights) if exact else policy.weights
     follower = _Follower(reader, policy.members, _to_fraction if exact else float)
     try:
-        levels = list(follower.levels())
+        with pause_collection():
+            levels = list(follower.levels())
     except MismatchError as error:
         raise _describe_mismatch(policy, problem, f": {error}") from None
     if reader.fingerprint() != policy.about.fingerprint:

@@ -23,6 +23,8 @@ from vulcan.reader import ModelReader, Violation
 
 __all__ = ["CompiledGraph", "find_compiled"]
 
+SMALLEST_GROWTH: Final = 0.05
+
 AGREEMENT: Final = 1e-9
 """How far compiled and plain answers may be apart, relative to the size of rewards."""
 
@@ -74,11 +76,11 @@ class CompiledGraph(StateGraph):
         self.actions = _FilledRows(ACTION, self.source, "actions")
         self.outcomes = _FilledRows(OUTCOME, self.source, "outcome_rows")
         self.answers = np.zeros(compiled.most_outcomes, ANSWER)
+        self._records = _FilledRows(compiled.initial.dtype, self.source, "states")
         self._parameters = compiled.parameters.copy()
         self._following = np.zeros(compiled.most_outcomes, compiled.initial.dtype)
-        self._records = np.zeros(len(self.states.array), compiled.initial.dtype)
-        self._records[0] = compiled.initial.reshape(1)[0]
         self.states.append([(0, UNASKED)])
+        self._records.array[0] = compiled.initial.reshape(1)[0]
         self.source["outcomes"] = compiled.outcomes.address
         self.source["bound"] = 0 if compiled.bound is None else compiled.bound.address
         self.source["state_size"] = compiled.initial.dtype.itemsize
@@ -93,50 +95,65 @@ class CompiledGraph(StateGraph):
 
     @property
     def memory(self) -> int:
-        """Bytes of the rows and records that are filled."""
-        rows = (self.states, self.actions, self.outcomes)
-        known = sum(row.count * row.array.itemsize for row in rows)
-        return known + self.states.count * self._records.itemsize
+        """Bytes of the rows, whether they are filled or not."""
+        return sum(rows.array.nbytes for rows in self._rows().values())
 
-    def make_room(self) -> None:
-        """Double every array that is more than half full, and tell the kernels where it is."""
-        most = self.compiled.most_outcomes
-        needs = {
-            self.states: most,
-            self.outcomes: most,
-            self.actions: len(self.compiled.actions),
-        }
-        for rows, more in needs.items():
-            if 2 * (rows.count + more) > len(rows.array):
-                rows.lengthen(max(2 * len(rows.array), 2 * (rows.count + more)))
-        records = np.zeros(len(self.states.array), self._records.dtype)
-        records[: self.states.count] = self._records[: self.states.count]
-        self._records = records
-        self._locate()
+    @property
+    def bytes_in_use(self) -> int:
+        """Bytes of those that are filled."""
+        return sum(rows.count * rows.array.itemsize for rows in self._rows().values())
 
-    def _locate(self) -> None:
+    def make_room(self, most: float = math.inf) -> bool:
+        """Lengthen rows that are more than half full, to the double if it takes no more bytes.
+
+        Returns
+        -------
+        bool
+            False if they can't grow by a twentieth.
+        """
+        short = [
+            rows
+            for rows in self._rows().values()
+            if 2 * (rows.count + self._largest_answer) > len(rows.array)
+        ]
+        more = sum(rows.array.nbytes for rows in short)
+        share = min(1.0, (most - self.memory) / more) if more else 1.0
+        if share < SMALLEST_GROWTH:
+            return False
+        for rows in short:
+            length = int((1 + share) * len(rows.array))
+            rows.lengthen(max(length, rows.count + self._largest_answer))
         self.source["parameters"] = self._parameters.ctypes.data
-        self.source["records"] = self._records.ctypes.data
+        self.source["records"] = self._records.array.ctypes.data
         self.source["answers"] = self.answers.ctypes.data
         self.source["following"] = self._following.ctypes.data
+        return True
 
-    def filled(self) -> dict[str, NDArray[Any]]:
+    def _rows(self) -> dict[str, Rows]:
+        return {
+            "states": self.states,
+            "records": self._records,
+            "actions": self.actions,
+            "outcomes": self.outcomes,
+        }
+
+    @property
+    def _largest_answer(self) -> int:
+        """The most rows of a kind that a kernel adds at a time."""
+        return max(self.compiled.most_outcomes, len(self.compiled.actions))
+
+    def pack(self) -> dict[str, bytes]:
         """Return all that was learned of the model, for a checkpoint."""
-        rows = {"states": self.states, "actions": self.actions, "outcomes": self.outcomes}
-        arrays = {name: row.array[: row.count] for name, row in rows.items()}
-        counts = np.array([len(a) for a in arrays.values()] + [self.evaluations])
-        return arrays | {"records": self._records[: self.states.count], "counts": counts}
+        rows = {name: rows.array[: rows.count].tobytes() for name, rows in self._rows().items()}
+        return rows | {"evaluations": str(self.evaluations).encode()}
 
-    def fill(self, data: Mapping[str, bytes]) -> None:
+    def unpack(self, data: Mapping[str, bytes]) -> None:
         """Take over what was learned before a checkpoint."""
-        *counts, evaluations = np.frombuffer(data["counts"], np.int64).tolist()
-        rows = {"states": self.states, "actions": self.actions, "outcomes": self.outcomes}
-        for (name, row), count in zip(rows.items(), counts, strict=True):
-            row.lengthen(2 * count + 64)
-            row.array[:count] = np.frombuffer(data[name], row.array.dtype)
-            row.count = count
-        self._records = np.frombuffer(data["records"], self._records.dtype).copy()
-        self.source["evaluations"] = evaluations
+        for name, rows in self._rows().items():
+            filled = np.frombuffer(data[name], rows.array.dtype)
+            rows.array = np.concatenate([filled, np.zeros(64, rows.array.dtype)])
+            rows.count = len(filled)
+        self.source["evaluations"] = int(data["evaluations"])
         self.make_room()
 
     def describe_fault(self) -> Violation:
@@ -147,7 +164,7 @@ class CompiledGraph(StateGraph):
             "above 0 that sum to 1 and rewards that are numbers"
         )
         message = f"the compiled outcomes break a rule; there must be {rule}"
-        record = self._records[int(self.source["state"][0])]
+        record = self._records.array[int(self.source["state"][0])]
         return Violation("compiled", message, record, self.compiled.actions[number])
 
     def policy(
@@ -204,4 +221,4 @@ class CompiledGraph(StateGraph):
         kept_actions: NDArray[np.intp],
         kept_outcomes: NDArray[np.intp],
     ) -> None:
-        self._records[: len(kept_states)] = self._records[kept_states]
+        self._records.array[: len(kept_states)] = self._records.array[kept_states]

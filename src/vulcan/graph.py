@@ -8,7 +8,8 @@ meets a state whose actions were never asked returns, and `expand` asks.
     states    [S]  first_action, action_count (UNASKED, RELEASED, 0 for a safe terminal)
     actions   [A]  expected_reward R̄, immediate_risk r, credit, first_outcome,
                    safe_count, outcome_count, open_count, number
-    outcomes  [O]  probability, reward, state (safe outcomes of an action first; failures have -1)
+    outcomes  [O]  probability, reward, state (safe outcomes of an action first; failures have -1),
+                   outlook (what can still be earned at most; 0 where nobody knows)
 
 `credit` is what constraint A may claim for the action, R̄ unless the user has a function of his
 own. `open_count` counts the safe outcomes that were not known to be safe terminals when the row was
@@ -69,7 +70,9 @@ ACTION: Final = np.dtype(
     ],
     align=True,
 )
-OUTCOME: Final = np.dtype([("probability", "f8"), ("reward", "f8"), ("state", "i4")], align=True)
+OUTCOME: Final = np.dtype(
+    [("probability", "f8"), ("reward", "f8"), ("outlook", "f8"), ("state", "i4")], align=True
+)
 
 SOURCE: Final = np.dtype(
     [
@@ -205,6 +208,11 @@ class StateGraph:
         known = sum(row.count * row.array.itemsize for row in rows)
         return known + BYTES_PER_STATE * self.states.count
 
+    @property
+    def bytes_in_use(self) -> int:
+        """The same: rows are counted as far as they are filled."""
+        return self.memory
+
     def state_object(self, state: int) -> Any:
         """Return the model's own object of a state."""
         return self._state_objects[state]
@@ -312,11 +320,12 @@ class StateGraph:
             (
                 float(o.probability),
                 float(o.reward),
+                0.0,
                 FAILURE_STATE if o.fails else self._find(o.state),
             )
             for o in outcomes
         ]
-        reached = [row[2] for row in rows if row[2] != FAILURE_STATE]
+        reached = [row[3] for row in rows if row[3] != FAILURE_STATE]
         ended = sum(self.states.array[state]["action_count"] == 0 for state in reached)
         risk = math.fsum(row[0] for row in rows[len(reached) :]) if reached else 1.0
         counts = (self.outcomes.count, len(reached), len(rows), len(reached) - ended)

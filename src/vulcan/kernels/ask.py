@@ -25,6 +25,7 @@ from vulcan.tolerance import SUM_TOLERANCE
 KNOWN: Final = 20  # nothing is needed
 NEEDS_STATE: Final = 1  # Python must ask for the actions
 NEEDS_ROWS: Final = 21  # longer arrays in the state graph
+NO_ACTION: Final = 23  # the state has no such action
 BROKEN: Final = 22  # the answer that source.state and source.action led to breaks a rule
 
 UNSTORED: Final = -1
@@ -134,11 +135,34 @@ def sum_up(answers, count, most, action):
 
 
 @routine
-def store_outcomes(world, s, a, reached):
-    """Store the outcomes of an action, unless they are stored, and the states reached if wanted."""
+def peek(world, s, number):
+    """Write an action and its outcomes into the next free rows, and leave these free.
+
+    For the last step of a history, whose actions are weighed once and never again.
+    """
+    source = world.source[0]
+    most = source.most_outcomes
+    if source.actions >= len(world.actions) or source.outcome_rows + most > len(world.outcomes):
+        return NEEDS_ROWS
+    count = ask(source, s, number, source.following)
+    if count == 0:
+        return NO_ACTION
+    action = world.actions[source.actions]
+    if not sum_up(world.answers, count, most, action):
+        source.state, source.action = s, number
+        return BROKEN
+    action.first_outcome, action.number = source.outcome_rows, number
+    for k in range(count):
+        answer, outcome = world.answers[k], world.outcomes[source.outcome_rows + k]
+        outcome.probability, outcome.reward = answer.probability, answer.reward
+    source.evaluations += 1
+    return KNOWN
+
+
+@routine
+def store_outcomes(world, s, a, reached, step):
+    """Store the outcomes of an action, and the states reached, with their bounds, if wanted."""
     action, source = world.actions[a], world.source[0]
-    if action.first_outcome != UNSTORED:
-        return KNOWN
     most = source.most_outcomes
     if source.outcome_rows + most > len(world.outcomes) or source.states + most > len(world.states):
         return NEEDS_ROWS
@@ -149,8 +173,14 @@ def store_outcomes(world, s, a, reached):
         answer, outcome = world.answers[k], world.outcomes[source.outcome_rows + k]
         outcome.probability, outcome.reward = answer.probability, answer.reward
         outcome.state = FAILURE_STATE if answer.fails else NO_STATE
+        outcome.outlook = 0.0
         if reached and not answer.fails:
             outcome.state = source.states + k
+            if source.bound:
+                record = find_record(source, outcome.state)
+                outcome.outlook = call_bound(
+                    source.bound, source.parameters, record, np.int64(step + 1)
+                )
             state = world.states[source.states + k]
             state.first_action, state.action_count = 0, -1
     source.outcome_rows += action.outcome_count
@@ -166,11 +196,11 @@ def have_actions(world, s):
 
 
 @part
-def have_outcomes(world, s, a, reached):
+def have_outcomes(world, s, a, reached, step):
     """Have the outcomes of an action, and the states reached: KNOWN, or what is needed for that."""
     if world.actions[a].first_outcome != UNSTORED:
         return KNOWN
-    return store_outcomes(world, s, a, reached)
+    return store_outcomes(world, s, a, reached, step)
 
 
 @routine

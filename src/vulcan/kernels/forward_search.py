@@ -166,7 +166,7 @@ def open_history(world, frame, plan, test, control, depth):
 @part
 def begin_action(world, frame, test, depth):
     """Get ready to try the outcomes of the next action."""
-    news = have_outcomes(world, frame.state, frame.action + 1, True)
+    news = have_outcomes(world, frame.state, frame.action + 1, True, depth)
     if news != KNOWN:
         return news
     action, weight = world.actions[frame.action + 1], world.weights[depth]
@@ -223,7 +223,7 @@ def decide_last_step(world, frame, plan, test, control, depth):
         action = world.actions[a]
         visited += action.open_count
         if test.form == SEQUENCE_BY_OUTCOME:
-            news = have_outcomes(world, frame.state, a, False)
+            news = have_outcomes(world, frame.state, a, False, 0)
             if news != KNOWN:
                 return news
             verdict = finish_by_outcome(world, action, weight, frame, test)

@@ -80,38 +80,24 @@ def finish(test, pieces, survival, credit):
 
 
 @part
-def hope(test, pieces, action, survival, credit, weight, limit):
-    """Whether some of the histories that begin with an action could pass, given what it can earn.
+def hope(test, pieces, survival, credit, more):
+    """Whether histories that go on from one could pass, if they earn so much more on average.
 
-    Under an admissible policy every finished safe history passes. Averaged over the outcomes, given
-    that none fails, their credits are at most what the action can earn, and Δ is concave and
-    nondecreasing; so the risk that was taken already must be within what that allows. Theorem 9 in
-    docs/theory.md.
+    Under an admissible policy every finished safe history passes. Their credits, averaged over the
+    outcomes given that none fails, are at most what is earned already and what can still be
+    earned; and Δ is concave and nondecreasing. So the risk taken already must be within what that
+    allows. See docs/theory.md.
 
     Parameters
     ----------
     survival, credit
-        Of the history before the action.
-    limit
-        An upper bound on the value of the action.
+        Of the history.
+    more
+        An upper bound on what an average history adds to the credit, before survival.
     """
-    after = survival * (1.0 - action.immediate_risk)
     if test.form == SURVIVAL:
-        return decide(test, pieces, 1.0 - after, credit + weight * survival * limit)
-    later = (limit - action.expected_reward) / (1.0 - action.immediate_risk)
-    most = credit + weight * (action.expected_reward + later)
-    return decide(test, pieces, (1.0 - after) / after, most)
-
-
-@part
-def owes(test, pieces, action, survival, credit, weight):
-    """Whether a history would fail if it ended after an action."""
-    after = survival * (1.0 - action.immediate_risk)
-    if after <= 0.0:
-        return False  # it does end there, and is tested as such
-    risk = 1.0 - after if test.form == SURVIVAL else (1.0 - after) / after
-    earned = add_credit(test, action, survival, credit, weight)
-    return decide(test, pieces, risk, earned) != ADMITTED
+        return decide(test, pieces, 1.0 - survival, credit + survival * more)
+    return decide(test, pieces, (1.0 - survival) / survival, credit + more)
 
 
 @part

@@ -31,12 +31,12 @@ from vulcan.kernels.tree import (
     add_child,
     borrow_tree,
     delete_edge,
-    foresee,
     open_edge,
     open_node,
     refresh,
     renew_edge,
     try_action,
+    weigh_edge,
 )
 from vulcan.kernels.tree_search import DONE, NEEDS_BOUND, NEEDS_ROOM
 from vulcan.kernels.world import borrow_world
@@ -109,8 +109,31 @@ def open_place(world, tree, choice, places, test, walk):
     if not open_node(world, tree, node):
         return NEEDS_ROOM
     walk.visited += 1
+    if walk.depth + 1 == len(world.discounts) and not tree.sizes[0].counted:
+        return settle_last_step(world, tree, choice, place.node, test, world.weights[walk.depth])
     walk.phase = NEXT_EDGE
     return GO_ON
+
+
+@part
+def settle_last_step(world, tree, choice, number, test, weight):
+    """Choose for a history of which one step is left; nothing comes after, nothing is deleted."""
+    node = tree.nodes[number]
+    best, chosen = -np.inf, NONE
+    for e in range(node.first_edge, node.first_edge + world.states[node.state].action_count):
+        row = action_row(world, node, e)
+        if test.form == SEQUENCE_BY_OUTCOME:
+            news = have_outcomes(world, node.state, row, False, 0)
+            if news != KNOWN:
+                return news
+        action = world.actions[row]
+        verdict = try_action(world, test, action, weight, True, node)
+        if verdict == UNDECIDED:
+            return NEEDS_BOUND
+        if verdict == ADMITTED and (chosen == NONE or action.expected_reward > best):
+            best, chosen = action.expected_reward, e
+    choice[number] = chosen
+    return REJECT if chosen == NONE else SETTLED
 
 
 @part
@@ -123,27 +146,18 @@ def choose_edge(world, tree, choice, places, test, walk):
     if e == NONE:
         return REJECT
     row = action_row(world, node, e)
-    action = world.actions[row]
     last = depth + 1 == len(world.discounts)
-    ends = last or action.safe_count == 0
-    if test.form == SEQUENCE_BY_OUTCOME:
-        news = have_outcomes(world, node.state, row, not last)
-        if news != KNOWN:
-            return news
-    verdict = try_action(world, test, action, world.weights[depth], ends, node)
-    if verdict == ADMITTED and not ends:
-        verdict = foresee(world, test, depth, node, row, tree.edges[e])
+    verdict = weigh_edge(world, test, depth, last, node, row, tree.edges[e])
     if verdict == UNDECIDED:
         return NEEDS_BOUND
     if verdict == REFUSED:
         delete_edge(world, tree, node, e)
         return GO_ON
-    if not ends:
-        news = have_outcomes(world, node.state, row, True)
-        if news != KNOWN:
-            return news
+    if verdict != ADMITTED:
+        return verdict
+    action = world.actions[row]
     choice[place.node] = e
-    if ends:
+    if last or action.safe_count == 0:
         return SETTLED
     if not open_edge(tree, action, tree.edges[e]):
         return NEEDS_ROOM

@@ -13,6 +13,15 @@ were sampled so far:
 
     Q(h, a) = R̄(s, a) + γ (1 - r) Σ_{S'} p(s') V(h') / Σ_{S'} p(s'),        V(h) = max_a Q(h, a).
 
+Where the model is compiled and bounds what can still be earned, U(s'), the bounds are a baseline:
+an outcome that was not sampled yet counts as its own bound, less what the sampled ones fell short
+of theirs on average. A sample that was lucky, in a state where much can be earned, then says little of
+its neighbours. With q = p / (1 - r),
+
+    Q(h, a) = R̄(s, a) + γ (1 - r) [Σ q(s') U(s') + Σ_{S'} p(s') (V(h') - U(s')) / Σ_{S'} p(s')].
+
+Once all outcomes were sampled both are the same, and U plays no part.
+
 The algorithm as printed in the paper (`counted`) weighs by counts instead, failures included:
 
     Q(h, a) = Σ_{s'} N(h') / N(h, a) · (R(s, a, s') + γ V(h')).
@@ -29,9 +38,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vulcan.constraint import SEQUENCE_BY_OUTCOME
-from vulcan.kernels.ask import limit_action
+from vulcan.kernels.ask import KNOWN, have_outcomes
 from vulcan.kernels.compile import borrow, part
-from vulcan.kernels.local import ADMITTED, add_credit, fail, finish, hope, owes
+from vulcan.kernels.local import ADMITTED, add_credit, fail, finish, hope
 
 NONE: Final = -1
 
@@ -161,25 +170,53 @@ def try_action(world, test, action, weight, ends, node):
 
 
 @part
-def foresee(world, test, depth, node, a, edge):
-    """Whether an action could lead to histories that pass, by the most that it can earn.
+def foresee(world, test, depth, node, action, edge):
+    """Whether an action could lead to histories that pass, by the most that can still be earned.
 
     Asked when it is first tried, and only while the history has taken more risk than it has earned
-    credit for. A compiled model is asked for its bound then; others were when the history was
-    opened, if at all (`bounded`).
+    credit for. A compiled model has a bound for each outcome; others have one for the action, if
+    they were asked for it when the history was opened (`bounded`).
     """
-    weight, action = world.weights[depth], world.actions[a]
-    if (
-        not test.foresight
-        or edge.visits > 0
-        or not owes(test, world.pieces, action, node.survival, node.credit, weight)
-    ):
+    survival = node.survival * (1.0 - action.immediate_risk)
+    if not test.foresight or edge.visits > 0 or survival <= 0.0:
         return ADMITTED
-    if edge.limit == np.inf and world.source[0].bound:
-        edge.limit = limit_action(world, node.state, a, depth, world.discounts[depth])
-    if edge.limit == np.inf:
+    weight = world.weights[depth]
+    credit = add_credit(test, action, node.survival, node.credit, weight)
+    if hope(test, world.pieces, survival, credit, 0.0) == ADMITTED:
         return ADMITTED
-    return hope(test, world.pieces, action, node.survival, node.credit, weight, edge.limit)
+    if not world.source[0].bound:
+        if edge.limit == np.inf:
+            return ADMITTED
+        more = weight * (edge.limit - action.expected_reward) / (1.0 - action.immediate_risk)
+        return hope(test, world.pieces, survival, credit, more)
+    weight *= world.discounts[depth]
+    for k in range(action.first_outcome, action.first_outcome + action.safe_count):
+        more = weight * world.outcomes[k].outlook
+        verdict = hope(test, world.pieces, survival, credit, more)
+        if verdict != ADMITTED:
+            return verdict
+    return ADMITTED
+
+
+@part
+def weigh_edge(world, test, depth, last, node, row, edge):
+    """Whether an action may be taken, its outcomes known if so; or what is needed to tell.
+
+    If it is the last one, the histories after it are tested, and not followed.
+    """
+    if test.form == SEQUENCE_BY_OUTCOME:
+        news = have_outcomes(world, node.state, row, not last, depth)
+        if news != KNOWN:
+            return news
+    action = world.actions[row]
+    ends = last or action.safe_count == 0
+    verdict = try_action(world, test, action, world.weights[depth], ends, node)
+    if verdict != ADMITTED:
+        return verdict
+    news = have_outcomes(world, node.state, row, not last, depth)
+    if news != KNOWN:
+        return news
+    return ADMITTED if ends else foresee(world, test, depth, node, action, edge)
 
 
 @part
@@ -191,24 +228,27 @@ def renew_edge(world, tree, discount, node, e):
         return
     action = world.actions[action_row(world, node, e)]
     total, mass, solved = 0.0, 0.0, not counted
+    outlook, whole = 0.0, 0.0
     for k in range(count_outcomes(tree, action)):
         number = tree.children[edge.first_child + k]
+        outcome = world.outcomes[action.first_outcome + k]
+        outlook += outcome.probability * outcome.outlook
+        whole += outcome.probability
         if number == NONE or tree.nodes[number].visits == 0:
             solved = False
             continue
         child = tree.nodes[number]
-        outcome = world.outcomes[action.first_outcome + k]
         if counted:
             total += child.visits * (outcome.reward + discount * child.value)
             mass += child.visits
         else:
-            total += outcome.probability * child.value
+            total += outcome.probability * (child.value - outcome.outlook)
             mass += outcome.probability
             solved = solved and child.solved != 0
     if mass > 0.0 and counted:
         edge.visits, edge.value = mass, total / mass
     elif mass > 0.0:
-        to_go = discount * (1.0 - action.immediate_risk) * total / mass
+        to_go = discount * (1.0 - action.immediate_risk) * (outlook / whole + total / mass)
         edge.value = action.expected_reward + to_go
     if solved:
         edge.mark = SOLVED

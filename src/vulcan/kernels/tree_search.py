@@ -7,7 +7,9 @@ UCT, untried actions first,
 
 and then one of its outcomes by their probabilities. A finished history that fails the local
 constraint has its last action deleted, and so has one all of whose actions are deleted; the sample
-goes on from the parent. Solved parts are not sampled again, and a solved root ends the search.
+goes on from the parent. Solved parts are not sampled again, and a solved root ends the search. A
+history with one step left is solved when it is first met: its best action is the one that earns
+most of those that pass.
 
 The exploration constant c is in units of range(t), the largest less the smallest sum of rewards
 that a sample has collected from step t on, so that one constant serves all problems.
@@ -23,8 +25,14 @@ from typing import Final
 
 import numpy as np
 
-from vulcan.constraint import SEQUENCE_BY_OUTCOME
-from vulcan.kernels.ask import KNOWN, have_actions, have_outcomes, limit_action
+from vulcan.kernels.ask import (
+    KNOWN,
+    NEEDS_STATE,
+    NO_ACTION,
+    have_actions,
+    limit_action,
+    peek,
+)
 from vulcan.kernels.compile import borrow, kernel, part
 from vulcan.kernels.local import ADMITTED, REFUSED, UNDECIDED, finish
 from vulcan.kernels.tree import (
@@ -36,12 +44,12 @@ from vulcan.kernels.tree import (
     borrow_tree,
     count_outcomes,
     delete_edge,
-    foresee,
     open_edge,
     open_node,
     refresh,
     renew_edge,
     try_action,
+    weigh_edge,
 )
 from vulcan.kernels.world import borrow_world
 
@@ -103,7 +111,7 @@ def sample(world, tree, returns, path, tests, controls):
         if control.phase == TRY:
             news = try_edge(world, tree, returns, path, test, control)
         elif control.phase == OPEN:
-            news = open_history(world, tree, path, test, control)
+            news = open_history(world, tree, returns, path, test, control)
         else:
             news = select_edge(world, tree, returns, path, control)
         if news == END_SAMPLE:
@@ -122,12 +130,14 @@ def sample(world, tree, returns, path, tests, controls):
 
 
 @part
-def open_history(world, tree, path, test, control):
+def open_history(world, tree, returns, path, test, control):
     """Enter a history: test it if it is finished, else give it its actions."""
     node = tree.nodes[path[control.depth].node]
     verdict = ADMITTED
     if node.state != FAILURE_STATE:
         ends = control.depth == len(world.discounts)
+        if control.depth + 1 == len(world.discounts) and not tree.sizes[0].counted:
+            return decide_last_step(world, returns, test, control.depth, node)
         news = KNOWN if ends else have_actions(world, node.state)
         if news != KNOWN:
             return news
@@ -151,17 +161,49 @@ def open_history(world, tree, path, test, control):
 
 
 @part
+def decide_last_step(world, returns, test, depth, node):
+    """Solve a history of which one step is left: all that its actions earn is known at once."""
+    source, s = world.source[0], node.state
+    compiled = world.states[s].action_count < 0 and source.outcomes != 0
+    if not compiled and world.states[s].action_count < 0:
+        return NEEDS_STATE
+    count = source.numbers if compiled else world.states[s].action_count
+    best, actions = -np.inf, 0
+    for k in range(count):
+        a = source.actions if compiled else world.states[s].first_action + k
+        news = peek(world, s, k) if compiled else KNOWN
+        if news == NO_ACTION:
+            continue
+        if news != KNOWN:
+            return news
+        actions += 1
+        action = world.actions[a]
+        verdict = try_action(world, test, action, world.weights[depth], True, node)
+        if verdict == UNDECIDED:
+            return NEEDS_BOUND
+        if verdict == ADMITTED:
+            best = max(best, action.expected_reward)
+            for j in range(action.first_outcome, action.first_outcome + action.outcome_count):
+                widen(returns[depth], world.outcomes[j].reward)
+    if actions == 0:
+        verdict = finish(test, world.pieces, node.survival, node.credit)
+        if verdict == UNDECIDED:
+            return NEEDS_BOUND
+        best = 0.0 if verdict == ADMITTED else -np.inf
+    if best == -np.inf:
+        return REJECT
+    node.visits, node.value, node.solved = node.visits + 1, best, 1
+    return END_SAMPLE
+
+
+@part
 def limit_edges(world, tree, node, depth):
     """Bound the value of each action of a history; of a Python model, have that done."""
     if not world.source[0].bound:
         return NEEDS_LIMITS
     for e in range(node.first_edge, node.first_edge + world.states[node.state].action_count):
         row, discount = action_row(world, node, e), world.discounts[depth]
-        last = depth + 1 == len(world.discounts)
-        limit = world.actions[row].expected_reward
-        if not last:
-            limit = limit_action(world, node.state, row, depth, discount)
-        tree.edges[e].limit = limit
+        tree.edges[e].limit = limit_action(world, node.state, row, depth, discount)
     return GO_ON
 
 
@@ -231,28 +273,20 @@ def try_edge(world, tree, returns, path, test, control):
     node, edge = tree.nodes[step.node], tree.edges[step.edge]
     row = action_row(world, node, step.edge)
     action = world.actions[row]
-    counted = tree.sizes[0].counted
-    last = depth + 1 == len(world.discounts) and not counted
-    ends = last or action.safe_count == 0
-    if test.form == SEQUENCE_BY_OUTCOME:
-        news = have_outcomes(world, node.state, row, not last)
-        if news != KNOWN:
-            return news
-    verdict = try_action(world, test, action, world.weights[depth], ends, node)
-    if verdict == ADMITTED and not ends:
-        verdict = foresee(world, test, depth, node, row, edge)
+    verdict = weigh_edge(world, test, depth, False, node, row, edge)
     if verdict == UNDECIDED:
         return NEEDS_BOUND
     if verdict == REFUSED:
         delete_edge(world, tree, node, step.edge)
         control.phase = SELECT
         return GO_ON
-    news = have_outcomes(world, node.state, row, not last)
-    if news != KNOWN:
-        return news
-    if ends:
+    if verdict != ADMITTED:
+        return verdict
+    if action.safe_count == 0:
         edge.visits += 1
-        edge.value, edge.mark = action.expected_reward, LIVE if counted else SOLVED
+        edge.value, edge.mark = action.expected_reward, SOLVED
+        if tree.sizes[0].counted:
+            edge.mark = LIVE
         refresh(world, tree, node)
         for k in range(action.first_outcome, action.first_outcome + action.outcome_count):
             widen(returns[depth], world.outcomes[k].reward)

@@ -117,7 +117,7 @@ def unpack_array(data: bytes, target: NDArray[Any]) -> None:
 def pack_graph(graph: StateGraph) -> dict[str, bytes]:
     """Return what is needed to have the same graph again."""
     if isinstance(graph, CompiledGraph):
-        return {name: pack_array(array) for name, array in graph.filled().items()}
+        return graph.pack()
     expanded = pack_array(np.array(graph.expanded, np.int32))
     return {"expanded": expanded, "digest": _digest(graph)}
 
@@ -125,7 +125,7 @@ def pack_graph(graph: StateGraph) -> dict[str, bytes]:
 def unpack_graph(data: dict[str, bytes], graph: StateGraph) -> None:
     """Fill a graph: a compiled one from its arrays, another by asking the model again."""
     if isinstance(graph, CompiledGraph):
-        graph.fill(data)
+        graph.unpack(data)
         return
     for state in np.frombuffer(data["expanded"], np.int32).tolist():
         graph.expand(state)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificate import Judgement
+from vulcan.collection import pause_collection
 from vulcan.graph import StateGraph
 from vulcan.policy import UNPLANNED, About, Policy
 
@@ -60,7 +61,8 @@ class Draft:
         """Return the policy."""
         entries = self.below.tolist()
         children = [entries[start:end] for start, end in pairwise(self.firsts.tolist())]
-        return graph.policy(self.rows.tolist(), children, about)
+        with pause_collection():
+            return graph.policy(self.rows.tolist(), children, about)
 
     def pack(self) -> dict[str, bytes]:
         """Return the draft as bytes, for a checkpoint."""

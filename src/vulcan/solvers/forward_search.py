@@ -207,8 +207,10 @@ class ForwardSearchRun(KernelRun):
 
         def enter(level: int) -> None:
             action = actions[rows[len(children)]]
-            first = action["first_outcome"]
-            states = outcomes["state"][first : first + action["safe_count"]].tolist()
+            first, count = int(action["first_outcome"]), int(action["safe_count"])
+            # A compiled model has no outcome rows at the last step, and nothing comes after it.
+            last = level + 1 == self.reader.levels
+            states = [0] * count if last else outcomes["state"][first : first + count].tolist()
             pending.append((len(children), level, states[::-1]))
             children.append([])
 
@@ -218,9 +220,11 @@ class ForwardSearchRun(KernelRun):
             node, level, states = pending[-1]
             if not states:
                 pending.pop()
-            elif counts[states.pop()] == 0 or level + 1 == self.reader.levels:
+            elif level + 1 == self.reader.levels or counts[states[-1]] == 0:
+                states.pop()
                 children[node].append(END)
             else:
+                states.pop()
                 children[node].append(len(children))
                 enter(level + 1)
         return children

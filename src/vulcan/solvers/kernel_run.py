@@ -78,10 +78,10 @@ class KernelRun:
         steps = (reader.discounts, reader.weights)
         return self._world(*rows, self.table.pieces, *steps, graph.source, graph.answers)
 
-    def make_rows(self) -> None:
-        """Give a compiled model room for more rows."""
+    def make_rows(self, most: float = math.inf) -> bool:
+        """Give a compiled model room for more rows; False if it would take too many bytes."""
         assert isinstance(self.graph, CompiledGraph)
-        self.graph.make_room()
+        return self.graph.make_room(most)
 
     def raise_fault(self) -> NoReturn:
         """Say what is wrong with a compiled model."""

@@ -98,6 +98,7 @@ class TreeRun(KernelRun):
         root["state"], root["first_edge"] = StateGraph.ROOT, tree.NONE
         root["survival"], root["value"] = 1.0, -math.inf
         self.full = False
+        self._largest_answer = 0
         self._known_bounds: dict[tuple[int, int], float] = {}
 
     def prepare(
@@ -166,7 +167,15 @@ class TreeRun(KernelRun):
         nodes = int(size["nodes"]) * (self._nodes.itemsize + self._choice.itemsize)
         edges = int(size["edges"]) * self._edges.itemsize
         children = int(size["children"]) * self._children.itemsize
-        return nodes + edges + children + self.graph.memory
+        return nodes + edges + children + self.graph.bytes_in_use
+
+    def _lengthen_rows(self, most: float) -> bool:
+        """Give a compiled model room for more rows, within so many bytes."""
+        return self.make_rows(most - (self.memory - self.graph.memory))
+
+    def _has_room_for_an_answer(self) -> bool:
+        """Whether the largest answer so far would fit once more."""
+        return self.memory + self._largest_answer <= self._memory
 
     def sample(
         self,
@@ -208,7 +217,7 @@ class TreeRun(KernelRun):
             elif wants == self._ask.NEEDS_STATE:
                 self._expand(self._path["node"][self.control["depth"][0]])
             elif wants == self._ask.NEEDS_ROWS:
-                self.make_rows()
+                self.full = not self._lengthen_rows(SHARE_OF_SAMPLING * self._memory)
             elif wants == self._ask.BROKEN:
                 self.raise_fault()
             elif wants == search.NEEDS_BOUND:
@@ -308,13 +317,12 @@ class TreeRun(KernelRun):
             wants = self._call_settle()
             if wants == settle.DONE:
                 return True
-            asks = wants in (self._ask.NEEDS_STATE, self._ask.NEEDS_ROWS)
-            if asks and self.memory > self._memory:
+            if wants == self._ask.NEEDS_STATE and not self._has_room_for_an_answer():
                 return False
             if wants == self._ask.NEEDS_STATE:
                 self._expand(self._places["node"][self._walk["depth"][0]])
-            elif wants == self._ask.NEEDS_ROWS:
-                self.make_rows()
+            elif wants == self._ask.NEEDS_ROWS and not self._lengthen_rows(self._memory):
+                return False
             elif wants == self._ask.BROKEN:
                 self.raise_fault()
             elif wants == settle.NEEDS_BOUND:
@@ -364,7 +372,9 @@ class TreeRun(KernelRun):
         return int(self._settle.settle(self.world(), self._tree(), *state))
 
     def _expand(self, node: int) -> None:
+        before = self.graph.memory
         self.graph.expand(int(self._nodes["state"][node]))
+        self._largest_answer = max(self._largest_answer, self.graph.memory - before)
 
     def _limit_actions(self) -> None:
         """Bound the value of each action of the history that was just opened."""

@@ -7,7 +7,7 @@ distance make an outcome a dot product.
 The rows of the Cholesky factor L that it needs depend on the cells sampled alone. They are kept
 from one call to the next (`known_cells`, `rows`): a search asks for all actions of a history, and
 then for those of a history that goes on from it, so that most of the time all rows but one are
-known.
+known. Likewise the outlook, of which the outcomes of one action need the same.
 
 Records have a fixed size, so that horizons are rounded up to one of `CAPACITIES`, and code is
 compiled once for each of these.
@@ -76,7 +76,12 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
             ("known", "i8"),  # how many rows of L are known
             ("known_cells", "i8", (capacity + 1,)),
             ("rows", "f8", (capacity + 1, capacity + 1)),
-            ("row", "f8", (capacity + 1,)),  # for a cell that is only looked at
+            ("seen", "i8"),  # the samples that the outlook was made for: how many
+            ("seen_here", "i8"),  # from where
+            ("seen_moves", "i8"),  # how far
+            ("seen_cells", "i8", (capacity + 1,)),  # and which
+            ("weights", "f8", (window, window, capacity + 1)),  # the row of L of each cell there
+            ("variances", "f8", (window, window)),
         ],
         align=True,
     )
@@ -121,18 +126,17 @@ def bound(parameters, states, step):
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
     window = tables.means.shape[0]
     here_x, here_y = state.here // window, state.here % window
-    know_rows(tables, state)
+    know_outlook(tables, state, tables.horizon - step)
     least = max(0.0, tables.collision_reward)
     mean, variance, total, weight = 0.0, 0.0, 0.0, 1.0
     for moves in range(1, tables.horizon - step + 1):
         for x in range(max(tables.least_x, here_x - moves), min(tables.most_x, here_x + moves) + 1):
-            side = abs(x - here_x) == moves
-            for y in range(
-                max(tables.least_y, here_y - moves), min(tables.most_y, here_y + moves) + 1
-            ):
-                if (side or abs(y - here_y) == moves) and not was_sampled(state, x * window + y):
-                    expected, left = predict(tables, state, x, y)
-                    mean, variance = max(mean, expected), max(variance, left)
+            # The whole column on either side, else its two ends: what is so many moves away.
+            stride = 1 if abs(x - here_x) == moves else 2 * moves
+            for y in range(here_y - moves, here_y + moves + 1, stride):
+                if tables.least_y <= y <= tables.most_y and tables.variances[x, y] >= 0.0:
+                    mean = max(mean, predict(tables, state, x, y))
+                    variance = max(variance, tables.variances[x, y])
         total += weight * (max(mean, least) + math.sqrt(variance * (moves - 1)))
         weight *= tables.discount
     return total
@@ -204,13 +208,35 @@ def weigh(tables, row, count, x, y):
 
 
 @part
+def know_outlook(tables, state, moves):
+    """Weigh the cells within so many moves, unless that was done for the same samples."""
+    same = tables.seen == state.sampled and tables.seen_here == state.here
+    same = same and tables.seen_moves >= moves
+    for k in range(state.sampled):
+        same = same and tables.seen_cells[k] == state.cells[k]
+    if same:
+        return
+    know_rows(tables, state)
+    window = tables.means.shape[0]
+    here_x, here_y = state.here // window, state.here % window
+    for x in range(max(tables.least_x, here_x - moves), min(tables.most_x, here_x + moves) + 1):
+        for y in range(max(tables.least_y, here_y - moves), min(tables.most_y, here_y + moves) + 1):
+            left = weigh(tables, tables.weights[x, y], state.sampled, x, y)
+            tables.variances[x, y] = max(0.0, left)
+    for k in range(state.sampled):
+        cell = state.cells[k]
+        tables.seen_cells[k] = cell
+        tables.variances[cell // window, cell % window] = -1.0  # nothing to be had there
+    tables.seen, tables.seen_here, tables.seen_moves = state.sampled, state.here, moves
+
+
+@part
 def predict(tables, state, x, y):
-    """Return mean and variance of the field in a cell, given the samples so far."""
-    left = weigh(tables, tables.row, state.sampled, x, y)
+    """Return the mean of the field in a cell, given the samples so far."""
     mean = tables.means[x, y]
     for k in range(state.sampled):
-        mean += tables.row[k] * find_node(tables, state, k)
-    return mean, max(0.0, left)
+        mean += tables.weights[x, y, k] * find_node(tables, state, k)
+    return mean
 
 
 def compile_exploration(mission: Exploration) -> CompiledModel | None:
