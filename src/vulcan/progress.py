@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +18,18 @@ __all__ = ["DEFAULT_MEMORY", "Limits", "Monitor", "OnProgress", "Progress", "wat
 
 REPORT_INTERVAL: Final = 0.1
 
-DEFAULT_MEMORY: Final = 4 << 30
-"""Bytes that a search may take if nobody says otherwise."""
+FEWEST_BYTES: Final = 4 << 30
+
+
+def _find_default_memory() -> int:
+    try:
+        return max(FEWEST_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+    except (AttributeError, OSError, ValueError):  # not every system tells
+        return FEWEST_BYTES
+
+
+DEFAULT_MEMORY: Final = _find_default_memory()
+"""Bytes that a search may take if nobody says otherwise: half of what the machine has."""
 
 
 @dataclass(frozen=True)

@@ -177,9 +177,20 @@ class Result:
         return [
             *rows,
             ("searched", searched),
-            ("model asked", f"{statistics.evaluations:,} times"),
+            ("model asked", f"{statistics.evaluations:,} times{self._describe_speed()}"),
             ("time", seconds),
         ]
+
+    def _describe_speed(self) -> str:
+        """Return how fast a tree search was; others spend their time elsewhere."""
+        statistics = self.statistics
+        if not statistics.samples or statistics.search_seconds <= 0:
+            return ""
+        samples, answers = (
+            f"{count / statistics.search_seconds:,.0f}"
+            for count in (statistics.samples, statistics.evaluations)
+        )
+        return f"; {samples} samples and {answers} answers a second"
 
     def _describe_bound(self) -> str:
         assert self.upper_bound is not None

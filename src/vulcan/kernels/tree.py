@@ -15,8 +15,8 @@ were sampled so far:
 
 Where the model is compiled and bounds what can still be earned, U(s'), the bounds are a baseline:
 an outcome that was not sampled yet counts as its own bound, less what the sampled ones fell short
-of theirs on average. A sample that was lucky, in a state where much can be earned, then says little of
-its neighbours. With q = p / (1 - r),
+of theirs on average. So a sample that was lucky, in a state where much can be earned, says little
+of its neighbours. With q = p / (1 - r),
 
     Q(h, a) = R̄(s, a) + γ (1 - r) [Σ q(s') U(s') + Σ_{S'} p(s') (V(h') - U(s')) / Σ_{S'} p(s')].
 

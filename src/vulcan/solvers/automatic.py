@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from vulcan.compiled_graph import find_compiled
 from vulcan.problem import Problem
 from vulcan.progress import Monitor
 from vulcan.reader import ModelReader
@@ -31,6 +32,9 @@ SMALL_GAP: Final = 1e-4
 
 MOST_SAMPLES: Final = 1_000_000
 """Samples of a tree search without any limit."""
+
+STEADY: Final = 0.1
+"""The constant of UCT where bounds of a compiled model make estimates steady."""
 
 
 @dataclass(frozen=True)
@@ -74,4 +78,7 @@ class Automatic:
         if limits.time_limit is None and limits.samples is None and limits.histories is None:
             limits = replace(limits, samples=MOST_SAMPLES)
         monitor.limits = limits if bounded else replace(limits, gap=None)
-        return Vulcan(bounded=bounded).search(problem, reader, monitor, options)
+        form = find_compiled(reader)
+        steady = form is not None and form.bound is not None
+        solver = Vulcan(STEADY if steady else 1.0, bounded=bounded)
+        return solver.search(problem, reader, monitor, options)

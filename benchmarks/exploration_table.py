@@ -1,0 +1,143 @@
+"""What constraints A and B and a plan without regard to risk earn on exploration missions.
+
+    python benchmarks/exploration_table.py --seeds 10 --samples 65536 --output docs/exploration_table.md
+
+Every run is completed and certified. The table has means and standard deviations over the seeds.
+Runs end after a number of samples and not after a time, so that they can be repeated exactly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import vulcan
+from vulcan.domains.exploration import Exploration, Map, Obstacle
+
+PAPER = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
+BOUNDS = {"Δ/2": f"0.5 * {PAPER}", "Δ": PAPER, "2Δ": f"2 * {PAPER}"}
+SOLVERS = {
+    "A": vulcan.Vulcan(0.1, vulcan.SequenceConstraint()),
+    "B": vulcan.Vulcan(0.1, vulcan.SurvivalConstraint()),
+    "risk-neutral": vulcan.UCT(0.1),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A mission and a bound."""
+
+    area: str
+    half_width: float | None
+    horizon: int
+    bound: str
+
+    def mission(self) -> Exploration:
+        """Return the mission."""
+        if self.half_width is None:
+            return Exploration(map=self.area, horizon=self.horizon)
+        low, high = 5 - self.half_width, 5 + self.half_width
+        walls = (Obstacle.rectangle(4.3, 5.7, -1, low), Obstacle.rectangle(4.3, 5.7, high, 11))
+        return Exploration(map=Map(11, 11, (2, 4), walls), horizon=self.horizon)
+
+    def describe(self) -> str:
+        """Return the first columns of the table."""
+        width = "0.14 and 0.16" if self.half_width is None else f"{self.half_width:.2f}"
+        return f"{self.area} | {width} | {self.horizon} | {self.bound}"
+
+
+SETTINGS = [
+    *(Setting("narrow", None, 9, bound) for bound in BOUNDS),
+    *(Setting("narrow", None, horizon, "Δ") for horizon in (7, 5)),
+    *(Setting("wide", half_width, 9, "Δ") for half_width in (0.14, 0.16, 0.18)),
+]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search; what it found."""
+
+    setting: Setting
+    solver: str
+    reward: float
+    risk: float
+    allowed: float
+    safe: bool
+    complete: bool
+
+
+def search(task: tuple[Setting, str, int, int]) -> Run:
+    """Run one search."""
+    setting, solver, samples, seed = task
+    problem = vulcan.Problem(setting.mission(), vulcan.parse(BOUNDS[setting.bound]))
+    result = vulcan.solve(problem, SOLVERS[solver], samples=samples, seed=seed)
+    found = result.certificate
+    numbers = (float(found.reward), float(found.risk), float(found.allowed))
+    return Run(setting, solver, *numbers, found.safe, found.complete)
+
+
+def show_table(runs: list[Run]) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield "| map | half gap | moves | bound | planner | reward | risk | allowed | safe |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for setting in SETTINGS:
+        for solver in SOLVERS:
+            own = [run for run in runs if run.setting == setting and run.solver == solver]
+            if not own:
+                continue
+            safe = f"{sum(run.safe for run in own)} of {len(own)}"
+            numbers = (
+                spread([run.reward for run in own], 2),
+                spread([run.risk for run in own], 4),
+                spread([run.allowed for run in own], 4),
+            )
+            yield f"| {setting.describe()} | {solver} | {' | '.join(numbers)} | {safe} |"
+
+
+def spread(values: list[float], digits: int) -> str:
+    """Return mean and standard deviation."""
+    deviation = stdev(values) if len(values) > 1 else 0.0
+    return f"{fmean(values):.{digits}f} ± {deviation:.{digits}f}"
+
+
+def main() -> None:
+    """Run everything and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--samples", type=int, default=65536)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--output", type=Path, default=None)
+    options = parser.parse_args()
+    tasks = [
+        (setting, solver, options.samples, seed)
+        for setting in SETTINGS
+        for solver in SOLVERS
+        for seed in range(options.seeds)
+    ]
+    search((SETTINGS[0], "B", 1, 0))  # compiles, once for all workers
+    began = time.perf_counter()
+    runs = []
+    with ProcessPoolExecutor(options.workers) as pool:
+        for run in pool.map(search, tasks):
+            runs.append(run)
+            left = (time.perf_counter() - began) / len(runs) * (len(tasks) - len(runs))
+            print(f"\r{len(runs)} of {len(tasks)}, about {left / 60:.0f} min left", end="")
+            sys.stdout.flush()
+    print()
+    text = "\n".join(show_table(runs)) + "\n"
+    print(text)
+    if options.output is not None:
+        options.output.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
