@@ -4,15 +4,16 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help install demo test lint format bench clean
+.PHONY: help install demo test lint format bench missions clean
 
 help:
-	@echo "make demo    install into .venv and solve the paper's bandit"
-	@echo "make test    lint, then run all tests"
-	@echo "make lint    ruff and mypy"
-	@echo "make format  let ruff rewrite the sources"
-	@echo "make bench   measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
-	@echo "make clean   remove .venv and caches"
+	@echo "make demo      install into .venv and solve the paper's bandit"
+	@echo "make test      lint, then run all tests"
+	@echo "make lint      ruff and mypy"
+	@echo "make format    let ruff rewrite the sources"
+	@echo "make bench     measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
+	@echo "make missions  compare planners on exploration missions, ten seeds each (half an hour)"
+	@echo "make clean     remove .venv and caches"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -47,6 +48,9 @@ format: .venv/installed-dev
 bench: .venv/installed-dev
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[storm]'
 	$(BIN)/python -m pytest benchmarks --quiet --capture=no
+
+missions: .venv/installed-dev
+	$(BIN)/python benchmarks/exploration_table.py --seeds 10 --samples 65536 --output docs/missions.md
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache

@@ -1,6 +1,6 @@
 """What constraints A and B and a plan without regard to risk earn on exploration missions.
 
-    python benchmarks/exploration_table.py --seeds 10 --samples 65536 --output docs/exploration_table.md
+    make missions
 
 Every run is completed and certified. The table has means and standard deviations over the seeds.
 Runs end after a number of samples and not after a time, so that they can be repeated exactly.

@@ -67,7 +67,7 @@ def test_a_forward_search_takes_no_samples(solve):
 def test_uct_disregards_risk_and_is_judged_all_the_same(solve):
     code, document = solve(*SMALL, "--solver", "uct", "--samples", 2000)
     assert code == 1
-    assert document["solver"] == "UCT(exploration=1.0, default_policy='random')"
+    assert document["solver"] == "UCT(exploration=1.0, default_policy='greedy')"
     assert document["certificate"]["passes"] is document["safe"] is False
 
 
@@ -218,6 +218,7 @@ def test_a_search_is_resumed(solve, tmp_path):
     solve(*bandit, "--samples", 1500, *checkpoint)
     assert (tmp_path / "search").stat().st_size > 100_000
     _, resumed = solve(*bandit, "--samples", 5000, *checkpoint, "--resume")
+    assert resumed["stopped_by"] == "limit of samples"
     _, whole = solve(*bandit, "--samples", 5000)
     assert resumed["certificate"] == whole["certificate"]
     assert resumed["statistics"]["histories"] == whole["statistics"]["histories"]

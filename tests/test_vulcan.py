@@ -15,7 +15,7 @@ from tests.tables import Table, bounds, tables
 from tests.test_forward_search import KINDS, _sorted_choice, constraint
 from vulcan import Outcome, Result, RiskBound, Status
 from vulcan.domains import Bandit
-from vulcan.solvers import vulcan as planner
+from vulcan.solvers import planner
 
 LINEAR = vulcan.Linear(0.002)
 UNDER_A = vulcan.SequenceConstraint()

@@ -16,7 +16,7 @@ from tests.tables import Table, bounds, one_action, tables
 from tests.test_vulcan import require_certified
 from vulcan import Outcome, Result, RiskBound, Status
 from vulcan.domains import Bandit
-from vulcan.solvers import vulcan as planner
+from vulcan.solvers import planner
 
 LINEAR = vulcan.Linear(0.002)
 UNDER_A = vulcan.SequenceConstraint()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vulcan
+from tests.brute_force import admits, enumerate_plans
 from tests.tables import Table, bounds, tables
 from tests.test_forward_search import KINDS, constraint
 from vulcan import Outcome, RiskBound, Status
@@ -35,6 +36,7 @@ def start(
     *,
     seed: int = 0,
     counted: bool = False,
+    bounded: bool = False,
     exploration: float = 1.0,
 ) -> TreeRun:
     """Return a search that has not begun."""
@@ -45,7 +47,7 @@ def start(
         exploration=exploration,
         default_policy="random",
         counted=counted,
-        bounded=False,
+        bounded=bounded,
     )
     return run
 
@@ -74,6 +76,7 @@ class Edge:
 class Node:
     """A history, as the tree has it, and the same from its definition."""
 
+    number: int
     level: int
     state: Any
     visits: int
@@ -101,6 +104,7 @@ def _unfold(run: TreeRun, kind: str, number: int, level: int, expected: Any) -> 
                 _unfold_edge(run, kind, row, int(place["first_action"]), k, level, expected)
             )
     return Node(
+        number,
         level,
         graph.state_object(state) if state >= 0 else "failed",
         int(row["visits"]),
@@ -180,9 +184,11 @@ TINY = Table(
     horizon=2,
 )
 TINY_BOUND = vulcan.Linear(0.05)
+# One step more: with two, every history after the first step is solved when it is met.
+SHORT = replace(TINY, horizon=3)
 
 
-def as_document(node: Node | None) -> Any:
+def as_document(node: Node | PlainNode | None) -> Any:
     """Return a tree for a file."""
     if node is None:
         return None
@@ -194,15 +200,17 @@ def as_document(node: Node | None) -> Any:
         "survival": round(node.survival, 12),
         "credit": round(node.credit, 12),
     }
-    if node.edges:
+    edges = node.edges
+    if edges:
+        labelled = edges if isinstance(edges, dict) else {edge.label: edge for edge in edges}
         document["actions"] = {
-            edge.label: {
+            label: {
                 "visits": edge.visits,
                 "value": None if edge.value == -math.inf else round(edge.value, 12),
                 "mark": MARKS[edge.mark],
                 "outcomes": [as_document(child) for child in edge.children],
             }
-            for edge in node.edges
+            for label, edge in labelled.items()
         }
     return document
 
@@ -211,13 +219,15 @@ def as_document(node: Node | None) -> Any:
 def test_golden_trees(counted: bool) -> None:
     path = GOLDEN / ("paper-tree.json" if counted else "tree.json")
     under = vulcan.SequenceConstraint() if counted else vulcan.SurvivalConstraint()
+    model = TINY if counted else SHORT
     found = {}
-    run = start(TINY, TINY_BOUND, under, seed=7, counted=counted)
+    run = start(model, TINY_BOUND, under, seed=7, counted=counted)
     for samples in (1, 2, 5, 10):
         sample(run, samples)
+        assert run.samples == samples
         found[str(samples)] = as_document(unfold(run))
         # Stopping in between makes no difference.
-        unbroken = start(TINY, TINY_BOUND, under, seed=7, counted=counted)
+        unbroken = start(model, TINY_BOUND, under, seed=7, counted=counted)
         sample(unbroken, samples)
         assert as_document(unfold(unbroken)) == found[str(samples)]
     if not path.exists():
@@ -226,24 +236,241 @@ def test_golden_trees(counted: bool) -> None:
     assert found == json.loads(path.read_text())
 
 
-def test_golden_tree_by_hand() -> None:
+@pytest.mark.parametrize("poor", [False, True])
+def test_golden_tree_by_hand(poor: bool) -> None:
     # Under B with Δ = 0.05 x. "safe" then anything risky: risk 0.2 against
     # Δ(1.5 + 2.8) = 0.215 in state 1, Δ(1.5 + 0.8) = 0.115 in state 2: only the first passes.
     # "risky" first (credit 3.0, survival 0.9): then "safe" has risk 0.1 against
     # Δ(3.0 + 0.9 * 0.75) = 0.18 and Δ(3.0 + 0.9 * 1.5) = 0.2175, both pass; then "risky" has risk
     # 0.28 against Δ(3.0 + 0.9 * 2.8) = 0.276 and Δ(3.0 + 0.9 * 0.8) = 0.186, both refused.
-    run = start(TINY, TINY_BOUND, seed=7)
+    #
+    # "safe" earns 0.75 in state 1, so that "risky" with 2.8 is best wherever it passes. In state 2
+    # it earns 1.5, more than "risky" with 0.8; if poor, 0.075, and "risky" is refused all the same:
+    # Δ(3.0 + 0.9 * 0.075) = 0.153 still lets "safe" pass.
+    table = {state: dict(actions) for state, actions in TINY.table.items()}
+    if poor:
+        table[2]["safe"] = [Outcome(0.25, 0.0, 0), Outcome(0.75, 0.1, 0)]
+    rest = 0.075 if poor else 1.5
+    run = start(replace(TINY, table=table), TINY_BOUND, seed=7)
     sample(run, 1000)
     assert run.solved
+    assert run.samples == 4  # one for each history of one step
     root = unfold(run)
     safe, risky = root.edges
-    for edge, marks in ((safe, [(1, 1), (1, 2)]), (risky, [(1, 2), (1, 2)])):
-        assert edge.mark == SOLVED
-        assert [tuple(e.mark for e in child.edges) for child in edge.children] == marks
-    assert safe.value == pytest.approx(1.5 + 0.5 * 2.8 + 0.5 * 1.5)
-    assert risky.value == pytest.approx(3.0 + 0.6 * 0.75 + 0.3 * 1.5)
+    for edge, values in ((safe, [2.8, rest]), (risky, [0.75, rest])):
+        assert (edge.mark, edge.visits) == (SOLVED, 2)
+        assert [child.value for child in edge.children] == pytest.approx(values)
+        for child in edge.children:
+            assert (child.solved, child.visits, child.edges) == (True, 1, ())
+    assert safe.value == pytest.approx(1.5 + 0.5 * 2.8 + 0.5 * rest)
+    assert risky.value == pytest.approx(3.0 + 0.6 * 0.75 + 0.3 * rest)
     assert root.value == risky.value
     assert root.solved
+
+    # A policy gives the histories that it reaches their actions, and takes the best that passes.
+    assert run._settle_tree(True, lambda: False)
+    settled = unfold(run)
+    safe, risky = settled.edges
+    assert chosen_action(run, settled) is risky
+    for child in risky.children:
+        assert chosen_action(run, child).label == "safe"
+        assert [edge.mark for edge in child.edges] == [LIVE, LIVE]
+        assert (child.solved, child.visits) == (True, 1)
+    assert all(not child.edges for child in safe.children)
+
+
+def chosen_action(run: TreeRun, node: Node) -> Edge | None:
+    """Return the action that a settled history takes; None if it takes none."""
+    edge = int(run._choice[node.number])
+    return None if edge == NONE else node.edges[edge - int(run._nodes[node.number]["first_edge"])]
+
+
+# The search in plain Python, for problems like the one above: constraint B, no terminal states, no
+# action that is sure to fail. It sums in the order of the kernel, so that ties fall alike.
+
+
+@dataclass
+class PlainNode:
+    """A history of the plain search."""
+
+    level: int
+    state: Any
+    survival: float
+    credit: float
+    visits: int = 0
+    value: float = -math.inf
+    solved: bool = False
+    edges: dict[str, PlainEdge] = field(default_factory=dict)
+
+    def refresh(self) -> None:
+        left = [edge for edge in self.edges.values() if edge.mark != DELETED]
+        self.visits = sum(edge.visits for edge in left)
+        self.value = max((edge.value for edge in left if edge.visits), default=-math.inf)
+        self.solved = bool(left) and all(edge.mark == SOLVED for edge in left)
+
+
+@dataclass
+class PlainEdge:
+    """An action of a history of the plain search."""
+
+    safe: list[Outcome]
+    mean: float
+    risk: float
+    visits: int = 0
+    value: float = -math.inf
+    mark: int = LIVE
+    children: list[PlainNode | None] = field(default_factory=list)
+
+    def renew(self, discount: float) -> None:
+        pairs = list(zip(self.safe, self.children, strict=True))
+        seen = [(o.probability, child) for o, child in pairs if child and child.visits]
+        total, mass = sum(p * child.value for p, child in seen), sum(p for p, _ in seen)
+        self.value = self.mean + discount * (1 - self.risk) * total / mass
+        if len(seen) == len(pairs) and all(child.solved for _, child in seen):
+            self.mark = SOLVED
+
+
+@dataclass
+class PlainSearch:
+    """The search of `vulcan.kernels.tree_search`, from its description."""
+
+    table: Table
+    bound: RiskBound
+    random: int
+    samples: int = 0
+
+    def __post_init__(self) -> None:
+        self.root = PlainNode(0, self.table.start, 1.0, 0.0)
+        self.least = [math.inf] * self.table.horizon
+        self.most = [-math.inf] * self.table.horizon
+
+    def uniform(self) -> float:
+        """SplitMix64."""
+        mask = (1 << 64) - 1
+        self.random = (self.random + 0x9E3779B97F4A7C15) & mask
+        z = self.random
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        return ((z ^ (z >> 31)) >> 11) / (1 << 53)
+
+    def widen(self, level: int, collected: float) -> None:
+        self.least[level] = min(self.least[level], collected)
+        self.most[level] = max(self.most[level], collected)
+
+    def take(self, target: int) -> None:
+        """Sample until there are so many samples, or the root is solved."""
+        while self.samples < target and not self.root.solved:
+            path = self.descend()
+            collected = self.last(path).value
+            for node, edge, outcome in reversed(path):
+                edge.visits += 1
+                edge.renew(self.table.discount)
+                node.refresh()
+                collected = outcome.reward + self.table.discount * collected
+                self.widen(node.level, collected)
+            self.samples += 1
+
+    def last(self, path: list[tuple[PlainNode, PlainEdge, Outcome]]) -> PlainNode:
+        """Return the history that a walk ended in."""
+        if not path:
+            return self.root
+        _, edge, outcome = path[-1]
+        return next(c for o, c in zip(edge.safe, edge.children, strict=True) if o is outcome)
+
+    def descend(self) -> list[tuple[PlainNode, PlainEdge, Outcome]]:
+        """Walk from the root to a history of one step, round what must be deleted."""
+        path: list[tuple[PlainNode, PlainEdge, Outcome]] = []
+        node = self.root
+        while True:
+            if node.level + 1 == self.table.horizon:
+                node.value = self.decide(node)
+                if node.value > -math.inf:
+                    node.visits, node.solved = node.visits + 1, True
+                    return path
+                chosen = None
+            else:
+                chosen = self.choose(node)
+            if chosen is None:
+                if node.solved:
+                    return path
+                if not path:
+                    pytest.fail("this problem has a policy")
+                node, edge, _ = path.pop()
+                edge.mark = DELETED
+                node.refresh()
+                continue
+            k = self.draw(chosen)
+            outcome = chosen.safe[k]
+            if chosen.children[k] is None:
+                survival = node.survival * (1 - chosen.risk)
+                credit = node.credit + self.weight(node) * node.survival * chosen.mean
+                chosen.children[k] = PlainNode(node.level + 1, outcome.state, survival, credit)
+            path.append((node, chosen, outcome))
+            node = chosen.children[k]
+
+    def weight(self, node: PlainNode) -> float:
+        return self.table.discount**node.level
+
+    def actions(self, node: PlainNode) -> dict[str, PlainEdge]:
+        found = {}
+        for label, outcomes in self.table.table[node.state].items():
+            safe = [o for o in outcomes if not o.fails]
+            risk = math.fsum(o.probability for o in outcomes if o.fails)
+            mean = math.fsum(o.probability * o.reward for o in outcomes)
+            found[label] = PlainEdge(safe, mean, risk, children=[None] * len(safe))
+        return found
+
+    def decide(self, node: PlainNode) -> float:
+        """Return the most that a last step can earn; -inf if none passes."""
+        best = -math.inf
+        for label, edge in self.actions(node).items():
+            survival = node.survival * (1 - edge.risk)
+            credit = node.credit + self.weight(node) * node.survival * edge.mean
+            if 1 - survival <= self.bound(credit) + 1e-12:
+                best = max(best, edge.mean)
+                for outcome in self.table.table[node.state][label]:
+                    self.widen(node.level, outcome.reward)
+        return best
+
+    def choose(self, node: PlainNode) -> PlainEdge | None:
+        node.edges = node.edges or self.actions(node)
+        live = [edge for edge in node.edges.values() if edge.mark == LIVE]
+        untried = [edge for edge in live if not edge.visits]
+        if untried:
+            return untried[int(self.uniform() * len(untried))]
+        scale = self.most[node.level] - self.least[node.level]
+        bonus = scale * math.sqrt(math.log(max(1, node.visits)))
+        return max(live, key=lambda e: e.value + bonus / math.sqrt(e.visits), default=None)
+
+    def draw(self, edge: PlainEdge) -> int:
+        open_ = [k for k, child in enumerate(edge.children) if not (child and child.solved)]
+        left = self.uniform() * sum(edge.safe[k].probability for k in open_)
+        for k in open_:
+            left -= edge.safe[k].probability
+            if left < 0:
+                return k
+        return open_[-1]
+
+
+@pytest.mark.parametrize("horizon", [2, 3, 4])
+def test_plain_search_finds_the_same_trees(horizon: int) -> None:
+    table = replace(TINY, horizon=horizon, discount=1.0 if horizon < 4 else 0.9)
+    solved = deleted = running = 0
+    for seed in range(40):
+        run = start(table, TINY_BOUND, seed=seed)
+        plain = PlainSearch(table, TINY_BOUND, seed)
+        for samples in (1, 2, 3, 5, 10, 20, 40):
+            sample(run, samples)
+            plain.take(samples)
+            root = unfold(run)
+            assert as_document(root) == as_document(plain.root)
+            assert run.samples == plain.samples
+            solved += run.solved
+            running += not run.solved
+            deleted += any(e.mark == DELETED for node in walk(root) for e in node.edges)
+    assert running
+    assert (solved > 0) == (horizon < 4)
+    assert (deleted > 0) == (horizon > 2)
 
 
 # --- Facts about any tree ----------------------------------------------------------------------
@@ -269,14 +496,19 @@ def test_every_tree_adds_up(
     seed: int,
 ) -> None:
     model = replace(table, merges=merges, calls={})
-    run = start(model, bound, constraint(kind, model), seed=seed, counted=counted)
+    under = constraint(kind, model)
+    oracle = Oracle(table, bound, kind, getattr(constraint(kind, table), "own_credit", None))
+    run = start(model, bound, under, seed=seed, counted=counted)
     sample(run, samples)
     root = unfold(run, kind)
     assert len(list(walk(root))) == run.histories
     if not run.exhausted and not run.solved:
         assert run.samples == samples
     for node in walk(root):
-        require_sums(node, table)
+        if not counted and node.level + 1 == table.horizon:
+            require_last_step(node, oracle, merges)
+        else:
+            require_sums(node)
         if node.state == "failed":
             continue
         survival, credit = node.expected
@@ -286,7 +518,16 @@ def test_every_tree_adds_up(
             require_backup(edge, table, counted)
 
 
-def require_sums(node: Node, table: Table) -> None:
+def require_last_step(node: Node, oracle: Oracle, merges: bool) -> None:
+    """A history of one step is solved when it is met, without actions in the tree, or refused."""
+    best = oracle.value(node.state if merges else node.state[-1], node.level, *node.expected)
+    assert node.edges == ()
+    assert node.solved == (best > -math.inf)
+    assert node.visits == node.solved
+    assert node.value == pytest.approx(best, abs=1e-12)
+
+
+def require_sums(node: Node) -> None:
     """A history is the sum, the maximum and the conjunction of its remaining actions."""
     if not node.edges:
         assert node.value in (0.0, -math.inf)
@@ -421,6 +662,65 @@ def test_deletions_and_solved_values_are_true(
                 assert value == -math.inf
             elif edge.mark == SOLVED:
                 assert edge.value == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=200)
+@given(table=tables(), bound=bounds(), seed=st.integers(0, 1 << 40))
+def test_one_step_is_worth_the_best_action_that_passes(
+    kind: str, table: Table, bound: RiskBound, seed: int
+) -> None:
+    table = replace(table, horizon=1, calls={})
+    run = start(table, bound, constraint(kind, table), seed=seed)
+    sample(run, 100)
+    rewards = [plan.reward for plan in enumerate_plans(table) if admits(kind, bound, plan)]
+    assert (run.solved, run.exhausted) == (bool(rewards), not rewards)
+    assert (run.samples, run.histories) == (len(rewards) > 0, 1)
+    root = unfold(run, kind)
+    assert root.value == pytest.approx(max(rewards, default=-math.inf), abs=1e-12)
+    assert root.edges == ()
+    assert all(calls == 1 for calls in table.calls.values())
+    draft = run.plan(True, lambda: False)
+    assert (draft is None) == (not rewards)
+    if draft is not None:
+        assert draft.reward == pytest.approx(root.value, abs=1e-12)
+        assert draft.judgement.complete
+    assert all(edge.mark == LIVE for edge in unfold(run, kind).edges)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=200)
+@given(
+    table=tables(),
+    bound=bounds(),
+    samples=st.integers(1, 20),
+    seed=st.integers(0, 1 << 40),
+)
+def test_policies_end_with_the_best_action_that_passes(
+    kind: str, table: Table, bound: RiskBound, samples: int, seed: int
+) -> None:
+    under = constraint(kind, table)
+    oracle = Oracle(table, bound, kind, getattr(under, "own_credit", None))
+    run = start(table, bound, under, seed=seed)
+    sample(run, samples)
+    if run.exhausted:
+        return
+    assert run._settle_tree(True, lambda: False)
+    if run.exhausted:
+        return
+    reached = [unfold(run, kind)]
+    for node in reached:
+        place = (node.state, node.level, *node.expected)
+        taken = chosen_action(run, node)
+        if taken is None:  # it has ended
+            assert not table.table[node.state]
+            assert oracle.value(*place) == 0
+        elif node.level + 1 < table.horizon:
+            reached.extend(taken.children)
+        else:
+            value = oracle.action_value(node.state, taken.label, *place[1:])
+            assert value == taken.expected_reward == pytest.approx(oracle.value(*place))
+            assert all(edge.mark == LIVE for edge in node.edges)
 
 
 # --- The paper's figure of Cleanup -------------------------------------------------------------

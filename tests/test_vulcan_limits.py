@@ -229,19 +229,28 @@ def test_model_that_raises_leaves_the_best_so_far() -> None:
 
 def test_model_that_raises_late_leaves_the_policy_of_the_last_round() -> None:
     class Late(Bandit):
-        """Answers no new question after the first 11,300."""
+        """Answers no new question after so many."""
 
         known: set[Any] = set()  # noqa: RUF012
+        most = 10_000
 
         def outcomes(self, state: Any, action: str) -> list[Outcome]:
-            if len(self.known) == 11_300 and (state, action) not in self.known:
+            if len(self.known) == self.most and (state, action) not in self.known:
                 raise RuntimeError("sensor lost")
             self.known.add((state, action))
             return super().outcomes(state, action)
 
-    result = vulcan.solve(vulcan.Problem(Late(9), LINEAR), vulcan.Vulcan(), samples=300_000)
+    problem = vulcan.Problem(Late(9), LINEAR)
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=300_000)
     require_stopped(result, "error in the model")
+    assert isinstance(result.error.__cause__, RuntimeError)
     assert result.safe
+    # The last round before was at 65,536 samples; the next would have been at 262,144.
+    assert 65_536 < result.statistics.samples < 262_144
+    Late.most = 1_000_000
+    last = vulcan.solve(problem, vulcan.Vulcan(), samples=65_536)
+    assert result.policy == last.policy
+    assert result.certificate == last.certificate
 
 
 # --- Options -----------------------------------------------------------------------------------
@@ -346,9 +355,10 @@ def test_progress_is_told() -> None:
 
 def test_fraction_of_a_limit_of_samples() -> None:
     told: list[Progress] = []
-    vulcan.solve(LARGE, vulcan.Vulcan(), samples=4000, on_progress=told.append)
+    # Enough of them to take several times the interval between two reports.
+    vulcan.solve(LARGE, vulcan.Vulcan(), samples=40_000, on_progress=told.append)
     assert told
-    assert all(p.fraction == pytest.approx(p.samples / 4000) for p in told)
+    assert all(p.fraction == pytest.approx(p.samples / 40_000) for p in told)
     unlimited: list[Progress] = []
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -16,6 +16,7 @@ from vulcan import testing as testing
 from vulcan.certificate import Certificate, certify
 from vulcan.compare import compare
 from vulcan.comparison import Comparison, ComparisonRow
+from vulcan.compiled import CompiledModel
 from vulcan.constraint import SequenceConstraint, SurvivalConstraint
 from vulcan.errors import (
     BoundError,
@@ -60,6 +61,7 @@ __all__ = [
     "CheckpointError",
     "Comparison",
     "ComparisonRow",
+    "CompiledModel",
     "Concave",
     "Constant",
     "ConstraintError",

@@ -59,11 +59,15 @@ class BoundTable(ABC):
         Array of `PIECE`, in the order of `start`. The first also serves what lies before it.
     low, high
         The credits that can be looked up.
+    top, beyond
+        Above `high` the bound is at most top + beyond (x - high).
     """
 
     pieces: NDArray[np.void]
     low: float
     high: float
+    top: float = math.inf
+    beyond: float = math.inf
 
     @abstractmethod
     def cover(self, credit: float) -> None:
@@ -168,6 +172,9 @@ class RefinedTable(BoundTable):
             rise = np.append(np.inf, (slope + doubt)[:-1]) - slope
             fall = slope - np.append((slope - doubt)[1:], 0.0)
             peak = width * np.maximum(0.0, np.minimum(rise, fall))
+            # No chord of a concave function is less steep than what comes after it.
+            self.beyond = max(0.0, float(np.min(slope + doubt, initial=math.inf)))
+            self.top = float(values[-1]) + float(guard[-1]) if len(guard) else math.inf
         chords = pieces[1::2]
         chords["start"] = np.nextafter(places[:-1], np.inf)
         chords["value"] = values[:-1] + slope * (chords["start"] - places[:-1]) - guard

@@ -159,12 +159,15 @@ class CompiledGraph(StateGraph):
     def describe_fault(self) -> Violation:
         """Return what is wrong with the answer that a kernel refused."""
         number = int(self.source["action"][0])
+        record = self._records.array[int(self.source["state"][0])]
+        if number >= len(self.compiled.actions):
+            message = "the compiled bound must be a number, not nan"
+            return Violation("compiled", message, record)
         rule = (
             f"at most {self.compiled.most_outcomes} outcomes, safe ones first, with probabilities "
             "above 0 that sum to 1 and rewards that are numbers"
         )
         message = f"the compiled outcomes break a rule; there must be {rule}"
-        record = self._records.array[int(self.source["state"][0])]
         return Violation("compiled", message, record, self.compiled.actions[number])
 
     def policy(

@@ -155,7 +155,6 @@ def peek(world, s, number):
     for k in range(count):
         answer, outcome = world.answers[k], world.outcomes[source.outcome_rows + k]
         outcome.probability, outcome.reward = answer.probability, answer.reward
-    source.evaluations += 1
     return KNOWN
 
 
@@ -181,6 +180,9 @@ def store_outcomes(world, s, a, reached, step):
                 outcome.outlook = call_bound(
                     source.bound, source.parameters, record, np.int64(step + 1)
                 )
+                if np.isnan(outcome.outlook):
+                    source.state, source.action = source.states + k, NO_ACTION
+                    return BROKEN
             state = world.states[source.states + k]
             state.first_action, state.action_count = 0, -1
     source.outcome_rows += action.outcome_count
@@ -212,5 +214,7 @@ def limit_action(world, s, a, step, discount):
     for k in range(action.safe_count):
         record = source.following + np.uint64(k * source.state_size)
         to_go = call_bound(source.bound, source.parameters, record, np.int64(step + 1))
+        if np.isnan(to_go):
+            return np.inf  # found out when the outcome is stored
         limit += discount * world.answers[k].probability * to_go
     return limit

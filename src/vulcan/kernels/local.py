@@ -28,6 +28,8 @@ TEST: Final = np.dtype(
         ("high", "f8"),
         ("least", "f8"),  # smallest and largest credit met so far
         ("largest", "f8"),
+        ("top", "f8"),  # above high, Δ is at most top + beyond (credit - high)
+        ("beyond", "f8"),
         ("asked", "f8"),  # the credit at which the table must be made finer
         ("foresight", "i8"),  # whether what can still be earned may speak against a history
     ],
@@ -49,14 +51,7 @@ def decide(test, pieces, risk, credit):
     if credit < test.low or credit > test.high:
         test.asked = credit
         return UNDECIDED
-    first, last = 0, len(pieces) - 1
-    while first < last:
-        middle = (first + last + 1) // 2
-        if pieces[middle].start <= credit:
-            first = middle
-        else:
-            last = middle - 1
-    piece = pieces[first]
+    piece = find_piece(pieces, credit)
     allowed = piece.value + piece.slope * (credit - piece.start) + TOLERANCE
     if risk <= allowed:
         return ADMITTED
@@ -64,6 +59,19 @@ def decide(test, pieces, risk, credit):
         test.asked = credit
         return UNDECIDED
     return REFUSED
+
+
+@part
+def find_piece(pieces, credit):
+    """Return the piece of the table that a credit is on."""
+    first, last = 0, len(pieces) - 1
+    while first < last:
+        middle = (first + last + 1) // 2
+        if pieces[middle].start <= credit:
+            first = middle
+        else:
+            last = middle - 1
+    return pieces[first]
 
 
 @part
@@ -83,10 +91,9 @@ def finish(test, pieces, survival, credit):
 def hope(test, pieces, survival, credit, more):
     """Whether histories that go on from one could pass, if they earn so much more on average.
 
-    Under an admissible policy every finished safe history passes. Their credits, averaged over the
-    outcomes given that none fails, are at most what is earned already and what can still be
-    earned; and Δ is concave and nondecreasing. So the risk taken already must be within what that
-    allows. See docs/theory.md.
+    Under an admissible policy every finished history passes. Their credits are, on average, at most
+    what is earned already and what can still be earned, and Δ is concave and nondecreasing. So the
+    risk taken already must be within what that allows. The theorem is in docs/theory.md.
 
     Parameters
     ----------
@@ -96,8 +103,21 @@ def hope(test, pieces, survival, credit, more):
         An upper bound on what an average history adds to the credit, before survival.
     """
     if test.form == SURVIVAL:
-        return decide(test, pieces, 1.0 - survival, credit + survival * more)
-    return decide(test, pieces, (1.0 - survival) / survival, credit + more)
+        risk, most = 1.0 - survival, credit + survival * more
+    else:
+        risk, most = (1.0 - survival) / survival, credit + more
+    return risk <= allow_at_most(test, pieces, most) + TOLERANCE
+
+
+@part
+def allow_at_most(test, pieces, credit):
+    """Return an upper bound on Δ(credit); unlike a comparison, it has nothing evaluated there."""
+    if test.low > test.high:
+        return np.inf
+    if credit > test.high:
+        return test.top + test.beyond * (credit - test.high)
+    piece = find_piece(pieces, max(credit, test.low))
+    return piece.value + piece.slope * (max(credit, test.low) - piece.start) + piece.error
 
 
 @part

@@ -40,7 +40,7 @@ import numpy as np
 from vulcan.constraint import SEQUENCE_BY_OUTCOME
 from vulcan.kernels.ask import KNOWN, have_outcomes
 from vulcan.kernels.compile import borrow, part
-from vulcan.kernels.local import ADMITTED, add_credit, fail, finish, hope
+from vulcan.kernels.local import ADMITTED, REFUSED, add_credit, fail, finish, hope
 
 NONE: Final = -1
 
@@ -182,19 +182,22 @@ def foresee(world, test, depth, node, action, edge):
         return ADMITTED
     weight = world.weights[depth]
     credit = add_credit(test, action, node.survival, node.credit, weight)
-    if hope(test, world.pieces, survival, credit, 0.0) == ADMITTED:
-        return ADMITTED
-    if not world.source[0].bound:
-        if edge.limit == np.inf:
-            return ADMITTED
+    if world.source[0].bound:
+        weight *= world.discounts[depth]
+        for k in range(action.first_outcome, action.first_outcome + action.safe_count):
+            outcome = world.outcomes[k]
+            if test.form == SEQUENCE_BY_OUTCOME:
+                credit = node.credit + world.weights[depth] * outcome.reward
+            if (
+                outcome.outlook < np.inf
+                and not hope(test, world.pieces, survival, credit, 0.0)
+                and not hope(test, world.pieces, survival, credit, weight * outcome.outlook)
+            ):
+                return REFUSED
+    elif edge.limit < np.inf and test.form != SEQUENCE_BY_OUTCOME:
         more = weight * (edge.limit - action.expected_reward) / (1.0 - action.immediate_risk)
-        return hope(test, world.pieces, survival, credit, more)
-    weight *= world.discounts[depth]
-    for k in range(action.first_outcome, action.first_outcome + action.safe_count):
-        more = weight * world.outcomes[k].outlook
-        verdict = hope(test, world.pieces, survival, credit, more)
-        if verdict != ADMITTED:
-            return verdict
+        if not hope(test, world.pieces, survival, credit, max(0.0, more)):
+            return REFUSED
     return ADMITTED
 
 
@@ -228,28 +231,31 @@ def renew_edge(world, tree, discount, node, e):
         return
     action = world.actions[action_row(world, node, e)]
     total, mass, solved = 0.0, 0.0, not counted
-    outlook, whole = 0.0, 0.0
+    baseline, own, sampled = 0.0, 0.0, True
     for k in range(count_outcomes(tree, action)):
         number = tree.children[edge.first_child + k]
         outcome = world.outcomes[action.first_outcome + k]
-        outlook += outcome.probability * outcome.outlook
-        whole += outcome.probability
+        baseline += outcome.probability * outcome.outlook
         if number == NONE or tree.nodes[number].visits == 0:
-            solved = False
+            solved = sampled = False
             continue
         child = tree.nodes[number]
         if counted:
             total += child.visits * (outcome.reward + discount * child.value)
             mass += child.visits
         else:
-            total += outcome.probability * (child.value - outcome.outlook)
+            total += outcome.probability * child.value
             mass += outcome.probability
+            own += outcome.probability * outcome.outlook
             solved = solved and child.solved != 0
     if mass > 0.0 and counted:
         edge.visits, edge.value = mass, total / mass
     elif mass > 0.0:
-        to_go = discount * (1.0 - action.immediate_risk) * (outlook / whole + total / mass)
-        edge.value = action.expected_reward + to_go
+        survival = 1.0 - action.immediate_risk
+        to_go = survival * total / mass
+        if not sampled and abs(baseline) < np.inf:
+            to_go += baseline - survival * own / mass
+        edge.value = action.expected_reward + discount * to_go
     if solved:
         edge.mark = SOLVED
 

@@ -192,6 +192,8 @@ def decide_last_step(world, returns, test, depth, node):
         best = 0.0 if verdict == ADMITTED else -np.inf
     if best == -np.inf:
         return REJECT
+    if compiled:
+        source.evaluations += actions
     node.visits, node.value, node.solved = node.visits + 1, best, 1
     return END_SAMPLE
 
@@ -333,7 +335,8 @@ def draw_outcome(world, tree, action, edge, control):
 @part
 def back_up(world, tree, returns, path, control):
     """Carry the end of a sample up to the root."""
-    collected = 0.0
+    # What its last step earns was not sampled, if it was solved.
+    collected = tree.nodes[path[control.depth].node].value
     for depth in range(control.depth - 1, -1, -1):
         step = path[depth]
         node = tree.nodes[step.node]

@@ -121,4 +121,5 @@ class KernelRun:
         return f"Histories had credits from {low} to {high}. "
 
     def _read_table(self) -> None:
-        self.test["low"], self.test["high"] = self.table.low, self.table.high
+        for name in ("low", "high", "top", "beyond"):
+            self.test[name] = getattr(self.table, name)

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.constraint import SEQUENCE, SURVIVAL, LocalConstraint
+from vulcan.constraint import UNCONSTRAINED, LocalConstraint
 from vulcan.errors import CheckpointError, ModelError, OptionError
 from vulcan.graph import StateGraph
 from vulcan.problem import Problem
@@ -121,10 +121,7 @@ class TreeRun(KernelRun):
         )
         self._sizes["counted"] = counted
         self._sizes["bounded"] = bounded
-        # Constraint A adds up what is earned given that nothing fails.
-        holds = getattr(self.problem.model, "bound_ignores_failure", False)
-        forms = (SURVIVAL, SEQUENCE) if holds else (SURVIVAL,)
-        self.test["foresight"] = not counted and self.test["form"][0] in forms
+        self.test["foresight"] = not counted and self.test["form"][0] != UNCONSTRAINED
         self.control["budget"] = self.control["most_histories"] = NO_LIMIT
         # Both ask for the root at once; what counts is that they are compiled now.
         self._call_sample()

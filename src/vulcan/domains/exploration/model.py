@@ -152,7 +152,6 @@ class Exploration:
     discount: float = 1.0
 
     merges: ClassVar[bool] = False
-    bound_ignores_failure: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
