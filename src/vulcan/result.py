@@ -126,6 +126,9 @@ class Result:
         The policies that the search weighed against each other (`Penalty`, `Lagrangian`).
     price
         The price of risk: what the upper bound gains per unit of allowed risk; None if unknown.
+    estimate
+        The value that a tree search gave the root in the end: an estimate of what its policy earns,
+        which the certificate computes. None for other solvers.
     """
 
     problem: Problem
@@ -140,6 +143,7 @@ class Result:
     upper_bound: float | None = None
     trials: tuple[Trial, ...] = ()
     price: float | None = None
+    estimate: float | None = None
 
     @property
     def gap(self) -> float | None:

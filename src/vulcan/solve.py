@@ -146,6 +146,7 @@ def solve(
         upper_bound=finding.upper_bound,
         trials=finding.trials,
         price=finding.price,
+        estimate=finding.estimate,
     )
 
 

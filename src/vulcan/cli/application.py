@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from vulcan.cli import certify, check, compare, draw, frontier, show, solve
+from vulcan.cli import certify, check, compare, draw, frontier, reproduce, show, solve
 from vulcan.cli.codes import ExitCode
 
 __all__ = ["application"]
@@ -21,6 +21,7 @@ Examples:
   vulcan solve bandit --bound "0.002*x"
   vulcan frontier bandit --gap 0.01 --plot frontier.png
   vulcan compare bandit --bound "0.002*x" --set horizon=6
+  vulcan solve mission.toml --set horizon=5 --time-limit 10
   vulcan solve rover.py:Rover --set days=6 --bound 0.01 -o plan.vulcan
   vulcan certify plan.vulcan rover.py:Rover --set days=6
   vulcan show plan.vulcan --depth 4
@@ -103,3 +104,4 @@ application.command(epilog=check.EXAMPLES)(check.check)
 application.command(epilog=certify.EXAMPLES)(certify.certify)
 application.command(epilog=show.EXAMPLES)(show.show)
 application.command(epilog=draw.EXAMPLES)(draw.draw)
+application.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)

@@ -286,6 +286,7 @@ class Planner:
             certificate=certificate,
             error=self._error,
             graph=None if isinstance(run.graph, CompiledGraph) else run.graph,
+            estimate=run.estimate,
         )
 
     def _explain(self) -> tuple[Status, str]:

@@ -50,6 +50,9 @@ class Finding:
         What the upper bound gains per unit of allowed risk, if the search knows that.
     graph
         What the search knows of the model, if all of it is still there.
+    estimate
+        The value that a tree search gives the root, which is not that of its policy unless all of
+        it was explored.
     """
 
     status: Status
@@ -64,6 +67,7 @@ class Finding:
     trials: tuple[Trial, ...] = ()
     price: float | None = None
     graph: StateGraph | None = None
+    estimate: float | None = None
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,12 @@ class TreeRun(KernelRun):
         return bool(self.control["exhausted"][0] or proved)
 
     @property
+    def estimate(self) -> float | None:
+        """The value of the root; None before it was sampled."""
+        value = float(self._nodes["value"][0])
+        return value if math.isfinite(value) else None
+
+    @property
     def memory(self) -> int:
         """Bytes of tree and graph."""
         arrays = (self._nodes, self._edges, self._children, self._choice)

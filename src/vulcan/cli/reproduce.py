@@ -1,0 +1,65 @@
+"""`vulcan reproduce`: the paper's experiments, in one report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["EXAMPLES", "reproduce"]
+
+EXAMPLES = """
+\b
+Examples:
+  vulcan reproduce --quick
+  vulcan reproduce --output report --only bandit-table
+  vulcan reproduce --redraw
+"""
+
+
+def reproduce(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of the report and its raw data.")
+    ] = Path("reproduction"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer and smaller runs: minutes instead of hours.")
+    ] = False,
+    only: Annotated[
+        str, typer.Option("--only", help="Names of parts to run, with commas between them.")
+    ] = "",
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")
+    ] = None,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Run nothing; make the report of what is there.")
+    ] = False,
+) -> None:
+    """Run the experiments of the paper again, and set its figures beside ours.
+
+    What was run is kept in the output folder, so that a run that was broken off goes on where it
+    was, and figures can be drawn again without running anything.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from vulcan.reproduce import reproduce as run
+    from vulcan.reproduce.runner import Advance
+
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    with Progress(
+        TextColumn("{task.completed}/{task.total}"),
+        BarColumn(),
+        TextColumn("{task.description}"),
+        console=Console(stderr=True),
+    ) as progress:
+        bar = progress.add_task("", total=None)
+
+        def tell(advance: Advance) -> None:
+            minutes = advance.seconds_left / 60
+            left = f"about {minutes:.0f} min left" if minutes >= 1 else "less than a minute left"
+            text = f"{advance.part}  {left}" if advance.done < advance.total else ""
+            progress.update(bar, completed=advance.done, total=advance.total, description=text)
+
+        page = run(output, quick=quick, only=names, workers=workers, redraw=redraw, on_advance=tell)
+    typer.echo(f"the report is in {page}")

@@ -1,0 +1,11 @@
+"""The paper's experiments, run again: every table and figure, in one report.
+
+`reproduce` runs what has no record yet, one part after the other (`vulcan.reproduce.parts`), and
+writes the report. What a part is, is in `part`; `store` keeps raw data, `runner` runs tasks on all
+cores, `report` makes the page, and `paper` has the paper's own numbers.
+"""
+
+from vulcan.reproduce.part import Figure, Part, Record, Section, Table, Task
+from vulcan.reproduce.reproduction import reproduce
+
+__all__ = ["Figure", "Part", "Record", "Section", "Table", "Task", "reproduce"]

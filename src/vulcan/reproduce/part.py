@@ -1,0 +1,134 @@
+"""What a part of the report is: the runs that it needs, and what it shows of them.
+
+A part has *tasks*, each of which a worker process runs by itself: what it is, is a JSON object, and
+so is what it found. Both are kept as a *record*. From its records alone, a part makes its *section*
+of the report, so that figures can be drawn again without running anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+__all__ = ["Figure", "Part", "Record", "Section", "Table", "Task"]
+
+Task = Mapping[str, Any]
+"""What to run: names and values that JSON knows."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one task found.
+
+    Attributes
+    ----------
+    task
+        What was run.
+    found
+        What it found, as JSON knows it.
+    seconds
+        How long it took.
+    """
+
+    task: dict[str, Any]
+    found: dict[str, Any]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the report.
+
+    Attributes
+    ----------
+    name
+        Name of its file, without an ending.
+    caption
+        What it shows.
+    header
+        The names of the columns.
+    rows
+        The cells: texts and numbers, which the report rounds and the files don't; None is left
+        empty.
+    """
+
+    name: str
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str | float | None]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the report.
+
+    Attributes
+    ----------
+    name
+        Name of its file, without an ending.
+    caption
+        What it shows.
+    draw
+        Draws it and returns its axes, with functions of `vulcan.plotting`.
+    """
+
+    name: str
+    caption: str
+    draw: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part, as the report shows it.
+
+    Attributes
+    ----------
+    paper
+        What the paper reports.
+    measured
+        What we measured.
+    meaning
+        What the difference means, in one honest sentence.
+    tables, figures
+        In the order in which they are shown.
+    numbers
+        The numbers that the text speaks of, for the JSON document.
+    """
+
+    paper: str
+    measured: str
+    meaning: str
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Part(Protocol):
+    """One result of the paper, or one of ours beyond it.
+
+    Attributes
+    ----------
+    name
+        A short word, for files and for `--only`.
+    title
+        The heading of its section.
+    version
+        Raised when what a task finds changes its meaning: old records are then run again.
+    """
+
+    name: str
+    title: str
+    version: int
+
+    def tasks(self, quick: bool) -> Sequence[Task]:
+        """Return what has to be run; fewer and smaller runs if it has to be quick."""
+
+    def estimate(self, task: Task) -> float:
+        """Return about how many seconds a task takes."""
+
+    def run(self, task: Task) -> dict[str, Any]:
+        """Run a task, in a process of its own."""
+
+    def show(self, records: Sequence[Record], quick: bool) -> Section:
+        """Return the section; some records may be missing."""

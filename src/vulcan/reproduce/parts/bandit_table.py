@@ -1,0 +1,122 @@
+"""The paper's table of rewards: the bandit with Δ(x) = 0.002 x, horizons 2 to 8, and beyond.
+
+Beside the paper's two columns: constraint B, the best randomised policy, and our own horizons 9 to
+12. All values are exact: forward search is proved, and fronts close the gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from vulcan.constraint import SequenceConstraint, SurvivalConstraint
+from vulcan.domains import Bandit
+from vulcan.problem import Problem
+from vulcan.reproduce.paper import BANDIT_TABLE
+from vulcan.reproduce.part import Record, Section, Table, Task
+from vulcan.risk import Linear
+from vulcan.solve import solve
+from vulcan.solvers.forward_search import ForwardSearch
+from vulcan.solvers.linear_program import LinearProgram
+from vulcan.solvers.pareto import Pareto
+from vulcan.solvers.solver import Solver
+
+__all__ = ["BanditTable"]
+
+SLOPE: Final = 0.002
+
+SOLVERS: Final[dict[str, Solver]] = {
+    "optimum": Pareto(),
+    "randomised": LinearProgram(),
+    "A": ForwardSearch(SequenceConstraint()),
+    "B": ForwardSearch(SurvivalConstraint()),
+}
+LONGEST_FORWARD_SEARCH: Final = 9
+LONGEST: Final = 12
+
+
+class BanditTable:
+    """Optimum, VulcanFS and its loss over horizons."""
+
+    name = "bandit-table"
+    title = "Bandit: reward over horizons"
+    version = 1
+
+    def tasks(self, quick: bool) -> Sequence[Task]:
+        """Return a task for each horizon and solver."""
+        longest = 10 if quick else LONGEST
+        return [
+            {"horizon": horizon, "solver": solver}
+            for horizon in range(2, longest + 1)
+            for solver in SOLVERS
+            if solver in ("optimum", "randomised") or horizon <= LONGEST_FORWARD_SEARCH
+        ]
+
+    def estimate(self, task: Task) -> float:
+        """Return about how many seconds a task takes."""
+        return 0.3 * float(1.5 ** max(0, task["horizon"] - 7))
+
+    def run(self, task: Task) -> dict[str, Any]:
+        """Solve one problem."""
+        problem = Problem(Bandit(horizon=task["horizon"]), Linear(SLOPE))
+        result = solve(problem, SOLVERS[task["solver"]])
+        assert result.certificate is not None
+        return {
+            "reward": float(result.certificate.reward),
+            "risk": float(result.certificate.risk),
+            "proved": result.status.name == "SOLVED",
+            "evaluations": result.statistics.evaluations,
+            "seconds": result.statistics.search_seconds,
+        }
+
+    def show(self, records: Sequence[Record], quick: bool) -> Section:
+        """Return the section."""
+        found = {(r.task["horizon"], r.task["solver"]): r.found["reward"] for r in records}
+        rows = []
+        for horizon in sorted({horizon for horizon, _ in found}):
+            best, plain, loss = BANDIT_TABLE.get(horizon, (None, None, None))
+            ours = [found.get((horizon, solver)) for solver in SOLVERS]
+            rows.append([horizon, best, ours[0], ours[1], plain, *ours[2:], loss])
+            rows[-1].append(_find_loss(ours[0], ours[2]))
+            rows[-1].append(_find_loss(ours[0], ours[3]))
+        header = [
+            "horizon",
+            "optimum, paper",
+            "optimum",
+            "randomised",
+            "VulcanFS, paper",
+            "A",
+            "B",
+            "loss %, paper",
+            "loss % of A",
+            "loss % of B",
+        ]
+        caption = "Expected reward on the bandit, Δ(x) = 0.002 x"
+        return Section(
+            paper="VulcanFS, with constraint A, loses 0 to 3.3 % at horizons 2 to 8.",
+            measured=_describe(found),
+            meaning=(
+                "VulcanFS is reproduced digit for digit. At horizons 7 and 8 our exact solver "
+                "finds slightly better policies than the paper's MILP, which stops at a tolerance; "
+                "constraint B loses no more than A."
+            ),
+            tables=[Table("bandit-table", caption, header, rows)],
+            numbers={f"{solver} {horizon}": reward for (horizon, solver), reward in found.items()},
+        )
+
+
+def _find_loss(best: float | None, reward: float | None) -> float | None:
+    return None if best is None or reward is None else 100 * (1 - reward / best)
+
+
+def _describe(found: dict[tuple[int, str], float]) -> str:
+    apart = [
+        abs(found[horizon, solver] - value)
+        for horizon, (best, plain, _) in BANDIT_TABLE.items()
+        for solver, value in (("optimum", best), ("A", plain))
+        if (horizon, solver) in found
+    ]
+    return (
+        f"{len(apart)} of the paper's values, with a largest difference of "
+        f"{max(apart, default=0.0):.4f}; horizons above 8 are ours."
+    )
