@@ -1,6 +1,6 @@
 """Models that come compiled: their answers as machine code, called inside the search kernels.
 
-A Python model is asked by Python, some hundred thousand times a second at best. A model whose
+A Python model is asked by Python, some tens of thousands of times a second. A model whose
 answers are a Numba function is asked by the kernels themselves, some millions of times. It offers
 an attribute `compiled`, beside the plain methods of a model, and both say the same. Searches use
 the compiled form, while policies are written out and certified with the plain one, so that a
@@ -25,7 +25,7 @@ are copied for each search, so that the functions may use part of them for notes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,15 +77,26 @@ class CompiledModel:
         objects = self.initial.dtype.hasobject or self.parameters.dtype.hasobject
         if self.initial.size != 1 or objects:
             raise OptionError("a compiled model has one initial state, and no Python objects in it")
-        if not self.actions or len(set(self.actions)) != len(self.actions):
+        labels = [label for label in self.actions if isinstance(label, str)]
+        listed = not isinstance(self.actions, str) and len(labels) == len(self.actions)
+        if not labels or not listed or len(set(labels)) != len(labels):
             raise OptionError("actions of a compiled model must be labels, each of them once")
-        if not isinstance(self.most_outcomes, int) or self.most_outcomes < 1:
+        whole = isinstance(self.most_outcomes, int) and not isinstance(self.most_outcomes, bool)
+        if not whole or self.most_outcomes < 1:
             raise OptionError("most_outcomes of a compiled model must be at least 1")
-        for name in ("outcomes", "bound"):
-            function = getattr(self, name)
-            optional = name == "bound" and function is None
-            if not optional and not isinstance(getattr(function, "address", None), int):
-                raise OptionError(f"{name} of a compiled model must be made with numba.cfunc")
+        self._check_function("outcomes", outcomes_signature)
+        if self.bound is not None:
+            self._check_function("bound", bound_signature)
+
+    def _check_function(self, name: str, signature: Callable[[Any, Any], Any]) -> None:
+        """Refuse what is no function of the right type: to call it could do anything."""
+        function = getattr(self, name)
+        wanted = signature(self.initial.dtype, self.parameters.dtype)
+        if getattr(function, "_sig", None) != wanted or not hasattr(function, "address"):
+            raise OptionError(
+                f"{name} of a compiled model must be made with numba.cfunc({name}_signature(state, "
+                "parameters)), with the dtypes of `initial` and `parameters`"
+            )
 
 
 def outcomes_signature(state: Any, parameters: Any) -> Any:

@@ -202,6 +202,11 @@ class StateGraph:
         return builder.build()
 
     @property
+    def merges(self) -> bool:
+        """Whether equal states are one row, that stays."""
+        return self.reader.merges
+
+    @property
     def memory(self) -> int:
         """Bytes of the rows, and about those of the objects behind them."""
         rows = (self.states, self.actions, self.outcomes)

@@ -164,7 +164,7 @@ def open_history(world, tree, returns, path, test, control):
 def decide_last_step(world, returns, test, depth, node):
     """Solve a history of which one step is left: all that its actions earn is known at once."""
     source, s = world.source[0], node.state
-    compiled = world.states[s].action_count < 0 and source.outcomes != 0
+    compiled = source.outcomes != 0
     if not compiled and world.states[s].action_count < 0:
         return NEEDS_STATE
     count = source.numbers if compiled else world.states[s].action_count

@@ -73,7 +73,7 @@ class ForwardSearch:
             reward=run.reward if policy is not None else -math.inf,
             credits=run.credits(),
             statistics=statistics,
-            graph=run.graph if reader.merges else None,
+            graph=run.known_graph,
         )
 
     def _explain(
@@ -232,7 +232,7 @@ class ForwardSearchRun(KernelRun):
     def _release_rows(self) -> None:
         """Where nothing merges, drop what is neither on the path nor in the plan."""
         graph = self.graph
-        if self.reader.merges or graph.outcomes.count < self._release_at:
+        if graph.merges or graph.outcomes.count < self._release_at:
             return
         depth = self._depth
         frames = self._frames[: depth + 1]

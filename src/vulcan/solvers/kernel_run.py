@@ -78,6 +78,12 @@ class KernelRun:
         steps = (reader.discounts, reader.weights)
         return self._world(*rows, self.table.pieces, *steps, graph.source, graph.answers)
 
+    @property
+    def known_graph(self) -> StateGraph | None:
+        """What is known of the model, for others; None if rows were dropped, or have no objects."""
+        compiled = isinstance(self.graph, CompiledGraph)
+        return None if compiled or not self.reader.merges else self.graph
+
     def make_rows(self, most: float = math.inf) -> bool:
         """Give a compiled model room for more rows; False if it would take too many bytes."""
         assert isinstance(self.graph, CompiledGraph)

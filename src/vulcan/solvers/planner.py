@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from vulcan.certificate import Certificate, Judgement, certify
-from vulcan.compiled_graph import CompiledGraph, find_compiled
+from vulcan.compiled_graph import find_compiled
 from vulcan.constraint import NoConstraint
 from vulcan.errors import ModelError, OptionError
 from vulcan.policy import Policy
@@ -205,6 +205,7 @@ class Planner:
             _name(solver.default_policy),
             solver.bounded,
             solver.counted,
+            type(self._run.graph).__name__,
             self._options.seed,
             self._options.complete,
         ]
@@ -285,7 +286,7 @@ class Planner:
             ),
             certificate=certificate,
             error=self._error,
-            graph=None if isinstance(run.graph, CompiledGraph) else run.graph,
+            graph=run.known_graph,
             estimate=run.estimate,
         )
 

@@ -122,14 +122,13 @@ class TreeRun(KernelRun):
         self._sizes["counted"] = counted
         self._sizes["bounded"] = bounded
         self.test["foresight"] = not counted and self.test["form"][0] != UNCONSTRAINED
-        self.control["budget"] = self.control["most_histories"] = NO_LIMIT
-        # Both ask for the root at once; what counts is that they are compiled now.
+        # Nothing is sampled or settled yet; what counts is that kernels are compiled now.
+        self.control["budget"], self.control["most_histories"] = 0, NO_LIMIT
         self._call_sample()
-        self._walk["complete"], self._walk["budget"] = 1, 1
+        self._walk["complete"], self._walk["budget"] = 1, 0
         self._call_settle()
         self._choice[0] = NONE
         self._write_outline()
-        self.control["budget"] = 0
 
     @property
     def samples(self) -> int:

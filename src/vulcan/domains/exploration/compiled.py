@@ -105,9 +105,11 @@ def outcomes(parameters, states, action, answers, following):
         last = state.sampled
         know_rows(tables, state)
         know_row(tables, last, cell)
-        expected = tables.means[x, y]
-        for k in range(last):
-            expected += tables.rows[last, k] * find_node(tables, state, k)
+        # In the order of the plain model, so that both give the very same numbers.
+        more = 0.0
+        for k in range(1, last):
+            more += tables.rows[last, k] * find_node(tables, state, k)
+        expected = tables.means[x, y] + tables.rows[last, 0] * tables.first_node + more
         for k in range(tables.degree):
             value = expected + tables.rows[last, last] * tables.nodes[k]
             write(answer[k], (1.0 - risk) * tables.chances[k], value, 0)
@@ -194,17 +196,18 @@ def know_row(tables, k, cell):
 def weigh(tables, row, count, x, y):
     """Write what the first samples say of a cell into a row, and return the variance left."""
     window = tables.means.shape[0]
-    left = tables.variance
+    explained = 0.0
     for j in range(count):
         known = tables.known_cells[j]
-        weight = tables.kernel[abs(known // window - x), abs(known % window - y)]
+        weight = 0.0
         for i in range(j):
-            weight -= tables.rows[j, i] * row[i]
+            weight += tables.rows[j, i] * row[i]
+        weight = tables.kernel[abs(known // window - x), abs(known % window - y)] - weight
         pivot = tables.rows[j, j]
         # Where a sample brings nothing new, nothing can be learned from it, either.
         row[j] = weight / pivot if pivot > 0.0 else 0.0
-        left -= row[j] * row[j]
-    return left
+        explained += row[j] * row[j]
+    return tables.variance - explained
 
 
 @part
@@ -280,10 +283,10 @@ def _fill(mission: Exploration, capacity: int, parameters: NDArray[Any]) -> NDAr
     least_y, most_y = max(0, -south), min(2 * capacity, area.rows - 1 - south)
     tables["least_x"], tables["most_x"] = least_x, most_x
     tables["least_y"], tables["most_y"] = least_y, most_y
-    origin = area.locate((0, 0))
     for x in range(2 * capacity + 1):
         for y in range(2 * capacity + 1):
-            tables["kernel"][x, y] = mission.field.kernel(origin, area.locate((x, y)))
+            apart = mission.displace((0, 0), (x, y))
+            tables["kernel"][x, y] = mission.field.kernel(apart, (0.0, 0.0))
             distance = max(abs(x - capacity), abs(y - capacity))
             if least_x <= x <= most_x and least_y <= y <= most_y and distance <= horizon:
                 cell = (west + x, south + y)

@@ -31,7 +31,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from vulcan.domains.exploration.collision import Point
 from vulcan.domains.requirements import require_number, require_pair
 
-__all__ = ["Field", "Row", "quadrature"]
+__all__ = ["Field", "Row", "dot", "quadrature"]
 
 Row = tuple[float, ...]
 """A row of L, up to and including its diagonal."""
@@ -97,10 +97,10 @@ class Field:
         """
         row: list[float] = []
         for known, earlier in zip(places, rows, strict=True):
-            left = self.kernel(known, place) - _dot(earlier, row)
+            left = self.kernel(known, place) - dot(earlier, row)
             # Where a sample brings nothing new, nothing can be learned from it, either.
             row.append(left / earlier[-1] if earlier[-1] else 0.0)
-        left = self.variance - _dot(row, row)
+        left = self.variance - dot(row, row)
         row.append(math.sqrt(left) if left > SMALLEST_SHARE * self.variance else 0.0)
         return tuple(row)
 
@@ -115,6 +115,10 @@ def quadrature(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(nodes.tolist()), tuple((weights / weights.sum()).tolist())
 
 
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+def dot(one: Sequence[float], other: Sequence[float]) -> float:
     """Return the sum of products, as far as both go."""
-    return sum(a * b for a, b in zip(one, other))  # noqa: B905 - the diagonal is left out
+    total = 0.0
+    # Not `sum`, which in some versions of Python adds otherwise than the compiled form does.
+    for a, b in zip(one, other):  # noqa: B905 - the diagonal is left out
+        total += a * b
+    return total

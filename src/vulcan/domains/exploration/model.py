@@ -29,12 +29,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from operator import mul
 from typing import Any, ClassVar, Final, NamedTuple
 
 from vulcan.compiled import CompiledModel
-from vulcan.domains.exploration.collision import Vehicle
-from vulcan.domains.exploration.field import Field, Row, quadrature
+from vulcan.domains.exploration.collision import Point, Vehicle
+from vulcan.domains.exploration.field import Field, Row, dot, quadrature
 from vulcan.domains.exploration.maps import MAPS, Cell, Map, find_map
 from vulcan.domains.exploration.outlook import Outlook, look_ahead
 from vulcan.domains.requirements import require_number, require_whole
@@ -225,7 +224,7 @@ class Exploration:
         if not track.new:
             return [Outcome(safe, 0.0, History(path, nodes), "visited before")]
         z, weights = self.quadrature
-        expected = track.base + sum(map(mul, track.weights, [z[k] for k in nodes]))
+        expected = track.base + dot(track.weights, [z[k] for k in nodes])
         values = [expected + track.deviation * z_k for z_k in z]
         return [
             Outcome(
@@ -236,6 +235,11 @@ class Exploration:
             )
             for k in range(self.degree)
         ]
+
+    def displace(self, one: Cell, other: Cell) -> Point:
+        """Return how far apart two cells are, to the east and to the north."""
+        spacing = self.area.spacing
+        return spacing * abs(other[0] - one[0]), spacing * abs(other[1] - one[1])
 
     def risk(self, cell: Cell, step: int) -> float:
         """Return the probability of a collision in a cell after so many actions."""
@@ -306,9 +310,10 @@ class Exploration:
         cells, rows = self._tracks(path[:-1])[:2] if len(path) > 1 else ((), ())
         if cell in cells:
             return Track(cells, rows, risk, new=False)
-        locate = self.area.locate
-        row = self.field.extend([locate(known) for known in cells], rows, locate(cell))
-        base = self.field.mean(locate(cell)) + (row[0] * self.first_node if cells else 0.0)
+        # Seen from the cell, so that places apart alike have covariances that are the same number.
+        row = self.field.extend([self.displace(cell, known) for known in cells], rows, (0.0, 0.0))
+        mean = self.field.mean(self.area.locate(cell))
+        base = mean + (row[0] * self.first_node if cells else 0.0)
         return Track((*cells, cell), (*rows, row), risk, True, base, row[1:-1], row[-1])
 
     def _look_ahead(self, path: tuple[Cell, ...], left: int) -> Outlook:
