@@ -50,6 +50,10 @@ bench: .venv/installed-dev
 	$(BIN)/python -m pytest benchmarks --quiet --capture=no
 
 missions: .venv/installed-dev
+	$(BIN)/vulcan solve exploration --bound "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)" --samples 262144 \
+	  --output .venv/mission.vulcan
+	$(BIN)/vulcan draw .venv/mission.vulcan exploration --outcomes docs/outcomes.png \
+	  --visits docs/visits.png --risk docs/risk.png --animation docs/mission.gif
 	$(BIN)/python benchmarks/exploration_table.py --seeds 10 --samples 65536 --output docs/missions.md
 
 clean:
