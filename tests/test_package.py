@@ -71,10 +71,11 @@ FORBIDDEN = {
     "vulcan.layers": ("solvers", "kernels", "solve", "cli"),
     "vulcan.kernels": ("solvers", "solve", "cli", "graph", "policy"),
     "vulcan.solvers": ("solve", "cli", "interop", "frontier", "compare", "plotting"),
-    "vulcan.solve": ("cli", "frontier", "compare", "plotting"),
+    "vulcan.solve": ("cli", "frontier", "compare", "plotting", "reproduce"),
     "vulcan.frontier": ("cli", "plotting"),
     "vulcan.compare": ("cli", "plotting"),
-    "vulcan.plotting": ("cli",),
+    "vulcan.plotting": ("cli", "reproduce"),
+    "vulcan.reproduce": ("cli",),
     "vulcan.testing": ("cli", "solve", "solvers"),
 }
 

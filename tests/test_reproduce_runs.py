@@ -1,0 +1,264 @@
+"""Parts of the report that run a search many times: tiny runs, and what they say of them."""
+
+import base64
+import json
+import zlib
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+import vulcan
+from vulcan import OptionError, Vulcan
+from vulcan.domains import Bandit
+from vulcan.plotting.convergence import Curve, Panel, plot_convergence, summarise_runs
+from vulcan.policy_file import decode_policy
+from vulcan.reproduce.part import Record
+from vulcan.reproduce.parts.convergence import Convergence
+from vulcan.reproduce.parts.exploration import ExplorationMission
+from vulcan.reproduce.parts.heuristic_search import HeuristicSearch
+from vulcan.reproduce.parts.slow_model import COST, SlowModel, charge
+from vulcan.reproduce.runs import acts_alike
+
+PARTS = [Convergence(), HeuristicSearch(), SlowModel(), ExplorationMission()]
+TIMES = {"seconds"}
+
+
+def run(part, task):
+    """Run a task as the runner does: what it finds goes through JSON."""
+    found = json.loads(json.dumps(part.run(task)))
+    return Record(dict(task), found, 1.0)
+
+
+def without_times(found):
+    runs = [{k: v for k, v in one.items() if k not in TIMES} for one in found.get("runs", [])]
+    return {k: v for k, v in found.items() if k not in (*TIMES, "runs")} | {"runs": runs}
+
+
+def check_drawn(section):
+    for figure in section.figures:
+        canvas = FigureCanvasAgg(figure.draw().get_figure(root=True))
+        canvas.draw()
+        assert np.asarray(canvas.buffer_rgba()).std() > 0
+    for table in section.tables:
+        assert all(len(row) == len(table.header) for row in table.rows)
+    json.dumps(dict(section.numbers))
+
+
+@pytest.fixture(scope="module")
+def forward():
+    part = Convergence()
+    tasks = [{"variant": "forward", "constraint": c, "merges": True} for c in "AB"]
+    return [run(part, task) for task in tasks]
+
+
+@pytest.fixture(scope="module")
+def exact():
+    part = HeuristicSearch()
+    names = ("optimum", "RAO*", "risk-neutral", "A")
+    return [run(part, {"what": "exact", "solver": name}) for name in names]
+
+
+# All parts.
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_tasks_are_distinct_and_have_estimates(part):
+    for quick in (True, False):
+        tasks = part.tasks(quick)
+        assert len({json.dumps(task, sort_keys=True) for task in tasks}) == len(tasks)
+        assert all(part.estimate(task) > 0 for task in tasks)
+    fast, slow = (sum(map(part.estimate, part.tasks(quick))) for quick in (True, False))
+    assert fast < slow / 5
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_a_section_without_records(part):
+    section = part.show([], True)
+    assert section.paper
+    check_drawn(section)
+
+
+# Convergence.
+
+
+def test_forward_search_at_horizon_9(forward):
+    rewards = [record.found["reward"] for record in forward]
+    assert rewards == pytest.approx([4.665492, 4.665988], abs=5e-7)
+
+
+def make_runs(variant, samples, merges=True):
+    budget = {"samples": samples, "first": 0, "runs": 2}
+    return run(Convergence(), {"variant": variant, "merges": merges, **budget})
+
+
+def test_convergence(forward):
+    runs = [make_runs("printed", 200), make_runs("A", 200), make_runs("A", 400)]
+    runs.append(make_runs("A", 200, merges=False))
+    section = Convergence().show([*forward, *runs], True)
+    check_drawn(section)
+    assert len(section.tables[0].rows) == 6
+    assert section.numbers["A samples"] == 400
+    assert "Vulcan does not reach the paper's error" in section.meaning
+    assert "as printed does not reach" in section.meaning
+    # Merging changes what the model is asked, not what is found.
+    merged, histories = (without_times(record.found)["runs"] for record in (runs[1], runs[3]))
+    assert [one["reward"] for one in merged] == [one["reward"] for one in histories]
+    assert [one["evaluations"] for one in merged] < [one["evaluations"] for one in histories]
+
+
+def test_the_same_seeds_give_the_same_record():
+    first, second = (without_times(make_runs("B", 200).found) for _ in range(2))
+    assert first == second
+
+
+def test_convergence_follows_the_data(forward):
+    reward = forward[0].found["reward"]
+    found = {"reward": reward, "estimate": reward, "complete": True, "same": True}
+    cost = {"seconds": 0.001, "evaluations": 10, "samples": 1000}
+    task = {"variant": "A", "merges": True, "samples": 1000, "first": 0, "runs": 1}
+    section = Convergence().show([*forward, Record(task, {"runs": [found | cost]}, 1.0)], True)
+    assert "reaches the paper's error by 1,000 samples" in section.meaning
+    assert "saving of time holds" in section.meaning
+    lost = {"reward": None, "estimate": None, "complete": False, "same": False}
+    section = Convergence().show([*forward, Record(task, {"runs": [lost | cost]}, 1.0)], True)
+    check_drawn(section)
+    assert section.figures == []
+
+
+def test_convergence_without_forward_search():
+    section = Convergence().show([make_runs("A", 200)], True)
+    assert section.figures == []
+    assert section.measured == ""
+
+
+def test_policies_that_act_alike():
+    problem = vulcan.Problem(Bandit(4), vulcan.Linear(0.002))
+    tree = vulcan.solve(problem, vulcan.ForwardSearch()).policy
+    assert acts_alike(tree, vulcan.solve(problem, Vulcan(), samples=5000).policy)
+    other = vulcan.solve(problem, vulcan.Pareto()).policy
+    assert not acts_alike(tree, other)
+    assert not acts_alike(other, tree)
+    partial = vulcan.solve(problem, Vulcan.paper(), samples=5, complete=False).policy
+    assert not acts_alike(partial, tree)
+    assert not acts_alike(None, tree)
+
+
+# RAO*.
+
+
+def test_the_optimum_needs_no_bound(exact):
+    found = {record.task["solver"]: record.found for record in exact}
+    for name in ("optimum", "RAO*", "risk-neutral"):
+        assert found[name]["reward"] == pytest.approx(5.434855, abs=5e-7)
+    assert found["risk-neutral"]["risk"] == pytest.approx(0.01181, abs=5e-6)
+    assert 1 - found["A"]["reward"] / found["optimum"]["reward"] == pytest.approx(0.012, abs=5e-5)
+
+
+def test_heuristic_search(exact):
+    part = HeuristicSearch()
+    budget = {"samples": 300, "first": 0, "runs": 2}
+    runs = [run(part, {"what": "runs", "variant": v, **budget}) for v in ("printed", "completed")]
+    racers = [
+        {"what": "race", "solver": solver, "merges": merges, "horizon": 3}
+        for solver in ("RAO*", "Vulcan")
+        for merges in (True, False)
+    ]
+    races = [run(part, task) for task in racers]
+    section = part.show([*exact, *runs, *races], True)
+    check_drawn(section)
+    assert len(section.figures) == 2
+    assert section.numbers["completed, complete"] == 1
+    assert section.numbers["printed, complete"] == 0
+    assert section.numbers["printed, estimate"] > section.numbers["printed, reward"]
+    rewards = {round(one["reward"], 9) for record in races for one in record.found["runs"]}
+    assert len(rewards) == 1  # the bound does not bind at horizon 3
+    assert "needs no bound" in section.meaning
+    assert "Over histories at horizon 3" in section.meaning
+    only = part.show([*runs, *races[:1]], True)
+    check_drawn(only)
+    assert only.meaning == ""
+
+
+# A slow model.
+
+
+def test_slow_model():
+    part = SlowModel()
+    horizon = {"horizon": 4}
+    records = [run(part, {"variant": "forward", **horizon})]
+    for samples in (10, 1000):
+        for variant in ("plain", "bounded"):
+            budget = {"samples": samples, "runs": 2}
+            records.append(run(part, {"variant": variant, **horizon, **budget}))
+    section = part.show(records, True)
+    check_drawn(section)
+    row = section.tables[0].rows[0]
+    assert row[:2] == [4, 884]
+    assert row[2] > 884 * COST
+    assert part.show(records[1:], True).figures == []
+
+
+def test_the_crossover_follows_the_data():
+    def make(variant, horizon, reward, seconds):
+        found = {"reward": reward, "seconds": seconds, "evaluations": 1000}
+        if variant == "forward":
+            return Record({"variant": variant, "horizon": horizon}, found, 1.0)
+        task = {"variant": variant, "horizon": horizon, "samples": 10, "runs": 1}
+        return Record(task, {"runs": [found]}, 1.0)
+
+    assert charge({"seconds": 2.0, "evaluations": 1000}) == pytest.approx(3.0)
+    slower = [make("forward", 4, 2.0, 1.0), make("plain", 4, 2.0, 2.0)]
+    faster = [make("forward", 5, 2.0, 9.0), make("plain", 5, 1.99, 2.0)]
+    rough = [make("forward", 6, 2.0, 9.0), make("plain", 6, 1.9, 2.0)]
+    part = SlowModel()
+    assert part.show(slower, True).numbers["crossover, plain"] is None
+    section = part.show([*slower, *faster], True)
+    assert section.numbers["crossover, plain"] == 5
+    assert section.meaning.startswith("From horizon 5 on")
+    assert part.show([*slower, *faster, *rough], True).numbers["crossover, plain"] is None
+
+
+# Exploration.
+
+
+def test_exploration():
+    part = ExplorationMission()
+    record, again = (run(part, {"horizon": 3, "samples": 64}) for _ in range(2))
+    assert without_times(record.found) == without_times(again.found)
+    policy = decode_policy(zlib.decompress(base64.b64decode(record.found["policy"])))
+    assert len(policy) == record.found["decisions"]
+    section = part.show([record], True)
+    check_drawn(section)
+    assert len(section.figures) == 2
+    assert "ours is complete" in section.meaning
+    assert section.numbers["risk"] <= section.numbers["allowed"]
+    partial = Record(record.task, {**record.found, "complete": False}, 1.0)
+    assert "this policy is partial" in part.show([partial], True).meaning
+
+
+# The figure.
+
+
+def test_a_curve_is_the_mean_of_its_runs():
+    curve = Curve("a", [1, 10], [[0.0, 1.0], [2.0]])
+    assert summarise_runs(curve) == ([0.5, 2.0], [0.1, 2.0], [0.9, 2.0])
+    axes = plot_convergence([Panel([curve], "samples", "error", up_scale=0.1)])
+    (line,) = axes.get_lines()
+    assert line.get_ydata().tolist() == [0.5, 2.0]
+
+
+def test_a_curve_looks_the_same_in_all_panels():
+    one, two = (Curve(name, [1, 2], [[1.0], [2.0]]) for name in "ab")
+    axes = plot_convergence([Panel([one, two], "x", "y"), Panel([two], "x", "y", {"end": 2.0})])
+    left, right = axes.get_figure(root=True).axes
+    assert left.get_lines()[1].get_marker() == right.get_lines()[-1].get_marker()
+
+
+def test_what_can_not_be_drawn():
+    with pytest.raises(OptionError, match="at least one run"):
+        Curve("a", [1], [[]])
+    with pytest.raises(OptionError, match="at least one panel"):
+        plot_convergence([])
+    with pytest.raises(OptionError, match="as many axes"):
+        plot_convergence([Panel([], "x", "y")], axes=[])
