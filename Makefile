@@ -4,16 +4,17 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help install demo test lint format bench missions clean
+.PHONY: help install demo test lint format bench missions reproduce clean
 
 help:
-	@echo "make demo      install into .venv and solve the paper's bandit"
-	@echo "make test      lint, then run all tests"
-	@echo "make lint      ruff and mypy"
-	@echo "make format    let ruff rewrite the sources"
-	@echo "make bench     measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
-	@echo "make missions  compare planners on exploration missions, ten seeds each (half an hour)"
-	@echo "make clean     remove .venv and caches"
+	@echo "make demo       install into .venv and solve the paper's bandit"
+	@echo "make test       lint, then run all tests"
+	@echo "make lint       ruff and mypy"
+	@echo "make format     let ruff rewrite the sources"
+	@echo "make bench      measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
+	@echo "make reproduce  run the paper's experiments again (hours; make reproduce QUICK=1: minutes)"
+	@echo "make missions   compare planners on exploration missions, ten seeds each (half an hour)"
+	@echo "make clean      remove .venv and caches"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -55,6 +56,9 @@ missions: .venv/installed-dev
 	$(BIN)/vulcan draw .venv/mission.vulcan exploration --outcomes docs/outcomes.png \
 	  --visits docs/visits.png --risk docs/risk.png --animation docs/mission.gif
 	$(BIN)/python benchmarks/exploration_table.py --seeds 10 --samples 65536 --output docs/missions.md
+
+reproduce: .venv/installed-dev
+	$(BIN)/vulcan reproduce $(if $(QUICK),--quick --output reproduction-quick,--output reproduction)
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache

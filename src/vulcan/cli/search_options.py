@@ -178,7 +178,7 @@ MemoryLimit = Annotated[
         metavar="SIZE",
         help="All but forward-search: stop when the search takes so much memory: bytes, or 500MB, "
         "4GiB.",
-        show_default="4GiB",
+        show_default="half of the machine's",
     ),
 ]
 

@@ -7,9 +7,9 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from vulcan.errors import OptionError, VulcanError
 from vulcan.interruption import Interruption
@@ -17,6 +17,9 @@ from vulcan.reproduce.part import Part, Record, Task
 from vulcan.reproduce.store import Store
 
 __all__ = ["Advance", "run_missing"]
+
+LONGEST_WAIT: Final = 0.5
+"""Seconds until Ctrl-C is noticed."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +80,24 @@ def run_missing(
     waiting.sort(key=lambda pair: -estimates[id(pair[1])])
     context = multiprocessing.get_context("spawn")
     with Interruption() as interruption, ProcessPoolExecutor(workers, context, _begin) as pool:
-        futures = {pool.submit(_run, part, dict(task)): (part, task) for part, task in waiting}
-        try:
-            for done, future in enumerate(as_completed(futures), 1):
-                part, task = futures[future]
+        pending = {pool.submit(_run, part, dict(task)): (part, task) for part, task in waiting}
+        done = 0
+        while pending:
+            ended, _ = wait(pending, LONGEST_WAIT, FIRST_COMPLETED)
+            for future in ended:
+                part, task = pending.pop(future)
                 record = _collect(future, part, task)
                 store.add(part, record)
+                done += 1
                 spent, promised = spent + record.seconds, promised + estimates[id(task)]
                 left -= estimates[id(task)]
                 speed = spent / promised if promised > 0 else 1.0
                 tell(Advance(part.name, done, len(waiting), max(0.0, left * speed / workers)))
-                if interruption.requested:
-                    return False
-        finally:
-            pool.shutdown(cancel_futures=True)
+            if interruption.requested:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for worker in multiprocessing.active_children():
+                    worker.terminate()
+                return False
     return True
 
 

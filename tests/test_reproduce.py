@@ -1,0 +1,179 @@
+"""The reproduction as a whole: raw data, resuming, the page, the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from vulcan.cli.application import application
+from vulcan.errors import OptionError
+from vulcan.reproduce import Record, Section, Table, reproduce
+from vulcan.reproduce.paper import BANDIT_TABLE
+from vulcan.reproduce.parts import PARTS
+from vulcan.reproduce.parts.bandit_table import BanditTable
+from vulcan.reproduce.report import write_report
+from vulcan.reproduce.runner import Advance
+from vulcan.reproduce.store import Store
+
+
+class Links(HTMLParser):
+    """Gathers where a page points to, and whether its tags are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.places += [value or "" for name, value in attrs if name in ("href", "src")]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of the parts that take no time."""
+    made = tmp_path_factory.mktemp("report")
+    reproduce(made, quick=True, only=["penalty", "policy-space"], workers=1)
+    return made
+
+
+def test_page_has_all_that_it_points_to(folder: Path) -> None:
+    page = (folder / "index.html").read_text()
+    links = Links()
+    links.feed(page)
+    assert not links.open
+    assert "quick report" in page
+    for part in PARTS:
+        assert (f'id="{part.name}"' in page) == (part.name in ("penalty", "policy-space"))
+    for place in links.places:
+        if place.startswith("#"):
+            assert f'id="{place[1:]}"' in page
+        else:
+            assert (folder / place).stat().st_size > 0
+
+
+def test_what_was_run_is_not_run_again(folder: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (folder / "data-quick").iterdir()}
+    told: list[Advance] = []
+    reproduce(folder, quick=True, only=["penalty", "policy-space"], on_advance=told.append)
+    assert [(advance.done, advance.total) for advance in told] == [(0, 0)]
+    assert {path: path.stat().st_mtime_ns for path in (folder / "data-quick").iterdir()} == before
+
+
+def test_figures_are_drawn_again_without_running(folder: Path) -> None:
+    figure = next((folder / "figures").glob("*.png"))
+    content = figure.read_bytes()
+    figure.unlink()
+    reproduce(folder, quick=True, redraw=True)
+    assert figure.read_bytes() == content
+
+
+def test_a_line_that_was_written_by_halves_is_run_again(tmp_path: Path) -> None:
+    part, store = BanditTable(), Store(tmp_path)
+    tasks = part.tasks(True)[:3]
+    for k, task in enumerate(tasks):
+        store.add(part, Record(dict(task), {"reward": float(k)}, 0.1))
+    assert store.missing(part, tasks) == []
+    path = tmp_path / "bandit-table.jsonl"
+    path.write_text(path.read_text()[:-9])
+    assert store.missing(part, tasks) == [tasks[2]]
+    assert [record.found["reward"] for record in store.find(part, tasks)] == [0.0, 1.0]
+
+
+def test_records_of_another_version_are_run_again(tmp_path: Path) -> None:
+    part, store = BanditTable(), Store(tmp_path)
+    task = part.tasks(True)[0]
+    store.add(part, Record(dict(task), {"reward": 1.0}, 0.1))
+    part.version += 1
+    assert store.missing(part, [task]) == [task]
+
+
+def test_bandit_table_is_the_paper_s() -> None:
+    part = BanditTable()
+    tasks = [task for task in part.tasks(True) if task["horizon"] <= 8]
+    records = [Record(dict(task), part.run(task), 0.0) for task in tasks]
+    found = {(r.task["horizon"], r.task["solver"]): r.found for r in records}
+    for horizon, (best, plain, loss) in BANDIT_TABLE.items():
+        assert found[horizon, "A"]["reward"] == pytest.approx(plain, abs=6e-5)
+        # The paper's program stops at a tolerance: from horizon 7 on, ours is better.
+        assert found[horizon, "optimum"]["reward"] == pytest.approx(best, abs=5e-4)
+        assert found[horizon, "optimum"]["reward"] >= best - 6e-5
+        assert found[horizon, "B"]["reward"] >= found[horizon, "A"]["reward"] - 1e-9
+        ours = 100 * (1 - found[horizon, "A"]["reward"] / found[horizon, "optimum"]["reward"])
+        assert ours == pytest.approx(loss, abs=0.02)
+        assert all(found[horizon, solver]["proved"] for solver in ("A", "B", "optimum"))
+    section = part.show(records, True)
+    assert [row[0] for row in section.tables[0].rows] == list(range(2, 9))
+    assert all(len(row) == len(section.tables[0].header) for row in section.tables[0].rows)
+
+
+def test_tables_keep_every_digit(tmp_path: Path) -> None:
+    part: Any = BanditTable()
+    table = Table("some", "Some numbers", ["name", "value"], [["a < b", 1 / 3], ["none", None]])
+    section = Section("paper", "we", "means <this>", [table], numbers={"third": 1 / 3})
+    page = write_report(tmp_path, [part], {part.name: section}, quick=False).read_text()
+    assert "a &lt; b" in page
+    assert "means &lt;this&gt;" in page
+    assert "0.333333<" in page
+    assert "quick report" not in page
+    with (tmp_path / "tables" / "some.csv").open() as file:
+        assert list(csv.reader(file))[1] == ["a < b", str(1 / 3)]
+    document = json.loads((tmp_path / "numbers.json").read_text())
+    assert document["parts"][part.name]["third"] == 1 / 3
+
+
+def test_every_part_can_be_told_apart() -> None:
+    names = [part.name for part in PARTS]
+    assert len(set(names)) == len(names)
+    for part in PARTS:
+        for quick in (True, False):
+            tasks = part.tasks(quick)
+            texts = [json.dumps(dict(task), sort_keys=True) for task in tasks]
+            assert len(set(texts)) == len(texts) > 0
+            assert all(part.estimate(task) > 0 for task in tasks)
+        quick_work = sum(part.estimate(task) for task in part.tasks(True))
+        assert quick_work <= sum(part.estimate(task) for task in part.tasks(False))
+
+
+def test_errors_say_what_is_allowed(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="no part 'penalti'; did you mean 'penalty'"):
+        reproduce(tmp_path, only=["penalti"])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OptionError, match="no folder can be made there"):
+        reproduce(tmp_path / "file" / "report")
+    found = CliRunner().invoke(application, ["reproduce", "--only", "nothing"])
+    assert found.exit_code == 2
+
+
+def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "vulcan.cli", "reproduce", "--quick", "--only"]
+    run = subprocess.Popen(
+        [*command, "penalty,convergence", "--workers", "1", "-o", tmp_path],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    data = tmp_path / "data-quick"
+    deadline = time.monotonic() + 60
+    while not any(data.glob("*.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(run.pid, signal.SIGINT)
+    output, errors = run.communicate(timeout=30)
+    assert run.returncode == 0, errors
+    assert b"index.html" in output
+    assert (tmp_path / "index.html").exists()
