@@ -25,14 +25,17 @@ from vulcan.reproduce.part import Part, Section, Table
 
 __all__ = ["write_report"]
 
+MOST_ROWS: Final = 20
+"""A longer table is folded away."""
+
 STYLE: Final = """
-body { font: 16px/1.5 Georgia, serif; color: #1a1a1a; max-width: 46rem; margin: 2rem auto;
+body { font: 16px/1.5 Georgia, serif; color: #1a1a1a; max-width: 52rem; margin: 2rem auto;
        padding: 0 1rem; }
 h1, h2, th { font-family: system-ui, sans-serif; }
 h1 { font-size: 1.7rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; }
 figcaption, caption { font-size: 0.9rem; color: #555; text-align: left; }
-table { border-collapse: collapse; margin: 1.5rem 0; font-size: 0.9rem; display: block;
+table { border-collapse: collapse; margin: 1.5rem 0; font-size: 0.82rem; display: block;
         overflow-x: auto; }
 caption { padding-bottom: 0.4rem; }
 th, td { padding: 0.15rem 0.7rem 0.15rem 0; text-align: right; white-space: nowrap; }
@@ -40,7 +43,8 @@ th:first-child, td:first-child { text-align: left; }
 th { border-bottom: 1px solid #1a1a1a; font-size: 0.85rem; }
 dl { margin: 1rem 0; } dt { font-weight: bold; font-family: system-ui, sans-serif;
      font-size: 0.85rem; } dd { margin: 0 0 0.6rem 0; }
-nav li { margin: 0.1rem 0; } .note { background: #f4efe2; padding: 0.6rem 0.9rem; }
+summary { cursor: pointer; } nav li { margin: 0.1rem 0; }
+.note { background: #f4efe2; padding: 0.6rem 0.9rem; }
 """
 
 
@@ -130,11 +134,14 @@ def _lay_out_section(part: Part, section: Section) -> Iterator[str]:
 
 def _lay_out_table(table: Table) -> Iterator[str]:
     link = f'<a href="tables/{table.name}.csv">CSV</a>'
+    long = len(table.rows) > MOST_ROWS
+    if long:
+        yield f"<details><summary>A table of {len(table.rows)} rows</summary>"
     yield f"<table><caption>{html.escape(table.caption)} ({link})</caption><tr>"
     yield "".join(f"<th>{html.escape(name)}</th>" for name in table.header) + "</tr>"
     for row in table.rows:
         yield "<tr>" + "".join(f"<td>{html.escape(_to_text(cell))}</td>" for cell in row) + "</tr>"
-    yield "</table>"
+    yield "</table></details>" if long else "</table>"
 
 
 def _to_text(cell: str | float | None) -> str:
@@ -142,7 +149,9 @@ def _to_text(cell: str | float | None) -> str:
         return ""
     if isinstance(cell, int):
         return f"{cell:,}"
-    return f"{cell:.6g}" if isinstance(cell, float) else cell
+    if isinstance(cell, str):
+        return cell
+    return f"{cell:.6g}" if abs(cell) >= 0.1 else f"{cell:.3g}"
 
 
 def _to_csv(table: Table) -> bytes:
