@@ -119,6 +119,15 @@ def test_bandit_table_is_the_paper_s() -> None:
         assert all(found[horizon, solver]["proved"] for solver in ("A", "B", "optimum"))
     section = part.show(records, True)
     assert [row[0] for row in section.tables[0].rows] == list(range(2, 9))
+    assert "digit for digit; at horizons 7, 8 our" in section.meaning
+    assert "never loses more" in section.meaning
+    changed = [
+        Record(r.task, r.found | {"reward": r.found["reward"] - 0.1}, 0.0)
+        if r.task == {"horizon": 5, "solver": "A"}
+        else r
+        for r in records
+    ]
+    assert "differs from the paper at horizons 5;" in part.show(changed, True).meaning
     assert all(len(row) == len(section.tables[0].header) for row in section.tables[0].rows)
 
 
