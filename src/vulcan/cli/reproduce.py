@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -16,6 +17,9 @@ Examples:
   vulcan reproduce --output report --only bandit-table
   vulcan reproduce --redraw
 """
+
+SILENCE: Final = 30.0
+"""Seconds between two lines where there is no terminal to draw a bar in."""
 
 
 def reproduce(
@@ -46,12 +50,14 @@ def reproduce(
     from vulcan.reproduce import reproduce as run
     from vulcan.reproduce.runner import Advance
 
+    console = Console(stderr=True)
+    spoken = time.monotonic()
     names = [name.strip() for name in only.split(",") if name.strip()]
     with Progress(
         TextColumn("{task.completed}/{task.total}"),
         BarColumn(),
         TextColumn("{task.description}"),
-        console=Console(stderr=True),
+        console=console,
     ) as progress:
         bar = progress.add_task("", total=None)
 
@@ -60,6 +66,11 @@ def reproduce(
             left = f"about {minutes:.0f} min left" if minutes >= 1 else "less than a minute left"
             text = f"{advance.part}  {left}" if advance.done < advance.total else ""
             progress.update(bar, completed=advance.done, total=advance.total, description=text)
+            nonlocal spoken
+            if not console.is_terminal and time.monotonic() - spoken >= SILENCE:
+                # A bar in a file would show when all is over, and not before.
+                spoken = time.monotonic()
+                console.print(f"{advance.done}/{advance.total}  {text}")
 
         page = run(output, quick=quick, only=names, workers=workers, redraw=redraw, on_advance=tell)
     typer.echo(f"the report is in {page}")
