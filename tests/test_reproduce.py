@@ -16,14 +16,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.failing_part import FailingPart
 from vulcan.cli.application import application
-from vulcan.errors import OptionError
+from vulcan.errors import OptionError, VulcanError
 from vulcan.reproduce import Record, Section, Table, reproduce
 from vulcan.reproduce.paper import BANDIT_TABLE
 from vulcan.reproduce.parts import PARTS
 from vulcan.reproduce.parts.bandit_table import BanditTable
 from vulcan.reproduce.report import write_report
-from vulcan.reproduce.runner import Advance
+from vulcan.reproduce.runner import Advance, run_missing
 from vulcan.reproduce.store import Store
 
 
@@ -167,6 +168,13 @@ def test_errors_say_what_is_allowed(tmp_path: Path) -> None:
         reproduce(tmp_path / "file" / "report")
     found = CliRunner().invoke(application, ["reproduce", "--only", "nothing"])
     assert found.exit_code == 2
+
+
+def test_a_task_that_fails_is_named_and_nobody_waits_for_the_others(tmp_path: Path) -> None:
+    part = FailingPart(tmp_path)
+    with pytest.raises(VulcanError, match=r"failing, \{'kind': 'broken'\}: out of tea"):
+        run_missing([part], Store(tmp_path / "data"), True, 2, lambda _: None)
+    assert not list(tmp_path.glob("done*"))
 
 
 def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:

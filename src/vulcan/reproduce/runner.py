@@ -82,23 +82,24 @@ def run_missing(
     with Interruption() as interruption, ProcessPoolExecutor(workers, context, _begin) as pool:
         pending = {pool.submit(_run, part, dict(task)): (part, task) for part, task in waiting}
         done = 0
-        while pending:
-            ended, _ = wait(pending, LONGEST_WAIT, FIRST_COMPLETED)
-            for future in ended:
-                part, task = pending.pop(future)
-                record = _collect(future, part, task)
-                store.add(part, record)
-                done += 1
-                spent, promised = spent + record.seconds, promised + estimates[id(task)]
-                left -= estimates[id(task)]
-                speed = spent / promised if promised > 0 else 1.0
-                tell(Advance(part.name, done, len(waiting), max(0.0, left * speed / workers)))
-            if interruption.requested:
+        try:
+            while pending and not interruption.requested:
+                ended, _ = wait(pending, LONGEST_WAIT, FIRST_COMPLETED)
+                for future in ended:
+                    part, task = pending.pop(future)
+                    record = _collect(future, part, task)
+                    store.add(part, record)
+                    done += 1
+                    spent, promised = spent + record.seconds, promised + estimates[id(task)]
+                    left -= estimates[id(task)]
+                    speed = spent / promised if promised > 0 else 1.0
+                    tell(Advance(part.name, done, len(waiting), max(0.0, left * speed / workers)))
+        finally:
+            if pending:  # Ctrl-C, or a task that failed: nobody waits for the others
                 pool.shutdown(wait=False, cancel_futures=True)
                 for worker in multiprocessing.active_children():
                     worker.terminate()
-                return False
-    return True
+    return not pending
 
 
 def _count_workers(workers: int | None) -> int:
