@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from vulcan.compiled import ANSWER, CompiledModel
 from vulcan.errors import ModelError
-from vulcan.graph import ACTION, OUTCOME, SOURCE, STATE, UNASKED, Rows, StateGraph
+from vulcan.graph import ACTION, OUTCOME, SOURCE, STATE, UNASKED, Rows, StateGraph, find_growth
 from vulcan.model import Outcome, Start, label_outcomes
 from vulcan.policy import FAILED, About, Policy, PolicyBuilder
 from vulcan.reader import ModelReader, Violation
 
 __all__ = ["CompiledGraph", "find_compiled"]
-
-SMALLEST_GROWTH: Final = 0.05
 
 AGREEMENT: Final = 1e-9
 """How far compiled and plain answers may be apart, relative to the size of rewards."""
@@ -114,16 +112,15 @@ class CompiledGraph(StateGraph):
         Returns
         -------
         bool
-            False if they can't grow by a twentieth.
+            False if they can't grow.
         """
         short = [
             rows
             for rows in self._rows().values()
             if 2 * (rows.count + self._largest_answer) > len(rows.array)
         ]
-        more = sum(rows.array.nbytes for rows in short)
-        share = min(1.0, (most - self.memory) / more) if more else 1.0
-        if share < SMALLEST_GROWTH:
+        share = find_growth([rows.array for rows in short], most - self.memory)
+        if short and not share:
             return False
         for rows in short:
             length = int((1 + share) * len(rows.array))
@@ -165,7 +162,7 @@ class CompiledGraph(StateGraph):
         """Return what is wrong with the answer that a kernel refused."""
         number = int(self.source["action"][0])
         record = self._records.array[int(self.source["state"][0])]
-        if number >= len(self.compiled.actions):
+        if number < 0:
             message = "the compiled bound must be a number, not nan"
             return Violation("compiled", message, record)
         rule = (
@@ -214,14 +211,14 @@ class CompiledGraph(StateGraph):
             float(action["immediate_risk"]),
             int(action["outcome_count"]),
         )
+        most = AGREEMENT * max(1.0, abs(mean))
         apart = max(abs(a - b) for a, b in zip(plain, compiled, strict=True))
-        if apart == 0 or len(outcomes) == compiled[-1]:
-            apart = max(apart, self._compare_outcomes(action, outcomes))
-        if not apart <= AGREEMENT * max(1.0, abs(mean)):
-            message = (
-                f"compiled and plain answers differ: (expected reward, risk, outcomes) are "
-                f"{compiled} and {plain}"
-            )
+        what = f"(expected reward, risk, outcomes) are {compiled} and {plain}"
+        if apart <= most:
+            apart = self._compare_outcomes(action, outcomes)
+            what = f"probabilities or rewards of outcomes are up to {apart:.3g} apart"
+        if not apart <= most:
+            message = f"compiled and plain answers differ: {what}"
             raise ModelError(Violation("compiled", message, state, label))
         return outcomes
 

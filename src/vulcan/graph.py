@@ -22,8 +22,9 @@ drops every row that is neither on the search's path nor in the policy under con
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 
 from vulcan.compiled import ANSWER
 from vulcan.constraint import Credit
-from vulcan.errors import ConstraintError
+from vulcan.errors import CheckpointError, ConstraintError
 from vulcan.model import FAILURE, Outcome, Start, label_outcomes
 from vulcan.policy import FAILED, About, Policy, PolicyBuilder
 from vulcan.reader import LARGEST_REWARD, ModelReader
@@ -45,6 +46,7 @@ __all__ = [
     "STATE",
     "UNASKED",
     "StateGraph",
+    "find_growth",
     "ranges",
     "starts",
 ]
@@ -96,6 +98,22 @@ SOURCE: Final = np.dtype(
 )
 """Where kernels find a compiled model, and how far they filled the rows (`vulcan.kernels.ask`).
 For a Python model all of it is 0."""
+
+
+MOST_ROWS: Final = (1 << 31) - 1
+"""Rows are numbered with 32 bits."""
+
+SMALLEST_GROWTH: Final = 0.05
+
+
+def find_growth(arrays: Sequence[NDArray[Any]], memory: float) -> float:
+    """Return by which share arrays may grow within so many bytes more: 1 doubles them.
+
+    It is 0 if they could not grow by a twentieth, or would have more rows than can be numbered.
+    """
+    share = min(1.0, memory / max(1, sum(array.nbytes for array in arrays)))
+    longest = max((len(array) for array in arrays), default=0)
+    return share if share >= SMALLEST_GROWTH and (1 + share) * longest <= MOST_ROWS else 0.0
 
 
 class Rows:
@@ -217,6 +235,25 @@ class StateGraph:
     def bytes_in_use(self) -> int:
         """The same: rows are counted as far as they are filled."""
         return self.memory
+
+    def pack(self) -> dict[str, bytes]:
+        """Return what is needed to have the same rows again, for a checkpoint."""
+        return {"expanded": np.array(self.expanded, np.int32).tobytes(), "digest": self._digest()}
+
+    def unpack(self, data: Mapping[str, bytes]) -> None:
+        """Ask the model again what was asked before a checkpoint."""
+        for state in np.frombuffer(data["expanded"], np.int32).tolist():
+            self.expand(state)
+        if self._digest() != data["digest"]:
+            raise CheckpointError("the model no longer answers as it did before the checkpoint")
+
+    def _digest(self) -> bytes:
+        """Return bytes that differ between graphs whose rows differ."""
+        digest = hashlib.sha256()
+        for rows in (self.states, self.actions, self.outcomes):
+            for name in rows.array.dtype.names or ():
+                digest.update(np.ascontiguousarray(rows.array[name][: rows.count]).tobytes())
+        return digest.digest()
 
     def state_object(self, state: int) -> Any:
         """Return the model's own object of a state."""

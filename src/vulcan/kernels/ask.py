@@ -20,6 +20,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from vulcan.kernels.compile import part, routine
+from vulcan.reader import LARGEST_REWARD
 from vulcan.tolerance import SUM_TOLERANCE
 
 KNOWN: Final = 20  # nothing is needed
@@ -28,11 +29,10 @@ NEEDS_ROWS: Final = 21  # longer arrays in the state graph
 NO_ACTION: Final = 23  # the state has no such action
 BROKEN: Final = 22  # the answer that source.state and source.action led to breaks a rule
 
+BOUND: Final = -1  # in source.action: it was the bound that was broken
 UNSTORED: Final = -1
 NO_STATE: Final = -2  # after an outcome whose state nobody needs
 FAILURE_STATE: Final = -1
-
-LARGEST_REWARD: Final = 1e100
 
 
 @intrinsic
@@ -181,7 +181,7 @@ def store_outcomes(world, s, a, reached, step):
                     source.bound, source.parameters, record, np.int64(step + 1)
                 )
                 if np.isnan(outcome.outlook):
-                    source.state, source.action = source.states + k, NO_ACTION
+                    source.state, source.action = source.states + k, BOUND
                     return BROKEN
             state = world.states[source.states + k]
             state.first_action, state.action_count = 0, -1

@@ -41,7 +41,9 @@ def cache_directory() -> Path:
     digest = hashlib.sha256(numba.__version__.encode())
     here = Path(__file__).parent
     # Kernels also freeze the constants of these.
-    outside = [here.parent / f"{name}.py" for name in ("compiled", "constraint", "tolerance")]
+    outside = [
+        here.parent / f"{name}.py" for name in ("compiled", "constraint", "reader", "tolerance")
+    ]
     for source in sorted([*here.glob("*.py"), *outside]):
         digest.update(source.name.encode() + source.read_bytes())
     name = f"kernels-{digest.hexdigest()[:16]}"

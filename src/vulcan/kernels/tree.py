@@ -189,7 +189,7 @@ def foresee(world, test, depth, node, action, edge):
             if test.form == SEQUENCE_BY_OUTCOME:
                 credit = node.credit + world.weights[depth] * outcome.reward
             if (
-                outcome.outlook < np.inf
+                abs(outcome.outlook) < np.inf
                 and not hope(test, world.pieces, survival, credit, 0.0)
                 and not hope(test, world.pieces, survival, credit, weight * outcome.outlook)
             ):

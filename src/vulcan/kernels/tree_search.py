@@ -26,6 +26,7 @@ from typing import Final
 import numpy as np
 
 from vulcan.kernels.ask import (
+    FAILURE_STATE,
     KNOWN,
     NEEDS_STATE,
     NO_ACTION,
@@ -75,8 +76,6 @@ REJECT: Final = 12
 RANDOM: Final = 0
 GREEDY: Final = 1
 ASKED: Final = 2  # the user's own
-
-FAILURE_STATE: Final = -1
 
 STEP: Final = np.dtype([("node", "i4"), ("edge", "i4"), ("outcome", "i4")], align=True)
 RETURNS: Final = np.dtype([("least", "f8"), ("most", "f8")], align=True)

@@ -12,7 +12,6 @@ A checkpoint is a sealed file (`vulcan.files`), replaced at once.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -21,19 +20,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.compiled_graph import CompiledGraph
 from vulcan.errors import CheckpointError
 from vulcan.files import Seal
-from vulcan.graph import StateGraph
 
 __all__ = [
     "Snapshot",
     "pack_array",
-    "pack_graph",
     "read_snapshot",
     "require_writable",
     "unpack_array",
-    "unpack_graph",
 ]
 
 SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 2, CheckpointError)
@@ -47,7 +42,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     identity
         What was searched, and how; a search resumes only its own checkpoints.
     graph
-        What is known of the model; see `pack_graph`.
+        What is known of the model; see `StateGraph.pack`.
     credits
         Where the risk bound was evaluated, and its values there.
     capacities
@@ -112,31 +107,3 @@ def unpack_array(data: bytes, target: NDArray[Any]) -> None:
     if len(values) > len(target):
         raise CheckpointError("an array of the checkpoint is longer than it should be")
     target[: len(values)] = values
-
-
-def pack_graph(graph: StateGraph) -> dict[str, bytes]:
-    """Return what is needed to have the same graph again."""
-    if isinstance(graph, CompiledGraph):
-        return graph.pack()
-    expanded = pack_array(np.array(graph.expanded, np.int32))
-    return {"expanded": expanded, "digest": _digest(graph)}
-
-
-def unpack_graph(data: dict[str, bytes], graph: StateGraph) -> None:
-    """Fill a graph: a compiled one from its arrays, another by asking the model again."""
-    if isinstance(graph, CompiledGraph):
-        graph.unpack(data)
-        return
-    for state in np.frombuffer(data["expanded"], np.int32).tolist():
-        graph.expand(state)
-    if _digest(graph) != data["digest"]:
-        raise CheckpointError("the model no longer answers as it did before the checkpoint")
-
-
-def _digest(graph: StateGraph) -> bytes:
-    """Return bytes that differ between graphs whose rows differ."""
-    digest = hashlib.sha256()
-    for rows in (graph.states, graph.actions, graph.outcomes):
-        for name in rows.array.dtype.names or ():
-            digest.update(np.ascontiguousarray(rows.array[name][: rows.count]).tobytes())
-    return digest.digest()

@@ -73,7 +73,7 @@ class ForwardSearch:
             reward=run.reward if policy is not None else -math.inf,
             credits=run.credits(),
             statistics=statistics,
-            graph=run.known_graph,
+            graph=run.known_graph if reader.merges else None,
         )
 
     def _explain(

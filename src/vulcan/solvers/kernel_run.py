@@ -80,9 +80,8 @@ class KernelRun:
 
     @property
     def known_graph(self) -> StateGraph | None:
-        """What is known of the model, for others; None if rows were dropped, or have no objects."""
-        compiled = isinstance(self.graph, CompiledGraph)
-        return None if compiled or not self.reader.merges else self.graph
+        """What is known of the model, for others; None if its states are no objects."""
+        return None if isinstance(self.graph, CompiledGraph) else self.graph
 
     def make_rows(self, most: float = math.inf) -> bool:
         """Give a compiled model room for more rows; False if it would take too many bytes."""
