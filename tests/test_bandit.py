@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
+from dataclasses import replace
 
 import pytest
 
 import vulcan
+from tests.charts import Asked
 from vulcan.domains import Bandit
-from vulcan.domains.bandit import MACHINES
+from vulcan.domains.bandit import MACHINES, Machine
 
 UNDER_A = vulcan.SequenceConstraint()
 
@@ -50,6 +53,69 @@ def test_unmerged_states_give_the_same_policy() -> None:
     problem = vulcan.Problem(Bandit(5, merges=False), vulcan.Linear(0.002))
     unmerged = vulcan.solve(problem, vulcan.ForwardSearch(UNDER_A))
     assert unmerged.policy == solve(5, vulcan.Linear(0.002), UNDER_A).policy
+
+
+class PlainBandit(Bandit):
+    """A subclass, which has no compiled form."""
+
+
+SURE = Machine((1.0, 2.0), 0.5, 0.25, 0.1, 0.0)  # it never fails
+
+
+@pytest.mark.parametrize("machines", [MACHINES, (SURE,), (*MACHINES, SURE, MACHINES[0])])
+@pytest.mark.parametrize("horizon", [1, 5, 24])
+def test_compiled_form_says_the_very_same(machines: tuple[Machine, ...], horizon: int) -> None:
+    bandit = Bandit(horizon, merges=False, machines=machines)
+    asked, rng = Asked(bandit.compiled), random.Random(horizon)
+    for _ in range(5):
+        state, record = bandit.initial_state(), bandit.compiled.initial
+        for _ in range(horizon):
+            after = []
+            for number, action in enumerate(bandit.compiled.actions):
+                answers, records = asked.outcomes(record, number)
+                plain = [o for o in bandit.outcomes(state, action) if o.probability > 0]
+                assert answers == [(o.probability, o.reward, o.fails) for o in plain]
+                kept = [o.state for o in plain if not o.fails]
+                after += zip(kept, (r.reshape(1) for r in records), strict=False)
+            stopped, then = after[0]
+            assert bandit.actions(stopped) == []
+            assert all(asked.outcomes(then, k)[0] == [] for k in range(len(machines) + 1))
+            state, record = rng.choice(after[1:])
+
+
+def test_what_has_no_compiled_form() -> None:
+    assert Bandit(4).compiled is None  # histories merge
+    assert Bandit(25, merges=False).compiled is None
+    assert PlainBandit(4, merges=False).compiled is None
+    for machine in (replace(SURE, p1=1.0), replace(SURE, risk=1.0)):
+        assert Bandit(4, merges=False, machines=(machine,)).compiled is None
+
+
+@pytest.mark.parametrize(
+    "solver", [vulcan.Vulcan(), vulcan.Vulcan(constraint=UNDER_A), vulcan.Vulcan.paper()]
+)
+@pytest.mark.parametrize(("horizon", "samples"), [(4, 1000), (7, 3000)])
+def test_search_is_the_same_whether_histories_merge_or_not(solver, horizon, samples) -> None:
+    forms = (Bandit(horizon), PlainBandit(horizon, merges=False), Bandit(horizon, merges=False))
+    merged, plain, compiled = (
+        vulcan.solve(vulcan.Problem(form, vulcan.Linear(0.002)), solver, samples=samples, seed=3)
+        for form in forms
+    )
+    assert merged.policy == plain.policy == compiled.policy
+    for of in ("samples", "histories"):
+        found = {getattr(result.statistics, of) for result in (merged, plain, compiled)}
+        assert len(found) == 1
+    # What is compiled is not kept, and the last decisions of the policy are asked for again.
+    again = compiled.statistics.evaluations - plain.statistics.evaluations
+    assert 0 <= again <= 4 * 2 ** (horizon - 1)
+    assert again == 0 or not solver.counted
+
+
+def test_forward_search_asks_for_every_history_where_none_merge() -> None:
+    problem = vulcan.Problem(Bandit(9, merges=False), vulcan.Linear(0.002))
+    result = vulcan.solve(problem, vulcan.ForwardSearch(UNDER_A, cut_short=False))
+    assert result.statistics.evaluations == 4 * sum(6**k for k in range(9))
+    assert result.policy == solve(9, vulcan.Linear(0.002), UNDER_A).policy
 
 
 def test_belief_follows_bayes_step_by_step() -> None:

@@ -131,7 +131,11 @@ def test_counts_evaluations_of_the_bandit_exactly() -> None:
 
 def test_memory_stays_flat_where_nothing_merges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vulcan.solvers.forward_search.FEWEST_ROWS_TO_RELEASE", 64)
-    model = Bandit(horizon=5, merges=False)
+
+    class PlainBandit(Bandit):
+        """A subclass, which has no compiled form."""
+
+    model = PlainBandit(horizon=5, merges=False)
     problem = vulcan.Problem(model, vulcan.Linear(0.002))
     run = ForwardSearchRun(problem, ModelReader(model), vulcan.ForwardSearch(cut_short=False))
     largest = 0

@@ -189,10 +189,10 @@ def decide_last_step(world, returns, test, depth, node):
         if verdict == UNDECIDED:
             return NEEDS_BOUND
         best = 0.0 if verdict == ADMITTED else -np.inf
-    if best == -np.inf:
-        return REJECT
     if compiled:
         source.evaluations += actions
+    if best == -np.inf:
+        return REJECT
     node.visits, node.value, node.solved = node.visits + 1, best, 1
     return END_SAMPLE
 

@@ -1,4 +1,4 @@
-"""The simplified multi-armed bandit of Ayton and Williams.
+"""The bandit itself, and its mathematics.
 
 Three machines pay one of two known rewards. Machine i pays its first reward with an unknown
 probability that is either p1 or p2; θ is the belief that it is p1. A played machine fails with a
@@ -16,11 +16,13 @@ C(n + 6, 6) states, 6^n histories at the horizon, and 2^n of them under one poli
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
+from vulcan.compiled import CompiledModel
 from vulcan.model import Outcome
 
-__all__ = ["Bandit", "Machine"]
+__all__ = ["MACHINES", "Bandit", "Machine"]
 
 STOP: Final = "stop"
 STOPPED: Final = "stopped"
@@ -56,6 +58,11 @@ class Machine:
         one = self.theta * self.p1**first * (1 - self.p1) ** second
         two = (1 - self.theta) * self.p2**first * (1 - self.p2) ** second
         return one / (one + two)
+
+    def first_chance(self, first: int, second: int) -> float:
+        """Return how probable the first reward is after so many first and second ones."""
+        theta = self.belief(first, second)
+        return theta * self.p1 + (1 - theta) * self.p2
 
 
 MACHINES: Final = (
@@ -105,8 +112,7 @@ class Bandit:
             return [Outcome(1.0, self.stop_reward * left, self._stopped(state), STOPPED)]
         number = int(action.removeprefix("play ")) - 1
         machine = self.machines[number]
-        theta = machine.belief(counts[2 * number], counts[2 * number + 1])
-        first = theta * machine.p1 + (1 - theta) * machine.p2
+        first = machine.first_chance(counts[2 * number], counts[2 * number + 1])
         safe = 1 - machine.risk
         return [
             Outcome(safe * p, reward, self._after(state, 2 * number + k), f"pays {reward:g}")
@@ -125,6 +131,15 @@ class Bandit:
     def risk_to_go_bound(self, state: State, action: str, step: int) -> float:
         """Return the risk of the action itself, as the paper does for RAO*."""
         return 0.0 if action == STOP else self._machine(action).risk
+
+    @cached_property
+    def compiled(self) -> CompiledModel | None:
+        """The same as machine code, where histories don't merge."""
+        if self.merges or type(self) is not Bandit:
+            return None  # where they do, the model is asked too seldom for it to matter
+        from vulcan.domains.bandit.compiled import compile_bandit
+
+        return compile_bandit(self)
 
     def _machine(self, action: str) -> Machine:
         return self.machines[int(action.removeprefix("play ")) - 1]
