@@ -178,9 +178,9 @@ def test_a_task_that_fails_is_named_and_nobody_waits_for_the_others(tmp_path: Pa
 
 
 def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "vulcan.cli", "reproduce", "--quick", "--only"]
+    command = [sys.executable, "-m", "vulcan.cli", "reproduce", "--quick", "--workers", "1"]
     run = subprocess.Popen(
-        [*command, "penalty,convergence", "--workers", "1", "-o", tmp_path],
+        [*command, "--only", "penalty", "--only", "convergence", "-o", tmp_path],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,

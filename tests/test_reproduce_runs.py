@@ -48,14 +48,14 @@ def check_drawn(section):
 @pytest.fixture(scope="module")
 def forward():
     part = Convergence()
-    tasks = [{"variant": "forward", "constraint": c, "merges": True} for c in "AB"]
+    tasks = [{"variant": "forward", "constraint": c} for c in "AB"]
     return [run(part, task) for task in tasks]
 
 
 @pytest.fixture(scope="module")
 def exact():
     part = HeuristicSearch()
-    names = ("optimum", "RAO*", "risk-neutral", "A")
+    names = ("optimum", "RAO*", "risk-neutral", "A", "B")
     return [run(part, {"what": "exact", "solver": name}) for name in names]
 
 
@@ -87,24 +87,22 @@ def test_forward_search_at_horizon_9(forward):
     assert rewards == pytest.approx([4.665492, 4.665988], abs=5e-7)
 
 
-def make_runs(variant, samples, merges=True):
+def make_runs(variant, samples):
     budget = {"samples": samples, "first": 0, "runs": 2}
-    return run(Convergence(), {"variant": variant, "merges": merges, **budget})
+    return run(Convergence(), {"variant": variant, **budget})
 
 
 def test_convergence(forward):
     runs = [make_runs("printed", 200), make_runs("A", 200), make_runs("A", 400)]
-    runs.append(make_runs("A", 200, merges=False))
     section = Convergence().show([*forward, *runs], True)
     check_drawn(section)
-    assert len(section.tables[0].rows) == 6
+    assert len(section.tables[0].rows) == 5
     assert section.numbers["A samples"] == 400
-    assert "Vulcan does not reach the paper's error" in section.meaning
+    assert "Our Vulcan does not reach the paper's error" in section.meaning
     assert "as printed does not reach" in section.meaning
-    # Merging changes what the model is asked, not what is found.
-    merged, histories = (without_times(record.found)["runs"] for record in (runs[1], runs[3]))
-    assert [one["reward"] for one in merged] == [one["reward"] for one in histories]
-    assert [one["evaluations"] for one in merged] < [one["evaluations"] for one in histories]
+    assert len(section.tables[0].rows) == 5
+    asked = [one["evaluations"] for one in runs[1].found["runs"]]
+    assert all(400 < one < 4000 for one in asked)  # every history is asked for
 
 
 def test_the_same_seeds_give_the_same_record():
@@ -116,7 +114,7 @@ def test_convergence_follows_the_data(forward):
     reward = forward[0].found["reward"]
     found = {"reward": reward, "estimate": reward, "complete": True, "same": True}
     cost = {"seconds": 0.001, "evaluations": 10, "samples": 1000}
-    task = {"variant": "A", "merges": True, "samples": 1000, "first": 0, "runs": 1}
+    task = {"variant": "A", "samples": 1000, "first": 0, "runs": 1}
     section = Convergence().show([*forward, Record(task, {"runs": [found | cost]}, 1.0)], True)
     assert "reaches the paper's error by 1,000 samples" in section.meaning
     assert "saving of time holds" in section.meaning
@@ -158,7 +156,9 @@ def test_the_optimum_needs_no_bound(exact):
 def test_heuristic_search(exact):
     part = HeuristicSearch()
     budget = {"samples": 300, "first": 0, "runs": 2}
-    runs = [run(part, {"what": "runs", "variant": v, **budget}) for v in ("printed", "completed")]
+    runs = [
+        run(part, {"what": "runs", "variant": v, **budget}) for v in ("printed", "tuned", "A", "B")
+    ]
     racers = [
         {"what": "race", "solver": solver, "merges": merges, "horizon": 3}
         for solver in ("RAO*", "Vulcan")
@@ -168,13 +168,15 @@ def test_heuristic_search(exact):
     section = part.show([*exact, *runs, *races], True)
     check_drawn(section)
     assert len(section.figures) == 2
-    assert section.numbers["completed, complete"] == 1
-    assert section.numbers["printed, complete"] == 0
-    assert section.numbers["printed, estimate"] > section.numbers["printed, reward"]
+    numbers = section.numbers
+    assert numbers["Vulcan A, complete"] == numbers["Vulcan B, complete"] == 1
+    assert numbers["Vulcan printed, complete"] == 0
+    assert numbers["Vulcan printed, estimate"] > numbers["Vulcan printed, reward"]
     rewards = {round(one["reward"], 9) for record in races for one in record.found["runs"]}
     assert len(rewards) == 1  # the bound does not bind at horizon 3
     assert "needs no bound" in section.meaning
-    assert "Over histories at horizon 3" in section.meaning
+    assert "Over histories, at horizon 3" in section.meaning
+    assert "Where states merge, at horizon 3" in section.meaning
     only = part.show([*runs, *races[:1]], True)
     check_drawn(only)
     assert only.meaning == ""
@@ -186,37 +188,40 @@ def test_heuristic_search(exact):
 def test_slow_model():
     part = SlowModel()
     horizon = {"horizon": 4}
-    records = [run(part, {"variant": "forward", **horizon})]
+    records = [run(part, {"variant": "forward", "constraint": c, **horizon}) for c in "AB"]
     for samples in (10, 1000):
-        for variant in ("plain", "bounded"):
+        for variant in ("A", "B", "bounded"):
             budget = {"samples": samples, "runs": 2}
             records.append(run(part, {"variant": variant, **horizon, **budget}))
     section = part.show(records, True)
     check_drawn(section)
     row = section.tables[0].rows[0]
-    assert row[:2] == [4, 884]
+    assert row[0] == 4
+    assert row[1:3] == [charge(record.found) for record in records[:2]]
+    assert [record.found["evaluations"] for record in records[:2]] == [868, 884]
     assert row[2] > 884 * COST
-    assert part.show(records[1:], True).figures == []
+    assert part.show(records[2:], True).figures == []
 
 
 def test_the_crossover_follows_the_data():
     def make(variant, horizon, reward, seconds):
         found = {"reward": reward, "seconds": seconds, "evaluations": 1000}
         if variant == "forward":
-            return Record({"variant": variant, "horizon": horizon}, found, 1.0)
+            task = {"variant": variant, "constraint": "B", "horizon": horizon}
+            return Record(task, found, 1.0)
         task = {"variant": variant, "horizon": horizon, "samples": 10, "runs": 1}
         return Record(task, {"runs": [found]}, 1.0)
 
     assert charge({"seconds": 2.0, "evaluations": 1000}) == pytest.approx(3.0)
-    slower = [make("forward", 4, 2.0, 1.0), make("plain", 4, 2.0, 2.0)]
-    faster = [make("forward", 5, 2.0, 9.0), make("plain", 5, 1.99, 2.0)]
-    rough = [make("forward", 6, 2.0, 9.0), make("plain", 6, 1.9, 2.0)]
+    slower = [make("forward", 4, 2.0, 1.0), make("B", 4, 2.0, 2.0)]
+    faster = [make("forward", 5, 2.0, 9.0), make("B", 5, 1.99, 2.0)]
+    rough = [make("forward", 6, 2.0, 9.0), make("B", 6, 1.9, 2.0)]
     part = SlowModel()
-    assert part.show(slower, True).numbers["crossover, plain"] is None
+    assert part.show(slower, True).numbers["crossover, B"] is None
     section = part.show([*slower, *faster], True)
-    assert section.numbers["crossover, plain"] == 5
-    assert section.meaning.startswith("From horizon 5 on")
-    assert part.show([*slower, *faster, *rough], True).numbers["crossover, plain"] is None
+    assert section.numbers["crossover, B"] == 5
+    assert section.meaning.startswith("Vulcan, constraint B: from horizon 5 on")
+    assert part.show([*slower, *faster, *rough], True).numbers["crossover, B"] is None
 
 
 # Exploration.
@@ -224,17 +229,20 @@ def test_the_crossover_follows_the_data():
 
 def test_exploration():
     part = ExplorationMission()
-    record, again = (run(part, {"horizon": 3, "samples": 64}) for _ in range(2))
+    task = {"constraint": "A", "horizon": 3, "samples": 64}
+    record, again, other = (run(part, {**task, "constraint": c}) for c in "AAB")
     assert without_times(record.found) == without_times(again.found)
     policy = decode_policy(zlib.decompress(base64.b64decode(record.found["policy"])))
     assert len(policy) == record.found["decisions"]
-    section = part.show([record], True)
+    section = part.show([record, other], True)
     check_drawn(section)
-    assert len(section.figures) == 2
-    assert "ours is complete" in section.meaning
-    assert section.numbers["risk"] <= section.numbers["allowed"]
+    assert len(section.figures) == 4
+    assert "ours are complete" in section.meaning
+    assert all(section.numbers[c]["risk"] <= section.numbers[c]["allowed"] for c in "AB")
     partial = Record(record.task, {**record.found, "complete": False}, 1.0)
-    assert "this policy is partial" in part.show([partial], True).meaning
+    section = part.show([partial], True)
+    check_drawn(section)
+    assert "is partial" in section.meaning
 
 
 # The figure.

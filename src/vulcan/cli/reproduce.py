@@ -30,8 +30,9 @@ def reproduce(
         bool, typer.Option("--quick", help="Fewer and smaller runs: minutes instead of hours.")
     ] = False,
     only: Annotated[
-        str, typer.Option("--only", help="Names of parts to run, with commas between them.")
-    ] = "",
+        list[str] | None,
+        typer.Option("--only", help="Name of a part to run, or several with commas; repeatable."),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")
     ] = None,
@@ -52,7 +53,7 @@ def reproduce(
 
     console = Console(stderr=True)
     spoken = time.monotonic()
-    names = [name.strip() for name in only.split(",") if name.strip()]
+    names = [name.strip() for name in ",".join(only or []).split(",") if name.strip()]
     with Progress(
         TextColumn("{task.completed}/{task.total}"),
         BarColumn(),

@@ -45,6 +45,7 @@ LINES: Final[Sequence[Mapping[str, Any]]] = (
     {"color": INK, "linestyle": (0, (6, 2)), "linewidth": 1.1},
     {"color": GREY, "linestyle": (0, (1, 1.5)), "linewidth": 1.5},
     {"color": ORANGE, "linestyle": (0, (4, 1.5, 1, 1.5)), "linewidth": 1.1},
+    {"color": BLUE, "linestyle": (0, (3, 1, 1, 1, 1, 1)), "linewidth": 1.1},
 )
 """How reference lines look."""
 

@@ -78,13 +78,15 @@ class LinearProgram:
     tolerance
         Stop when the reward is within this share of the upper bound.
     warm
-        Start the simplex method from the policy of largest reward. Without it HiGHS starts as it
-        does for any program: the same answer, some times later.
+        Whether to start the simplex method from the policy of largest reward, or as HiGHS does for
+        any program: the same answer sooner or later. By default, that policy is where it starts on
+        a graph; on a large tree HiGHS gains more by simplifying the program first, which it does
+        only if it may start where it likes.
     """
 
     on: Literal["graph", "tree"] = "graph"
     tolerance: float = EXACT_GAP
-    warm: bool = True
+    warm: bool | None = None
 
     def __post_init__(self) -> None:
         if self.on not in ("graph", "tree"):
@@ -212,7 +214,8 @@ class _Search:
 
     def __init__(self, run: _MixRun, solver: LinearProgram) -> None:
         self._run = run
-        self._tolerance, self._warm = solver.tolerance, solver.warm
+        self._tolerance = solver.tolerance
+        self._warm = solver.on == "graph" if solver.warm is None else solver.warm
         self._top = run.sweep(1.0, 0.0)
         self._corners = [self._top, run.sweep(0.0, 1.0)]
         # The bound does not decrease: where it allows less than no risk, so does all before.

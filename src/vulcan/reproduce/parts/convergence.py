@@ -1,18 +1,16 @@
 """Convergence of Vulcan to the policy of forward search: horizon 9, Δ(x) = 0.002 x.
 
 The paper's budgets are seconds on its machine. Ours are samples, so that a run can be repeated to
-the last bit; seconds and model evaluations are recorded with each. Where histories merge, the model
-is asked no more than once for each of few states; runs in which they don't show what samples cost.
+the last bit; seconds and model evaluations are recorded with each. Histories don't merge, as in the
+paper: the model is asked for every history that a search meets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
-from vulcan.constraint import LocalConstraint, SequenceConstraint, SurvivalConstraint
 from vulcan.domains import Bandit
 from vulcan.plotting.convergence import Curve, Panel, plot_convergence
 from vulcan.problem import Problem
@@ -23,45 +21,34 @@ from vulcan.reproduce.paper import (
     FORWARD_SEARCH_SECONDS,
 )
 from vulcan.reproduce.part import Figure, Record, Section, Table, Task
-from vulcan.reproduce.runs import acts_alike, describe_run, gather_runs, load_kernels
+from vulcan.reproduce.runs import (
+    CONSTRAINTS,
+    VARIANTS,
+    describe_run,
+    find_lasting,
+    gather_runs,
+    load_kernels,
+    run_seeds,
+)
 from vulcan.risk import Linear
 from vulcan.solve import solve
 from vulcan.solvers.forward_search import ForwardSearch
-from vulcan.solvers.vulcan import Vulcan
 
 __all__ = ["Convergence"]
 
 HORIZON: Final = 9
 BOUND: Final = Linear(0.002)
 
-CONSTRAINTS: Final[dict[str, LocalConstraint]] = {
-    "A": SequenceConstraint(),
-    "B": SurvivalConstraint(),
-}
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A way to run Vulcan: its name in figures, itself, its constraint, whether it completes."""
-
-    name: str
-    solver: Vulcan
-    letter: str
-    complete: bool
-
-
-VARIANTS: Final = {
-    "printed": Variant("as printed, c = 1", Vulcan.paper(), "A", False),
-    # The paper tunes the constant of UCT and does not say to what.
-    "tuned": Variant("as printed, c = 0.5", Vulcan.paper(0.5), "A", False),
-    "A": Variant("Vulcan, constraint A", Vulcan(constraint=CONSTRAINTS["A"]), "A", True),
-    "B": Variant("Vulcan, constraint B", Vulcan(), "B", True),
-}
-
-THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 150, 200, 300, 500, 1000)
+THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000)
 QUICK_THOUSANDS: Final = (3, 30, 300)
-HISTORY_THOUSANDS: Final = (1, 3, 10, 30, 100)
-QUICK_HISTORY_THOUSANDS: Final = (3, 10)
+
+JUDGED: Final = {
+    "printed": ("With c = 1, the algorithm as printed", False),
+    "tuned": ("With c = 0.4, it", True),
+    "A": ("Our Vulcan", True),
+    "B": ("Under constraint B, it", False),
+}
+"""Variants in the order of the text: what it calls them, and whether it says what they save."""
 
 ROUNDING: Final = 1e-7
 """Percent: a smaller error is none."""
@@ -75,7 +62,7 @@ class Convergence:
 
     name = "convergence"
     title = "Bandit: convergence of Vulcan to forward search"
-    version = 1
+    version = 2
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return a task for every ten runs of a variant with a budget, and for forward search."""
@@ -84,33 +71,19 @@ class Convergence:
     def estimate(self, task: Task) -> float:
         """Return about how many seconds a task takes."""
         if task["variant"] == "forward":
-            return 2.0 if task["merges"] else 150.0
-        thousands, counted = task["samples"] / 1000, task["variant"] in ("printed", "tuned")
-        if not task["merges"]:
-            return float(task["runs"] * (0.3 + 0.25 * thousands))
-        return float(1.0 + task["runs"] * (0.3 + (0.005 if counted else 0.003) * thousands))
+            return 1.0
+        each = 0.0045 if task["variant"] == "printed" else 0.0025
+        return float(1.0 + task["runs"] * (0.1 + each * task["samples"] / 1000))
 
     def run(self, task: Task) -> dict[str, Any]:
         """Run forward search, or some seeds of a variant with one budget."""
         load_kernels(BOUND)
-        merged = Problem(Bandit(HORIZON), BOUND)
-        problem = Problem(Bandit(HORIZON, merges=task["merges"]), BOUND)
+        problem = Problem(Bandit(HORIZON, merges=False), BOUND)
         if task["variant"] == "forward":
             return describe_run(solve(problem, ForwardSearch(CONSTRAINTS[task["constraint"]])))
         variant = VARIANTS[task["variant"]]
-        target = solve(merged, ForwardSearch(CONSTRAINTS[variant.letter])).policy
-        runs = []
-        for seed in range(task["first"], task["first"] + task["runs"]):
-            result = solve(
-                problem,
-                variant.solver,
-                samples=task["samples"],
-                seed=seed,
-                complete=variant.complete,
-            )
-            same = acts_alike(result.policy, target)
-            runs.append({"seed": seed, **describe_run(result), "same": same})
-        return {"runs": runs}
+        target = solve(problem, ForwardSearch(CONSTRAINTS[variant.letter])).policy
+        return {"runs": run_seeds(problem, variant, task, target)}
 
     def show(self, records: Sequence[Record], quick: bool) -> Section:
         """Return the section."""
@@ -139,16 +112,14 @@ class Convergence:
 
 
 class Findings:
-    """What the records say: the error and cost of runs, by variant, merging and budget."""
+    """What the records say: the error and cost of runs, by variant and budget."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.forward = {
-            (r.task["constraint"], r.task["merges"]): r.found
-            for r in records
-            if r.task["variant"] == "forward"
+            r.task["constraint"]: r.found for r in records if r.task["variant"] == "forward"
         }
         others = [r for r in records if r.task["variant"] != "forward"]
-        self.runs = gather_runs(others, ("variant", "merges", "samples"))
+        self.runs = gather_runs(others, ("variant", "samples"))
         # An error needs what forward search found, and a budget without any policy has none.
         self.budgets = [
             key
@@ -168,56 +139,46 @@ class Findings:
         """Return the mean over runs."""
         return fmean(float(run[of]) for run in self.runs[key])
 
-    def last(self, variant: str, merges: bool = True) -> tuple[Any, ...] | None:
-        """Return the largest budget of a variant."""
-        found = [key for key in self.budgets if key[:2] == (variant, merges)]
-        return found[-1] if found else None
+    def list_budgets(self, variant: str) -> list[tuple[Any, ...]]:
+        """Return the budgets of a variant, the smallest first."""
+        return [key for key in self.budgets if key[0] == variant]
+
+    def list_last(self) -> list[tuple[Any, ...]]:
+        """Return the largest budget of each variant."""
+        return [keys[-1] for variant in VARIANTS if (keys := self.list_budgets(variant))]
 
     def draw(self) -> Any:
-        """Draw the error against time, and against evaluations of a model of histories."""
+        """Draw the error against time, and against evaluations."""
         panels = []
-        histories = any(not merges for _, merges, _ in self.budgets)
-        for of, merges, label in (
-            ("seconds", True, "search time (s), histories merged"),
-            ("evaluations", not histories, "model evaluations"),
-        ):
-            name = "histories merged" if merges else "histories not merged"
-            across = label if of == "seconds" else f"{label}, {name}"
-            curves = [self._trace(variant, merges, of) for variant in VARIANTS]
-            marks = {}
-            if ("A", merges) in self.forward:
-                marks["forward search ends"] = float(self.forward["A", merges][of])
+        for of, across in (("seconds", "search time (s)"), ("evaluations", "model evaluations")):
+            curves = [self._trace(variant, of) for variant in VARIANTS]
             shown = [curve for curve in curves if curve.places]
+            marks = {"forward search ends": min(float(f[of]) for f in self.forward.values())}
+            levels = {"the paper's last error": CONVERGENCE_ERROR}
             up = "mean error (%)"
-            panels.append(Panel(shown, across, up, marks, up_scale=VISIBLE_ERROR))
+            panels.append(Panel(shown, across, up, marks, levels, up_scale=VISIBLE_ERROR))
         return plot_convergence(panels, title=f"Bandit(horizon={HORIZON}), Δ(x) = {BOUND}")
 
     def tabulate(self) -> Table:
-        """Return all budgets, with and without merging."""
-        rows: list[list[str | float | None]] = []
-        for key in self.budgets:
-            variant, merges, samples = key
-            rows.append(
-                [
-                    VARIANTS[variant].name,
-                    "states" if merges else "histories",
-                    samples,
-                    len(self.runs[key]),
-                    self.mean(key, "seconds"),
-                    round(self.mean(key, "evaluations")),
-                    fmean(self.errors(key)),
-                    fmean(self.errors(key, "estimate")),
-                    100 * self.mean(key, "same"),
-                    100 * self.mean(key, "complete"),
-                ]
-            )
-        for (letter, merges), found in sorted(self.forward.items()):
-            kind = "states" if merges else "histories"
+        """Return all budgets."""
+        rows: list[list[str | float | None]] = [
+            [
+                VARIANTS[key[0]].name,
+                key[1],
+                len(self.runs[key]),
+                self.mean(key, "seconds"),
+                round(self.mean(key, "evaluations")),
+                fmean(self.errors(key)),
+                fmean(self.errors(key, "estimate")),
+                100 * self.mean(key, "same"),
+                100 * self.mean(key, "complete"),
+            ]
+            for key in self.budgets
+        ]
+        for letter, found in sorted(self.forward.items()):
             cost = [found["seconds"], found["evaluations"]]
-            rows.append(
-                [f"forward search, {letter}", kind, None, 1, *cost, 0.0, None, 100.0, 100.0]
-            )
-        header = ["", "model of", "samples", "runs", "seconds", "evaluations", "error %"]
+            rows.append([f"forward search, {letter}", None, 1, *cost, 0.0, None, 100.0, 100.0])
+        header = ["", "samples", "runs", "seconds", "evaluations", "error %"]
         header += ["error % of the estimate", "same policy %", "complete %"]
         return Table("convergence", "Mean error from forward search by samples", header, rows)
 
@@ -225,15 +186,13 @@ class Findings:
         """Return what was measured."""
         sentences = [
             f"Forward search with constraint {letter} takes {found['seconds']:.2g} s and "
-            f"{found['evaluations']:,} model evaluations where histories "
-            f"{'merge' if merges else 'do not merge'}."
-            for (letter, merges), found in sorted(self.forward.items(), reverse=True)
-            if letter == "A"
+            f"{found['evaluations']:,} model evaluations."
+            for letter, found in sorted(self.forward.items())
         ]
-        for key in filter(None, map(self.last, VARIANTS)):
+        for key in self.list_last():
             name = VARIANTS[key[0]].name
             sentences.append(
-                f"{name[0].upper()}{name[1:]}: after {key[2]:,} samples "
+                f"{name[0].upper()}{name[1:]}: after {key[1]:,} samples "
                 f"({self.mean(key, 'seconds'):.2g} s) mean error {fmean(self.errors(key)):.2g} % "
                 f"({fmean(self.errors(key, 'estimate')):.2g} % by the search's own estimate), the "
                 f"very policy of forward search in {100 * self.mean(key, 'same'):.0f} % of "
@@ -244,93 +203,71 @@ class Findings:
     def judge(self) -> str:
         """Return what the difference means."""
         sentences = []
-        for variants, name in (
-            (("A",), "Vulcan"),
-            (("printed", "tuned"), "The algorithm as printed"),
-        ):
-            if not any(self.last(variant) for variant in variants):
+        for variant, (name, saves) in JUDGED.items():
+            keys, key = self.list_budgets(variant), self.first_reaching(variant)
+            if not keys:
                 continue
-            reaching = [self.first_reaching(variant) for variant in variants]
-            key = next(filter(None, reaching), None)
+            if key is None:
+                sentences.append(f"{name} does not reach the paper's error within these budgets.")
+                continue
             sentences.append(
-                f"{name} does not reach the paper's error within these budgets."
-                if key is None
-                else f"{name} reaches the paper's error by {key[2]:,} samples, with the policy of "
-                f"forward search in {100 * self.mean(key, 'same'):.0f} % of runs."
+                f"{name} reaches the paper's error by {key[1]:,} samples, with the policy of "
+                f"forward search in {100 * self.mean(key, 'same'):.0f} % of runs"
+                + (f"; {self._compare(key)}." if saves else ".")
             )
-        forward, key = self.forward.get(("A", True)), self.first_reaching("A")
-        if forward is not None and key is not None:
-            seconds, needed = forward["seconds"], self.mean(key, "seconds")
-            sentences.append(
-                f"On this cheap model that takes {needed:.2g} s, and compiled forward search "
-                f"{seconds:.2g} s: the paper's saving of time "
-                f"{'holds' if needed < seconds else 'does not hold'} here."
-            )
-        return " ".join((*sentences, *self._compare_evaluations()))
+        return " ".join(sentences)
 
     def first_reaching(self, variant: str) -> tuple[Any, ...] | None:
         """Return the smallest budget from which on the mean error is no larger than the paper's."""
-        found = None
-        for key in reversed([k for k in self.budgets if k[:2] == (variant, True)]):
-            if fmean(self.errors(key)) > CONVERGENCE_ERROR:
-                break
-            found = key
-        return found
+        return find_lasting(
+            self.list_budgets(variant), lambda key: fmean(self.errors(key)) <= CONVERGENCE_ERROR
+        )
 
     def summarise(self) -> dict[str, Any]:
-        """Return the numbers of the largest budgets."""
+        """Return the numbers of the largest budgets, and where the paper's error is reached."""
         numbers: dict[str, Any] = {}
-        for key in filter(None, map(self.last, VARIANTS)):
-            numbers[f"{key[0]} samples"] = key[2]
+        for key in self.list_last():
+            numbers[f"{key[0]} samples"] = key[1]
             numbers[f"{key[0]} error percent"] = fmean(self.errors(key))
             numbers[f"{key[0]} same policy"] = self.mean(key, "same")
-        for (letter, merges), found in self.forward.items():
-            kind = "states" if merges else "histories"
+            reaching = self.first_reaching(key[0])
+            numbers[f"{key[0]} samples to the paper's error"] = reaching and reaching[1]
+        for letter, found in self.forward.items():
             for of in ("reward", "seconds", "evaluations"):
-                numbers[f"forward search {letter}, {kind}, {of}"] = found[of]
+                numbers[f"forward search {letter}, {of}"] = found[of]
         return numbers
 
-    def _compare_evaluations(self) -> Iterator[str]:
-        forward, key = self.forward.get(("A", False)), self.last("A", merges=False)
-        if forward is not None and key is not None:
-            share = 100 * self.mean(key, "evaluations") / forward["evaluations"]
-            yield (
-                f"Where histories don't merge, {key[2]:,} samples ask the model {share:.2g} % as "
-                f"often as forward search does, at a mean error of {fmean(self.errors(key)):.2g} %."
-            )
+    def _compare(self, key: tuple[Any, ...]) -> str:
+        """Return what a budget takes, beside forward search."""
+        forward = self.forward[VARIANTS[key[0]].letter]
+        seconds, asked = (self.mean(key, of) / forward[of] for of in ("seconds", "evaluations"))
+        saving = "holds" if seconds < 1 else "does not hold on a model as cheap as this one"
+        return (
+            f"that takes {100 * asked:.2g} % of the evaluations of forward search, and "
+            f"{self.mean(key, 'seconds'):.2g} s where compiled forward search takes "
+            f"{forward['seconds']:.2g} s: the paper's saving of time {saving}"
+        )
 
     def _target(self, variant: str) -> float | None:
-        letter = VARIANTS[variant].letter
-        found = self.forward.get((letter, True))
+        found = self.forward.get(VARIANTS[variant].letter)
         return None if found is None else float(found["reward"])
 
-    def _trace(self, variant: str, merges: bool, of: str) -> Curve:
-        keys = [key for key in self.budgets if key[:2] == (variant, merges)]
+    def _trace(self, variant: str, of: str) -> Curve:
+        keys = self.list_budgets(variant)
         places = [self.mean(key, of) for key in keys]
         return Curve(VARIANTS[variant].name, places, [self.errors(key) for key in keys])
 
 
 def _list_tasks(quick: bool) -> Iterator[Task]:
-    yield from ({"variant": "forward", "constraint": c, "merges": True} for c in CONSTRAINTS)
-    if not quick:
-        yield {"variant": "forward", "constraint": "A", "merges": False}
+    yield from ({"variant": "forward", "constraint": letter} for letter in CONSTRAINTS)
     bundles = [(0, 5)] if quick else [(first, 10) for first in range(0, 60, 10)]
     for variant in VARIANTS:
         for thousands in QUICK_THOUSANDS if quick else THOUSANDS:
             for first, runs in bundles:
-                yield _make_task(variant, True, 1000 * thousands, first, runs)
-    for variant in ("printed", "A", "B"):
-        for thousands in QUICK_HISTORY_THOUSANDS if quick else HISTORY_THOUSANDS:
-            # Bundles of a few: a run without merging takes as long as ten with it.
-            for first in range(0, 2 if quick else 10, 2):
-                yield _make_task(variant, False, 1000 * thousands, first, 2)
+                budget = {"samples": 1000 * thousands, "first": first, "runs": runs}
+                yield {"variant": variant, **budget}
 
 
-def _make_task(variant: str, merges: bool, samples: int, first: int, runs: int) -> Task:
-    budget = {"samples": samples, "first": first, "runs": runs}
-    return {"variant": variant, "merges": merges, **budget}
-
-
-def _order(item: tuple[tuple[Any, ...], Any]) -> tuple[int, bool, int]:
-    (variant, merges, samples), _ = item
-    return list(VARIANTS).index(variant), not merges, samples
+def _order(item: tuple[tuple[Any, ...], Any]) -> tuple[int, int]:
+    (variant, samples), _ = item
+    return list(VARIANTS).index(variant), samples

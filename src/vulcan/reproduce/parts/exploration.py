@@ -1,6 +1,6 @@
-"""The paper's exploration mission: one policy, and six of its outcomes.
+"""The paper's exploration mission: one policy for each constraint, and six of its outcomes.
 
-The record keeps the policy itself, so that figures can be drawn again without a search. The paper
+A record keeps the policy itself, so that figures can be drawn again without a search. The paper
 gives no coordinates: the map is ours.
 """
 
@@ -21,7 +21,7 @@ from vulcan.policy_file import decode_policy, encode_policy
 from vulcan.problem import Problem
 from vulcan.reproduce.paper import EXPLORATION_HISTORIES, EXPLORATION_SECONDS
 from vulcan.reproduce.part import Figure, Record, Section, Table, Task
-from vulcan.reproduce.runs import describe_run
+from vulcan.reproduce.runs import CONSTRAINTS, describe_run
 from vulcan.solve import solve
 from vulcan.solvers.vulcan import Vulcan
 
@@ -30,10 +30,24 @@ __all__ = ["ExplorationMission"]
 BOUND: Final = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
 HORIZON: Final = 9
 EXPLORATION: Final = 0.1
-MEMORY: Final = 6_000_000_000
+MEMORY: Final = 4_000_000_000
 """Bytes of the search tree: it would have more than many machines before the paper's time is up."""
 
 QUICK_SAMPLES: Final = 2048
+
+NUMBERS: Final = (
+    "reward",
+    "risk",
+    "allowed",
+    "decisions",
+    "complete",
+    "samples",
+    "evaluations",
+    "histories",
+    "seconds",
+    "stopped_by",
+)
+"""What the table says of each policy."""
 
 
 class ExplorationMission:
@@ -41,13 +55,13 @@ class ExplorationMission:
 
     name = "exploration"
     title = "Exploration: six outcomes of one policy"
-    version = 1
+    version = 2
 
     def tasks(self, quick: bool) -> Sequence[Task]:
-        """Return the one search."""
-        if quick:
-            return [{"horizon": HORIZON, "samples": QUICK_SAMPLES}]
-        return [{"horizon": HORIZON, "time_limit": EXPLORATION_SECONDS, "memory": MEMORY}]
+        """Return a search for each constraint."""
+        full = {"time_limit": EXPLORATION_SECONDS, "memory": MEMORY}
+        limits = {"samples": QUICK_SAMPLES} if quick else full
+        return [{"constraint": c, "horizon": HORIZON, **limits} for c in CONSTRAINTS]
 
     def estimate(self, task: Task) -> float:
         """Return about how many seconds a task takes; the certificate takes its own."""
@@ -57,7 +71,8 @@ class ExplorationMission:
         """Search, and keep the policy."""
         limits = {name: task[name] for name in ("samples", "time_limit", "memory") if name in task}
         problem = Problem(Exploration(horizon=task["horizon"]), parse(BOUND))
-        result = solve(problem, Vulcan(EXPLORATION), **limits)
+        solver = Vulcan(EXPLORATION, CONSTRAINTS[task["constraint"]])
+        result = solve(problem, solver, **limits)
         assert isinstance(result.policy, Policy)
         assert result.certificate is not None
         content = zlib.compress(encode_policy(result.policy), 9)
@@ -76,34 +91,46 @@ class ExplorationMission:
         paper = (
             f"About {EXPLORATION_HISTORIES:.1e} histories; after {EXPLORATION_SECONDS} s the "
             "figure shows six outcomes of one policy: some go through a narrow gap where samples "
-            "are good, some turn back before it, some leave at once. Rewards are not given, and "
-            "policies satisfy the bound up to the states that were explored."
+            "are good, some turn back before it, some leave at once. Its reward, its risk and "
+            "whether it is complete are not given."
         )
-        if not records:
-            return Section(paper, "", "")
-        found, horizon = records[-1].found, records[-1].task["horizon"]
-        names = ("reward", "risk", "allowed", "decisions", "complete", "samples", "evaluations")
-        numbers = {name: found[name] for name in (*names, "histories", "seconds", "stopped_by")}
-        rows = [[name.replace("_", " "), _to_cell(value)] for name, value in numbers.items()]
+        found = {r.task["constraint"]: (r.found, r.task["horizon"]) for r in records}
+        numbers = {
+            letter: {name: run[name] for name in NUMBERS}
+            for letter, (run, _) in sorted(found.items())
+        }
+        rows = [
+            [name.replace("_", " "), *(_to_cell(run[name]) for run in numbers.values())]
+            for name in NUMBERS
+        ]
+        header = ["", *(f"constraint {letter}" for letter in numbers)]
         return Section(
             paper=paper,
-            measured=_describe(found),
-            meaning=_judge(found),
-            tables=[Table("exploration", "The policy and its search", ["", "value"], rows)],
+            measured=" ".join(_describe(letter, found[letter][0]) for letter in numbers),
+            meaning=_judge([run for run, _ in found.values()]) if found else "",
+            tables=[Table("exploration", "The policies and their searches", header, rows)],
             figures=[
-                Figure(
-                    "exploration",
-                    "Six outcomes of the policy, chosen by one rule: the probable ones that differ",
-                    lambda: _draw_outcomes(found["policy"], horizon),
-                ),
-                Figure(
-                    "exploration-risk",
-                    "Risk against reward over all outcomes of the policy",
-                    lambda: plot_risk_reward(_follow(found["policy"], horizon), parse(BOUND)),
-                ),
+                figure for letter in numbers for figure in _list_figures(letter, *found[letter])
             ],
             numbers=numbers,
         )
+
+
+def _list_figures(letter: str, run: dict[str, Any], horizon: int) -> list[Figure]:
+    policy = run["policy"]
+    return [
+        Figure(
+            f"exploration-{letter}",
+            f"Six outcomes of the policy under constraint {letter}, chosen by one rule: the "
+            "probable ones that differ",
+            lambda: _draw_outcomes(policy, horizon),
+        ),
+        Figure(
+            f"exploration-{letter}-risk",
+            f"Risk against reward over all outcomes of the policy under constraint {letter}",
+            lambda: plot_risk_reward(_follow(policy, horizon), parse(BOUND)),
+        ),
+    ]
 
 
 def _draw_outcomes(policy: str, horizon: int) -> Any:
@@ -111,33 +138,33 @@ def _draw_outcomes(policy: str, horizon: int) -> Any:
     return plot_outcomes(journeys, choose_outcomes(journeys))
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _follow(policy: str, horizon: int) -> Journeys:
     """Return all journeys of a policy that a record keeps; both figures need them."""
     content = zlib.decompress(base64.b64decode(policy))
     return follow_policy(decode_policy(content), Exploration(horizon=horizon))
 
 
-def _describe(found: dict[str, Any]) -> str:
-    ended = f", ended by the {found['stopped_by']}" if found["stopped_by"] else ""
+def _describe(letter: str, run: dict[str, Any]) -> str:
+    ended = f", ended by the {run['stopped_by']}" if run["stopped_by"] else ""
     return (
-        f"{found['seconds']:.3g} s and {found['samples']:,} samples{ended}, give a policy of "
-        f"{found['decisions']:,} decisions with expected reward {found['reward']:.4f} and risk "
-        f"{found['risk']:.5f}; {found['allowed']:.5f} would be allowed."
+        f"Under constraint {letter}, {run['seconds']:.3g} s and {run['samples']:,} samples{ended}, "
+        f"give a policy of {run['decisions']:,} decisions with expected reward "
+        f"{run['reward']:.4f} and risk {run['risk']:.5f}; {run['allowed']:.5f} would be allowed."
     )
 
 
-def _judge(found: dict[str, Any]) -> str:
-    if found["complete"] and found["safe"]:
+def _judge(runs: Sequence[dict[str, Any]]) -> str:
+    if all(run["complete"] and run["safe"] for run in runs):
         whole = (
-            "The paper's policy was partial, planned up to what was explored; ours is complete, "
-            "with a certificate over every outcome."
+            "Policies of the paper satisfy the bound only up to the states explored; ours are "
+            "complete, with a certificate over every outcome."
         )
     else:
-        whole = "Like the paper's, this policy is partial, or its certificate does not pass."
-    used = 100 * found["risk"] / found["allowed"]
+        whole = "Some policy is partial, or its certificate does not pass."
+    shares = " and ".join(f"{100 * run['risk'] / run['allowed']:.0f} %" for run in runs)
     return (
-        f"{whole} It uses {used:.0f} % of the risk that its reward would allow. The map is ours, "
+        f"{whole} They use {shares} of the risk that their rewards would allow. The map is ours, "
         "since the paper gives no coordinates, so that routes compare and numbers don't."
     )
 

@@ -1,8 +1,8 @@
 """Vulcan against RAO*: horizon 10 with a constant bound of 0.0125, and a race over horizons.
 
 Early policies of the algorithm as printed are incomplete, and what the search takes them to earn is
-too much. RAO* is run twice: where histories with the same counts are one state, and where every
-history is a state of its own, as in the tree that Vulcan grows.
+too much. Vulcan and forward search are run where every history is a state of its own, as in the
+tree that Vulcan grows; RAO* where histories with the same counts are one state.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any, Final
 
-from vulcan.constraint import SequenceConstraint, SurvivalConstraint
 from vulcan.domains import Bandit
 from vulcan.plotting.convergence import Curve, Panel, plot_convergence
 from vulcan.problem import Problem
@@ -22,46 +21,41 @@ from vulcan.reproduce.paper import (
     RAO_STAR_SPEEDUP,
 )
 from vulcan.reproduce.part import Figure, Record, Section, Table, Task
-from vulcan.reproduce.runs import describe_run, gather_runs, load_kernels
+from vulcan.reproduce.parts.race import BOUND, Race
+from vulcan.reproduce.runs import (
+    CONSTRAINTS,
+    VARIANTS,
+    describe_run,
+    find_lasting,
+    gather_runs,
+    load_kernels,
+    run_seeds,
+)
 from vulcan.risk import Constant
 from vulcan.solve import solve
 from vulcan.solvers.forward_search import ForwardSearch
 from vulcan.solvers.pareto import Pareto
 from vulcan.solvers.rao_star import RAOStar
 from vulcan.solvers.solver import Solver
-from vulcan.solvers.vulcan import Vulcan
 
 __all__ = ["HeuristicSearch"]
 
 HORIZON: Final = 10
-BOUND: Final = Constant(0.0125)
 
-EXACT: Final[dict[str, tuple[Solver, Constant]]] = {
-    "optimum": (Pareto(), BOUND),
-    "RAO*": (RAOStar(), BOUND),
-    "risk-neutral": (Pareto(), Constant(1.0)),
-    "A": (ForwardSearch(SequenceConstraint()), BOUND),
-    "B": (ForwardSearch(SurvivalConstraint()), BOUND),
+EXACT: Final[dict[str, tuple[Solver, Constant, bool]]] = {
+    "optimum": (Pareto(), BOUND, True),
+    "RAO*": (RAOStar(), BOUND, True),
+    "risk-neutral": (Pareto(), Constant(1.0), True),
+    "A": (ForwardSearch(CONSTRAINTS["A"]), BOUND, False),
+    "B": (ForwardSearch(CONSTRAINTS["B"]), BOUND, False),
 }
-VARIANTS: Final = {
-    "printed": ("as printed, c = 1", Vulcan.paper(), False),
-    "tuned": ("as printed, c = 0.5", Vulcan.paper(0.5), False),
-    "completed": ("Vulcan, constraint B, completed", Vulcan(), True),
-}
-"""Name, solver, and whether policies are completed."""
-
-RACERS: Final = {
-    ("RAO*", True): ("RAO*, states", 9),
-    ("Vulcan", True): ("Vulcan, states", 9),
-    ("RAO*", False): ("RAO*, histories", 8),
-    ("Vulcan", False): ("Vulcan, histories", 8),
-}
-"""Name of a racer, and the longest horizon that it runs at."""
+"""Solver, bound, and whether histories merge."""
 
 THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 QUICK_THOUSANDS: Final = (1, 10, 100)
-RACES: Final = 5
-EXACTLY: Final = 1e-9
+
+DRAWN: Final = ("tuned", "A", "B")
+"""Variants in the figure; the table has all."""
 
 
 class HeuristicSearch:
@@ -69,7 +63,7 @@ class HeuristicSearch:
 
     name = "rao-star"
     title = "Bandit: Vulcan against heuristic search"
-    version = 1
+    version = 2
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return tasks for exact solvers, for every ten runs with a budget, and for the race."""
@@ -79,29 +73,26 @@ class HeuristicSearch:
         """Return about how many seconds a task takes."""
         if task["what"] == "exact":
             return 2.0
-        if task["what"] == "runs":
-            return float(1.0 + task["runs"] * (0.3 + 0.005 * task["samples"] / 1000))
-        growth = 7.0 ** (task["horizon"] - 8)
-        return float(1.0 + {True: 12.0, False: 120.0}[task["merges"]] * growth)
+        if task["what"] == "race":
+            return Race.estimate(task)
+        each = 0.0045 if task["variant"] == "printed" else 0.0025
+        return float(1.0 + task["runs"] * (0.1 + each * task["samples"] / 1000))
 
     def run(self, task: Task) -> dict[str, Any]:
         """Solve exactly, run some seeds with one budget, or race to the final solution."""
         load_kernels(BOUND)
-        if task["what"] == "exact":
-            solver, bound = EXACT[task["solver"]]
-            return describe_run(solve(Problem(Bandit(HORIZON), bound), solver))
         if task["what"] == "race":
-            return {"runs": _race(task["solver"], task["horizon"], task["merges"])}
-        _, solver, complete = VARIANTS[task["variant"]]
-        problem = Problem(Bandit(HORIZON), BOUND)
-        limits: dict[str, Any] = {"samples": task["samples"], "complete": complete}
-        seeds = range(task["first"], task["first"] + task["runs"])
-        runs = [describe_run(solve(problem, solver, seed=seed, **limits)) for seed in seeds]
-        return {"runs": [{"seed": seed, **run} for seed, run in zip(seeds, runs, strict=True)]}
+            return Race.run(task)
+        if task["what"] == "exact":
+            solver, bound, merges = EXACT[task["solver"]]
+            return describe_run(solve(Problem(Bandit(HORIZON, merges=merges), bound), solver))
+        problem = Problem(Bandit(HORIZON, merges=False), BOUND)
+        return {"runs": run_seeds(problem, VARIANTS[task["variant"]], task)}
 
     def show(self, records: Sequence[Record], quick: bool) -> Section:
         """Return the section."""
-        found = Findings(records)
+        found = Findings([record for record in records if record.task["what"] != "race"])
+        race = Race([record for record in records if record.task["what"] == "race"])
         return Section(
             paper=(
                 f"At horizon {HORIZON} RAO* takes {RAO_STAR_SECONDS:,} s. Vulcan overestimates at "
@@ -110,47 +101,20 @@ class HeuristicSearch:
                 "to horizon 7 RAO* is twice as fast, at 9 Vulcan is."
             ),
             measured=found.describe(),
-            meaning=found.judge(),
-            tables=[table for table in (found.tabulate(), found.tabulate_race()) if table.rows],
-            figures=list(found.list_figures()),
+            meaning=" ".join((*found.judge(), *race.judge())),
+            tables=[table for table in (found.tabulate(), race.tabulate()) if table.rows],
+            figures=[*found.list_figures(), *race.list_figures()],
             numbers=found.summarise(),
         )
 
 
-def _race(solver: str, horizon: int, merges: bool) -> list[dict[str, Any]]:
-    """Return what it takes to reach the final solution: the optimum, or that of forward search.
-
-    Vulcan is given twice as many samples again and again until it has it; the last run counts. It
-    takes the same samples whether histories merge or not, so that the quick case finds how many.
-    """
-    problem = Problem(Bandit(horizon, merges=merges), BOUND)
-    if solver == "RAO*":
-        return [describe_run(solve(problem, RAOStar()))]
-    quick = Problem(Bandit(horizon), BOUND)
-    final = solve(quick, ForwardSearch()).certificate
-    assert final is not None
-    runs = []
-    for seed in range(RACES):
-        samples = 16
-        while True:
-            result = solve(quick, Vulcan(), samples=samples, seed=seed)
-            reward = -1.0 if result.certificate is None else float(result.certificate.reward)
-            if reward >= float(final.reward) - EXACTLY:
-                break
-            samples *= 2
-        result = solve(problem, Vulcan(), samples=samples, seed=seed)
-        runs.append({"seed": seed, **describe_run(result)})
-    return runs
-
-
 class Findings:
-    """What the records say."""
+    """What the records say of horizon 10."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.exact = {r.task["solver"]: r.found for r in records if r.task["what"] == "exact"}
-        kinds = {what: [r for r in records if r.task["what"] == what] for what in ("runs", "race")}
-        self.runs = gather_runs(kinds["runs"], ("variant", "samples"))
-        self.race = gather_runs(kinds["race"], ("solver", "merges", "horizon"))
+        others = [r for r in records if r.task["what"] == "runs"]
+        self.runs = gather_runs(others, ("variant", "samples"))
 
     def budgets(self, variant: str) -> list[tuple[Any, ...]]:
         """Return the budgets of a variant at which some run has a policy, the smallest first."""
@@ -165,17 +129,29 @@ class Findings:
         """Return the mean over runs."""
         return fmean(self.values(key, of))
 
+    def lose(self, key: tuple[Any, ...] | str) -> float | None:
+        """Return how far runs, or an exact solver, are below the optimum on average, in percent."""
+        best = self.exact.get("optimum") or self.exact.get("RAO*")
+        known = best is not None and (not isinstance(key, str) or key in self.exact)
+        if best is None or not known:
+            return None
+        reward = self.exact[key]["reward"] if isinstance(key, str) else self.mean(key, "reward")
+        return 100 * (1 - float(reward) / float(best["reward"]))
+
     def describe(self) -> str:
         """Return what was measured."""
-        sentences = []
-        if rao := self.exact.get("RAO*"):
-            sentences.append(
-                f"RAO* finds the optimum, {rao['reward']:.6f}, in {rao['seconds']:.2g} s and "
-                f"{rao['evaluations']:,} model evaluations."
+        sentences = [
+            f"{name} takes {found['seconds']:.2g} s and {found['evaluations']:,} model evaluations "
+            f"to find {found['reward']:.6f}."
+            for key, name in (
+                ("RAO*", "RAO*, with states merged,"),
+                ("A", "Forward search with constraint A, over histories,"),
             )
-        for variant, (name, _, _) in VARIANTS.items():
+            if (found := self.exact.get(key))
+        ]
+        for variant in VARIANTS:
             if keys := self.budgets(variant):
-                last = keys[-1]
+                last, name = keys[-1], VARIANTS[variant].name
                 sentences.append(
                     f"{name[0].upper()}{name[1:]}: after {last[1]:,} samples "
                     f"({self.mean(last, 'seconds'):.2g} s) the search estimates "
@@ -185,25 +161,19 @@ class Findings:
                 )
         return " ".join(sentences)
 
-    def judge(self) -> str:
-        """Return what the difference means."""
-        sentences = []
-        best = self.exact.get("optimum") or self.exact.get("RAO*")
-        printed = self.budgets("printed")
-        if best is not None and printed:
-            highest = max(self.mean(key, "estimate") for key in printed)
-            over = "The overestimates are there" if highest > best["reward"] else "No overestimates"
-            sentences.append(f"{over}: up to {highest:.3f} on average.")
-        if best is not None and "A" in self.exact:
-            loss = 100 * (1 - self.exact["A"]["reward"] / best["reward"])
-            sentences.append(
+    def judge(self) -> Iterator[str]:
+        """Yield what the differences mean."""
+        yield from self._judge_printed()
+        loss = self.lose("A")
+        if loss is not None:
+            yield (
                 f"What constraint A admits loses {loss:.2f} % of the optimum (paper: "
                 f"{COMPLETE_LOSS} %)."
             )
         neutral = self.exact.get("risk-neutral")
         if neutral is not None:
             within = neutral["risk"] <= BOUND(0.0)
-            sentences.append(
+            yield (
                 f"The policy without regard to risk earns {neutral['reward']:.6f} at risk "
                 f"{neutral['risk']:.5f}, {'within' if within else 'above'} the bound of "
                 f"{BOUND(0.0)}: "
@@ -213,41 +183,45 @@ class Findings:
                     else "the bound has a price."
                 )
             )
-        rao, completed = self.exact.get("RAO*"), self.budgets("completed")
-        if rao is not None and completed:
-            within = [k for k in completed if self.mean(k, "seconds") <= rao["seconds"]]
-            loss = 100 * (1 - self.mean((within or completed)[-1], "reward") / rao["reward"])
-            when = "In the time of RAO*" if within else "In more time than RAO* takes"
-            sentences.append(
-                f"{when} ({rao['seconds']:.2g} s, states merged) Vulcan is {loss:.2g} % below the "
-                "optimum: "
-                + ("here it is no faster." if loss > COMPLETE_LOSS else "here it is as fast.")
-            )
-        return " ".join((*sentences, *self._judge_race()))
+        yield from self._judge_speed()
 
-    def _judge_race(self) -> Iterator[str]:
-        rows = self._list_pairs(merges=False)
-        if rows:
-            horizon, rao, vulcan = rows[-1]
-            ratio = rao / vulcan
-            yield (
-                f"Over histories at horizon {horizon}, RAO* takes {rao:.2g} s and Vulcan "
-                f"{vulcan:.2g} s to its final solution, a ratio of {ratio:.2g}"
-                + (" that grows with the horizon." if _grows(rows) else ".")
+    def _judge_printed(self) -> Iterator[str]:
+        """Yield whether early estimates are too high, and from when on policies are complete."""
+        best = self.exact.get("A")
+        for variant in ("printed", "tuned"):
+            keys, name = self.budgets(variant), VARIANTS[variant].name
+            if best is None or not keys:
+                continue
+            top = max(keys, key=lambda key: self.mean(key, "estimate"))
+            estimate, certified = self.mean(top, "estimate"), self.mean(top, "reward")
+            text = (
+                f"Vulcan {name} overestimates as the paper says: up to {estimate:.3f} on average, "
+                f"after {top[1]:,} samples, when the certificate says {certified:.3f}"
+                if estimate > best["reward"]
+                else f"Vulcan {name} does not overestimate: at most {estimate:.3f} on average"
             )
+            whole = find_lasting(keys, lambda key: self.mean(key, "complete") == 1)
+            if whole is None:
+                most = max(self.mean(key, "complete") for key in keys)
+                yield f"{text}; no budget makes all policies complete ({100 * most:.0f} % at most)."
+            else:
+                yield (
+                    f"{text}; from {whole[1]:,} samples ({self.mean(whole, 'seconds'):.2g} s) on "
+                    f"all policies are complete, and lose {self.lose(whole):.2g} %."
+                )
 
-    def _list_pairs(self, merges: bool) -> list[tuple[int, float, float]]:
-        """Return horizons at which both raced, with their seconds."""
-        pairs = []
-        for solver, merged, horizon in sorted(self.race, key=lambda key: key[2]):
-            other = ("Vulcan", merges, horizon)
-            if (solver, merged) == ("RAO*", merges) and other in self.race:
-                seconds = [
-                    fmean(run["seconds"] for run in self.race[key])
-                    for key in ((solver, merged, horizon), other)
-                ]
-                pairs.append((horizon, seconds[0], seconds[1]))
-        return pairs
+    def _judge_speed(self) -> Iterator[str]:
+        rao, keys = self.exact.get("RAO*"), self.budgets("B")
+        if rao is None or not keys:
+            return
+        within = [key for key in keys if self.mean(key, "seconds") <= rao["seconds"]]
+        loss = self.lose((within or keys)[-1])
+        assert loss is not None
+        when = "In the time of RAO*" if within else "In more time than RAO* takes"
+        yield (
+            f"{when} ({rao['seconds']:.2g} s, states merged) Vulcan is {loss:.2g} % below the "
+            "optimum: " + ("here it is no faster." if loss > COMPLETE_LOSS else "as fast here.")
+        )
 
     def tabulate(self) -> Table:
         """Return exact solutions and all budgets."""
@@ -258,10 +232,12 @@ class Findings:
         ]
         rows += [
             [
-                VARIANTS[variant][0],
+                VARIANTS[variant].name,
                 key[1],
                 len(self.runs[key]),
-                *(self.mean(key, of) for of in columns),
+                self.mean(key, "seconds"),
+                round(self.mean(key, "evaluations")),
+                *(self.mean(key, of) for of in columns[2:]),
                 100 * self.mean(key, "complete"),
             ]
             for variant in VARIANTS
@@ -271,75 +247,64 @@ class Findings:
         caption = f"Horizon {HORIZON}, Δ = {BOUND}: means; A and B are forward search"
         return Table("rao-star", caption, [*header, "complete %"], rows)
 
-    def tabulate_race(self) -> Table:
-        """Return what each racer needs at each horizon."""
-        rows: list[list[str | float | None]] = []
-        for horizon in sorted({key[2] for key in self.race}):
-            row: list[str | float | None] = [horizon]
-            for racer in RACERS:
-                runs = self.race.get((*racer, horizon), [])
-                for of in ("seconds", "evaluations"):
-                    row.append(fmean(run[of] for run in runs) if runs else None)
-            rows.append(row)
-        names = [name for name, _ in RACERS.values()]
-        header = [f"{name}: {of}" for name in names for of in ("seconds", "evaluations")]
-        caption = f"Until the final solution is reached, Δ = {BOUND}; Vulcan to a factor of two"
-        return Table("rao-star-race", caption, ["horizon", *header], rows)
-
     def list_figures(self) -> Iterator[Figure]:
-        """Yield the figures that there is data for."""
-        if any(self.budgets(variant) for variant in VARIANTS):
+        """Yield the figure, if there is data for it."""
+        if any(self.budgets(variant) for variant in DRAWN):
             caption = (
                 "Mean reward as the search estimates it and as certified, and the share of "
-                "complete policies; bands hold eight runs of ten"
+                "complete policies, by time and by model evaluations; bands hold eight runs of ten"
             )
-            yield Figure("rao-star", caption, self.draw)
-        if self.race:
-            caption = "What RAO* and Vulcan take to their final solutions"
-            yield Figure("rao-star-race", caption, self.draw_race)
+            yield Figure("rao-star", caption, self._draw)
 
-    def draw(self) -> Any:
-        """Draw rewards and completeness over time."""
-        curves, shares = [], []
-        for variant, (name, _, complete) in VARIANTS.items():
-            keys = self.budgets(variant)
-            if not keys or variant == "tuned":
-                continue  # the table has it; here it would only be in the way
-            places = [self.mean(key, "seconds") for key in keys]
-            rewards = [self.values(key, "reward") for key in keys]
-            if not complete:
-                estimates = [self.values(key, "estimate") for key in keys]
-                curves.append(Curve(f"{name}: estimate", places, estimates))
-            certified = name if complete else f"{name}: certified"
-            curves.append(Curve(certified, places, rewards))
-            means = [[100 * self.mean(key, "complete")] for key in keys]
-            shares.append(Curve(certified, places, means))
+    def _draw(self) -> Any:
         levels = {
             name: self.exact[key]["reward"]
-            for key, name in (("optimum", "optimum"), ("A", "forward search, constraint A"))
+            for key, name in (("optimum", "optimum"), ("A", "best that A admits"))
             if key in self.exact
         }
-        marks = {"RAO* ends": self.exact["RAO*"]["seconds"]} if "RAO*" in self.exact else {}
-        across = "search time (s)"
-        panels = [
-            Panel(curves, across, "expected reward", marks, levels),
-            Panel(shares, across, "complete policies (%)", marks),
+        across = {"seconds": "search time (s)", "evaluations": "model evaluations"}
+        marks = {
+            of: {
+                name: self.exact[key][of]
+                for key, name in (("RAO*", "RAO* ends"), ("A", "forward search (A) ends"))
+                if key in self.exact
+            }
+            for of in across
+        }
+        rewards = [
+            Panel(self._trace_rewards(of), label, "expected reward", marks[of], levels)
+            for of, label in across.items()
+        ]
+        shares = [
+            Panel(self._trace_shares(of), label, "complete policies (%)", marks[of])
+            for of, label in across.items()
         ]
         title = f"Bandit(horizon={HORIZON}), Δ = {BOUND}"
-        return plot_convergence(panels, columns=1, title=title)
+        return plot_convergence([*rewards, *shares], title=title)
 
-    def draw_race(self) -> Any:
-        """Draw seconds and evaluations over horizons."""
-        panels = []
-        for of, up in (("seconds", "search time (s)"), ("evaluations", "model evaluations")):
-            curves = []
-            for racer, (name, _) in RACERS.items():
-                horizons = sorted(key[2] for key in self.race if key[:2] == racer)
-                found = [[run[of] for run in self.race[*racer, h]] for h in horizons]
-                if horizons:
-                    curves.append(Curve(name, horizons, found))
-            panels.append(Panel(curves, "horizon", up, across_scale="linear", up_scale="log"))
-        return plot_convergence(panels, title=f"Bandit, Δ = {BOUND}: time to the final solution")
+    def _trace_rewards(self, of: str) -> list[Curve]:
+        curves = []
+        for variant in DRAWN:
+            keys, described = self.budgets(variant), VARIANTS[variant]
+            places = [self.mean(key, of) for key in keys]
+            certified = [self.values(key, "reward") for key in keys]
+            if keys and not described.complete:
+                estimates = [self.values(key, "estimate") for key in keys]
+                curves.append(Curve(f"{described.name}: estimate", places, estimates))
+            if keys:
+                curves.append(Curve(_name_certified(variant), places, certified))
+        return curves
+
+    def _trace_shares(self, of: str) -> list[Curve]:
+        return [
+            Curve(
+                _name_certified(variant),
+                [self.mean(key, of) for key in keys],
+                [[100 * self.mean(key, "complete")] for key in keys],
+            )
+            for variant in DRAWN
+            if (keys := self.budgets(variant))
+        ]
 
     def summarise(self) -> dict[str, Any]:
         """Return the numbers."""
@@ -349,31 +314,22 @@ class Findings:
                 numbers[f"{name}, {of}"] = found[of]
         for variant in VARIANTS:
             for key in self.budgets(variant)[-1:]:
-                for of in ("samples", "reward", "estimate", "complete", "seconds"):
-                    numbers[f"{variant}, {of}"] = self.mean(key, of)
+                for of in ("samples", "reward", "estimate", "complete", "seconds", "evaluations"):
+                    numbers[f"Vulcan {variant}, {of}"] = self.mean(key, of)
         return numbers
 
 
-def _grows(rows: Sequence[tuple[int, float, float]]) -> bool:
-    """Whether the ratio of two racers is larger at each of the last horizons."""
-    ratios = [rao / vulcan for _, rao, vulcan in rows[-3:]]
-    return len(ratios) > 1 and ratios == sorted(ratios)
+def _name_certified(variant: str) -> str:
+    described = VARIANTS[variant]
+    return described.name if described.complete else f"{described.name}: certified"
 
 
 def _list_tasks(quick: bool) -> Iterator[Task]:
     yield from ({"what": "exact", "solver": solver} for solver in EXACT)
-    for (solver, merges), (_, longest) in RACERS.items():
-        quickest = 7 if merges else 6
-        for horizon in range(3, (quickest if quick else longest) + 1):
-            yield {"what": "race", "solver": solver, "merges": merges, "horizon": horizon}
+    yield from ({"what": "race", **task} for task in Race.list_tasks(quick))
     bundles = [(0, 5)] if quick else [(first, 10) for first in range(0, 100, 10)]
     for variant in VARIANTS:
         for thousands in QUICK_THOUSANDS if quick else THOUSANDS:
             for first, runs in bundles:
-                yield {
-                    "what": "runs",
-                    "variant": variant,
-                    "samples": 1000 * thousands,
-                    "first": first,
-                    "runs": runs,
-                }
+                budget = {"samples": 1000 * thousands, "first": first, "runs": runs}
+                yield {"what": "runs", "variant": variant, **budget}
