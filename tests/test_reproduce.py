@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from tests.failing_part import FailingPart
 from vulcan.cli.application import application
 from vulcan.errors import OptionError, VulcanError
-from vulcan.reproduce import Record, Section, Table, reproduce
+from vulcan.reproduce import Claim, Record, Section, Table, Verdict, reproduce
 from vulcan.reproduce.paper import BANDIT_TABLE
 from vulcan.reproduce.parts import PARTS
 from vulcan.reproduce.parts.bandit_table import BanditTable
@@ -122,6 +122,13 @@ def test_bandit_table_is_the_paper_s() -> None:
     assert [row[0] for row in section.tables[0].rows] == list(range(2, 9))
     assert "digit for digit; at horizons 7, 8 our" in section.meaning
     assert "never loses more" in section.meaning
+    optimum, forward = section.claims
+    assert optimum.verdict is Verdict.PARTLY
+    assert (
+        optimum.found
+        == "5 of 7 agree in all digits printed; others differ by up to +0.0004 (horizons 7, 8)"
+    )
+    assert (forward.found, forward.verdict) == ("7 of 7 agree in all digits printed", "holds")
     changed = [
         Record(r.task, r.found | {"reward": r.found["reward"] - 0.1}, 0.0)
         if r.task == {"horizon": 5, "solver": "A"}
@@ -135,16 +142,19 @@ def test_bandit_table_is_the_paper_s() -> None:
 def test_tables_keep_every_digit(tmp_path: Path) -> None:
     part: Any = BanditTable()
     table = Table("some", "Some numbers", ["name", "value"], [["a < b", 1 / 3], ["none", None]])
-    section = Section("paper", "we", "means <this>", [table], numbers={"third": 1 / 3})
+    claim = Claim("1 < 2", "1 > 2", Verdict.FAILS)
+    section = Section("paper", "we", "means <this>", [claim], [table], numbers={"third": 1 / 3})
     page = write_report(tmp_path, [part], {part.name: section}, quick=False).read_text()
     assert "a &lt; b" in page
     assert "means &lt;this&gt;" in page
     assert "0.333333<" in page
+    assert f'<a href="#{part.name}">1 &lt; 2</a></td><td>1 &gt; 2</td>' in page
     assert "quick report" not in page
     with (tmp_path / "tables" / "some.csv").open() as file:
         assert list(csv.reader(file))[1] == ["a < b", str(1 / 3)]
     document = json.loads((tmp_path / "numbers.json").read_text())
     assert document["parts"][part.name]["third"] == 1 / 3
+    assert document["claims"][part.name][0]["verdict"] == "does not hold"
 
 
 def test_every_part_can_be_told_apart() -> None:

@@ -12,7 +12,7 @@ import vulcan
 from vulcan.domains import Bandit
 from vulcan.plotting.curves import find_envelope, plot_curves, plot_penalties
 from vulcan.plotting.policy_space import plot_policy_space
-from vulcan.reproduce.part import Part, Record, Section
+from vulcan.reproduce.part import Part, Record, Section, Verdict
 from vulcan.reproduce.parts import planning_time
 from vulcan.reproduce.parts.alpha import INSIDE, OUTSIDE, Alpha
 from vulcan.reproduce.parts.penalty import PenaltyExample, list_penalties
@@ -94,6 +94,8 @@ def test_the_papers_average_over_alpha(alpha_records: list[Record]) -> None:
         "The average is the paper's to all its digits; nothing is lost outside" in section.meaning
     )
     assert "more than its words suggest" in section.meaning
+    verdicts = [claim.verdict.value for claim in section.claims]
+    assert verdicts == ["holds", "holds in part", "holds", "holds", "holds"]
     check_section(section)
 
 
@@ -104,16 +106,22 @@ def scale(record: Record, solver: str, what: str, factor: float) -> Record:
 
 def test_words_over_alpha_follow_the_data(alpha_records: list[Record]) -> None:
     worse = [scale(r, "A", "reward", 0.99) for r in alpha_records]
-    text = Alpha().show(worse, quick=False).meaning
+    section = Alpha().show(worse, quick=False)
+    assert [c.verdict for c in section.claims[::4]] == [Verdict.PARTLY, Verdict.FAILS]
+    text = section.meaning
     assert "The average differs from the paper's by +0." in text
     assert "something is lost outside" in text
     lax = [r for r in alpha_records if r.task["alpha"] > 0.002]
     text = Alpha().show(lax, quick=False).meaning
     assert "fill 0 % of the range;" in text
     uneven = [scale(alpha_records[8], "A, printed", "histories", 2), *alpha_records[9:]]
-    assert "depends on the bound even as printed" in Alpha().show(uneven, quick=False).meaning
+    section = Alpha().show(uneven, quick=False)
+    assert "depends on the bound even as printed" in section.meaning
+    assert section.claims[3].verdict is Verdict.FAILS
     rising = [scale(r, "A", "reward", 1 - 50 * r.task["alpha"]) for r in alpha_records]
-    assert "the loss does not fall" in Alpha().show(rising, quick=False).meaning
+    section = Alpha().show(rising, quick=False)
+    assert "the loss does not fall" in section.meaning
+    assert section.claims[2].verdict is Verdict.FAILS
 
 
 def test_some_values_of_alpha_are_missing(alpha_records: list[Record]) -> None:
@@ -173,7 +181,7 @@ def test_planning_times_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     section = part.show(records, quick=True)
     check_section(section)
     assert len(section.tables[0].rows) == len(METHODS)
-    assert "was not measured at the paper's horizon" in section.meaning
+    assert "speedup over the deterministic tree is left open" in section.meaning
 
 
 def test_short_runs_are_repeated_and_the_least_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,10 +209,10 @@ def test_words_on_planning_times_follow_the_data() -> None:
     assert "50-fold speedup over the stochastic graph holds (VulcanFS 100 times" in judge(
         VulcanFS=fast, stochastic_graph={5: 1.0, 6: 0.2}
     )
-    assert "is found at no horizon here (VulcanFS 4 times at horizon 5" in judge(
+    assert "does not hold here (VulcanFS 4 times at horizon 5" in judge(
         VulcanFS=fast, stochastic_graph={5: 0.04, 6: 0.2}
     )
-    assert "is left open by a limit (VulcanFS at least 60 times" in judge(
+    assert "is left open (VulcanFS at least 60 times" in judge(
         VulcanFS={6: 10.0}, deterministic_tree={5: 1.0, 6: None}
     )
     assert "holds for one form of VulcanFS" in judge(
@@ -240,6 +248,7 @@ def test_no_penalty_finds_the_second_action(penalty_records: list[Record]) -> No
     assert numbers["ties"] == pytest.approx([125])
     assert [numbers[name] for name in numbers if name.startswith("action of")] == ["a2"] * 5
     assert "None of 2,199 penalties finds a2" in section.meaning
+    assert [claim.verdict for claim in section.claims] == [Verdict.HOLDS]
     check_section(section)
     trials = penalty_records[0].found["trials"]
     assert all(reward == pytest.approx(10) for m, reward, *_ in trials if m < 125)
@@ -251,7 +260,9 @@ def test_words_on_penalties_follow_the_data(penalty_records: list[Record]) -> No
     trials = [*sweep.found["trials"], [2e9, 6.0, 0.02, True]]
     wrong = replace(others[0], found={"reward": 5.0, "risk": 0.01, "passes": True})
     lucky = replace(sweep, found={"trials": trials})
-    text = PenaltyExample().show([lucky, wrong, *others[1:]], quick=True).meaning
+    section = PenaltyExample().show([lucky, wrong, *others[1:]], quick=True)
+    assert [claim.verdict for claim in section.claims] == [Verdict.FAILS]
+    text = section.meaning
     assert "Some penalty finds a2, against" in text
     assert "of those that know the bound, Vulcan miss a2" in text
     for some in ([sweep], others, others[:1]):

@@ -124,6 +124,26 @@ def test_convergence_follows_the_data(forward):
     assert section.figures == []
 
 
+def test_claims_on_convergence_follow_the_data(forward):
+    def make(variant, share, same, seconds=0.001):
+        reward = share * forward[0].found["reward"]
+        found = {"reward": reward, "estimate": reward, "complete": True, "same": same}
+        cost = {"seconds": seconds, "evaluations": 10, "samples": 1000}
+        task = {"variant": variant, "samples": 1000, "first": 0, "runs": 1}
+        return Record(task, {"runs": [found | cost]}, 1.0)
+
+    def judge(*records):
+        section = Convergence().show([*forward, *records], True)
+        return [claim.verdict.value for claim in section.claims]
+
+    good, bad = make("A", 1.0, True), make("tuned", 0.9, False)
+    assert judge(good, make("tuned", 0.9995, True)) == ["holds"] * 3
+    assert judge(good, bad) == ["holds in part", "holds in part", "holds"]
+    assert judge(make("A", 0.9, False), bad) == ["does not hold"] * 2
+    assert judge(make("A", 1.0, True, 10.0), bad)[2] == "holds in part"
+    assert judge(good) == []
+
+
 def test_convergence_without_forward_search():
     section = Convergence().show([make_runs("A", 200)], True)
     assert section.figures == []
@@ -177,9 +197,39 @@ def test_heuristic_search(exact):
     assert "needs no bound" in section.meaning
     assert "Over histories, at horizon 3" in section.meaning
     assert "Where states merge, at horizon 3" in section.meaning
+    verdicts = [claim.verdict.value for claim in section.claims]
+    assert verdicts[1:] == ["does not hold", "holds", "does not hold", "left open"]
     only = part.show([*runs, *races[:1]], True)
     check_drawn(only)
     assert only.meaning == ""
+
+
+def test_claims_on_heuristic_search_follow_the_data(exact):
+    def make(variant, reward, estimate, seconds=0.001):
+        found = {"reward": reward, "estimate": estimate, "complete": True, "risk": 0.01}
+        cost = {"seconds": seconds, "evaluations": 10, "samples": 1000}
+        task = {"what": "runs", "variant": variant, "samples": 1000, "first": 0, "runs": 1}
+        return Record(task, {"runs": [found | cost]}, 1.0)
+
+    def race(solver, horizon, seconds):
+        task = {"what": "race", "solver": solver, "merges": True, "horizon": horizon}
+        return Record(task, {"runs": [{"seconds": seconds, "evaluations": 9}]}, 1.0)
+
+    def judge(*records):
+        section = HeuristicSearch().show([*exact, *records], True)
+        return [claim.verdict.value for claim in section.claims]
+
+    best = exact[3].found["reward"]
+    printed, fast = make("tuned", best, best + 0.1), make("A", best, best)
+    assert judge(printed, fast) == ["holds"] * 4
+    assert judge(make("tuned", best, best - 0.1), fast)[0] == "does not hold"
+    slow = exact[1].found["seconds"] / 2
+    assert judge(printed, make("A", best, best, slow))[3] == "holds in part"
+    assert judge(printed, make("A", 0.9 * best, best))[3] == "does not hold"
+    races = [race("RAO*", 7, 1.0), race("Vulcan", 7, 2.0), race("RAO*", 9, 4.0)]
+    assert judge(*races, race("Vulcan", 9, 2.0)) == ["holds"]
+    assert judge(*races, race("Vulcan", 9, 5.0)) == ["holds in part"]
+    assert judge(*races) == ["left open"]
 
 
 # A slow model.
@@ -222,6 +272,7 @@ def test_the_crossover_follows_the_data():
     assert section.numbers["crossover, B"] == 5
     assert section.meaning.startswith("Vulcan, constraint B: from horizon 5 on")
     assert part.show([*slower, *faster, *rough], True).numbers["crossover, B"] is None
+    assert [claim.verdict.value for claim in section.claims] == ["does not hold"]  # none of A
 
 
 # Exploration.

@@ -5,7 +5,7 @@ writes the report. What a part is, is in `part`; `store` keeps raw data, `runner
 cores, `report` makes the page, and `paper` has the paper's own numbers.
 """
 
-from vulcan.reproduce.part import Figure, Part, Record, Section, Table, Task
+from vulcan.reproduce.part import Claim, Figure, Part, Record, Section, Table, Task, Verdict
 from vulcan.reproduce.reproduction import reproduce
 
-__all__ = ["Figure", "Part", "Record", "Section", "Table", "Task", "reproduce"]
+__all__ = ["Claim", "Figure", "Part", "Record", "Section", "Table", "Task", "Verdict", "reproduce"]

@@ -14,6 +14,7 @@ __all__ = [
     "CONVERGENCE_ERROR",
     "CONVERGENCE_SAME",
     "CONVERGENCE_SECONDS",
+    "CONVERGENCE_SHARE",
     "DETERMINISTIC_TREE_SPEEDUP",
     "EXPLORATION_HISTORIES",
     "EXPLORATION_SECONDS",
@@ -62,6 +63,9 @@ PENALTY_TIE: Final = 125.0
 
 CONVERGENCE_SECONDS: Final = 60
 """Section "Vulcan Convergence": the longest run time, horizon 9."""
+
+CONVERGENCE_SHARE: Final = 0.06
+"""The same: less than this share of the time of VulcanFS."""
 
 CONVERGENCE_ERROR: Final = 0.08
 """The same: mean error in percent from VulcanFS after that time."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol
 
-__all__ = ["Figure", "Part", "Record", "Section", "Table", "Task"]
+__all__ = ["Claim", "Figure", "Part", "Record", "Section", "Table", "Task", "Verdict", "weigh"]
 
 Task = Mapping[str, Any]
 """What to run: names and values that JSON knows."""
@@ -78,6 +79,39 @@ class Figure:
     draw: Callable[[], Any]
 
 
+class Verdict(StrEnum):
+    """Whether a claim holds."""
+
+    HOLDS = "holds"
+    PARTLY = "holds in part"
+    FAILS = "does not hold"
+    OPEN = "left open"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the paper says, and whether it is so.
+
+    Attributes
+    ----------
+    text
+        What the paper says.
+    found
+        What we found, in a few words.
+    verdict
+        Whether it holds.
+    """
+
+    text: str
+    found: str
+    verdict: Verdict
+
+
+def weigh(holds: bool, otherwise: Verdict = Verdict.FAILS) -> Verdict:
+    """Return that a claim holds, or else another verdict."""
+    return Verdict.HOLDS if holds else otherwise
+
+
 @dataclass(frozen=True)
 class Section:
     """A part, as the report shows it.
@@ -90,6 +124,8 @@ class Section:
         What we measured.
     meaning
         What the difference means, in one honest sentence.
+    claims
+        The paper's claims, one by one.
     tables, figures
         In the order in which they are shown.
     numbers
@@ -99,6 +135,7 @@ class Section:
     paper: str
     measured: str
     meaning: str
+    claims: Sequence[Claim] = ()
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)

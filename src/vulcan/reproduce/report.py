@@ -3,7 +3,7 @@
 index.html            the page
 figures/NAME.png      each figure, and NAME.svg to print
 tables/NAME.csv       each table, unrounded
-numbers.json          the numbers of every part
+numbers.json          the numbers of every part, and which claims hold
 data/PART.jsonl       the raw data, which `Store` keeps
 """
 
@@ -15,6 +15,7 @@ import io
 import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +41,8 @@ table { border-collapse: collapse; margin: 1.5rem 0; font-size: 0.82rem; display
 caption { padding-bottom: 0.4rem; }
 th, td { padding: 0.15rem 0.7rem 0.15rem 0; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
+.claims td, .claims th { white-space: normal; text-align: left; vertical-align: top; }
+.claims td:last-child { white-space: nowrap; }
 th { border-bottom: 1px solid #1a1a1a; font-size: 0.85rem; }
 dl { margin: 1rem 0; } dt { font-weight: bold; font-family: system-ui, sans-serif;
      font-size: 0.85rem; } dd { margin: 0 0 0.6rem 0; }
@@ -75,7 +78,8 @@ def write_report(
         for table in section.tables:
             write_atomically(folder / "tables" / f"{table.name}.csv", _to_csv(table))
     numbers = {part.name: dict(section.numbers) for part, section in shown}
-    document = {"version": vulcan.__version__, "quick": quick, "parts": numbers}
+    claims = {part.name: [asdict(claim) for claim in section.claims] for part, section in shown}
+    document = {"version": vulcan.__version__, "quick": quick, "parts": numbers, "claims": claims}
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     write_atomically(folder / "numbers.json", text.encode())
     page = folder / "index.html"
@@ -105,9 +109,25 @@ def _lay_out(shown: Sequence[tuple[Part, Section]], quick: bool) -> Iterator[str
     for part, _ in shown:
         yield f'<li><a href="#{part.name}">{html.escape(part.title)}</a></li>'
     yield "</ol></nav>"
+    yield from _lay_out_claims(shown)
     for part, section in shown:
         yield from _lay_out_section(part, section)
     yield "</body></html>\n"
+
+
+def _lay_out_claims(shown: Sequence[tuple[Part, Section]]) -> Iterator[str]:
+    """Yield the table of all claims, each with a link to where it is measured."""
+    if not any(section.claims for _, section in shown):
+        return
+    yield "<h2>What holds</h2>"
+    yield '<table class="claims"><tr><th>The paper says</th><th>We found</th><th>It</th></tr>'
+    for part, section in shown:
+        for claim in section.claims:
+            yield (
+                f'<tr><td><a href="#{part.name}">{html.escape(claim.text)}</a></td>'
+                f"<td>{html.escape(claim.found)}</td><td><b>{claim.verdict}</b></td></tr>"
+            )
+    yield "</table>"
 
 
 def _lay_out_section(part: Part, section: Section) -> Iterator[str]:

@@ -16,7 +16,7 @@ from vulcan.domains import Bandit
 from vulcan.plotting.curves import plot_curves
 from vulcan.problem import Problem
 from vulcan.reproduce.paper import ALPHA_HIGH_LOSS, ALPHA_MEAN_LOSS, ALPHA_RANGE
-from vulcan.reproduce.part import Figure, Record, Section, Table, Task
+from vulcan.reproduce.part import Claim, Figure, Record, Section, Table, Task, Verdict, weigh
 from vulcan.risk import Linear
 from vulcan.solve import solve
 from vulcan.solvers.forward_search import ForwardSearch
@@ -40,6 +40,9 @@ SOLVERS: Final[Mapping[str, Solver]] = {
     # As the paper prints it: an action is not left at its first inadmissible outcome.
     "A, printed": ForwardSearch(SequenceConstraint(), cut_short=False),
 }
+
+HALF_A_DIGIT: Final = 0.005
+"""Percentage points: closer than this, numbers agree as far as they are printed."""
 
 WIDE: Final = 10.0
 """Regions that fill a larger share of the range, in percent, are not called small."""
@@ -95,6 +98,7 @@ class Alpha:
             ),
             measured=_describe(numbers),
             meaning=_judge(numbers),
+            claims=_list_claims(numbers),
             tables=[_tabulate(ordered)],
             figures=_draw(ordered, losses),
             numbers=numbers,
@@ -189,7 +193,7 @@ def _judge(n: Mapping[str, float | int]) -> str:
     """Return which of the paper's claims hold."""
     if not n["values A"]:
         return ""
-    average = abs(n["mean loss A"] - ALPHA_MEAN_LOSS) < 0.005
+    average = abs(n["mean loss A"] - ALPHA_MEAN_LOSS) < HALF_A_DIGIT
     verdicts = [
         "The average is the paper's to all its digits"
         if average
@@ -220,6 +224,41 @@ def _judge(n: Mapping[str, float | int]) -> str:
         else f"run time depends on the bound even as printed{_add_early(early)}"
     )
     return "; ".join(verdicts) + "."
+
+
+def _list_claims(n: Mapping[str, float | int]) -> list[Claim]:
+    if not n["values A"]:
+        return []
+    share, outside = _find_share(n), n["largest loss outside A"]
+    halves = [n[f"mean loss, {half} half A"] for half in ("first", "second")]
+    visited = [n[f"{which} histories A, printed"] for which in ("least", "most")]
+    claims = [
+        Claim(
+            f"VulcanFS loses {ALPHA_MEAN_LOSS} % on average where it loses anything, over α",
+            f"{n['mean loss A']:.3f} % over {n['values with a loss A']} values of α",
+            weigh(abs(n["mean loss A"] - ALPHA_MEAN_LOSS) < HALF_A_DIGIT, Verdict.PARTLY),
+        ),
+        Claim(
+            f"More than {ALPHA_HIGH_LOSS} % is lost in relatively small regions only",
+            f"{share:.0f} % of the range, in {n['regions of high loss A']} regions",
+            weigh(share <= WIDE, Verdict.PARTLY),
+        ),
+        Claim(
+            "The loss falls as the bound becomes less restrictive",
+            f"{halves[0]:.2f} % in the lower half of the range, {halves[1]:.2f} % in the upper",
+            weigh(halves[1] < halves[0]),
+        ),
+        Claim(
+            "Run time is not a strong function of the bound",
+            f"{visited[0]:,} to {visited[1]:,} histories as printed",
+            weigh(visited[1] < 2 * visited[0]),
+        ),
+    ]
+    if n["values outside A"]:
+        found = f"{max(0.0, outside):.2g} % at most, at {n['values outside A']} values"
+        text = "Nothing is lost outside the range of α"
+        claims.append(Claim(text, found, weigh(outside <= 100 * NOTHING)))
+    return claims
 
 
 def _add_early(ratio: float) -> str:

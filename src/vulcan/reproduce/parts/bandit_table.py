@@ -13,7 +13,7 @@ from vulcan.constraint import SequenceConstraint, SurvivalConstraint
 from vulcan.domains import Bandit
 from vulcan.problem import Problem
 from vulcan.reproduce.paper import BANDIT_TABLE
-from vulcan.reproduce.part import Record, Section, Table, Task
+from vulcan.reproduce.part import Claim, Record, Section, Table, Task, Verdict, weigh
 from vulcan.risk import Linear
 from vulcan.solve import solve
 from vulcan.solvers.forward_search import ForwardSearch
@@ -101,6 +101,7 @@ class BanditTable:
             paper="VulcanFS, with constraint A, loses 0 to 3.3 % at horizons 2 to 8.",
             measured=_describe(found),
             meaning=_judge(found),
+            claims=_list_claims(found),
             tables=[Table("bandit-table", caption, header, rows)],
             numbers={f"{solver} {horizon}": reward for (horizon, solver), reward in found.items()},
         )
@@ -151,6 +152,25 @@ def _judge(found: dict[tuple[int, str], float]) -> str:
             else "constraint B never loses more than A"
         )
     return "; ".join(words) + "."
+
+
+def _list_claims(found: dict[tuple[int, str], float]) -> list[Claim]:
+    claims = []
+    for column, solver, name in ((0, "optimum", "Optimal rewards"), (1, "A", "VulcanFS's rewards")):
+        apart = {
+            horizon: found[horizon, solver] - row[column]
+            for horizon, row in BANDIT_TABLE.items()
+            if (horizon, solver) in found
+        }
+        other = {h: difference for h, difference in apart.items() if abs(difference) > PRINTED}
+        text = f"{len(apart) - len(other)} of {len(apart)} agree in all digits printed"
+        if other:
+            most = max(other.values(), key=abs)
+            text += f"; others differ by up to {most:+.4f} (horizons {_list(list(other))})"
+        if apart:
+            verdict = weigh(not other, Verdict.PARTLY)
+            claims.append(Claim(f"{name} at horizons 2 to 8, as in its table", text, verdict))
+    return claims
 
 
 def _list(horizons: Sequence[int]) -> str:

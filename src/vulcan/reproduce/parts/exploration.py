@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from vulcan.policy import Policy
 from vulcan.policy_file import decode_policy, encode_policy
 from vulcan.problem import Problem
 from vulcan.reproduce.paper import EXPLORATION_HISTORIES, EXPLORATION_SECONDS
-from vulcan.reproduce.part import Figure, Record, Section, Table, Task
+from vulcan.reproduce.part import Claim, Figure, Record, Section, Table, Task, weigh
 from vulcan.reproduce.runs import CONSTRAINTS, describe_run
 from vulcan.solve import solve
 from vulcan.solvers.vulcan import Vulcan
@@ -108,6 +108,7 @@ class ExplorationMission:
             paper=paper,
             measured=" ".join(_describe(letter, found[letter][0]) for letter in numbers),
             meaning=_judge([run for run, _ in found.values()]) if found else "",
+            claims=_list_claims(numbers),
             tables=[Table("exploration", "The policies and their searches", header, rows)],
             figures=[
                 figure for letter in numbers for figure in _list_figures(letter, *found[letter])
@@ -167,6 +168,19 @@ def _judge(runs: Sequence[dict[str, Any]]) -> str:
         f"{whole} They use {shares} of the risk that their rewards would allow. The map is ours, "
         "since the paper gives no coordinates, so that routes compare and numbers don't."
     )
+
+
+def _list_claims(numbers: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
+    if not numbers:
+        return []
+    whole = all(run["complete"] and run["risk"] <= run["allowed"] for run in numbers.values())
+    text = f"{EXPLORATION_SECONDS} s are enough for a mission of over 10¹³ histories"
+    found = ", ".join(
+        f"{letter}: {run['decisions']:,} decisions in {run['seconds']:.0f} s"
+        for letter, run in numbers.items()
+    )
+    state = "complete and certified" if whole else "not all complete and certified"
+    return [Claim(text, f"{state} ({found})", weigh(whole))]
 
 
 def _to_cell(value: Any) -> str | float | None:

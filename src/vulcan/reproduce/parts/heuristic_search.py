@@ -20,7 +20,7 @@ from vulcan.reproduce.paper import (
     RAO_STAR_SECONDS,
     RAO_STAR_SPEEDUP,
 )
-from vulcan.reproduce.part import Figure, Record, Section, Table, Task
+from vulcan.reproduce.part import Claim, Figure, Record, Section, Table, Task, Verdict, weigh
 from vulcan.reproduce.parts.race import BOUND, Race
 from vulcan.reproduce.runs import (
     CONSTRAINTS,
@@ -53,6 +53,12 @@ EXACT: Final[dict[str, tuple[Solver, Constant, bool]]] = {
 
 THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 QUICK_THOUSANDS: Final = (1, 10, 100)
+
+HALF_A_DIGIT: Final = 0.05
+"""Percentage points: closer than this, losses agree as far as they are printed."""
+
+NEAR: Final = 0.1
+"""Percentage points: so close to what the constraint admits, a policy is found."""
 
 DRAWN: Final = ("tuned", "A", "B")
 """Variants in the figure; the table has all."""
@@ -102,6 +108,7 @@ class HeuristicSearch:
             ),
             measured=found.describe(),
             meaning=" ".join((*found.judge(), *race.judge())),
+            claims=[*found.list_claims(), *race.list_claims()],
             tables=[table for table in (found.tabulate(), race.tabulate()) if table.rows],
             figures=[*found.list_figures(), *race.list_figures()],
             numbers=found.summarise(),
@@ -222,6 +229,44 @@ class Findings:
             f"{when} ({rao['seconds']:.2g} s, states merged) Vulcan is {loss:.2g} % below the "
             "optimum: " + ("here it is no faster." if loss > COMPLETE_LOSS else "as fast here.")
         )
+
+    def list_claims(self) -> Iterator[Claim]:
+        """Yield the paper's claims; those of the printed algorithm with the better constant."""
+        best, keys, loss = self.exact.get("A"), self.budgets("tuned"), self.lose("A")
+        if best is None or loss is None or not keys:
+            return
+        highest = max(self.mean(key, "estimate") for key in keys)
+        yield Claim(
+            "Rewards are overestimated at first",
+            f"up to {highest:.3f} on average, where constraint A admits {best['reward']:.3f}",
+            weigh(highest > best["reward"]),
+        )
+        whole = find_lasting(keys, lambda key: self.mean(key, "complete") == 1)
+        share = max(self.mean(key, "complete") for key in keys)
+        yield Claim(
+            "With more time, all policies are complete",
+            f"from {whole[1]:,} samples on"
+            if whole
+            else f"{100 * share:.0f} % at most, after up to {keys[-1][1]:,} samples",
+            weigh(whole is not None, Verdict.PARTLY if share > 0 else Verdict.FAILS),
+        )
+        yield Claim(
+            f"Complete policies lose {COMPLETE_LOSS} %",
+            f"{loss:.2f} % is lost to the constraint; the bound itself costs nothing",
+            weigh(abs(loss - COMPLETE_LOSS) < HALF_A_DIGIT),
+        )
+        rao = self.exact.get("RAO*")
+        near = find_lasting(self.budgets("A"), lambda key: (self.lose(key) or 0) < loss + NEAR)
+        if rao is not None:
+            ratio = rao["seconds"] / self.mean(near, "seconds") if near else 0.0
+            yield Claim(
+                f"They are found {RAO_STAR_SPEEDUP} times faster than by RAO*",
+                f"{ratio:.2g} times as fast as RAO* with states merged, which takes "
+                f"{rao['seconds']:.2g} s"
+                if near
+                else "not found within these budgets",
+                weigh(ratio >= RAO_STAR_SPEEDUP, Verdict.PARTLY if ratio > 1 else Verdict.FAILS),
+            )
 
     def tabulate(self) -> Table:
         """Return exact solutions and all budgets."""

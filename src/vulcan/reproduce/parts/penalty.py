@@ -13,7 +13,7 @@ from vulcan.domains import ThreeActions
 from vulcan.plotting.curves import find_envelope, plot_penalties
 from vulcan.problem import Problem
 from vulcan.reproduce.paper import PENALTY_TIE
-from vulcan.reproduce.part import Figure, Record, Section, Table, Task
+from vulcan.reproduce.part import Claim, Figure, Record, Section, Table, Task, weigh
 from vulcan.risk import Linear
 from vulcan.solve import solve
 from vulcan.solvers.forward_search import ForwardSearch
@@ -85,6 +85,7 @@ class PenaltyExample:
             ),
             measured=_describe(ranges, solved),
             meaning=_judge(numbers),
+            claims=_list_claims(numbers),
             tables=[_tabulate(ranges, solved)],
             figures=[_draw(found.get(PENALTY, {}).get("trials", ()))],
             numbers=numbers,
@@ -189,6 +190,14 @@ def _judge(numbers: Mapping[str, Any]) -> str:
         )
     text = "; ".join(verdicts)
     return text[:1].upper() + text[1:] + ("." if text else "")
+
+
+def _list_claims(numbers: Mapping[str, Any]) -> list[Claim]:
+    if not numbers["penalties"]:
+        return []
+    best, reached = numbers["best action"], numbers["actions found by penalties"]
+    found = f"{numbers['penalties']:,} penalties find {' and '.join(reached)}"
+    return [Claim("No penalty on failure finds a2", found, weigh(best not in reached))]
 
 
 def _tabulate(ranges: Sequence[Range], solved: Mapping[str, Mapping[str, Any]]) -> Table:

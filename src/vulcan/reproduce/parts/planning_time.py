@@ -23,7 +23,7 @@ from vulcan.reproduce.paper import (
     SPEEDUP_HORIZON,
     STOCHASTIC_GRAPH_SPEEDUP,
 )
-from vulcan.reproduce.part import Figure, Record, Section, Table, Task
+from vulcan.reproduce.part import Claim, Figure, Record, Section, Table, Task, Verdict, weigh
 from vulcan.result import Status
 from vulcan.risk import Linear
 from vulcan.solve import solve
@@ -102,6 +102,20 @@ OURS: Final = (
 SLOW: Final = ("stochastic tree", "deterministic tree", "deterministic tree, ours")
 
 
+SPEEDUPS: Final = {
+    "deterministic tree": (DETERMINISTIC_TREE_SPEEDUP, True),
+    "stochastic graph": (STOCHASTIC_GRAPH_SPEEDUP, False),
+}
+"""The paper's claims, and whether it says at which horizon."""
+
+WORDS: Final = {
+    Verdict.HOLDS: "holds",
+    Verdict.PARTLY: "holds for one form of VulcanFS",
+    Verdict.FAILS: "does not hold here",
+    Verdict.OPEN: "is left open",
+}
+
+
 class PlanningTime:
     """Seconds and model evaluations of all methods over horizons."""
 
@@ -151,6 +165,7 @@ class PlanningTime:
             ),
             measured=_describe(found),
             meaning=_judge(found),
+            claims=_list_claims(found),
             tables=[
                 found.tabulate("planning-time", f"Seconds (limit {limit:g} s)", "seconds"),
                 found.tabulate("planning-evaluations", "Model evaluations", "evaluations"),
@@ -269,10 +284,11 @@ def _describe(found: Found) -> str:
 
 def _judge(found: Found) -> str:
     """Return what the ratios say about the paper's claims, and about ours."""
-    verdicts = [
-        _judge_claim(found, "deterministic tree", DETERMINISTIC_TREE_SPEEDUP, named=True),
-        _judge_claim(found, "stochastic graph", STOCHASTIC_GRAPH_SPEEDUP, named=False),
-    ]
+    verdicts = []
+    for slow, (claim, _) in SPEEDUPS.items():
+        if weighed := _weigh(found, slow):
+            words, there = WORDS[weighed[0]], weighed[1]
+            verdicts.append(f"the {claim}-fold speedup over the {slow} {words} ({there})")
     compared = {name: found.compare_best(name, MERGED) for name in OURS}
     known = {name: ratio for name, ratio in compared.items() if ratio and not ratio.at_least}
     if known:
@@ -286,28 +302,34 @@ def _judge(found: Found) -> str:
     return text[:1].upper() + text[1:] + ("." if text else "")
 
 
-def _judge_claim(found: Found, slow: str, claim: float, named: bool) -> str:
-    """Return whether a speedup of the paper holds, for both forms of VulcanFS.
+def _weigh(found: Found, slow: str) -> tuple[Verdict, str] | None:
+    """Return whether a speedup of the paper holds, for both forms of VulcanFS, and what it is.
 
     Where the paper names no horizon, the one that speaks most for the claim counts.
     """
+    claim, named = SPEEDUPS[slow]
     compare = found.compare_best if named else found.compare_most
     compared = {fast: compare(slow, fast) for fast in (MERGED, UNMERGED)}
     ratios = {fast: ratio for fast, ratio in compared.items() if ratio is not None}
     if not ratios:
-        return ""
+        return None
     best = max(ratios.values(), key=lambda ratio: ratio.times)
-    if named and best.horizon != SPEEDUP_HORIZON:
-        verdict = "was not measured at the paper's horizon"
-    elif best.times >= claim:
-        every = all(ratio.times >= claim for ratio in ratios.values())
-        verdict = "holds" if every else "holds for one form of VulcanFS"
-    elif best.at_least:
-        verdict = "is left open by a limit"
-    else:
-        verdict = "does not hold here" if named else "is found at no horizon here"
     there = ", ".join(f"{fast} {ratio}" for fast, ratio in ratios.items())
-    return f"the {claim}-fold speedup over the {slow} {verdict} ({there})"
+    if (named and best.horizon != SPEEDUP_HORIZON) or (best.times < claim and best.at_least):
+        return Verdict.OPEN, there
+    if best.times < claim:
+        return Verdict.FAILS, there
+    return weigh(all(ratio.times >= claim for ratio in ratios.values()), Verdict.PARTLY), there
+
+
+def _list_claims(found: Found) -> list[Claim]:
+    claims = []
+    for slow, (claim, named) in SPEEDUPS.items():
+        if weighed := _weigh(found, slow):
+            horizon = f" at horizon {SPEEDUP_HORIZON}" * named
+            text = f"VulcanFS is {claim} times as fast as the {slow}{horizon}"
+            claims.append(Claim(text, weighed[1], weighed[0]))
+    return claims
 
 
 def _judge_tree_search(found: Found) -> str:

@@ -17,7 +17,7 @@ from vulcan.domains import Bandit
 from vulcan.domains.bandit import MACHINES
 from vulcan.plotting.policy_space import plot_policy_space
 from vulcan.problem import Problem
-from vulcan.reproduce.part import Figure, Record, Section, Table, Task
+from vulcan.reproduce.part import Claim, Figure, Record, Section, Table, Task, weigh
 from vulcan.risk import Linear, RiskBound
 from vulcan.solve import solve
 from vulcan.solvers.forward_search import ForwardSearch
@@ -100,6 +100,7 @@ class PolicySpace:
             ),
             measured=" ".join(_describe(space) for space in spaces if _is_shown(space)),
             meaning=_judge(spaces),
+            claims=_list_claims(spaces),
             tables=[_tabulate(spaces)],
             figures=[_draw(record) for _, record in sorted(shown.items())],
             numbers={_name(space): space for space in spaces},
@@ -239,6 +240,15 @@ def _judge(spaces: Sequence[Mapping[str, Any]]) -> str:
     ]
     text = "; ".join(texts) + "."
     return text[0].upper() + text[1:]
+
+
+def _list_claims(spaces: Sequence[Mapping[str, Any]]) -> list[Claim]:
+    if not spaces:
+        return []
+    beyond = sum(space["admitted beyond the bound"] for space in spaces)
+    listed = sum(space["policies"] for space in spaces)
+    found = f"{beyond:,} beyond it, of {listed:,} policies listed one by one"
+    return [Claim("What the constraint admits is within the bound", found, weigh(not beyond))]
 
 
 def _tabulate(spaces: Sequence[Mapping[str, Any]]) -> Table:

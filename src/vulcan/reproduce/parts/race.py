@@ -13,7 +13,7 @@ from typing import Any, Final
 from vulcan.domains import Bandit
 from vulcan.plotting.convergence import Curve, Panel, plot_convergence
 from vulcan.problem import Problem
-from vulcan.reproduce.part import Figure, Record, Table, Task
+from vulcan.reproduce.part import Claim, Figure, Record, Table, Task, Verdict, weigh
 from vulcan.reproduce.runs import describe_run, gather_runs
 from vulcan.risk import Constant
 from vulcan.solve import solve
@@ -36,6 +36,9 @@ RACERS: Final = {
 SHORTEST: Final = 3
 QUICK_LONGEST: Final = {True: 7, False: 6}
 """By whether histories merge."""
+
+SHORT, LONG = 7, 9
+"""Up to the one RAO* is faster, at the other Vulcan, as the paper says."""
 
 SEEDS: Final = 5
 FEWEST_SAMPLES: Final = 16
@@ -103,6 +106,29 @@ class Race:
                     f"{vulcan:.2g} s to its final solution, a ratio of {rao / vulcan:.2g}"
                     + (" that grows with the horizon." if _grows(rows) else ".")
                 )
+
+    def list_claims(self) -> Iterator[Claim]:
+        """Yield the paper's claim: who is faster at short horizons, and who at long ones."""
+        ratios = {horizon: rao / vulcan for horizon, rao, vulcan in self._list_pairs(True)}
+        others = {horizon: rao / vulcan for horizon, rao, vulcan in self._list_pairs(False)}
+        if not ratios:
+            return
+        short = [ratio for horizon, ratio in ratios.items() if horizon <= SHORT]
+        behind, ahead = all(r < 1 for r in short), ratios.get(LONG, 0.0) > 1
+        verdict = Verdict.PARTLY if behind or ahead else Verdict.FAILS
+        if LONG not in ratios:
+            verdict = Verdict.OPEN
+        texts = [
+            f"{max(of)}: {of[max(of)]:.2g} {name}"
+            for of, name in ((ratios, "where states merge"), (others, "over histories"))
+            if of
+        ]
+        yield Claim(
+            f"RAO* is twice as fast up to horizon {SHORT}, Vulcan at {LONG}",
+            f"time of RAO* over that of Vulcan at horizon {', '.join(texts)}; up to {SHORT} "
+            f"{min(short):.2g} to {max(short):.2g} where states merge",
+            weigh(behind and ahead, verdict),
+        )
 
     def tabulate(self) -> Table:
         """Return what each racer needs at each horizon."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from vulcan.domains import Bandit
 from vulcan.plotting.convergence import Curve, Panel, plot_convergence
 from vulcan.problem import Problem
-from vulcan.reproduce.part import Figure, Record, Section, Table, Task
+from vulcan.reproduce.part import Claim, Figure, Record, Section, Table, Task, weigh
 from vulcan.reproduce.runs import CONSTRAINTS, describe_run, find_lasting, gather_runs, load_kernels
 from vulcan.risk import Linear
 from vulcan.solve import solve
@@ -118,6 +118,7 @@ class SlowModel:
             ),
             measured=found.describe(),
             meaning=found.judge(),
+            claims=found.list_claims(),
             tables=[found.tabulate()] if found.horizons else [],
             figures=[Figure("slow-model", caption, found.draw)] if found.horizons else [],
             numbers=found.summarise(),
@@ -197,6 +198,20 @@ class Findings:
             for name in VARIANTS
             if any(key[0] == name for key in self.runs)
         )
+
+    def list_claims(self) -> list[Claim]:
+        """Return whether sampling pays where the model is slow, the reason for Vulcan."""
+        if not self.horizons:
+            return []
+        crossover, share = self.crossover("A"), self.share("A", self.horizons[-1])
+        found = (
+            f"within {NEAR:g} % from horizon {crossover} on, in {100 * share:.2g} % of the time of "
+            f"forward search at horizon {self.horizons[-1]}"
+            if crossover is not None and share is not None
+            else f"not within {NEAR:g} % before forward search is done"
+        )
+        text = "Sampling pays where a model is slow to answer (1 ms here)"
+        return [Claim(text, found, weigh(crossover is not None))]
 
     def _judge_variant(self, name: str) -> str:
         horizons = [h for h in self.horizons if any(key[:2] == (name, h) for key in self.runs)]
