@@ -133,7 +133,7 @@ def test_claims_on_convergence_follow_the_data(forward):
         return Record(task, {"runs": [found | cost]}, 1.0)
 
     def judge(*records):
-        section = Convergence().show([*forward, *records], True)
+        section = Convergence().show([*forward, *records], False)
         return [claim.verdict.value for claim in section.claims]
 
     good, bad = make("A", 1.0, True), make("tuned", 0.9, False)
@@ -198,7 +198,7 @@ def test_heuristic_search(exact):
     assert "Over histories, at horizon 3" in section.meaning
     assert "Where states merge, at horizon 3" in section.meaning
     verdicts = [claim.verdict.value for claim in section.claims]
-    assert verdicts[1:] == ["does not hold", "holds", "does not hold", "left open"]
+    assert verdicts[1:] == ["left open", "holds", "left open", "left open"]  # budgets are small
     only = part.show([*runs, *races[:1]], True)
     check_drawn(only)
     assert only.meaning == ""
@@ -216,7 +216,7 @@ def test_claims_on_heuristic_search_follow_the_data(exact):
         return Record(task, {"runs": [{"seconds": seconds, "evaluations": 9}]}, 1.0)
 
     def judge(*records):
-        section = HeuristicSearch().show([*exact, *records], True)
+        section = HeuristicSearch().show([*exact, *records], False)
         return [claim.verdict.value for claim in section.claims]
 
     best = exact[3].found["reward"]
@@ -272,7 +272,7 @@ def test_the_crossover_follows_the_data():
     assert section.numbers["crossover, B"] == 5
     assert section.meaning.startswith("Vulcan, constraint B: from horizon 5 on")
     assert part.show([*slower, *faster, *rough], True).numbers["crossover, B"] is None
-    assert [claim.verdict.value for claim in section.claims] == ["does not hold"]  # none of A
+    assert [claim.verdict.value for claim in section.claims] == ["left open"]  # none of A
 
 
 # Exploration.

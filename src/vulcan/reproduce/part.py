@@ -7,12 +7,23 @@ of the report, so that figures can be drawn again without running anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
-__all__ = ["Claim", "Figure", "Part", "Record", "Section", "Table", "Task", "Verdict", "weigh"]
+__all__ = [
+    "Claim",
+    "Figure",
+    "Part",
+    "Record",
+    "Section",
+    "Table",
+    "Task",
+    "Verdict",
+    "leave_open",
+    "weigh",
+]
 
 Task = Mapping[str, Any]
 """What to run: names and values that JSON knows."""
@@ -110,6 +121,16 @@ class Claim:
 def weigh(holds: bool, otherwise: Verdict = Verdict.FAILS) -> Verdict:
     """Return that a claim holds, or else another verdict."""
     return Verdict.HOLDS if holds else otherwise
+
+
+def leave_open(claims: Iterable[Claim], quick: bool) -> list[Claim]:
+    """Return claims with what does not hold left open, if that may be for want of budgets only."""
+    return [
+        replace(claim, verdict=Verdict.OPEN)
+        if quick and claim.verdict is not Verdict.HOLDS
+        else claim
+        for claim in claims
+    ]
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def _lay_out_claims(shown: Sequence[tuple[Part, Section]]) -> Iterator[str]:
     if not any(section.claims for _, section in shown):
         return
     yield "<h2>What holds</h2>"
-    yield '<table class="claims"><tr><th>The paper says</th><th>We found</th><th>It</th></tr>'
+    yield '<table class="claims"><tr><th>The paper says</th><th>We found</th><th>Verdict</th></tr>'
     for part, section in shown:
         for claim in section.claims:
             yield (
