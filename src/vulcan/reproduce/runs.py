@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,8 +26,10 @@ __all__ = [
     "Variant",
     "acts_alike",
     "describe_run",
+    "estimate_seeds",
     "find_lasting",
     "gather_runs",
+    "list_seeds",
     "load_kernels",
     "run_seeds",
 ]
@@ -70,6 +72,10 @@ VARIANTS: Final = {
 }
 
 
+BUNDLE: Final = 10
+"""Runs of one task: few enough that little is lost when it is broken off."""
+
+
 def load_kernels(bound: RiskBound) -> None:
     """Solve something tiny with each solver, so that nothing is compiled while runs are timed."""
     problem = Problem(Bandit(2), bound)
@@ -91,6 +97,25 @@ def describe_run(result: Result) -> dict[str, Any]:
         "evaluations": statistics.evaluations,
         "seconds": statistics.search_seconds,
     }
+
+
+def list_seeds(thousands: Sequence[int], runs: int) -> Iterator[Task]:
+    """Yield a task for every ten runs of each variant with each budget of thousands of samples."""
+    for variant in VARIANTS:
+        for budget in thousands:
+            for first in range(0, runs, BUNDLE):
+                yield {
+                    "variant": variant,
+                    "samples": 1000 * budget,
+                    "first": first,
+                    "runs": min(BUNDLE, runs - first),
+                }
+
+
+def estimate_seeds(task: Task) -> float:
+    """Return about how many seconds such a task takes."""
+    each = 0.0045 if task["variant"] == "printed" else 0.0025
+    return float(1.0 + task["runs"] * (0.1 + each * task["samples"] / 1000))
 
 
 def run_seeds(

@@ -36,8 +36,10 @@ from vulcan.reproduce.runs import (
     CONSTRAINTS,
     VARIANTS,
     describe_run,
+    estimate_seeds,
     find_lasting,
     gather_runs,
+    list_seeds,
     load_kernels,
     run_seeds,
 )
@@ -52,6 +54,7 @@ BOUND: Final = Linear(0.002)
 
 THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000)
 QUICK_THOUSANDS: Final = (3, 30, 300)
+RUNS, QUICK_RUNS = 60, 5
 
 JUDGED: Final = {
     "printed": ("With c = 1, the algorithm as printed", False),
@@ -77,14 +80,15 @@ class Convergence:
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return a task for every ten runs of a variant with a budget, and for forward search."""
-        return list(_list_tasks(quick))
+        forward = ({"variant": "forward", "constraint": letter} for letter in CONSTRAINTS)
+        seeds = list_seeds(QUICK_THOUSANDS, QUICK_RUNS) if quick else list_seeds(THOUSANDS, RUNS)
+        return [*forward, *seeds]
 
     def estimate(self, task: Task) -> float:
         """Return about how many seconds a task takes."""
         if task["variant"] == "forward":
             return 1.0
-        each = 0.0045 if task["variant"] == "printed" else 0.0025
-        return float(1.0 + task["runs"] * (0.1 + each * task["samples"] / 1000))
+        return estimate_seeds(task)
 
     def run(self, task: Task) -> dict[str, Any]:
         """Run forward search, or some seeds of a variant with one budget."""
@@ -314,16 +318,6 @@ class Findings:
         keys = self.list_budgets(variant)
         places = [self.mean(key, of) for key in keys]
         return Curve(VARIANTS[variant].name, places, [self.errors(key) for key in keys])
-
-
-def _list_tasks(quick: bool) -> Iterator[Task]:
-    yield from ({"variant": "forward", "constraint": letter} for letter in CONSTRAINTS)
-    bundles = [(0, 5)] if quick else [(first, 10) for first in range(0, 60, 10)]
-    for variant in VARIANTS:
-        for thousands in QUICK_THOUSANDS if quick else THOUSANDS:
-            for first, runs in bundles:
-                budget = {"samples": 1000 * thousands, "first": first, "runs": runs}
-                yield {"variant": variant, **budget}
 
 
 def _order(item: tuple[tuple[Any, ...], Any]) -> tuple[int, int]:

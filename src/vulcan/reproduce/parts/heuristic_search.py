@@ -36,8 +36,10 @@ from vulcan.reproduce.runs import (
     CONSTRAINTS,
     VARIANTS,
     describe_run,
+    estimate_seeds,
     find_lasting,
     gather_runs,
+    list_seeds,
     load_kernels,
     run_seeds,
 )
@@ -63,6 +65,7 @@ EXACT: Final[dict[str, tuple[Solver, Constant, bool]]] = {
 
 THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 QUICK_THOUSANDS: Final = (1, 10, 100)
+RUNS, QUICK_RUNS = 100, 5
 
 HALF_A_DIGIT: Final = 0.05
 """Percentage points: closer than this, losses agree as far as they are printed."""
@@ -83,7 +86,10 @@ class HeuristicSearch:
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return tasks for exact solvers, for every ten runs with a budget, and for the race."""
-        return list(_list_tasks(quick))
+        exact = ({"what": "exact", "solver": solver} for solver in EXACT)
+        race = ({"what": "race", **task} for task in Race.list_tasks(quick))
+        seeds = list_seeds(QUICK_THOUSANDS, QUICK_RUNS) if quick else list_seeds(THOUSANDS, RUNS)
+        return [*exact, *race, *({"what": "runs", **task} for task in seeds)]
 
     def estimate(self, task: Task) -> float:
         """Return about how many seconds a task takes."""
@@ -91,8 +97,7 @@ class HeuristicSearch:
             return 2.0
         if task["what"] == "race":
             return Race.estimate(task)
-        each = 0.0045 if task["variant"] == "printed" else 0.0025
-        return float(1.0 + task["runs"] * (0.1 + each * task["samples"] / 1000))
+        return estimate_seeds(task)
 
     def run(self, task: Task) -> dict[str, Any]:
         """Solve exactly, run some seeds with one budget, or race to the final solution."""
@@ -377,14 +382,3 @@ class Findings:
 def _name_certified(variant: str) -> str:
     described = VARIANTS[variant]
     return described.name if described.complete else f"{described.name}: certified"
-
-
-def _list_tasks(quick: bool) -> Iterator[Task]:
-    yield from ({"what": "exact", "solver": solver} for solver in EXACT)
-    yield from ({"what": "race", **task} for task in Race.list_tasks(quick))
-    bundles = [(0, 5)] if quick else [(first, 10) for first in range(0, 100, 10)]
-    for variant in VARIANTS:
-        for thousands in QUICK_THOUSANDS if quick else THOUSANDS:
-            for first, runs in bundles:
-                budget = {"samples": 1000 * thousands, "first": first, "runs": runs}
-                yield {"what": "runs", "variant": variant, **budget}
