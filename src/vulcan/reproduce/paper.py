@@ -24,6 +24,7 @@ __all__ = [
     "RAO_STAR_SPEEDUP",
     "SPEEDUP_HORIZON",
     "STOCHASTIC_GRAPH_SPEEDUP",
+    "UNSOLVED_HORIZON",
 ]
 
 BANDIT_TABLE: Final = {
@@ -54,6 +55,9 @@ DETERMINISTIC_TREE_SPEEDUP: Final = 600
 
 STOCHASTIC_GRAPH_SPEEDUP: Final = 50
 """The same: how many times as long, or longer, the linear program over merged states takes."""
+
+UNSOLVED_HORIZON: Final = 9
+"""Section "Vulcan Convergence": no linear or integer program was solved here in two hours."""
 
 FORWARD_SEARCH_SECONDS: Final = {9: 1080}
 """Figure "Mean absolute error in Vulcan solution": horizon to about the seconds of VulcanFS."""

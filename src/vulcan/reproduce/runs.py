@@ -23,6 +23,7 @@ from vulcan.solvers.vulcan import Vulcan
 __all__ = [
     "CONSTRAINTS",
     "VARIANTS",
+    "PlainBandit",
     "Variant",
     "acts_alike",
     "describe_run",
@@ -38,6 +39,10 @@ CONSTRAINTS: Final[dict[str, LocalConstraint]] = {
     "A": SequenceConstraint(),
     "B": SurvivalConstraint(),
 }
+
+
+class PlainBandit(Bandit):
+    """The bandit without its compiled form."""
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,10 @@ THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 QUICK_THOUSANDS: Final = (1, 10, 100)
 RUNS, QUICK_RUNS = 100, 5
 
+REPEATS: Final = 3
+"""Exact solvers are run so often, and the least time is taken."""
+
+
 HALF_A_DIGIT: Final = 0.05
 """Percentage points: closer than this, losses agree as far as they are printed."""
 
@@ -82,7 +86,7 @@ class HeuristicSearch:
 
     name = "rao-star"
     title = "Bandit: Vulcan against heuristic search"
-    version = 2
+    version = 3
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return tasks for exact solvers, for every ten runs with a budget, and for the race."""
@@ -106,7 +110,9 @@ class HeuristicSearch:
             return Race.run(task)
         if task["what"] == "exact":
             solver, bound, merges = EXACT[task["solver"]]
-            return describe_run(solve(Problem(Bandit(HORIZON, merges=merges), bound), solver))
+            problem = Problem(Bandit(HORIZON, merges=merges), bound)
+            runs = [describe_run(solve(problem, solver)) for _ in range(REPEATS)]
+            return min(runs, key=lambda run: float(run["seconds"]))
         problem = Problem(Bandit(HORIZON, merges=False), BOUND)
         return {"runs": run_seeds(problem, VARIANTS[task["variant"]], task)}
 
@@ -126,7 +132,7 @@ class HeuristicSearch:
             claims=leave_open((*found.list_claims(), *race.list_claims()), quick),
             tables=[table for table in (found.tabulate(), race.tabulate()) if table.rows],
             figures=[*found.list_figures(), *race.list_figures()],
-            numbers=found.summarise(),
+            numbers=found.summarise() | race.summarise(),
         )
 
 
