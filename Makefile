@@ -58,7 +58,7 @@ missions: .venv/installed-dev
 	$(BIN)/python benchmarks/exploration_table.py --seeds 10 --samples 65536 --output docs/missions.md
 
 reproduce: .venv/installed-dev
-	$(BIN)/vulcan reproduce $(if $(QUICK),--quick --output reproduction-quick,--output reproduction)
+	$(BIN)/vulcan reproduce $(if $(QUICK),--quick)
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache

@@ -17,14 +17,15 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.failing_part import FailingPart
+from tests.records import show_any
 from vulcan.cli.application import application
 from vulcan.errors import OptionError, VulcanError
 from vulcan.reproduce import Claim, Record, Section, Table, Verdict, reproduce
 from vulcan.reproduce.paper import BANDIT_TABLE
 from vulcan.reproduce.parts import PARTS
 from vulcan.reproduce.parts.bandit_table import BanditTable
-from vulcan.reproduce.report import write_report
-from vulcan.reproduce.runner import Advance, run_missing
+from vulcan.reproduce.report import Shown, write_report
+from vulcan.reproduce.runner import Advance
 from vulcan.reproduce.store import Store
 
 
@@ -94,6 +95,9 @@ def test_a_line_that_was_written_by_halves_is_run_again(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:-9])
     assert store.missing(part, tasks) == [tasks[2]]
     assert [record.found["reward"] for record in store.find(part, tasks)] == [0.0, 1.0]
+    store.add(part, Record(dict(tasks[2]), {"reward": 7.0}, 0.1))
+    assert store.missing(part, tasks) == []
+    assert [record.found["reward"] for record in store.find(part, tasks)] == [0.0, 1.0, 7.0]
 
 
 def test_records_of_another_version_are_run_again(tmp_path: Path) -> None:
@@ -136,7 +140,7 @@ def test_bandit_table_is_the_paper_s() -> None:
         for r in records
     ]
     assert "differs from the paper at horizons 5;" in part.show(changed, True).meaning
-    assert all(len(row) == len(section.tables[0].header) for row in section.tables[0].rows)
+    show_any(part, records)
 
 
 def test_tables_keep_every_digit(tmp_path: Path) -> None:
@@ -144,7 +148,8 @@ def test_tables_keep_every_digit(tmp_path: Path) -> None:
     table = Table("some", "Some numbers", ["name", "value"], [["a < b", 1 / 3], ["none", None]])
     claim = Claim("1 < 2", "1 > 2", Verdict.FAILS)
     section = Section("paper", "we", "means <this>", [claim], [table], numbers={"third": 1 / 3})
-    page = write_report(tmp_path, [part], {part.name: section}, quick=False).read_text()
+    shown = [Shown(part, section, 3, 3)]
+    page = write_report(tmp_path, shown, quick=False).read_text()
     assert "a &lt; b" in page
     assert "means &lt;this&gt;" in page
     assert "0.333333<" in page
@@ -165,6 +170,7 @@ def test_every_part_can_be_told_apart() -> None:
             tasks = part.tasks(quick)
             texts = [json.dumps(dict(task), sort_keys=True) for task in tasks]
             assert len(set(texts)) == len(texts) > 0
+            assert [json.loads(text) for text in texts] == [dict(task) for task in tasks]
             assert all(part.estimate(task) > 0 for task in tasks)
         quick_work = sum(part.estimate(task) for task in part.tasks(True))
         assert quick_work <= sum(part.estimate(task) for task in part.tasks(False))
@@ -180,20 +186,31 @@ def test_errors_say_what_is_allowed(tmp_path: Path) -> None:
     assert found.exit_code == 2
 
 
-def test_a_task_that_fails_is_named_and_nobody_waits_for_the_others(tmp_path: Path) -> None:
-    part = FailingPart(tmp_path)
-    with pytest.raises(VulcanError, match=r"failing, \{'kind': 'broken'\}: out of tea"):
-        run_missing([part], Store(tmp_path / "data"), True, 2, lambda _: None)
-    assert not list(tmp_path.glob("done*"))
+def test_a_task_that_fails_is_named_and_the_others_are_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vulcan.reproduce.reproduction.PARTS", [FailingPart()])
+    for _ in range(2):
+        with pytest.raises(VulcanError, match=r"1 tasks failed(.|\n)*'broken'\}: out of tea"):
+            reproduce(tmp_path, quick=True, workers=2)
+        page = (tmp_path / "index.html").read_text()
+        assert "4 records" in page
+        assert "4 of 5 tasks were run" in page
+    assert len((tmp_path / "data-quick" / "failing.jsonl").read_text().splitlines()) == 4
+
+
+def test_quick_and_full_reports_have_folders_of_their_own(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="has a quick reproduction in it"):
+        reproduce(folder, redraw=True)
+    with pytest.raises(OptionError, match="no data of such a reproduction"):
+        reproduce(tmp_path, quick=True, redraw=True)
 
 
 def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "vulcan.cli", "reproduce", "--quick", "--workers", "1"]
+    command += ["--only", "penalty", "--only", "convergence", "-o", str(tmp_path)]
     run = subprocess.Popen(
-        [*command, "--only", "penalty", "--only", "convergence", "-o", tmp_path],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     )
     data = tmp_path / "data-quick"
     deadline = time.monotonic() + 60
@@ -201,6 +218,19 @@ def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:
         time.sleep(0.1)
     os.killpg(run.pid, signal.SIGINT)
     output, errors = run.communicate(timeout=30)
-    assert run.returncode == 0, errors
-    assert b"index.html" in output
-    assert (tmp_path / "index.html").exists()
+    assert run.returncode == 130, errors
+    parts = [part for part in PARTS if part.name in ("penalty", "convergence")]
+    store, total = Store(data), sum(len(part.tasks(True)) for part in parts)
+    done = total - sum(len(store.missing(part, part.tasks(True))) for part in parts)
+    assert 0 < done < total
+    assert f"stopped: {done} of {total} tasks were run".encode() in output
+    assert "tasks were run" in (tmp_path / "index.html").read_text()
+    told: list[Advance] = []
+
+    def stop(advance: Advance) -> None:
+        told.append(advance)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(tmp_path, quick=True, only=["penalty", "convergence"], workers=1, on_advance=stop)
+    assert told[0].total == total - done  # what was run is not run again

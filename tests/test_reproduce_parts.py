@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import vulcan
+from tests.records import show_any
 from vulcan.domains import Bandit
 from vulcan.plotting.curves import find_envelope, plot_curves, plot_penalties
 from vulcan.plotting.policy_space import plot_policy_space
@@ -49,17 +50,6 @@ def penalty_records() -> list[Record]:
 @pytest.fixture(scope="module")
 def space_records() -> list[Record]:
     return run(PolicySpace(), list(SPACES))
-
-
-@pytest.mark.parametrize("part", ALL, ids=lambda part: part.name)
-def test_tasks_are_plain_and_quick_ones_are_no_more(part: Part) -> None:
-    for quick in (True, False):
-        tasks = [dict(task) for task in part.tasks(quick)]
-        texts = [json.dumps(task, sort_keys=True) for task in tasks]
-        assert len(set(texts)) == len(texts)
-        assert [json.loads(text) for text in texts] == tasks
-        assert all(part.estimate(task) > 0 for task in tasks)
-    assert len(part.tasks(True)) <= len(part.tasks(False))
 
 
 @pytest.mark.parametrize("part", ALL, ids=lambda part: part.name)
@@ -125,8 +115,7 @@ def test_words_over_alpha_follow_the_data(alpha_records: list[Record]) -> None:
 
 
 def test_some_values_of_alpha_are_missing(alpha_records: list[Record]) -> None:
-    for some in (alpha_records[:3], alpha_records[:9], alpha_records[8:9], alpha_records[-3:]):
-        check_section(Alpha().show(some, quick=True))
+    show_any(Alpha(), alpha_records)
     outside = Alpha().show(alpha_records[-3:], quick=True)
     assert outside.measured == "Nothing yet in the paper's range of α."
 
@@ -181,6 +170,7 @@ def test_planning_times_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     section = part.show(records, quick=True)
     check_section(section)
     assert len(section.tables[0].rows) == len(METHODS)
+    show_any(part, records)
     assert "speedup over the deterministic tree is left open" in section.meaning
 
 
@@ -268,8 +258,7 @@ def test_words_on_penalties_follow_the_data(penalty_records: list[Record]) -> No
     text = section.meaning
     assert "Some penalty finds a2, against" in text
     assert "of those that know the bound, Vulcan miss a2" in text
-    for some in ([sweep], others, others[:1]):
-        check_section(PenaltyExample().show(some, quick=True))
+    show_any(PenaltyExample(), penalty_records)
 
 
 def test_envelope() -> None:

@@ -8,6 +8,8 @@ from typing import Annotated, Final
 
 import typer
 
+from vulcan.cli.codes import ExitCode
+
 __all__ = ["EXAMPLES", "reproduce"]
 
 EXAMPLES = """
@@ -24,8 +26,13 @@ SILENCE: Final = 30.0
 
 def reproduce(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the report and its raw data.")
-    ] = Path("reproduction"),
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder of the report and its raw data: reproduction, or reproduction-quick.",
+        ),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer and smaller runs: minutes instead of hours.")
     ] = False,
@@ -73,5 +80,15 @@ def reproduce(
                 spoken = time.monotonic()
                 console.print(f"{advance.done}/{advance.total}  {text}")
 
-        page = run(output, quick=quick, only=names, workers=workers, redraw=redraw, on_advance=tell)
-    typer.echo(f"the report is in {page}")
+        report = run(
+            output or Path("reproduction-quick" if quick else "reproduction"),
+            quick=quick,
+            only=names,
+            workers=workers,
+            redraw=redraw,
+            on_advance=tell,
+        )
+    typer.echo(f"the report is in {report.page}")
+    if report.done < report.total and not redraw:
+        typer.echo(f"stopped: {report.done:,} of {report.total:,} tasks were run; they are kept")
+        raise typer.Exit(ExitCode.INTERRUPTED)

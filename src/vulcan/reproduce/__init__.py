@@ -1,11 +1,22 @@
 """The paper's experiments, run again: every table and figure, in one report.
 
-`reproduce` runs what has no record yet, one part after the other (`vulcan.reproduce.parts`), and
-writes the report. What a part is, is in `part`; `store` keeps raw data, `runner` runs tasks on all
+`reproduce` runs what has no record yet of all parts (`vulcan.reproduce.parts`), and writes the
+report. What a part is, is in `part`; `store` keeps raw data, `runner` runs tasks on all
 cores, `report` makes the page, and `paper` has the paper's own numbers.
 """
 
 from vulcan.reproduce.part import Claim, Figure, Part, Record, Section, Table, Task, Verdict
-from vulcan.reproduce.reproduction import reproduce
+from vulcan.reproduce.reproduction import Report, reproduce
 
-__all__ = ["Claim", "Figure", "Part", "Record", "Section", "Table", "Task", "Verdict", "reproduce"]
+__all__ = [
+    "Claim",
+    "Figure",
+    "Part",
+    "Record",
+    "Report",
+    "Section",
+    "Table",
+    "Task",
+    "Verdict",
+    "reproduce",
+]

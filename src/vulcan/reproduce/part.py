@@ -186,7 +186,7 @@ class Part(Protocol):
         """Return about how many seconds a task takes."""
 
     def run(self, task: Task) -> dict[str, Any]:
-        """Run a task, in a process of its own."""
+        """Run a task, in a worker process."""
 
     def show(self, records: Sequence[Record], quick: bool) -> Section:
         """Return the section; some records may be missing."""

@@ -13,9 +13,10 @@ import csv
 import html
 import io
 import json
+import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from vulcan.files import write_atomically
 from vulcan.plotting import save
 from vulcan.reproduce.part import Part, Section, Table
 
-__all__ = ["write_report"]
+__all__ = ["Shown", "write_report"]
 
 MOST_ROWS: Final = 20
 """A longer table is folded away."""
@@ -51,35 +52,43 @@ summary { cursor: pointer; } nav li { margin: 0.1rem 0; }
 """
 
 
-def write_report(
-    folder: Path, parts: Sequence[Part], sections: Mapping[str, Section], quick: bool
-) -> Path:
+@dataclass(frozen=True)
+class Shown:
+    """A part with its section, and how many of its tasks were run."""
+
+    part: Part
+    section: Section
+    done: int
+    total: int
+
+
+def write_report(folder: Path, shown: Sequence[Shown], quick: bool) -> Path:
     """Write the page with all it needs, and return its path.
 
     Parameters
     ----------
     folder
         Where to write; it exists.
-    parts
-        All parts, in the order of the page.
-    sections
-        The sections of those that have any data, by name.
+    shown
+        The parts that have any data, in the order of the page.
     quick
         Whether runs were fewer and smaller, which the page says.
     """
-    shown = [(part, sections[part.name]) for part in parts if part.name in sections]
     for name in ("figures", "tables"):
         (folder / name).mkdir(exist_ok=True)
-    for _, section in shown:
-        for figure in section.figures:
+    for one in shown:
+        for figure in one.section.figures:
             axes = figure.draw()
             for ending in ("png", "svg"):
                 save(axes, folder / "figures" / f"{figure.name}.{ending}")
-        for table in section.tables:
+        for table in one.section.tables:
             write_atomically(folder / "tables" / f"{table.name}.csv", _to_csv(table))
-    numbers = {part.name: dict(section.numbers) for part, section in shown}
-    claims = {part.name: [asdict(claim) for claim in section.claims] for part, section in shown}
-    document = {"version": vulcan.__version__, "quick": quick, "parts": numbers, "claims": claims}
+    document = {
+        "version": vulcan.__version__,
+        "quick": quick,
+        "parts": {one.part.name: dict(one.section.numbers) for one in shown},
+        "claims": {one.part.name: [asdict(c) for c in one.section.claims] for one in shown},
+    }
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     write_atomically(folder / "numbers.json", text.encode())
     page = folder / "index.html"
@@ -87,7 +96,7 @@ def write_report(
     return page
 
 
-def _lay_out(shown: Sequence[tuple[Part, Section]], quick: bool) -> Iterator[str]:
+def _lay_out(shown: Sequence[Shown], quick: bool) -> Iterator[str]:
     """Yield the lines of the page."""
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width">'
@@ -96,8 +105,9 @@ def _lay_out(shown: Sequence[tuple[Part, Section]], quick: bool) -> Iterator[str
     yield (
         "<p>Every table and figure of Ayton and Williams, <i>Vulcan: A Monte Carlo Algorithm for "
         "Large Chance Constrained MDPs with Risk Bounding Functions</i>, beside what this software "
-        "measures, and some results beyond. Our machine and code are not the paper's: seconds "
-        "don't compare, model evaluations do.</p>"
+        "measures, and some results beyond. Our machine and code are not the paper's, whose "
+        "seconds don't compare with ours; between our own solvers, model evaluations compare on "
+        "any machine.</p>"
     )
     if quick:
         yield (
@@ -105,33 +115,44 @@ def _lay_out(shown: Sequence[tuple[Part, Section]], quick: bool) -> Iterator[str
             "which <code>vulcan reproduce</code> makes. Spreads are wider, and large budgets are "
             "missing.</p>"
         )
-    yield f"<p>Vulcan {vulcan.__version__}, Python {platform.python_version()}.</p><nav><ol>"
-    for part, _ in shown:
-        yield f'<li><a href="#{part.name}">{html.escape(part.title)}</a></li>'
+    yield (
+        f"<p>Vulcan {vulcan.__version__}, Python {platform.python_version()}, "
+        f"{platform.machine()} with {os.cpu_count()} cores; while a run was timed, others ran "
+        "beside it.</p><nav><ol>"
+    )
+    for one in shown:
+        yield f'<li><a href="#{one.part.name}">{html.escape(one.part.title)}</a></li>'
     yield "</ol></nav>"
     yield from _lay_out_claims(shown)
-    for part, section in shown:
-        yield from _lay_out_section(part, section)
+    for one in shown:
+        yield from _lay_out_section(one)
     yield "</body></html>\n"
 
 
-def _lay_out_claims(shown: Sequence[tuple[Part, Section]]) -> Iterator[str]:
+def _lay_out_claims(shown: Sequence[Shown]) -> Iterator[str]:
     """Yield the table of all claims, each with a link to where it is measured."""
-    if not any(section.claims for _, section in shown):
+    if not any(one.section.claims for one in shown):
         return
     yield "<h2>What holds</h2>"
     yield '<table class="claims"><tr><th>The paper says</th><th>We found</th><th>Verdict</th></tr>'
-    for part, section in shown:
-        for claim in section.claims:
+    for one in shown:
+        for claim in one.section.claims:
             yield (
-                f'<tr><td><a href="#{part.name}">{html.escape(claim.text)}</a></td>'
+                f'<tr><td><a href="#{one.part.name}">{html.escape(claim.text)}</a></td>'
                 f"<td>{html.escape(claim.found)}</td><td><b>{claim.verdict}</b></td></tr>"
             )
     yield "</table>"
 
 
-def _lay_out_section(part: Part, section: Section) -> Iterator[str]:
-    yield f'<section id="{part.name}"><h2>{html.escape(part.title)}</h2><dl>'
+def _lay_out_section(one: Shown) -> Iterator[str]:
+    section = one.section
+    yield f'<section id="{one.part.name}"><h2>{html.escape(one.part.title)}</h2>'
+    if one.done < one.total:
+        yield (
+            f'<p class="note">{one.done:,} of {one.total:,} tasks were run: what is said here is '
+            "of these only.</p>"
+        )
+    yield "<dl>"
     for name, text in (
         ("The paper reports", section.paper),
         ("We measured", section.measured),

@@ -4,17 +4,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Final
 
-from vulcan.errors import OptionError
-from vulcan.reproduce.part import Part
+from vulcan.errors import OptionError, VulcanError
+from vulcan.reproduce.part import Part, Verdict
 from vulcan.reproduce.parts import PARTS
-from vulcan.reproduce.report import write_report
+from vulcan.reproduce.report import Shown, write_report
 from vulcan.reproduce.runner import Advance, run_missing
 from vulcan.reproduce.store import Store
 
-__all__ = ["reproduce"]
+__all__ = ["Report", "reproduce"]
+
+
+MOST_FAILURES: Final = 5
+"""So many are told."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a reproduction made.
+
+    Attributes
+    ----------
+    page
+        The page.
+    done, total
+        How many tasks have been run of the parts that were asked for, and how many they have.
+    """
+
+    page: Path
+    done: int
+    total: int
 
 
 def reproduce(
@@ -25,7 +48,7 @@ def reproduce(
     workers: int | None = None,
     redraw: bool = False,
     on_advance: Callable[[Advance], None] | None = None,
-) -> Path:
+) -> Report:
     """Run the paper's experiments and write a report of them.
 
     Parameters
@@ -45,25 +68,48 @@ def reproduce(
 
     Returns
     -------
-    Path
-        The page. After Ctrl-C it shows what was run by then.
+    Report
+        Where the page is. After Ctrl-C it shows what was run by then.
 
     Raises
     ------
     OptionError
         If there is no part of a name, or the folder can't be used.
+    VulcanError
+        If tasks failed; the page shows the others.
     """
     folder = Path(output)
     chosen = [_find(name) for name in only] or list(PARTS)
-    store = Store(folder / ("data-quick" if quick else "data"))
+    names = {True: "data-quick", False: "data"}
+    if (folder / names[not quick]).exists():
+        kind = "full" if quick else "quick"
+        raise OptionError(f"{folder} has a {kind} reproduction in it; choose another folder")
+    if redraw and not (folder / names[quick]).exists():
+        raise OptionError(f"{folder} has no data of such a reproduction to draw")
+    store = Store(folder / names[quick])
+    failures = []
     if not redraw:
-        run_missing(chosen, store, quick, workers, on_advance or (lambda _: None))
-    sections = {}
-    for part in PARTS:
-        records = store.find(part, part.tasks(quick))
-        if records:
-            sections[part.name] = part.show(records, quick)
-    return write_report(folder, PARTS, sections, quick)
+        failures = run_missing(chosen, store, quick, workers, on_advance or (lambda _: None))
+    page = write_report(folder, [shown for p in PARTS if (shown := _show(p, store, quick))], quick)
+    if failures:
+        some = "\n".join(failures[:MOST_FAILURES])
+        raise VulcanError(f"{len(failures)} tasks failed, others are in {page}:\n{some}")
+    total = sum(len(part.tasks(quick)) for part in chosen)
+    missing = sum(len(store.missing(part, part.tasks(quick))) for part in chosen)
+    return Report(page, total - missing, total)
+
+
+def _show(part: Part, store: Store, quick: bool) -> Shown | None:
+    """Return what the page shows of a part; nothing if there is no data."""
+    tasks = part.tasks(quick)
+    records = store.find(part, tasks)
+    if not records:
+        return None
+    section = part.show(records, quick)
+    if len(records) < len(tasks):  # the rest may change everything
+        claims = [replace(claim, verdict=Verdict.OPEN) for claim in section.claims]
+        section = replace(section, claims=claims)
+    return Shown(part, section, len(records), len(tasks))
 
 
 def _find(name: str) -> Part:

@@ -52,8 +52,12 @@ class Store:
             "found": record.found,
             "seconds": record.seconds,
         }
-        with self._path(part).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        with self._path(part).open("a+b") as file:
+            if file.tell() > 0:
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")  # the last line was written by halves: not to be joined
+            file.write(json.dumps(line).encode() + b"\n")
 
     def _read(self, part: Part) -> list[Record]:
         path = self._path(part)
