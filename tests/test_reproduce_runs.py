@@ -116,10 +116,10 @@ def test_convergence_follows_the_data(forward):
 
 
 def test_claims_on_convergence_follow_the_data(forward):
-    def make(variant, share, same, seconds=0.001):
+    def make(variant, share, same, seconds=0.001, evaluations=10):
         reward = share * forward[0].found["reward"]
         found = {"reward": reward, "estimate": reward, "complete": True, "same": same}
-        cost = {"seconds": seconds, "evaluations": 10, "samples": 1000}
+        cost = {"seconds": seconds, "evaluations": evaluations, "samples": 1000}
         task = {"variant": variant, "samples": 1000, "first": 0, "runs": 1}
         return Record(task, {"runs": [found | cost]}, 1.0)
 
@@ -129,9 +129,12 @@ def test_claims_on_convergence_follow_the_data(forward):
 
     good, bad = make("A", 1.0, True), make("tuned", 0.9, False)
     assert judge(good, make("tuned", 0.9995, True)) == ["holds"] * 3
-    assert judge(good, bad) == ["holds in part", "holds in part", "holds"]
-    assert judge(make("A", 0.9, False), bad) == ["does not hold"] * 2
-    assert judge(make("A", 1.0, True, 10.0), bad)[2] == "holds in part"
+    assert judge(good, bad) == ["holds in part"] * 3
+    assert judge(make("A", 0.9, False), bad) == ["does not hold"] * 3
+    # Few evaluations of one and few seconds of another are not the one that has both.
+    slow = make("A", 1.0, True, 10.0)
+    assert judge(slow, bad)[2] == "does not hold"
+    assert judge(slow, make("tuned", 1.0, True, 0.001, 5_000_000))[2] == "does not hold"
     assert judge(good) == []
 
 
@@ -189,16 +192,16 @@ def test_heuristic_search(exact):
     assert "Over histories, at horizon 3" in section.meaning
     assert "Where states merge, at horizon 3" in section.meaning
     verdicts = [claim.verdict.value for claim in section.claims]
-    assert verdicts[1:] == ["left open", "holds", "left open", "left open"]  # budgets are small
+    assert verdicts[1:] == ["left open"] * 4  # budgets are small
     assert part.show([*runs, *races[:1]], True).meaning == ""
     show_any(part, [*exact, *runs, *races])
 
 
 def test_claims_on_heuristic_search_follow_the_data(exact):
-    def make(variant, reward, estimate, seconds=0.001):
+    def make(variant, reward, estimate, seconds=0.001, samples=1000):
         found = {"reward": reward, "estimate": estimate, "complete": True, "risk": 0.01}
-        cost = {"seconds": seconds, "evaluations": 10, "samples": 1000}
-        task = {"what": "runs", "variant": variant, "samples": 1000, "first": 0, "runs": 1}
+        cost = {"seconds": seconds, "evaluations": 10, "samples": samples}
+        task = {"what": "runs", "variant": variant, "samples": samples, "first": 0, "runs": 1}
         return Record(task, {"runs": [found | cost]}, 1.0)
 
     def race(racer, horizon, seconds):
@@ -211,8 +214,11 @@ def test_claims_on_heuristic_search_follow_the_data(exact):
 
     best = exact[3].found["reward"]
     printed, fast = make("tuned", best, best + 0.1), make("A", best, best)
-    assert judge(printed, fast) == ["holds"] * 4
+    later = make("tuned", best, best, samples=2000)
+    assert judge(printed, later, fast) == ["holds"] * 4
+    assert judge(printed, fast)[0] == "left open"  # it may rise for ever
     assert judge(make("tuned", best, best - 0.1), fast)[0] == "does not hold"
+    assert judge(make("tuned", 0.99 * best, best), fast)[2] == "holds in part"
     slow = exact[1].found["seconds"] / 2
     assert judge(printed, make("A", best, best, slow))[3] == "holds in part"
     assert judge(printed, make("A", 0.9 * best, best))[3] == "does not hold"
