@@ -141,6 +141,8 @@ def test_bandit_table_is_the_paper_s() -> None:
     ]
     assert "differs from the paper at horizons 5;" in part.show(changed, True).meaning
     show_any(part, records)
+    unproved = [Record(r.task, r.found | {"proved": False}, 0.0) for r in records]
+    assert part.show(unproved, True).tables[0].rows == []  # no optimum is said to be one
 
 
 def test_tables_keep_every_digit(tmp_path: Path) -> None:

@@ -256,10 +256,10 @@ def test_slow_model():
 
 
 def test_the_crossover_follows_the_data():
-    def make(variant, horizon, reward, seconds):
+    def make(variant, horizon, reward, seconds, constraint="B"):
         found = {"reward": reward, "seconds": seconds, "evaluations": 1000}
         if variant == "forward":
-            task = {"variant": variant, "constraint": "B", "horizon": horizon}
+            task = {"variant": variant, "constraint": constraint, "horizon": horizon}
             return Record(task, found, 1.0)
         task = {"variant": variant, "horizon": horizon, "samples": 10, "runs": 1}
         return Record(task, {"runs": [found]}, 1.0)
@@ -274,7 +274,13 @@ def test_the_crossover_follows_the_data():
     assert section.numbers["crossover, B"] == 5
     assert section.meaning.startswith("Vulcan, constraint B: from horizon 5 on")
     assert part.show([*slower, *faster, *rough], True).numbers["crossover, B"] is None
-    assert [claim.verdict.value for claim in section.claims] == ["left open"]  # none of A
+    assert section.claims == []  # none of A
+    for constraint, verdicts in (("A", ["holds"]), ("B", [])):
+        forward = make("forward", 5, 2.0, 9.0, constraint)
+        claims = part.show([forward, make("A", 5, 1.99, 2.0)], False).claims
+        assert [claim.verdict.value for claim in claims] == verdicts
+    claims = part.show([make("forward", 5, 2.0, 1.0, "A"), make("A", 5, 2.0, 2.0)], False).claims
+    assert [claim.verdict.value for claim in claims] == ["does not hold"]
 
 
 # Exploration.

@@ -32,6 +32,7 @@ GROUPS: Final[Sequence[Mapping[str, Any]]] = (
     {"marker": "o", "s": 9.0, "facecolor": "white", "edgecolor": GREY, "linewidth": 0.5},
     {"marker": "D", "s": 11.0, "facecolor": LIGHT_ORANGE, "edgecolor": INK, "linewidth": 0.3},
     {"marker": "^", "s": 12.0, "facecolor": BLUE, "edgecolor": INK, "linewidth": 0.3},
+    {"marker": "v", "s": 12.0, "facecolor": INK, "edgecolor": INK, "linewidth": 0.3},
 )
 """How groups of policies are told apart, in their order: by shape, size and lightness."""
 

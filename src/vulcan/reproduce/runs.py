@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Final
 
 from vulcan.constraint import LocalConstraint, SequenceConstraint, SurvivalConstraint
@@ -25,12 +26,12 @@ __all__ = [
     "EXPLANATION",
     "VARIANTS",
     "PlainBandit",
+    "Runs",
     "Variant",
     "acts_alike",
     "describe_run",
     "estimate_seeds",
     "find_lasting",
-    "gather_runs",
     "list_seeds",
     "load_kernels",
     "run_seeds",
@@ -155,15 +156,30 @@ def run_seeds(
     return runs
 
 
-def gather_runs(
-    records: Sequence[Record], names: Sequence[str]
-) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Return the runs of all records whose tasks agree in some values, by those values."""
-    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for record in records:
-        key = tuple(record.task[name] for name in names)
-        runs.setdefault(key, []).extend(record.found["runs"])
-    return runs
+class Runs(dict[tuple[Any, ...], list[dict[str, Any]]]):
+    """The runs of all records whose tasks agree in some values, by those values and in their order.
+
+    Parameters
+    ----------
+    records
+        The records.
+    names
+        The values in which tasks agree.
+    """
+
+    def __init__(self, records: Sequence[Record], names: Sequence[str]) -> None:
+        super().__init__()
+        keys = [tuple(record.task[name] for name in names) for record in records]
+        for key, record in sorted(zip(keys, records, strict=True), key=lambda pair: pair[0]):
+            self.setdefault(key, []).extend(record.found["runs"])
+
+    def collect(self, key: tuple[Any, ...], of: str) -> list[float]:
+        """Return one value of all runs that have it."""
+        return [float(run[of]) for run in self[key] if run[of] is not None]
+
+    def mean(self, key: tuple[Any, ...], of: str) -> float:
+        """Return its mean."""
+        return fmean(self.collect(key, of))
 
 
 def find_lasting(

@@ -36,10 +36,10 @@ from vulcan.reproduce.runs import (
     CONSTRAINTS,
     EXPLANATION,
     VARIANTS,
+    Runs,
     describe_run,
     estimate_seeds,
     find_lasting,
-    gather_runs,
     list_seeds,
     load_kernels,
     run_seeds,
@@ -139,7 +139,7 @@ class Findings:
             r.task["constraint"]: r.found for r in records if r.task["variant"] == "forward"
         }
         others = [r for r in records if r.task["variant"] != "forward"]
-        self.runs = gather_runs(others, ("variant", "samples"))
+        self.runs = Runs(others, ("variant", "samples"))
         # An error needs what forward search found, and a budget without any policy has none.
         self.budgets = [
             key
@@ -154,10 +154,6 @@ class Findings:
         values = [run[of] for run in self.runs[key]]
         errors = [100 * abs(value / target - 1) for value in values if value is not None]
         return [error if error > ROUNDING else 0.0 for error in errors]
-
-    def mean(self, key: tuple[Any, ...], of: str) -> float:
-        """Return the mean over runs."""
-        return fmean(float(run[of]) for run in self.runs[key])
 
     def list_budgets(self, variant: str) -> list[tuple[Any, ...]]:
         """Return the budgets of a variant, the smallest first."""
@@ -186,12 +182,12 @@ class Findings:
                 VARIANTS[key[0]].name,
                 key[1],
                 len(self.runs[key]),
-                self.mean(key, "seconds"),
-                round(self.mean(key, "evaluations")),
+                self.runs.mean(key, "seconds"),
+                round(self.runs.mean(key, "evaluations")),
                 fmean(self.errors(key)),
                 fmean(self.errors(key, "estimate")),
-                100 * self.mean(key, "same"),
-                100 * self.mean(key, "complete"),
+                100 * self.runs.mean(key, "same"),
+                100 * self.runs.mean(key, "complete"),
             ]
             for key in self.budgets
         ]
@@ -215,9 +211,10 @@ class Findings:
             name = VARIANTS[key[0]].name
             sentences.append(
                 f"{name[0].upper()}{name[1:]}: after {key[1]:,} samples "
-                f"({self.mean(key, 'seconds'):.2g} s) mean error {fmean(self.errors(key)):.2g} % "
-                f"({fmean(self.errors(key, 'estimate')):.2g} % by the search's own estimate), the "
-                f"very policy of forward search in {100 * self.mean(key, 'same'):.0f} % of "
+                f"({self.runs.mean(key, 'seconds'):.2g} s) mean error "
+                f"{fmean(self.errors(key)):.2g} % ({fmean(self.errors(key, 'estimate')):.2g} % by "
+                "the search's own estimate), the very policy of "
+                f" forward search in {100 * self.runs.mean(key, 'same'):.0f} % of "
                 f"{len(self.runs[key])} runs."
             )
         return " ".join(sentences)
@@ -234,7 +231,7 @@ class Findings:
                 continue
             sentences.append(
                 f"{name} reaches the paper's error by {key[1]:,} samples, with the policy of "
-                f"forward search in {100 * self.mean(key, 'same'):.0f} % of runs"
+                f"forward search in {100 * self.runs.mean(key, 'same'):.0f} % of runs"
                 + (f"; {self._compare(key)}." if saves else ".")
             )
         return " ".join(sentences)
@@ -254,7 +251,7 @@ class Findings:
             ),
             _weigh_both(*(key is not None for key in reached.values())),
         )
-        same = {v: 100 * self.mean(key, "same") for v, key in last.items()}
+        same = {v: 100 * self.runs.mean(key, "same") for v, key in last.items()}
         yield Claim(
             f"{CONVERGENCE_SAME} % of runs then return the very policy of VulcanFS",
             "; ".join(f"{CLAIMANTS[v]}: {share:.0f} %" for v, share in same.items()),
@@ -285,7 +282,7 @@ class Findings:
         for key in self.list_last():
             numbers[f"{key[0]} samples"] = key[1]
             numbers[f"{key[0]} error percent"] = fmean(self.errors(key))
-            numbers[f"{key[0]} same policy"] = self.mean(key, "same")
+            numbers[f"{key[0]} same policy"] = self.runs.mean(key, "same")
             reaching = self.first_reaching(key[0])
             numbers[f"{key[0]} samples to the paper's error"] = reaching and reaching[1]
         for letter, found in self.forward.items():
@@ -306,14 +303,16 @@ class Findings:
         )
         return (
             f"that takes {100 * asked:.2g} % of the evaluations of forward search, and "
-            f"{self.mean(key, 'seconds'):.2g} s where compiled forward search takes "
+            f"{self.runs.mean(key, 'seconds'):.2g} s where compiled forward search takes "
             f"{forward['seconds']:.2g} s: the paper's saving of time {saving}"
         )
 
     def _share(self, key: tuple[Any, ...]) -> tuple[float, float]:
         """Return the seconds and evaluations of a budget, as shares of forward search's."""
         forward = self.forward[VARIANTS[key[0]].letter]
-        seconds, asked = (self.mean(key, of) / forward[of] for of in ("seconds", "evaluations"))
+        seconds, asked = (
+            self.runs.mean(key, of) / forward[of] for of in ("seconds", "evaluations")
+        )
         return seconds, asked
 
     def _target(self, variant: str) -> float | None:
@@ -322,7 +321,7 @@ class Findings:
 
     def _trace(self, variant: str, of: str) -> Curve:
         keys = self.list_budgets(variant)
-        places = [self.mean(key, of) for key in keys]
+        places = [self.runs.mean(key, of) for key in keys]
         return Curve(VARIANTS[variant].name, places, [self.errors(key) for key in keys])
 
 

@@ -41,6 +41,7 @@ NUMBERS: Final = (
     "allowed",
     "decisions",
     "complete",
+    "safe",
     "samples",
     "evaluations",
     "histories",
@@ -173,7 +174,7 @@ def _judge(runs: Sequence[dict[str, Any]]) -> str:
 def _list_claims(numbers: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
     if not numbers:
         return []
-    whole = all(run["complete"] and run["risk"] <= run["allowed"] for run in numbers.values())
+    whole = all(run["complete"] and run["safe"] for run in numbers.values())
     text = f"{EXPLORATION_SECONDS} s are enough for a mission of over 10¹³ histories"
     found = ", ".join(
         f"{letter}: {run['decisions']:,} decisions in {run['seconds']:.0f} s"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import fmean
 from typing import Any, Final
 
 from vulcan.plotting.convergence import Curve, Panel, plot_convergence
 from vulcan.reproduce.paper import COMPLETE_LOSS, RAO_STAR_SPEEDUP
 from vulcan.reproduce.part import Claim, Figure, Record, Table, Verdict, weigh
 from vulcan.reproduce.parts.race import BOUND
-from vulcan.reproduce.runs import CONSTRAINTS, EXPLANATION, VARIANTS, find_lasting, gather_runs
+from vulcan.reproduce.runs import CONSTRAINTS, EXPLANATION, VARIANTS, Runs, find_lasting
 
 __all__ = ["HORIZON", "Findings"]
 
@@ -32,20 +31,11 @@ class Findings:
     def __init__(self, records: Sequence[Record]) -> None:
         self.exact = {r.task["solver"]: r.found for r in records if r.task["what"] == "exact"}
         others = [r for r in records if r.task["what"] == "runs"]
-        self.runs = gather_runs(others, ("variant", "samples"))
+        self.runs = Runs(others, ("variant", "samples"))
 
     def budgets(self, variant: str) -> list[tuple[Any, ...]]:
         """Return the budgets of a variant at which some run has a policy, the smallest first."""
-        keys = [key for key in self.runs if key[0] == variant and self.values(key, "reward")]
-        return sorted(keys, key=lambda key: key[1])
-
-    def values(self, key: tuple[Any, ...], of: str) -> list[float]:
-        """Return one value of all runs with a budget."""
-        return [float(run[of]) for run in self.runs[key] if run[of] is not None]
-
-    def mean(self, key: tuple[Any, ...], of: str) -> float:
-        """Return the mean over runs."""
-        return fmean(self.values(key, of))
+        return [key for key in self.runs if key[0] == variant and self.runs.collect(key, "reward")]
 
     def lose(self, key: tuple[Any, ...] | str) -> float | None:
         """Return how far runs, or an exact solver, are below the optimum on average, in percent."""
@@ -53,7 +43,9 @@ class Findings:
         known = best is not None and (not isinstance(key, str) or key in self.exact)
         if best is None or not known:
             return None
-        reward = self.exact[key]["reward"] if isinstance(key, str) else self.mean(key, "reward")
+        reward = (
+            self.exact[key]["reward"] if isinstance(key, str) else self.runs.mean(key, "reward")
+        )
         return 100 * (1 - float(reward) / float(best["reward"]))
 
     def describe(self) -> str:
@@ -75,10 +67,10 @@ class Findings:
                 last, name = keys[-1], VARIANTS[variant].name
                 sentences.append(
                     f"{name[0].upper()}{name[1:]}: after {last[1]:,} samples "
-                    f"({self.mean(last, 'seconds'):.2g} s) the search estimates "
-                    f"{self.mean(last, 'estimate'):.3f} and the certificate says "
-                    f"{self.mean(last, 'reward'):.3f}, mean of {len(self.runs[last])} runs; "
-                    f"{100 * self.mean(last, 'complete'):.0f} % of policies are complete."
+                    f"({self.runs.mean(last, 'seconds'):.2g} s) the search estimates "
+                    f"{self.runs.mean(last, 'estimate'):.3f} and the certificate says "
+                    f"{self.runs.mean(last, 'reward'):.3f}, mean of {len(self.runs[last])} runs; "
+                    f"{100 * self.runs.mean(last, 'complete'):.0f} % of policies are complete."
                 )
         return " ".join(sentences)
 
@@ -115,8 +107,8 @@ class Findings:
         best, keys, name = self.exact.get("A"), self.budgets(variant), VARIANTS[variant].name
         if best is None or not keys:
             return
-        top = max(keys, key=lambda key: self.mean(key, "estimate"))
-        estimate, certified = self.mean(top, "estimate"), self.mean(top, "reward")
+        top = max(keys, key=lambda key: self.runs.mean(key, "estimate"))
+        estimate, certified = self.runs.mean(top, "estimate"), self.runs.mean(top, "reward")
         text = (
             f"Vulcan {name} overestimates: up to {estimate:.3f} on average, after {top[1]:,} "
             f"samples, when the certificate says {certified:.3f}"
@@ -125,23 +117,23 @@ class Findings:
         )
         whole = self._first_complete(variant)
         if whole is None:
-            most = max(self.mean(key, "complete") for key in keys)
+            most = max(self.runs.mean(key, "complete") for key in keys)
             yield f"{text}; no budget makes all policies complete ({100 * most:.0f} % at most)."
         else:
             yield (
-                f"{text}; from {whole[1]:,} samples ({self.mean(whole, 'seconds'):.2g} s) on all "
-                "policies are complete."
+                f"{text}; from {whole[1]:,} samples ({self.runs.mean(whole, 'seconds'):.2g} s) on "
+                "all policies are complete."
             )
 
     def _first_complete(self, variant: str) -> tuple[Any, ...] | None:
-        return find_lasting(self.budgets(variant), lambda key: self.mean(key, "complete") == 1)
+        return find_lasting(self.budgets(variant), lambda key: self.runs.mean(key, "complete") == 1)
 
     def list_claims(self) -> Iterator[Claim]:
         """Yield the paper's claims; those of the printed algorithm with the better constant."""
         best, keys = self.exact.get("A"), self.budgets("tuned")
         if best is None or not keys:
             return
-        estimates = [self.mean(key, "estimate") for key in keys]
+        estimates = [self.runs.mean(key, "estimate") for key in keys]
         highest = max(estimates)
         falls = Verdict.OPEN if estimates[-1] == highest else Verdict.HOLDS
         yield Claim(
@@ -151,7 +143,7 @@ class Findings:
             falls if highest > best["reward"] else Verdict.FAILS,
         )
         whole = self._first_complete("tuned")
-        share = max(self.mean(key, "complete") for key in keys)
+        share = max(self.runs.mean(key, "complete") for key in keys)
         yield Claim(
             "With more time, all policies are complete",
             f"from {whole[1]:,} samples on"
@@ -184,7 +176,7 @@ class Findings:
         near = find_lasting(self.budgets("A"), lambda key: (self.lose(key) or 0.0) < loss + NEAR)
         ratios = [0.0, 0.0]
         if near is not None:
-            ratios = [rao[of] / self.mean(near, of) for of in ("seconds", "evaluations")]
+            ratios = [rao[of] / self.runs.mean(near, of) for of in ("seconds", "evaluations")]
         some = Verdict.PARTLY if max(ratios) > 1 else Verdict.FAILS
         yield Claim(
             f"They are found {RAO_STAR_SPEEDUP} times faster than by RAO*",
@@ -207,10 +199,10 @@ class Findings:
                 VARIANTS[variant].name,
                 key[1],
                 len(self.runs[key]),
-                self.mean(key, "seconds"),
-                round(self.mean(key, "evaluations")),
-                *(self.mean(key, of) for of in columns[2:]),
-                100 * self.mean(key, "complete"),
+                self.runs.mean(key, "seconds"),
+                round(self.runs.mean(key, "evaluations")),
+                *(self.runs.mean(key, of) for of in columns[2:]),
+                100 * self.runs.mean(key, "complete"),
             ]
             for variant in VARIANTS
             for key in self.budgets(variant)
@@ -261,10 +253,10 @@ class Findings:
         curves = []
         for variant in DRAWN:
             keys, described = self.budgets(variant), VARIANTS[variant]
-            places = [self.mean(key, of) for key in keys]
-            certified = [self.values(key, "reward") for key in keys]
+            places = [self.runs.mean(key, of) for key in keys]
+            certified = [self.runs.collect(key, "reward") for key in keys]
             if keys and not described.complete:
-                estimates = [self.values(key, "estimate") for key in keys]
+                estimates = [self.runs.collect(key, "estimate") for key in keys]
                 curves.append(Curve(f"{described.name}: estimate", places, estimates))
             if keys:
                 curves.append(Curve(_name_certified(variant), places, certified))
@@ -274,8 +266,8 @@ class Findings:
         return [
             Curve(
                 _name_certified(variant),
-                [self.mean(key, of) for key in keys],
-                [[100 * self.mean(key, "complete")] for key in keys],
+                [self.runs.mean(key, of) for key in keys],
+                [[100 * self.runs.mean(key, "complete")] for key in keys],
             )
             for variant in DRAWN
             if (keys := self.budgets(variant))
@@ -290,7 +282,7 @@ class Findings:
         for variant in VARIANTS:
             for key in self.budgets(variant)[-1:]:
                 for of in ("samples", "reward", "estimate", "complete", "seconds", "evaluations"):
-                    numbers[f"Vulcan {variant}, {of}"] = self.mean(key, of)
+                    numbers[f"Vulcan {variant}, {of}"] = self.runs.mean(key, of)
         return numbers
 
 

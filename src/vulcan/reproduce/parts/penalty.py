@@ -197,7 +197,10 @@ def _list_claims(numbers: Mapping[str, Any]) -> list[Claim]:
         return []
     best, reached = numbers["best action"], numbers["actions found by penalties"]
     found = f"{numbers['penalties']:,} penalties find {' and '.join(reached)}"
-    return [Claim("No penalty on failure finds a2", found, weigh(best not in reached))]
+    claims = [Claim("No penalty on failure finds a2", found, weigh(best not in reached))]
+    if (action := numbers.get("action of Vulcan")) is not None:
+        claims.append(Claim("Vulcan finds a2", f"it finds {action}", weigh(action == best)))
+    return claims
 
 
 def _tabulate(ranges: Sequence[Range], solved: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -115,6 +115,13 @@ SPEEDUPS: Final = {
 }
 """The paper's claims, and whether it says at which horizon."""
 
+EXPLANATION: Final = (
+    f"{MERGED} and all programs ask a model in Python, once for each state and action; "
+    f"{UNMERGED!r} asks a compiled one in every history, {PRINTED!r} that in Python in every "
+    "history."
+)
+"""What has to be known of the ratios."""
+
 WORDS: Final = {
     Verdict.HOLDS: "holds",
     Verdict.PARTLY: "holds for some form of VulcanFS",
@@ -276,7 +283,7 @@ class Found:
 
 
 def _describe(found: Found) -> str:
-    texts = []
+    texts = [EXPLANATION] if found.runs else []
     for fast, slow in ((MERGED, (*PUBLISHED, *OURS)), (UNMERGED, PUBLISHED), (PRINTED, PUBLISHED)):
         ratios = {name: found.compare_best(name, fast) for name in slow}
         parts = [f"{name} {ratio}" for name, ratio in ratios.items() if ratio is not None]

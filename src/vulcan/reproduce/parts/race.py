@@ -9,14 +9,13 @@ again and again, the first run counts that ends at the solution of forward searc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import fmean
 from typing import Any, Final
 
 from vulcan.constraint import LocalConstraint
 from vulcan.plotting.convergence import Curve, Panel, plot_convergence
 from vulcan.problem import Problem
 from vulcan.reproduce.part import Claim, Figure, Record, Table, Task, Verdict, weigh
-from vulcan.reproduce.runs import CONSTRAINTS, PlainBandit, describe_run, gather_runs
+from vulcan.reproduce.runs import CONSTRAINTS, PlainBandit, Runs, describe_run
 from vulcan.risk import Constant
 from vulcan.solve import solve
 from vulcan.solvers.forward_search import ForwardSearch
@@ -56,7 +55,7 @@ class Race:
     """What the records say of the race."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        self.runs = gather_runs(records, ("racer", "merges", "horizon"))
+        self.runs = Runs(records, ("racer", "merges", "horizon"))
 
     @staticmethod
     def list_tasks(quick: bool) -> Iterator[Task]:
@@ -121,7 +120,7 @@ class Race:
     def summarise(self) -> dict[str, float]:
         """Return the means of all racers."""
         return {
-            f"{RACERS[racer]}, {FORMS[merges]}, horizon {horizon}, {of}": self._mean(key, of)
+            f"{RACERS[racer]}, {FORMS[merges]}, horizon {horizon}, {of}": self.runs.mean(key, of)
             for key in sorted(self.runs)
             for racer, merges, horizon in [key]
             for of in ("seconds", "evaluations")
@@ -136,8 +135,8 @@ class Race:
             for racer, merges in columns:
                 key = (racer, merges, horizon)
                 known = key in self.runs
-                row.append(self._mean(key, "seconds") if known else None)
-                row.append(round(self._mean(key, "evaluations")) if known else None)
+                row.append(self.runs.mean(key, "seconds") if known else None)
+                row.append(round(self.runs.mean(key, "evaluations")) if known else None)
             rows.append(row)
         names = [f"{RACERS[racer]}, {FORMS[merges]}" for racer, merges in columns]
         header = [f"{name}: {of}" for name in names for of in ("seconds", "evaluations")]
@@ -153,13 +152,10 @@ class Race:
             )
             yield Figure("rao-star-race", caption, self._draw)
 
-    def _mean(self, key: tuple[Any, ...], of: str) -> float:
-        return fmean(float(run[of]) for run in self.runs[key])
-
     def _list_ratios(self, merges: bool, of: str) -> dict[int, float]:
         """Return how many times as much RAO* takes as Vulcan with constraint A, by horizon."""
         return {
-            horizon: self._mean(("RAO*", merges, horizon), of) / self._mean(key, of)
+            horizon: self.runs.mean(("RAO*", merges, horizon), of) / self.runs.mean(key, of)
             for key in sorted(self.runs)
             for racer, form, horizon in [key]
             if (racer, form) == ("A", merges) and ("RAO*", merges, horizon) in self.runs

@@ -16,7 +16,7 @@ from vulcan.domains import Bandit
 from vulcan.plotting.convergence import Curve, Panel, plot_convergence
 from vulcan.problem import Problem
 from vulcan.reproduce.part import Claim, Figure, Record, Section, Table, Task, leave_open, weigh
-from vulcan.reproduce.runs import CONSTRAINTS, describe_run, find_lasting, gather_runs, load_kernels
+from vulcan.reproduce.runs import CONSTRAINTS, Runs, describe_run, find_lasting, load_kernels
 from vulcan.risk import Linear
 from vulcan.solve import solve
 from vulcan.solvers.forward_search import ForwardSearch
@@ -49,7 +49,7 @@ class Variant:
 VARIANTS: Final = {
     "A": Variant("Vulcan, constraint A", Vulcan(constraint=CONSTRAINTS["A"]), "A", 20, 300_000),
     "B": Variant("Vulcan, constraint B", Vulcan(), "B", 20, 300_000),
-    "bounded": Variant("Vulcan, B, bounded", Vulcan(bounded=True), "B", 5, 30_000),
+    "bounded": Variant("Vulcan, B, bounded", Vulcan(bounded=True), "B", 5, 100_000),
 }
 SHORTEST, LONGEST, QUICK_LONGEST = 4, 9, 6
 SAMPLES: Final = (30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
@@ -135,12 +135,14 @@ class Findings:
             if r.task["variant"] == "forward"
         }
         others = [r for r in records if r.task["variant"] != "forward"]
-        runs = gather_runs(others, ("variant", "horizon", "samples"))
-        self.runs = {
-            key: runs[key]
-            for key in sorted(runs)
-            if self._target(*key[:2]) and all(run["reward"] is not None for run in runs[key])
-        }
+        # An error needs what forward search found, and a policy in every run.
+        known = [
+            r
+            for r in others
+            if self._target(r.task["variant"], r.task["horizon"])
+            and all(run["reward"] is not None for run in r.found["runs"])
+        ]
+        self.runs = Runs(known, ("variant", "horizon", "samples"))
         self.horizons = sorted({horizon for _, horizon, _ in self.runs})
 
     def errors(self, key: tuple[Any, ...]) -> list[float]:
@@ -201,7 +203,7 @@ class Findings:
 
     def list_claims(self) -> list[Claim]:
         """Return whether sampling pays where the model is slow, the reason for Vulcan."""
-        if not self.horizons:
+        if not self.horizons or not any(key[:2] == ("A", self.horizons[-1]) for key in self.runs):
             return []
         crossover, share = self.crossover("A"), self.share("A", self.horizons[-1])
         found = (
@@ -218,8 +220,8 @@ class Findings:
         crossover = self.crossover(name)
         if crossover is None:
             return (
-                f"{VARIANTS[name].name} is not within {NEAR:g} % before forward search is done at "
-                f"horizon {horizons[-1]}."
+                f"{VARIANTS[name].name} is not within {NEAR:g} % with these budgets before forward "
+                f"search is done at horizon {horizons[-1]}."
             )
         shares = [self.share(name, h) for h in horizons if h >= crossover]
         known = [share for share in shares if share is not None]
