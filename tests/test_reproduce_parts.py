@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from vulcan.domains import Bandit
 from vulcan.plotting.curves import find_envelope, plot_curves, plot_penalties
 from vulcan.plotting.policy_space import plot_policy_space
 from vulcan.reproduce.part import Part, Record, Section, Verdict
-from vulcan.reproduce.parts import planning_time
+from vulcan.reproduce.parts import alpha, planning_time
 from vulcan.reproduce.parts.alpha import BETWEEN, INSIDE, OUTSIDE, Alpha
 from vulcan.reproduce.parts.penalty import PenaltyExample, list_penalties
 from vulcan.reproduce.parts.planning_time import METHODS, PlanningTime
@@ -35,6 +36,14 @@ def check_section(section: Section) -> None:
         assert figure.draw().get_xlabel()
     json.dumps(dict(section.numbers))
     assert section.paper
+
+
+@pytest.fixture(autouse=True, scope="module")
+def run_once() -> Iterator[None]:
+    """Repeat nothing for the sake of times."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(alpha, "REPEATS", 1)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,7 @@ def reproduce(
         BarColumn(),
         TextColumn("{task.description}"),
         console=console,
+        disable=redraw,
     ) as progress:
         bar = progress.add_task("", total=None)
 

@@ -84,6 +84,9 @@ EXPLANATION: Final = (
 )
 """What has to be known of the algorithm as printed."""
 
+LATE_THOUSANDS: Final = (5000, 10000)
+LATE_RUNS: Final = 20
+
 BUNDLE: Final = 10
 """Runs of one task: few enough that little is lost when it is broken off."""
 
@@ -111,17 +114,29 @@ def describe_run(result: Result) -> dict[str, Any]:
     }
 
 
-def list_seeds(thousands: Sequence[int], runs: int) -> Iterator[Task]:
-    """Yield a task for every ten runs of each variant with each budget of thousands of samples."""
-    for variant in VARIANTS:
-        for budget in thousands:
-            for first in range(0, runs, BUNDLE):
-                yield {
-                    "variant": variant,
-                    "samples": 1000 * budget,
-                    "first": first,
-                    "runs": min(BUNDLE, runs - first),
-                }
+def list_seeds(thousands: Sequence[int], runs: int, late: bool = False) -> Iterator[Task]:
+    """Yield a task for every ten runs of each variant with each budget.
+
+    Parameters
+    ----------
+    thousands
+        The budgets, in thousands of samples.
+    runs
+        Runs of each.
+    late
+        Add fewer runs with larger budgets, at which the printed algorithm comes to its end.
+    """
+    budgets = [(variant, budget, runs) for variant in VARIANTS for budget in thousands]
+    if late:
+        budgets += [("tuned", budget, LATE_RUNS) for budget in LATE_THOUSANDS]
+    for variant, budget, count in budgets:
+        for first in range(0, count, BUNDLE):
+            yield {
+                "variant": variant,
+                "samples": 1000 * budget,
+                "first": first,
+                "runs": min(BUNDLE, count - first),
+            }
 
 
 def estimate_seeds(task: Task) -> float:

@@ -55,6 +55,9 @@ SOLVERS: Final[Mapping[str, Solver]] = {
     "A, printed": ForwardSearch(SequenceConstraint(), cut_short=False),
 }
 
+REPEATS: Final = 5
+"""The least time of so many runs is taken: what else the machine does only adds."""
+
 HALF_A_DIGIT: Final = 0.005
 """Percentage points: closer than this, numbers agree as far as they are printed."""
 
@@ -72,7 +75,7 @@ class Alpha:
 
     name = "alpha"
     title = "Bandit: what the local constraint costs, over risk bounds"
-    version = 1
+    version = 2
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return a task for each α; every fifth if it has to be quick."""
@@ -81,20 +84,21 @@ class Alpha:
 
     def estimate(self, task: Task) -> float:
         """Return about how many seconds a task takes."""
-        return 0.1
+        return 0.3
 
     def run(self, task: Task) -> dict[str, Any]:
         """Solve the problem of one α with every solver."""
         problem = Problem(Bandit(horizon=HORIZON), Linear(task["alpha"]))
         found: dict[str, Any] = {}
         for name, solver in SOLVERS.items():
-            result = solve(problem, solver)
+            results = [solve(problem, solver) for _ in range(REPEATS)]
+            result = results[0]
             assert result.certificate is not None  # stopping at once is always acceptable
             found[name] = {
                 "reward": float(result.certificate.reward),
                 "histories": result.statistics.histories,
                 "evaluations": result.statistics.evaluations,
-                "seconds": result.statistics.search_seconds,
+                "seconds": min(result.statistics.search_seconds for result in results),
             }
         return found
 

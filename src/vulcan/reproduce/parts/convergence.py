@@ -85,7 +85,11 @@ class Convergence:
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return a task for every ten runs of a variant with a budget, and for forward search."""
         forward = ({"variant": "forward", "constraint": letter} for letter in CONSTRAINTS)
-        seeds = list_seeds(QUICK_THOUSANDS, QUICK_RUNS) if quick else list_seeds(THOUSANDS, RUNS)
+        seeds = (
+            list_seeds(QUICK_THOUSANDS, QUICK_RUNS)
+            if quick
+            else list_seeds(THOUSANDS, RUNS, late=True)
+        )
         return [*forward, *seeds]
 
     def estimate(self, task: Task) -> float:
@@ -214,7 +218,7 @@ class Findings:
                 f"({self.runs.mean(key, 'seconds'):.2g} s) mean error "
                 f"{fmean(self.errors(key)):.2g} % ({fmean(self.errors(key, 'estimate')):.2g} % by "
                 "the search's own estimate), the very policy of "
-                f" forward search in {100 * self.runs.mean(key, 'same'):.0f} % of "
+                f"forward search in {100 * self.runs.mean(key, 'same'):.0f} % of "
                 f"{len(self.runs[key])} runs."
             )
         return " ".join(sentences)

@@ -72,7 +72,11 @@ class HeuristicSearch:
         """Return tasks for exact solvers, for every ten runs with a budget, and for the race."""
         exact = ({"what": "exact", "solver": solver} for solver in EXACT)
         race = ({"what": "race", **task} for task in Race.list_tasks(quick))
-        seeds = list_seeds(QUICK_THOUSANDS, QUICK_RUNS) if quick else list_seeds(THOUSANDS, RUNS)
+        seeds = (
+            list_seeds(QUICK_THOUSANDS, QUICK_RUNS)
+            if quick
+            else list_seeds(THOUSANDS, RUNS, late=True)
+        )
         return [*exact, *race, *({"what": "runs", **task} for task in seeds)]
 
     def estimate(self, task: Task) -> float:

@@ -44,7 +44,7 @@ SHORTEST: Final = 2
 REPEATS: Final = 5
 """Short runs are repeated and the least times taken: what else the machine does only adds."""
 
-LIMIT, QUICK_LIMIT = 600, 10
+LIMIT, QUICK_LIMIT = 300, 10
 """Seconds of a run."""
 
 ENOUGH_SECONDS: Final = 0.5
