@@ -110,7 +110,7 @@ class Bandit:
         if action == STOP:
             left = self.horizon - sum(counts)
             return [Outcome(1.0, self.stop_reward * left, self._stopped(state), STOPPED)]
-        number = int(action.removeprefix("play ")) - 1
+        number = self._number(action)
         machine = self.machines[number]
         first = machine.first_chance(counts[2 * number], counts[2 * number + 1])
         safe = 1 - machine.risk
@@ -130,7 +130,7 @@ class Bandit:
 
     def risk_to_go_bound(self, state: State, action: str, step: int) -> float:
         """Return the risk of the action itself, as the paper does for RAO*."""
-        return 0.0 if action == STOP else self._machine(action).risk
+        return 0.0 if action == STOP else self.machines[self._number(action)].risk
 
     @cached_property
     def compiled(self) -> CompiledModel | None:
@@ -141,8 +141,8 @@ class Bandit:
 
         return compile_bandit(self)
 
-    def _machine(self, action: str) -> Machine:
-        return self.machines[int(action.removeprefix("play ")) - 1]
+    def _number(self, action: str) -> int:
+        return int(action.removeprefix("play ")) - 1
 
     def _counts(self, state: State) -> list[int]:
         if self.merges:
