@@ -8,7 +8,7 @@ from typing import Any, Final
 from vulcan.plotting.convergence import Curve, Panel, plot_convergence
 from vulcan.reproduce.paper import COMPLETE_LOSS, RAO_STAR_SPEEDUP
 from vulcan.reproduce.part import Claim, Figure, Record, Table, Verdict, weigh
-from vulcan.reproduce.parts.race import BOUND
+from vulcan.reproduce.parts.race import BOUND, Race
 from vulcan.reproduce.runs import CONSTRAINTS, EXPLANATION, VARIANTS, Runs, find_lasting
 
 __all__ = ["HORIZON", "Findings"]
@@ -128,7 +128,7 @@ class Findings:
     def _first_complete(self, variant: str) -> tuple[Any, ...] | None:
         return find_lasting(self.budgets(variant), lambda key: self.runs.mean(key, "complete") == 1)
 
-    def list_claims(self) -> Iterator[Claim]:
+    def list_claims(self, race: Race) -> Iterator[Claim]:
         """Yield the paper's claims; those of the printed algorithm with the better constant."""
         best, keys = self.exact.get("A"), self.budgets("tuned")
         if best is None or not keys:
@@ -152,7 +152,7 @@ class Findings:
             weigh(whole is not None, Verdict.PARTLY if share > 0 else Verdict.FAILS),
         )
         yield from self._weigh_loss()
-        yield from self._weigh_speed()
+        yield from self._weigh_speed(race)
 
     def _weigh_loss(self) -> Iterator[Claim]:
         """Yield what complete policies lose: those as printed if there are any, and ours."""
@@ -168,8 +168,11 @@ class Findings:
                 weigh(abs(loss - COMPLETE_LOSS) < HALF_A_DIGIT, Verdict.PARTLY),
             )
 
-    def _weigh_speed(self) -> Iterator[Claim]:
-        """Yield how long Vulcan takes until it is near what its constraint admits, and RAO*."""
+    def _weigh_speed(self, race: Race) -> Iterator[Claim]:
+        """Yield how long Vulcan takes until it is near what its constraint admits, and RAO*.
+
+        RAO* over histories can't be run at this horizon; how it fares at a shorter one is told.
+        """
         rao, loss = self.exact.get("RAO*"), self.lose("A")
         if rao is None or loss is None:
             return
@@ -177,14 +180,24 @@ class Findings:
         ratios = [0.0, 0.0]
         if near is not None:
             ratios = [rao[of] / self.runs.mean(near, of) for of in ("seconds", "evaluations")]
-        some = Verdict.PARTLY if max(ratios) > 1 else Verdict.FAILS
+        text = (
+            f"our RAO*, with states merged, takes {ratios[0]:.2g} times the seconds and "
+            f"{ratios[1]:.2g} times the evaluations of Vulcan (A) over histories"
+            if near is not None
+            else "not found within these budgets"
+        )
+        best = max(ratios)
+        if others := race.list_ratios(False, "seconds"):
+            horizon, asked = max(others), race.list_ratios(False, "evaluations")
+            best = max(best, others[horizon])
+            text += (
+                f"; where neither merges, {others[horizon]:.2g} and {asked[horizon]:.2g} times at "
+                f"horizon {horizon}"
+            )
         yield Claim(
             f"They are found {RAO_STAR_SPEEDUP} times faster than by RAO*",
-            f"our RAO*, with states merged, takes {ratios[0]:.2g} times the seconds and "
-            f"{ratios[1]:.2g} times the evaluations of Vulcan with constraint A, over histories"
-            if near is not None
-            else "not found within these budgets",
-            weigh(min(ratios) >= RAO_STAR_SPEEDUP, some),
+            text,
+            weigh(min(ratios) >= RAO_STAR_SPEEDUP, Verdict.PARTLY if best > 1 else Verdict.FAILS),
         )
 
     def tabulate(self) -> Table:

@@ -82,8 +82,8 @@ class Race:
     def judge(self) -> Iterator[str]:
         """Yield what the ratios say, with and without merging."""
         for merges, name in ((True, "Where states merge"), (False, "Over histories")):
-            seconds = self._list_ratios(merges, "seconds")
-            asked = self._list_ratios(merges, "evaluations")
+            seconds = self.list_ratios(merges, "seconds")
+            asked = self.list_ratios(merges, "evaluations")
             if seconds:
                 horizon = max(seconds)
                 yield (
@@ -94,8 +94,8 @@ class Race:
 
     def list_claims(self) -> Iterator[Claim]:
         """Yield the paper's claim: who is faster at short horizons, and who at long ones."""
-        seconds = self._list_ratios(True, "seconds")
-        others = self._list_ratios(False, "seconds")
+        seconds = self.list_ratios(True, "seconds")
+        others = self.list_ratios(False, "seconds")
         short = [ratio for horizon, ratio in seconds.items() if horizon <= SHORT]
         if not short:
             return
@@ -152,7 +152,7 @@ class Race:
             )
             yield Figure("rao-star-race", caption, self._draw)
 
-    def _list_ratios(self, merges: bool, of: str) -> dict[int, float]:
+    def list_ratios(self, merges: bool, of: str) -> dict[int, float]:
         """Return how many times as much RAO* takes as Vulcan with constraint A, by horizon."""
         return {
             horizon: self.runs.mean(("RAO*", merges, horizon), of) / self.runs.mean(key, of)
