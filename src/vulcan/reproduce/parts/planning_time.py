@@ -88,10 +88,10 @@ METHODS: Final[Mapping[str, Method]] = {
     "stochastic graph": Method(LinearProgram("graph", warm=False), 5, 9),
     "stochastic tree": Method(LinearProgram("tree", warm=False), 5, 8),
     "deterministic graph": Method(IntegerProgram("graph", reduced=False), 5, 9),
-    "deterministic tree": Method(IntegerProgram("tree", reduced=False), 5, 7),
+    "deterministic tree": Method(IntegerProgram("tree", reduced=False), 5, 8),
     "stochastic graph, ours": Method(LinearProgram("graph"), 5, 9),
     "deterministic graph, ours": Method(IntegerProgram("graph"), 5, 9),
-    "deterministic tree, ours": Method(IntegerProgram("tree"), 5, 7),
+    "deterministic tree, ours": Method(IntegerProgram("tree"), 5, 8),
     "fronts": Method(Pareto(), 8, 10),
 }
 PUBLISHED: Final = (
