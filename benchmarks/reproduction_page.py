@@ -1,7 +1,7 @@
 """Write docs/reproduction.md from a full reproduction: its claims, its texts and its figures.
 
-    vulcan reproduce --output reproduction
-    python benchmarks/reproduction_page.py reproduction docs
+vulcan reproduce --output reproduction
+python benchmarks/reproduction_page.py reproduction docs
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def write_page(shown: list[tuple[Part, Section]], figures: Path) -> Iterator[str
     yield INTRODUCTION
     for _, section in shown:
         for claim in section.claims:
-            yield f"| {claim.text} | {claim.found} | **{claim.verdict}** |"
+            yield f"| {escape(claim.text)} | {escape(claim.found)} | **{claim.verdict}** |"
     for part, section in shown:
         yield f"\n## {part.title}\n"
         for name, text in (
@@ -47,7 +47,8 @@ def write_page(shown: list[tuple[Part, Section]], figures: Path) -> Iterator[str
                 yield f"*{name}* {escape(text)}\n"
         for figure in section.figures:
             save(figure.draw(), figures / f"{figure.name}.png")
-            yield f"![{figure.caption}]({figures.name}/{figure.name}.png)\n*{figure.caption}*\n"
+            caption = escape(figure.caption)
+            yield f"![{caption}]({figures.name}/{figure.name}.png)\n*{caption}*\n"
 
 
 def escape(text: str) -> str:

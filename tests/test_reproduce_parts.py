@@ -224,8 +224,11 @@ def test_words_on_planning_times_follow_the_data() -> None:
     assert "holds for some form of VulcanFS" in judge(
         VulcanFS=fast, VulcanFS__as_printed={6: 10.0}, deterministic_tree={6: 70.0}
     )
-    assert "fronts is the fastest: 0.5 times" in judge(
-        VulcanFS=fast, fronts={6: 0.05}, deterministic_tree__ours={6: 3.0}
+    assert "than VulcanFS (fronts: 0.5 times at horizon 6)" in judge(
+        VulcanFS=fast, fronts={5: 1.0, 6: 0.05}, deterministic_tree__ours={6: 3.0}
+    )
+    assert "take longer (deterministic tree, ours: 30 times" in judge(
+        VulcanFS=fast, deterministic_tree__ours={6: 3.0}
     )
 
 
