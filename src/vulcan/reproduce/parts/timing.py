@@ -1,4 +1,4 @@
-"""How long methods take over horizons, and how many times as long as another: for `planning_time`."""
+"""Times of methods over horizons, and how many times as long one takes as another."""
 
 from __future__ import annotations
 
