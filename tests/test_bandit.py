@@ -12,6 +12,7 @@ import vulcan
 from tests.charts import Asked
 from vulcan.domains import Bandit
 from vulcan.domains.bandit import MACHINES, Machine
+from vulcan.reproduce.runs import PlainBandit
 
 UNDER_A = vulcan.SequenceConstraint()
 
@@ -53,10 +54,6 @@ def test_unmerged_states_give_the_same_policy() -> None:
     problem = vulcan.Problem(Bandit(5, merges=False), vulcan.Linear(0.002))
     unmerged = vulcan.solve(problem, vulcan.ForwardSearch(UNDER_A))
     assert unmerged.policy == solve(5, vulcan.Linear(0.002), UNDER_A).policy
-
-
-class PlainBandit(Bandit):
-    """A subclass, which has no compiled form."""
 
 
 SURE = Machine((1.0, 2.0), 0.5, 0.25, 0.1, 0.0)  # it never fails

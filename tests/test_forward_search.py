@@ -18,6 +18,7 @@ from vulcan import Outcome, Status
 from vulcan.domains import Bandit
 from vulcan.progress import Limits, Monitor
 from vulcan.reader import ModelReader
+from vulcan.reproduce.runs import PlainBandit
 from vulcan.solvers.forward_search import ForwardSearchRun
 from vulcan.solvers.solver import Options
 
@@ -131,9 +132,6 @@ def test_counts_evaluations_of_the_bandit_exactly() -> None:
 
 def test_memory_stays_flat_where_nothing_merges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vulcan.solvers.forward_search.FEWEST_ROWS_TO_RELEASE", 64)
-
-    class PlainBandit(Bandit):
-        """A subclass, which has no compiled form."""
 
     model = PlainBandit(horizon=5, merges=False)
     problem = vulcan.Problem(model, vulcan.Linear(0.002))

@@ -16,6 +16,7 @@ from tests.tables import Table, bounds, one_action, tables
 from tests.test_vulcan import require_certified
 from vulcan import Outcome, Result, RiskBound, Status
 from vulcan.domains import Bandit
+from vulcan.reproduce.runs import PlainBandit
 from vulcan.solvers import planner
 
 LINEAR = vulcan.Linear(0.002)
@@ -181,7 +182,7 @@ def count_questions(model: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[Any]
 def test_search_asks_the_model_once(
     merges: bool, complete: bool, solver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = Bandit(6, merges=merges)
+    model = PlainBandit(6, merges=merges)
     calls = count_questions(model, monkeypatch)
     problem = vulcan.Problem(model, LINEAR)
     calls.clear()
