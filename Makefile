@@ -12,7 +12,7 @@ help:
 	@echo "make lint       ruff and mypy"
 	@echo "make format     let ruff rewrite the sources"
 	@echo "make bench      measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
-	@echo "make reproduce  run the paper's experiments again (hours; make reproduce QUICK=1: minutes)"
+	@echo "make reproduce  run the paper's experiments again (an hour and a half on two cores; make reproduce QUICK=1: two minutes)"
 	@echo "make missions   compare planners on exploration missions, ten seeds each (half an hour)"
 	@echo "make clean      remove .venv and caches"
 
