@@ -173,7 +173,7 @@ def test_uct_satisfies_the_constant_bound(report: Any) -> None:
     assert min(rewards) == pytest.approx(5.434855, rel=1e-3)
 
 
-@pytest.mark.parametrize(("bounded", "samples", "seeds"), [(False, 120_000, 20), (True, 90_000, 6)])
+@pytest.mark.parametrize(("bounded", "samples", "seeds"), [(False, 120_000, 20), (True, 100_000, 10)])
 def test_answers_of_an_unmerged_model(bounded: bool, samples: int, seeds: int, report: Any) -> None:
     """Merging changes no sample, so that errors are measured merged and answers unmerged."""
     solver = vulcan.Vulcan(bounded=bounded)
