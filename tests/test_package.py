@@ -67,6 +67,7 @@ LOWER += ["randomised", "margin"]
 FORBIDDEN = {
     **{f"vulcan.{name}": ("solvers", "kernels", "solve", "cli", "graph") for name in LOWER},
     "vulcan.graph": ("solvers", "kernels", "solve", "cli"),
+    "vulcan.rows": ("solvers", "kernels", "solve", "cli"),
     "vulcan.compiled_graph": ("solvers", "kernels", "solve", "cli"),
     "vulcan.layers": ("solvers", "kernels", "solve", "cli"),
     "vulcan.kernels": ("solvers", "solve", "cli", "graph", "policy"),

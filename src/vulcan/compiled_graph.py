@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from vulcan.compiled import ANSWER, CompiledModel
 from vulcan.errors import ModelError
-from vulcan.graph import ACTION, OUTCOME, SOURCE, STATE, UNASKED, Rows, StateGraph, find_growth
+from vulcan.graph import StateGraph
 from vulcan.model import Outcome, Start, label_outcomes
 from vulcan.policy import FAILED, About, Policy, PolicyBuilder
 from vulcan.reader import ModelReader, Violation
+from vulcan.rows import ACTION, OUTCOME, SOURCE, STATE, UNASKED, Rows, find_growth
 
 __all__ = ["CompiledGraph", "find_compiled"]
 

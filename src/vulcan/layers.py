@@ -28,8 +28,9 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.graph import UNASKED, StateGraph, ranges, starts
+from vulcan.graph import StateGraph
 from vulcan.policy import END, About, Policy
+from vulcan.rows import UNASKED, ranges, starts
 
 __all__ = ["KINDS", "ChoicePlan", "LayerArrays", "Layers", "Plan", "build_layers"]
 

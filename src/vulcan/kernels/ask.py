@@ -5,7 +5,7 @@ naming outcomes: expected reward, immediate risk, counts. Outcome rows, and the 
 are *stored* only for an action that is tried, for which it is asked again: most actions never are,
 and memory is what ends a long search.
 
-Kernels know a compiled model by addresses (`vulcan.graph.SOURCE`). So they are compiled once, and
+Kernels know a compiled model by addresses (`vulcan.rows.SOURCE`). So they are compiled once, and
 serve every model. A Python model has the address 0, and a kernel that meets one of its states
 returns to have it asked.
 """

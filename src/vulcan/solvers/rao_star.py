@@ -32,12 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import ModelError
-from vulcan.graph import UNASKED, StateGraph
+from vulcan.graph import StateGraph
 from vulcan.layers import build_layers
 from vulcan.model import Start
 from vulcan.problem import Problem
 from vulcan.progress import Monitor
 from vulcan.reader import ModelReader, Violation
+from vulcan.rows import UNASKED
 from vulcan.solvers.layered_run import LayeredRun, refuse_options
 from vulcan.solvers.pareto import advance_fronts
 from vulcan.solvers.solver import Finding, Options

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.graph import ranges, starts
 from vulcan.layers import Key, LayerArrays, Layers, Plan
 from vulcan.policy import END
+from vulcan.rows import ranges, starts
 from vulcan.solvers.dual import ROUNDING
 from vulcan.solvers.layered_run import LayeredRun
 from vulcan.solvers.links import Choice, Links

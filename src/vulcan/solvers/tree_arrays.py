@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from vulcan.constraint import LocalConstraint
 from vulcan.errors import CheckpointError
-from vulcan.graph import StateGraph, find_growth
+from vulcan.graph import StateGraph
 from vulcan.problem import Problem
 from vulcan.progress import DEFAULT_MEMORY
 from vulcan.reader import ModelReader
+from vulcan.rows import find_growth
 from vulcan.solvers.checkpoint import Snapshot, pack_array, unpack_array
 from vulcan.solvers.draft import Draft
 from vulcan.solvers.kernel_run import KernelRun
