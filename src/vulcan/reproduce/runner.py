@@ -101,8 +101,9 @@ def run_missing(
                 part, task = pending.pop(future)
                 try:
                     record = Record(dict(task), *future.result())
-                except BrokenProcessPool:
-                    return [*failures, KILLED]
+                except BrokenProcessPool:  # so are all that were not done yet
+                    failures = list(dict.fromkeys((*failures, KILLED)))
+                    continue
                 except Exception as error:
                     failures.append(f"{part.name}, {dict(task)}: {error}")
                     continue
