@@ -1,6 +1,7 @@
 # Everything that a developer does, one word each. `make demo` and `make test` need Python and make only.
 PYTHON ?= python3
 BIN := .venv/bin
+SOURCES := src tests benchmarks examples reproduction tools
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
@@ -9,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 help:
 	@echo "make demo       install into .venv and solve the paper's bandit"
 	@echo "make test       lint, then run all tests"
-	@echo "make lint       ruff and mypy"
+	@echo "make lint       ruff, mypy, the directions of imports, and links in the documents"
 	@echo "make format     let ruff rewrite the sources"
 	@echo "make bench      measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
 	@echo "make reproduce  run the paper's experiments again (an hour and a half on two cores; make reproduce QUICK=1: two minutes)"
@@ -38,13 +39,14 @@ test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --quiet
 
 lint: .venv/installed-dev
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 format: .venv/installed-dev
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
 
 bench: .venv/installed-dev
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[storm]'
@@ -58,7 +60,7 @@ missions: .venv/installed-dev
 	$(BIN)/python benchmarks/exploration_table.py --seeds 10 --samples 65536 --output docs/missions.md
 
 reproduce: .venv/installed-dev
-	$(BIN)/vulcan reproduce $(if $(QUICK),--quick)
+	$(BIN)/python -m reproduction $(if $(QUICK),--quick)
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache

@@ -15,12 +15,14 @@ import pytest
 
 import vulcan
 from vulcan.domains import Bandit, Grid
-from vulcan.graph import StateGraph
-from vulcan.layers import build_layers
-from vulcan.progress import Limits, Monitor
-from vulcan.reader import ModelReader
-from vulcan.solvers.forward_search import ForwardSearchRun
-from vulcan.solvers.solver import Finding, Options
+from vulcan.graphs.layered_graph import build_layers
+from vulcan.graphs.state_graph import StateGraph
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.base import Options
+from vulcan.solvers.finding import Finding
+from vulcan.solvers.tree.forward_search import ForwardSearchRun
 
 BOUND = vulcan.Linear(0.002)
 OPTIMUM = {6: 3.1517873, 7: 3.7009878, 8: 4.2527818, 9: 4.8066179, 10: 5.3618047, 12: 6.4751781}

@@ -19,9 +19,10 @@ import pytest
 
 import vulcan
 from vulcan.domains import Bandit
-from vulcan.progress import Limits, Monitor
-from vulcan.reader import ModelReader
-from vulcan.solvers.forward_search import ForwardSearchRun
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.tree.forward_search import ForwardSearchRun
 
 UNDER_A = vulcan.SequenceConstraint()
 BOUND = vulcan.Linear(0.002)

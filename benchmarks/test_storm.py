@@ -3,7 +3,7 @@
 Both get the same layered graph of the bandit and answer the same question. Times are of the search
 alone; what building takes is reported beside them, and what our search for deterministic policies
 adds, which Storm has none of. Storm is used as well as we know how: its sparse engine and sound
-mode, costs scaled to the size of rewards (see `vulcan.interop.storm`), and an allocator that keeps
+mode, costs scaled to the size of rewards (see `tests.oracles.storm`), and an allocator that keeps
 its memory, without which it takes twice as long. Run with `make bench`; needs the extra `storm`.
 """
 
@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 
 import vulcan
+from tests.oracles.storm import StormCheck, check_with_storm
 from vulcan.domains import Bandit
-from vulcan.interop.storm import StormCheck, check_with_storm
-from vulcan.progress import Limits, Monitor
-from vulcan.reader import ModelReader
-from vulcan.solvers.dual import Dual, DualSearch
-from vulcan.solvers.layered_run import LayeredRun
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.layered.dual import Dual, DualSearch
+from vulcan.solvers.layered.run import LayeredRun
 
 HORIZON = 10
 ROUNDS = 7

@@ -19,9 +19,10 @@ import pytest
 
 import vulcan
 from vulcan.domains import Bandit
-from vulcan.progress import Limits, Monitor
-from vulcan.reader import ModelReader
-from vulcan.solvers.tree_run import TreeRun
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.tree.sampling import TreeRun
 
 UNDER_A = vulcan.SequenceConstraint()
 UNDER_B = vulcan.SurvivalConstraint()

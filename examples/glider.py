@@ -18,7 +18,7 @@ import numpy as np
 
 import vulcan
 from vulcan import Outcome
-from vulcan.compiled import CompiledModel, bound_signature, outcomes_signature
+from vulcan.model.compiled import CompiledModel, bound_signature, outcomes_signature
 
 DEPTHS, MOST_COLUMNS = 8, 20
 MOVES = {"climb": -1, "level": 0, "dive": 1}

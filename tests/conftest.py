@@ -3,7 +3,11 @@
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+# Assertions of helpers tell as much as those of tests.
+pytest.register_assert_rewrite("tests.helpers", "tests.oracles", "tests.golden")
 
 # Examples are drawn afresh each time on a developer's machine, and always the same ones in CI.
 settings.register_profile(

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vulcan.reader import Violation
+    from vulcan.model.rules import Violation
 
 __all__ = [
     "BoundError",

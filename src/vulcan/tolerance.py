@@ -1,4 +1,4 @@
-"""The two tolerances of Vulcan, and why they are what they are.
+"""The tolerances of Vulcan, and why they are what they are.
 
 `TOLERANCE` is the only slack in a comparison of risk with allowed risk. Searches and certificates
 use the same one: a history passes its local constraint, and a policy its bound, when
@@ -8,7 +8,22 @@ in floating point (an action of risk 0.01 under the constant bound 0.01). By the
 
 `SUM_TOLERANCE` is how far the probabilities of one action's outcomes may be from summing to 1:
 what rounding does to honest numbers, and no more. They are used as given, never rescaled.
+
+`AGREEMENT` is how far two computations of the same number may be apart, relative to the sizes that
+were added up: the search's own reward and risk of a policy beside the certificate's, and the
+answers of a compiled model beside those of the plain one.
+
+`EXACT_GAP` is the share of an upper bound within which a policy is called the best: the rest is
+rounding.
+
+`LARGEST_REWARD` is the largest size of a reward: sums of larger ones could leave the range of
+floating point.
 """
 
-TOLERANCE = 1e-12
-SUM_TOLERANCE = 1e-12
+from typing import Final
+
+TOLERANCE: Final = 1e-12
+SUM_TOLERANCE: Final = 1e-12
+AGREEMENT: Final = 1e-9
+EXACT_GAP: Final = 1e-9
+LARGEST_REWARD: Final = 1e100

@@ -1,8 +1,10 @@
-"""The command line: `vulcan solve`, `frontier`, `compare`, `check`, `certify` and `show`.
+"""The command line: a module for each command, and what they share.
 
-One file per command. Commands import what they need when they run, so that `vulcan --help` and
-shell completion answer at once. Answers go to standard output, everything else to standard error.
-Exit codes are in `vulcan.cli.codes`.
+`application` lists the commands and imports them when they are run, so that `vulcan --help` answers
+at once. Arguments are described in `options` and, from what solvers declare, in `search_options`,
+and read by `choices` and `models`. Answers go to standard output (`screen` for people, `documents`
+for programs, `output` for files), everything else to standard error; `codes` are the exit codes.
+May import: everything.
 """
 
 from __future__ import annotations

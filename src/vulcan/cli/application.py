@@ -1,19 +1,30 @@
-"""The application: its commands, and what becomes of their errors."""
+"""The application: its commands, and what becomes of their errors.
+
+A command is a module of its name here, with a function of that name and `EXAMPLES`. It is imported
+when it is run; the list of commands takes the first lines of their docstrings from the sources, so
+that `vulcan --help` imports none of them.
+"""
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import traceback
-from typing import Annotated, Any
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
-from vulcan.cli import certify, check, compare, draw, frontier, reproduce, show, solve
 from vulcan.cli.codes import ExitCode
 
 __all__ = ["application"]
+
+COMMANDS: Final = ("solve", "frontier", "compare", "check", "certify", "show", "draw")
+
+CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 
 OVERVIEW = """
 \b
@@ -29,12 +40,33 @@ Examples:
 
 \b
 Exit codes:
-  0 yes, 1 no, 2 bad input, 70 defect in Vulcan, 130 stopped by Ctrl-C
+  0 yes, 1 no, 2 bad input, 70 defect in Vulcan, 130 interrupted by Ctrl-C
 """
 
 
 class Commands(TyperGroup):
     """The group of all commands, which turns expected errors into messages."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; None if there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"vulcan.cli.{cmd_name}")
+        single = typer.Typer(
+            add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+        )
+        register = single.command(cmd_name, epilog=module.EXAMPLES, context_settings=CONTEXT)
+        register(getattr(module, cmd_name))
+        return typer.main.get_command(single)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands with the first lines of their docstrings."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _summarise(name)) for name in COMMANDS])
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; only `VulcanError` and `OSError` become messages."""
@@ -55,6 +87,14 @@ class Commands(TyperGroup):
             show_error(error)
             defect = isinstance(error, DisagreementError)
             raise typer.Exit(ExitCode.DEFECT if defect else ExitCode.BAD_INPUT) from None
+
+
+def _summarise(command: str) -> str:
+    """Return the first line of a command's docstring, read from its source."""
+    source = ast.parse((Path(__file__).parent / f"{command}.py").read_bytes())
+    functions = [node for node in source.body if isinstance(node, ast.FunctionDef)]
+    described = next(function for function in functions if function.name == command)
+    return (ast.get_docstring(described) or "").partition("\n")[0]
 
 
 def _forget_broken_pipes() -> None:
@@ -79,7 +119,7 @@ application = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
 )
 
 
@@ -95,13 +135,3 @@ def _describe(
     ] = False,
 ) -> None:
     """Risk-bounded planning: policies for agents that may fail, with exact certificates."""
-
-
-application.command(epilog=solve.EXAMPLES)(solve.solve)
-application.command(epilog=frontier.EXAMPLES)(frontier.frontier)
-application.command(epilog=compare.EXAMPLES)(compare.compare)
-application.command(epilog=check.EXAMPLES)(check.check)
-application.command(epilog=certify.EXAMPLES)(certify.certify)
-application.command(epilog=show.EXAMPLES)(show.show)
-application.command(epilog=draw.EXAMPLES)(draw.draw)
-application.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)

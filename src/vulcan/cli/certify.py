@@ -10,9 +10,9 @@ from vulcan.cli.codes import ExitCode
 from vulcan.cli.options import AsJson, Exact, ModelText, PlanFile, RecordedBoundText, Settings
 
 if TYPE_CHECKING:
-    from vulcan.certificate import Certificate
-    from vulcan.problem import Problem
-    from vulcan.randomised import AnyPolicy
+    from vulcan.certificates.certificate import Certificate
+    from vulcan.certificates.problem import Problem
+    from vulcan.policies.randomised import AnyPolicy
 
 __all__ = ["EXAMPLES", "certify"]
 
@@ -41,30 +41,29 @@ def certify(
     before one of its members is drawn.
     """
     import vulcan
-    from vulcan.cli.models import find_model_and_bound, keep_off_stdout
+    from vulcan.cli.models import choose_bound, keep_off_stdout
+    from vulcan.formats.registry import open_model
 
     policy = vulcan.Policy.load(plan)
     with keep_off_stdout():
-        judged, own_bound = find_model_and_bound(model, settings or ())
-        # What a mission accepts is for its file to say, whatever a policy was once made for.
-        bounds = (bound, own_bound, policy.about.risk_bound)
-        text = next((known for known in bounds if known is not None), None)
-        if text is None:
+        judged, own_bound = open_model(model, settings or ())
+        chosen = choose_bound(bound, own_bound, policy.about)
+        if chosen is None:
             raise vulcan.OptionError(
-                f"{plan} was made for a bound that has no text; give one with --bound"
+                f"{plan} was made for a bound that can't be written down; give one with --bound"
             )
-        problem = vulcan.Problem(judged, vulcan.parse(text))
+        problem = vulcan.Problem(judged, chosen)
         certificate = vulcan.certify(problem, policy, exact=exact)
     _show(problem, policy, certificate, as_json)
     raise typer.Exit(ExitCode.YES if certificate.safe else ExitCode.NO)
 
 
 def _show(problem: Problem, policy: AnyPolicy, certificate: Certificate, as_json: bool) -> None:
+    from vulcan.certificates.text import describe_certificate
     from vulcan.cli import documents, screen
-    from vulcan.model import describe_model
-    from vulcan.policy_text import describe_members
-    from vulcan.randomised import RandomisedPolicy
-    from vulcan.result import describe_certificate
+    from vulcan.model.interface import describe_model
+    from vulcan.policies.randomised import RandomisedPolicy
+    from vulcan.policies.text import describe_members
 
     if as_json:
         documents.print_document(
@@ -72,8 +71,7 @@ def _show(problem: Problem, policy: AnyPolicy, certificate: Certificate, as_json
                 "safe": certificate.safe,
                 "certificate": documents.describe_certificate(certificate),
                 "policy": documents.describe_policy(policy, depth=0),
-                "model": describe_model(problem.model),
-                "bound": str(problem.risk_bound),
+                **documents.describe_problem(problem),
             }
         )
         return
@@ -88,7 +86,7 @@ def _show(problem: Problem, policy: AnyPolicy, certificate: Certificate, as_json
         ("model", screen.clip(describe_model(problem.model))),
         *describe_certificate(certificate, problem, len(policy)),
         *members,
-        ("model asked", f"{certificate.evaluations:,} times"),
+        ("evaluations", f"{certificate.evaluations:,} of the model"),
         ("arithmetic", "fractions, exact" if certificate.exact else "floating point"),
     ]
     screen.show_rows(console, rows, screen.style_certificate(certificate))

@@ -13,8 +13,8 @@ from vulcan.cli.options import AsJson, ModelText, Settings, StateLimit
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from vulcan.reader import Violation
-    from vulcan.testing import ModelReport
+    from vulcan.model.report import ModelReport
+    from vulcan.model.rules import Violation
 
 __all__ = ["EXAMPLES", "check"]
 
@@ -41,11 +41,12 @@ def check(
     Probabilities, rewards, states, labels, and answers that don't change. Exit code 1 if any is
     broken.
     """
-    from vulcan.cli.models import find_model, keep_off_stdout
-    from vulcan.testing import check_model
+    from vulcan.cli.models import keep_off_stdout
+    from vulcan.formats.registry import open_model
+    from vulcan.model.checker import check_model
 
     with keep_off_stdout():
-        checked = find_model(model, settings or ())
+        checked, _ = open_model(model, settings or ())
         report = check_model(checked, most_states=states)
     if as_json:
         _print_document(checked, report)
@@ -56,7 +57,7 @@ def check(
 
 def _print_document(model: Any, report: ModelReport) -> None:
     from vulcan.cli.documents import print_document
-    from vulcan.model import describe_model
+    from vulcan.model.interface import describe_model
 
     print_document(
         {
@@ -77,8 +78,8 @@ def _print_document(model: Any, report: ModelReport) -> None:
 
 def _show(model: Any, report: ModelReport) -> None:
     from vulcan.cli import screen
-    from vulcan.model import describe_model
-    from vulcan.model_walk import MOST_SHOWN
+    from vulcan.model.interface import describe_model
+    from vulcan.model.report import MOST_SHOWN
 
     console = screen.open_console()
     verdict, style = ("✓ sound", screen.GOOD) if report.ok else ("✗ unsound", screen.BAD)
@@ -104,8 +105,8 @@ def _show(model: Any, report: ModelReport) -> None:
 
 
 def _describe(violation: Violation, most: int) -> dict[str, str | None]:
-    """Return a violation as texts; states and actions can be anything, and of any length."""
-    from vulcan.reader import shorten
+    """Return a violation as strings; states and actions can be anything, and of any length."""
+    from vulcan.parameters import shorten
 
     places = {name: getattr(violation, name) for name in ("state", "action", "value")}
     return {

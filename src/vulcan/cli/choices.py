@@ -1,10 +1,8 @@
-"""What may be chosen on the command line, and how its texts are read."""
+"""How strings on the command line are read and completed."""
 
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
-from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,53 +10,7 @@ import typer
 
 from vulcan.errors import OptionError
 
-__all__ = [
-    "Constraint",
-    "Credit",
-    "SolverName",
-    "Structure",
-    "complete_model",
-    "read_numbers",
-    "read_size",
-    "read_solvers",
-]
-
-
-class SolverName(StrEnum):
-    """The solvers, by their names on the command line."""
-
-    AUTOMATIC = "automatic"
-    FORWARD_SEARCH = "forward-search"
-    VULCAN = "vulcan"
-    UCT = "uct"
-    PARETO = "pareto"
-    LAGRANGIAN = "lagrangian"
-    LINEAR_PROGRAM = "linear-program"
-    INTEGER_PROGRAM = "integer-program"
-    RAO_STAR = "rao-star"
-    PENALTY = "penalty"
-
-
-class Constraint(StrEnum):
-    """The local constraints, by their letters."""
-
-    A = "A"
-    B = "B"
-
-
-class Credit(StrEnum):
-    """What a history may claim against the bound under constraint A."""
-
-    EXPECTED = "expected"
-    RECEIVED = "received"
-
-
-class Structure(StrEnum):
-    """What linear and integer programs are written on."""
-
-    GRAPH = "graph"
-    TREE = "tree"
-
+__all__ = ["complete_model", "read_numbers", "read_size"]
 
 UNITS = {
     "": 1,
@@ -73,7 +25,7 @@ UNITS = {
 
 
 def read_size(text: str) -> int:
-    """Return the bytes of a text such as 4GB or 1.5GiB; upper and lower case are the same."""
+    """Return the bytes of a string such as 4GB or 1.5GiB; upper and lower case are the same."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([a-z]*)", text.strip(), re.IGNORECASE)
     units = {unit.lower(): size for unit, size in UNITS.items()}
     if found is None or found[2].lower() not in units or len(text) > 30:
@@ -85,8 +37,9 @@ def read_size(text: str) -> int:
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Return the built-in names, Python files, mission files and folders that begin so."""
+    """Return the built-in names, files of models and folders that begin like this."""
     from vulcan.domains import DOMAINS
+    from vulcan.formats.registry import FORMATS
 
     names = [name for name in DOMAINS if name.startswith(incomplete)]
     cut = incomplete.rfind("/") + 1
@@ -96,32 +49,18 @@ def complete_model(incomplete: str) -> list[str]:
     except (OSError, ValueError):
         return names
     names += [f"{folder}{entry.name}/" for entry in entries if entry.is_dir()]
-    endings = {".py": ":", ".toml": ""}  # a class follows a Python file
     return names + [
-        f"{folder}{entry.name}{endings[entry.suffix]}"
+        f"{folder}{entry.name}{':' if entry.suffix == '.py' else ''}"  # a class follows
         for entry in entries
-        if entry.suffix in endings
+        if entry.suffix and entry.suffix in FORMATS
     ]
 
 
 def read_numbers(option: str, text: str) -> list[float]:
-    """Return the numbers of a text such as 0,0.005,0.01."""
+    """Return the numbers of a string such as 0,0.005,0.01."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise OptionError(
             f"{option} takes numbers with commas between them, such as 0,0.005,0.01; not {text!r}"
         ) from None
-
-
-def read_solvers(text: str) -> list[SolverName]:
-    """Return the solvers of a text such as vulcan,pareto, each once."""
-    names = [part.strip() for part in text.split(",")]
-    for name in names:
-        if name not in list(SolverName):
-            close = get_close_matches(name, [str(known) for known in SolverName], n=1)
-            guess = f"; did you mean {close[0]!r}?" if close else ""
-            raise OptionError(
-                f"--solvers has no {name!r}{guess}\nsolvers are {', '.join(SolverName)}"
-            )
-    return list(dict.fromkeys(SolverName(name) for name in names))

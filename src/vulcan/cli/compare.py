@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vulcan.cli.choices import SolverName, read_solvers
 from vulcan.cli.codes import ExitCode
-from vulcan.cli.options import AsJson, BoundText, ModelText, Plot, Settings, ShowProgress
-from vulcan.cli.output import check_plot, save_plot, tell_saved
-from vulcan.cli.search_options import (
-    HistoryLimit,
-    MemoryLimit,
-    SampleLimit,
-    Seed,
-    SolverList,
-    TimeLimitEach,
+from vulcan.cli.options import (
+    AsJson,
+    BoundText,
+    ModelText,
+    Plot,
+    Settings,
+    ShowProgress,
     UpperBound,
 )
+from vulcan.cli.output import check_plot, save_plot, tell_saved
+from vulcan.cli.search_options import SolverList, takes_search_options
+from vulcan.errors import OptionError
+from vulcan.parameters import suggest
+from vulcan.solvers.base import Solver
+from vulcan.solvers.registry import load_solvers
 
 if TYPE_CHECKING:
-    from vulcan.comparison import Comparison
+    from vulcan.planning.comparison import Comparison
 
 __all__ = ["EXAMPLES", "compare"]
 
@@ -39,20 +42,19 @@ WIDE = 110
 """Columns of a terminal from which on the table says more."""
 
 
+@takes_search_options(
+    ("time_limit", "samples", "histories", "memory", "seed"), tuning=False, seconds=10.0
+)
 def compare(
     model: ModelText,
     bound: BoundText = None,
     settings: Settings = None,
     solvers: SolverList = None,
-    seed: Seed = None,
-    time_limit: TimeLimitEach = 10.0,
-    samples: SampleLimit = None,
-    histories: HistoryLimit = None,
-    memory: MemoryLimit = None,
     upper_bound: UpperBound = True,
     plot: Plot = None,
     as_json: AsJson = False,
     progress: ShowProgress = None,
+    **search: Any,
 ) -> None:
     """Solve a problem with several solvers, one after the other.
 
@@ -60,26 +62,20 @@ def compare(
     of them proved. A solver that refuses the problem says why. Ctrl-C ends it and shows the solvers
     so far.
     """
+    import vulcan
     from vulcan.cli.models import find_problem, keep_off_stdout
-    from vulcan.cli.solvers import make_solver
-    from vulcan.compare import compare as compare_solvers
     from vulcan.plotting import plot_comparison
 
-    every = [name for name in SolverName if name is not SolverName.AUTOMATIC]
-    names = every if solvers is None else read_solvers(solvers)
+    named = _choose(solvers)
     with keep_off_stdout():
         problem = find_problem(model, settings or (), bound)
         check_plot(plot)
-        compared = compare_solvers(
+        compared = vulcan.compare(
             problem,
-            {name.value: make_solver(name) for name in names},
-            time_limit=time_limit,
-            samples=samples,
-            histories=histories,
-            memory=memory,
-            seed=0 if seed is None else seed,
+            named,
             bound=upper_bound,
             progress=sys.stderr.isatty() if progress is None else progress,
+            **search,
         )
     drawn = any(row.certificate is not None for row in compared)
     try:
@@ -96,11 +92,24 @@ def compare(
     raise typer.Exit(ExitCode.YES if any(row.safe for row in compared) else ExitCode.NO)
 
 
+def _choose(names: str | None) -> dict[str, Solver]:
+    """Return the solvers of a string such as vulcan,pareto, each once; all but the default."""
+    known = load_solvers()
+    _, *every = known
+    chosen = every if names is None else [name.strip() for name in names.split(",")]
+    for name in chosen:
+        if name not in known:
+            raise OptionError(
+                f"--solvers has no {name!r}{suggest(name, known)}\nsolvers are {', '.join(known)}"
+            )
+    return {name: known[name]() for name in chosen}
+
+
 def _show(compared: Comparison, as_json: bool) -> None:
     from vulcan.cli import screen
     from vulcan.cli.documents import describe_comparison, print_document
-    from vulcan.model import describe_model
-    from vulcan.text_table import show_reward
+    from vulcan.model.interface import describe_model
+    from vulcan.runtime.formatting import show_reward
 
     if as_json:
         print_document(describe_comparison(compared))

@@ -1,31 +1,38 @@
 """What programs read: the same answers as JSON documents.
 
-Strict JSON: numbers have all their digits, and those that JSON lacks are the texts "inf", "-inf"
-and "nan", which `float` reads in most languages. Keys are only ever added.
+Strict JSON: numbers have all their digits, and those that JSON lacks are the strings "inf", "-inf"
+and "nan", which `float` reads in most languages. Keys are only ever added. A document has all that
+the fields of an object hold (but for models, bounds and policies, which are described), so that
+nothing can be forgotten here.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Iterator
-from fractions import Fraction
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 if TYPE_CHECKING:
-    from vulcan.certificate import Certificate
-    from vulcan.comparison import Comparison, ComparisonRow
-    from vulcan.frontier import Frontier
-    from vulcan.policy import Policy
-    from vulcan.randomised import AnyPolicy
-    from vulcan.result import Result
+    from vulcan.certificates.certificate import Certificate
+    from vulcan.certificates.problem import Problem
+    from vulcan.planning.comparison import Comparison, ComparisonRow
+    from vulcan.planning.frontier import Frontier, FrontierPoint
+    from vulcan.planning.result import Result
+    from vulcan.policies.policy import Policy
+    from vulcan.policies.randomised import AnyPolicy
 
 __all__ = [
     "describe_certificate",
     "describe_comparison",
+    "describe_fields",
     "describe_frontier",
     "describe_policy",
+    "describe_problem",
     "describe_result",
     "print_document",
 ]
@@ -35,125 +42,110 @@ Document = dict[str, Any]
 
 def print_document(document: Document) -> None:
     """Print a document, and nothing else, on standard output."""
-    print(json.dumps(document, allow_nan=False, indent=2), flush=True)
+    text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    # Labels may hold anything, and a terminal acts on some characters that JSON allows.
+    print("".join(c if c in "\n" or " " <= c <= "~" else _escape(c) for c in text), flush=True)
+
+
+def _escape(character: str) -> str:
+    """Return a character as JSON writes it in ASCII: by its one or two UTF-16 units."""
+    units = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4))
+
+
+def describe_fields(thing: Any, *properties: str, omit: tuple[str, ...] = ()) -> Document:
+    """Return all fields of a dataclass, and some of its properties.
+
+    Parameters
+    ----------
+    thing
+        The dataclass.
+    properties
+        What is added to its fields.
+    omit
+        Fields that are described elsewhere.
+    """
+    names = [field.name for field in fields(thing) if field.name not in omit]
+    return {name: _describe_value(getattr(thing, name)) for name in (*names, *properties)}
+
+
+def _describe_value(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bool | str | int | None):
+        return value
+    if isinstance(value, tuple | list):
+        return [_describe_value(part) for part in value]
+    if isinstance(value, BaseException):
+        return str(value)
+    if is_dataclass(value):
+        return describe_fields(value)
+    number = float(value)
+    return number if math.isfinite(number) else str(number)
+
+
+def describe_problem(problem: Problem) -> Document:
+    """Return a model and a risk bound, as their texts."""
+    from vulcan.model.interface import describe_model
+
+    return {"model": describe_model(problem.model), "bound": str(problem.risk_bound)}
 
 
 def describe_result(result: Result, depth: int) -> Document:
     """Return everything about a result, with the first levels of its policy."""
-    from vulcan.model import describe_model
-
-    statistics = result.statistics
+    omit = ("problem", "policy", "certificate")
     return {
-        "status": result.status.value,
-        "explanation": result.explanation,
-        "stopped_by": result.stopped_by,
-        "safe": result.safe,
+        **describe_fields(result, "safe", "gap", omit=omit),
+        **describe_problem(result.problem),
         "certificate": describe_certificate(result.certificate),
-        "statistics": {
-            "search_seconds": _number(statistics.search_seconds),
-            "certificate_seconds": _number(statistics.certificate_seconds),
-            "histories": statistics.histories,
-            "evaluations": statistics.evaluations,
-            "samples": statistics.samples,
-            "memory": statistics.memory,
-            "nodes": statistics.nodes,
-            "bound_seconds": _number(statistics.bound_seconds),
-        },
         "policy": describe_policy(result.policy, depth),
-        "model": describe_model(result.problem.model),
-        "bound": str(result.problem.risk_bound),
-        "solver": result.solver,
-        "upper_bound": _number(result.upper_bound),
-        "gap": _number(result.gap),
-        "price": _number(result.price),
-        "trials": [
-            {
-                "multiplier": _number(trial.multiplier),
-                "reward": _number(trial.reward),
-                "risk": _number(trial.risk),
-                "allowed": _number(trial.allowed),
-                "passes": trial.passes,
-            }
-            for trial in result.trials
-        ],
     }
 
 
 def describe_frontier(frontier: Frontier) -> Document:
     """Return everything about a frontier but its policies."""
     return {
-        "model": frontier.model,
+        **describe_fields(frontier, omit=("bound", "points", "seconds", "evaluations")),
         "bound": None if frontier.bound is None else str(frontier.bound),
-        "solver": frontier.solver,
-        "stopped_by": frontier.stopped_by,
-        "points": [
-            {
-                "level": _number(point.level),
-                "scale": _number(point.scale),
-                "bound": str(point.bound),
-                "allowed": _number(point.allowed),
-                "reward": _number(point.reward),
-                "risk": _number(point.risk),
-                "upper_bound": _number(point.upper_bound),
-                "gap": _number(point.gap),
-                "price": _number(point.price),
-                "price_from": point.price_from,
-                "safe": point.safe,
-                "carried_from": _number(point.carried_from),
-                "status": point.result.status.value,
-                "explanation": point.explanation,
-                "stopped_by": point.result.stopped_by,
-                "search_seconds": _number(point.result.statistics.search_seconds),
-            }
-            for point in frontier
-        ],
-        "statistics": {
-            "seconds": _number(frontier.seconds),
-            "evaluations": frontier.evaluations,
-        },
+        "points": [_describe_point(point) for point in frontier],
+        "statistics": {"seconds": frontier.seconds, "evaluations": frontier.evaluations},
     }
+
+
+def _describe_point(point: FrontierPoint) -> Document:
+    result = point.result
+    shown = ("allowed", "reward", "risk", "gap", "safe", "explanation")
+    return {
+        **describe_fields(point, *shown, omit=("bound", "result", "policy", "certificate")),
+        "bound": str(point.bound),
+        **_describe_ending(result),
+        "search_seconds": result.statistics.search_seconds,
+    }
+
+
+def _describe_ending(result: Result | None) -> Document:
+    """Return what a row says of how its search ended."""
+    names = ("status", "stopped_by")
+    return {name: result and _describe_value(getattr(result, name)) for name in names}
 
 
 def describe_comparison(comparison: Comparison) -> Document:
     """Return everything about a comparison but its policies."""
-    from vulcan.model import describe_model
-
     return {
-        "model": describe_model(comparison.problem.model),
-        "bound": str(comparison.problem.risk_bound),
-        "upper_bound": _number(comparison.upper_bound),
-        "randomised_upper_bound": _number(comparison.randomised_upper_bound),
-        "stopped_by": comparison.stopped_by,
+        **describe_fields(comparison, omit=("problem", "rows")),
+        **describe_problem(comparison.problem),
         "rows": [_describe_row(row) for row in comparison],
     }
 
 
 def _describe_row(row: ComparisonRow) -> Document:
-    statistics = None if row.result is None else row.result.statistics
+    shown = ("safe", "reward", "risk", "allowed", "gap", "complete", "deterministic")
+    result = row.result
     return {
-        "name": row.name,
+        **describe_fields(row, *shown, "explanation", omit=("solver", "result")),
         "solver": repr(row.solver),
-        "safe": row.safe,
-        "reward": _number(row.reward),
-        "risk": _number(row.risk),
-        "allowed": _number(row.allowed),
-        "upper_bound": _number(row.upper_bound),
-        "gap": _number(row.gap),
-        "complete": row.complete,
-        "deterministic": row.deterministic,
-        "status": None if row.result is None else row.result.status.value,
-        "explanation": row.explanation,
-        "stopped_by": None if row.result is None else row.result.stopped_by,
-        "error": row.error,
-        "statistics": statistics
-        and {
-            "search_seconds": _number(statistics.search_seconds),
-            "evaluations": statistics.evaluations,
-            "histories": statistics.histories,
-            "samples": statistics.samples,
-            "nodes": statistics.nodes,
-            "memory": statistics.memory,
-        },
+        **_describe_ending(result),
+        "statistics": None if result is None else describe_fields(result.statistics),
     }
 
 
@@ -161,18 +153,11 @@ def describe_certificate(certificate: Certificate | None) -> Document | None:
     """Return a certificate; an exact one also as fractions."""
     if certificate is None:
         return None
-    names = ("reward", "risk", "allowed", "slack", "frontier")
-    document: Document = {
-        **{name: _number(getattr(certificate, name)) for name in names},
-        "margin": _number(certificate.margin),
-        "complete": certificate.complete,
-        "passes": certificate.passes,
-        "exact": certificate.exact,
-        "evaluations": certificate.evaluations,
-    }
+    document = describe_fields(certificate, "slack", "passes")
     if certificate.exact:
         # Python refuses to write very long integers; these are its own, and wanted in full.
         sys.set_int_max_str_digits(0)
+        names = ("reward", "risk", "allowed", "slack", "frontier")
         document["fractions"] = {name: str(getattr(certificate, name)) for name in names}
     return document
 
@@ -183,11 +168,11 @@ def describe_policy(policy: AnyPolicy | None, depth: int) -> Document | None:
     The decisions of a randomised policy are those of its members, each with its own nodes; a
     deterministic policy has no members.
     """
-    from vulcan.randomised import RandomisedPolicy
+    from vulcan.policies.randomised import RandomisedPolicy
 
     if policy is None:
         return None
-    about = policy.about
+    about = msgspec.structs.asdict(policy.about)
     randomised = isinstance(policy, RandomisedPolicy)
     members: list[Document] = [
         {
@@ -203,12 +188,8 @@ def describe_policy(policy: AnyPolicy | None, depth: int) -> Document | None:
         "nodes": len(policy),
         "outcomes": sum(member["outcomes"] for member in members),
         "complete": policy.complete,
-        "model": about.model,
-        "fingerprint": about.fingerprint,
-        "horizon": about.horizon,
-        "discount": _number(about.discount),
-        "bound": about.risk_bound,
-        "solver": about.solver,
+        "bound": about.pop("risk_bound"),
+        **about,
         "decisions": [] if randomised else members[0]["decisions"],
         "randomised": randomised,
         "members": members if randomised else [],
@@ -216,8 +197,8 @@ def describe_policy(policy: AnyPolicy | None, depth: int) -> Document | None:
 
 
 def _describe_decisions(policy: Policy, depth: int) -> Iterator[Document]:
-    """Yield the nodes at most so many decisions away, each once."""
-    from vulcan.policy import END, FAILED, UNPLANNED
+    """Yield the nodes at most this many decisions away, each once."""
+    from vulcan.sentinels import END, FAILED, UNPLANNED
 
     ends = {END: "end", FAILED: "failed", UNPLANNED: "unplanned"}
     level = [0] if len(policy) else []
@@ -245,10 +226,3 @@ def _describe_decisions(policy: Policy, depth: int) -> Iterator[Document]:
                     seen.add(child)
                     following.append(child)
         level = following
-
-
-def _number(value: float | Fraction | None) -> float | str | None:
-    if value is None:
-        return None
-    number = float(value)
-    return number if math.isfinite(number) else str(number)

@@ -13,9 +13,9 @@ from vulcan.cli.options import ModelText, PlanFile, Settings
 from vulcan.cli.output import check_output, check_plot, save_plot
 
 if TYPE_CHECKING:
-    from vulcan.plotting.journeys import Journeys
-    from vulcan.plotting.telling import TellingOutcome
-    from vulcan.risk import RiskBound
+    from vulcan.bounds.base import RiskBound
+    from vulcan.domains.exploration.drawing.choice import TellingOutcome
+    from vulcan.domains.exploration.drawing.journeys import Journeys
 
 __all__ = ["EXAMPLES", "draw"]
 
@@ -107,18 +107,17 @@ def draw(
     replaced.
     """
     import vulcan
-    from vulcan.cli.models import find_model_and_bound, keep_off_stdout
-    from vulcan.plotting import follow_policy
-    from vulcan.plotting.journeys import require_mission
+    from vulcan.cli.models import choose_bound, keep_off_stdout
+    from vulcan.domains.exploration.drawing import follow_policy
+    from vulcan.domains.exploration.drawing.journeys import require_mission
+    from vulcan.formats.registry import open_model
 
     files = Files(outcomes, visits, risk, mission, animation)
     _check(files, bound, seed)
     policy = vulcan.Policy.load(plan)
     with keep_off_stdout():
-        found, own_bound = find_model_and_bound(model, settings or ())
-        texts = (bound, own_bound, policy.about.risk_bound)
-        text = next((known for known in texts if known is not None), None)
-        curve = None if text is None else vulcan.parse(text)
+        found, own_bound = open_model(model, settings or ())
+        curve = choose_bound(bound, own_bound, policy.about)
         journeys = follow_policy(policy, require_mission(found))
     if set(files.named) != {"--visits"}:
         journeys.require_some()
@@ -129,8 +128,8 @@ def draw(
 
 def _check(files: Files, bound: str | None, seed: int | None) -> None:
     """Refuse, before any work, what can't be drawn or written."""
+    from vulcan.domains.exploration.drawing import check_animation_file
     from vulcan.errors import OptionError
-    from vulcan.plotting import check_animation_file
 
     named = files.named
     if not named:
@@ -157,31 +156,31 @@ def _draw(
     files: Files, journeys: Journeys, bound: RiskBound | None, seed: int | None
 ) -> TellingOutcome | None:
     """Draw and write all files; return the single outcome that was shown, if any."""
-    from vulcan import plotting
+    from vulcan.domains.exploration import drawing
 
     single = files.mission is not None or files.animation is not None
     telling: list[TellingOutcome] = []
     if files.outcomes is not None or (single and seed is None):
-        telling = plotting.choose_outcomes(journeys)
+        telling = drawing.choose_outcomes(journeys)
     if files.outcomes is not None:
-        save_plot(lambda: plotting.plot_outcomes(journeys, telling), files.outcomes)
+        save_plot(lambda: drawing.plot_outcomes(journeys, telling), files.outcomes)
     if files.visits is not None:
-        save_plot(lambda: plotting.plot_visits(journeys), files.visits)
+        save_plot(lambda: drawing.plot_visits(journeys), files.visits)
     if files.risk is not None:
-        save_plot(lambda: plotting.plot_risk_reward(journeys, bound), files.risk)
+        save_plot(lambda: drawing.plot_risk_reward(journeys, bound), files.risk)
     if not single:
         return None
-    one = telling[0] if seed is None else plotting.describe_outcome(journeys, journeys.draw(seed))
+    one = telling[0] if seed is None else drawing.describe_outcome(journeys, journeys.draw(seed))
     if files.mission is not None:
-        save_plot(lambda: plotting.plot_mission(one), files.mission)
+        save_plot(lambda: drawing.plot_mission(one), files.mission)
     if files.animation is not None:
-        plotting.animate_mission(one, files.animation)
+        drawing.animate_mission(one, files.animation)
     return one
 
 
 def _show(files: Files, journeys: Journeys, shown: TellingOutcome | None, complete: bool) -> None:
     from vulcan.cli import screen
-    from vulcan.model import describe_model
+    from vulcan.model.interface import describe_model
 
     console = screen.open_console()
     count = len(files.named)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vulcan.cli.choices import SolverName, read_numbers
+from vulcan.cli.choices import read_numbers
 from vulcan.cli.codes import ExitCode
 from vulcan.cli.options import (
     AsJson,
@@ -23,22 +24,10 @@ from vulcan.cli.options import (
     To,
 )
 from vulcan.cli.output import check_plot, save_plot, tell_saved
-from vulcan.cli.search_options import (
-    ConstraintLetter,
-    CreditName,
-    Exploration,
-    HistoryLimit,
-    MemoryLimit,
-    On,
-    SampleLimit,
-    Seed,
-    SolverChoice,
-    TargetGap,
-    TimeLimit,
-)
+from vulcan.cli.search_options import LIMITS, SolverChoice, read_search, takes_search_options
 
 if TYPE_CHECKING:
-    from vulcan.frontier import Frontier
+    from vulcan.planning.frontier import Frontier
 
 __all__ = ["EXAMPLES", "frontier"]
 
@@ -55,6 +44,7 @@ Examples:
 LEGEND = "price: reward gained per unit of allowed risk; ≈ estimated from neighbours"
 
 
+@takes_search_options((*LIMITS, "seed"))
 def frontier(
     model: ModelText,
     settings: Settings = None,
@@ -64,20 +54,11 @@ def frontier(
     low: From = None,
     high: To = None,
     points: Points = None,
-    solver: SolverChoice = SolverName.AUTOMATIC,
-    constraint: ConstraintLetter = None,
-    credit: CreditName = None,
-    exploration: Exploration = None,
-    on: On = None,
-    seed: Seed = None,
-    time_limit: TimeLimit = None,
-    samples: SampleLimit = None,
-    histories: HistoryLimit = None,
-    memory: MemoryLimit = None,
-    gap: TargetGap = None,
+    solver: SolverChoice = "automatic",
     plot: Plot = None,
     as_json: AsJson = False,
     progress: ShowProgress = None,
+    **search: Any,
 ) -> None:
     """Find the best reward, and the price of risk, over a range of risk bounds.
 
@@ -86,29 +67,25 @@ def frontier(
     so far.
     """
     import vulcan
-    from vulcan.cli.models import find_model_and_bound, keep_off_stdout
-    from vulcan.cli.solvers import fitting, make_solver
-    from vulcan.frontier import trace_frontier
+    from vulcan.cli.models import keep_off_stdout
+    from vulcan.formats.registry import open_model
     from vulcan.plotting import plot_frontier
 
-    chosen = make_solver(solver, constraint, credit, exploration=exploration, gap=gap, on=on)
-    limits = fitting(
-        solver, samples=samples, histories=histories, memory=memory, gap=gap, seed=seed
-    )
+    chosen = read_search(solver, search)
     with keep_off_stdout():
-        planned, own_bound = find_model_and_bound(model, settings or ())
+        planned, own_bound = open_model(model, settings or ())
         if bound is None and levels is None:
             bound = own_bound
         where = _choose_range(bound, levels, scales, low, high, points)
         problem = planned if bound is None else vulcan.Problem(planned, vulcan.parse(bound))
         check_plot(plot)
-        traced = trace_frontier(
+        traced = vulcan.trace_frontier(
             problem,
-            solver=chosen,
-            time_limit=time_limit,
+            solver=chosen.solver,
+            seed=chosen.options.seed,
             progress=sys.stderr.isatty() if progress is None else progress,
+            **asdict(chosen.limits),
             **where,
-            **limits,
         )
     solved = any(point.safe for point in traced)
     try:
@@ -133,7 +110,7 @@ def _choose_range(
 ) -> dict[str, Any]:
     """Return the levels or scales that options ask for, and how many."""
     from vulcan.errors import OptionError
-    from vulcan.frontier import Span
+    from vulcan.planning.frontier import Span
 
     if bound is not None and levels is not None:
         raise OptionError(
@@ -149,7 +126,7 @@ def _choose_range(
         return {kind: Span(low, high), **({} if points is None else {"points": points})}
     for name, value in (("--from", low), ("--to", high), ("--points", points)):
         if value is not None:
-            raise OptionError(f"--{kind} says it all; leave {name} away")
+            raise OptionError(f"--{kind} says it all; omit {name}")
     return {kind: read_numbers(f"--{kind}", given)}
 
 
@@ -173,7 +150,7 @@ def _show(traced: Frontier, as_json: bool) -> None:
         ("model", screen.clip(traced.model)),
         ("bounds", "constant" if traced.bound is None else f"multiples of Δ(x) = {traced.bound}"),
         ("solver", screen.clip(traced.solver)),
-        ("model asked", f"{traced.evaluations:,} times by all searches"),
+        ("evaluations", f"{traced.evaluations:,} of the model, by all searches"),
         ("time", f"{traced.seconds:.3g} s"),
     ]
     screen.show_rows(console, rows)

@@ -31,6 +31,8 @@ __all__ = [
     "ShowProgress",
     "StateLimit",
     "To",
+    "UpperBound",
+    "Workers",
 ]
 
 # What is worked on.
@@ -51,7 +53,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A parameter of the model: a Python literal, or else a text. Wins over a mission "
+        help="A parameter of the model: a Python literal, or else a string. Wins over a mission "
         "file. May be repeated.",
         show_default=False,
     ),
@@ -138,7 +140,7 @@ Points = Annotated[
 
 StateLimit = Annotated[
     int,
-    typer.Option("--states", min=1, metavar="N", help="Stop after so many distinct states."),
+    typer.Option("--states", min=1, metavar="N", help="Stop after this many distinct states."),
 ]
 
 Exact = Annotated[
@@ -190,5 +192,25 @@ ShowProgress = Annotated[
         "--progress/--no-progress",
         help="Show how far the search is, once it takes longer than a moment.",
         show_default="on a terminal",
+    ),
+]
+
+UpperBound = Annotated[
+    bool,
+    typer.Option(
+        "--upper-bound/--no-upper-bound",
+        help="Find an upper bound on the reward of any policy, if the solver has none of its own, "
+        "and with it the gap.",
+    ),
+]
+
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        metavar="N",
+        help="Processes that answer for the model at once: for models that are slow to answer.",
+        show_default="none",
     ),
 ]

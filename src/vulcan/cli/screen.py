@@ -10,15 +10,19 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
+from vulcan.runtime.formatting import UNLIMITED
+
 if TYPE_CHECKING:
-    from vulcan.certificate import Certificate
-    from vulcan.randomised import AnyPolicy
-    from vulcan.text_table import TextTable
+    from vulcan.certificates.certificate import Certificate
+    from vulcan.policies.randomised import AnyPolicy
+    from vulcan.runtime.formatting import TextTable
 
 __all__ = [
     "clip",
@@ -32,9 +36,6 @@ __all__ = [
     "show_table",
     "style_certificate",
 ]
-
-UNLIMITED: Final = 1_000_000
-"""The width of what is not a terminal: nothing is wrapped."""
 
 MOST_ROOM: Final = 50
 """Columns in which any remark beside a row of a table is easy to read."""
@@ -89,7 +90,7 @@ def show_heading(console: Console, verdict: str, style: str, text: str) -> None:
 def show_rows(
     console: Console, rows: Sequence[tuple[str, str]], styles: Mapping[str, str] | None = None
 ) -> None:
-    """Show pairs of a name and a text, with a style for the text of some names."""
+    """Show pairs of a name and a string, with a style for the text of some names."""
     width = max((len(name) for name, _ in rows), default=0)
     for name, text in rows:
         label = Text(f"  {name:<{width}}  ", style=QUIET)
@@ -99,23 +100,22 @@ def show_rows(
 def show_table(console: Console, table: TextTable, styles: Sequence[str]) -> None:
     """Show a table, with a style for the remark of each row.
 
-    Remarks are beside their rows where there is room for them, and under them where there is not.
+    Remarks are beside their rows where there is room for them, and below the table where there is
+    not.
     """
-    (header, _), *lines = table.align()
-    console.print(Text(f"  {header}".rstrip(), style=QUIET), soft_wrap=True)
-    width = len(header) + 4
-    longest = max((len(remark) for _, remark in lines), default=0)
-    beside = console.width - width >= min(longest, MOST_ROOM)
-    for (cells, remark), style in zip(lines, styles, strict=True):
-        label, text = Text(f"  {printable(cells)}"), Text(printable(remark), style=style)
-        if beside and remark:
-            label.pad_right(width - len(label))
-            _show_beside(console, label, text)
-            continue
-        label.rstrip()
-        console.print(label, soft_wrap=True)
-        if remark:
-            _show_beside(console, Text("     "), text)
+    shown = replace(table, rows=[[printable(cell) for cell in row] for row in table.rows])
+    width = console.measure(shown.build(remarks=False)).maximum
+    longest = max((len(row[-1]) for row in shown.rows), default=0)
+    beside = console.width - width - 4 >= min(longest, MOST_ROOM)
+    built = shown.build(remarks=beside, styles=styles)
+    with console.capture() as capture:
+        console.print(Padding(built, (0, 0, 0, 2), expand=False))
+    for line in capture.get().splitlines():
+        console.out(line.rstrip(), highlight=False)  # rich fills the last column with spaces
+    remarks = [(row[table.left - 1 if table.left else 0], row[-1]) for row in shown.rows if row[-1]]
+    if remarks and not beside:
+        console.print()
+        show_rows(console, remarks)
 
 
 def _show_beside(console: Console, label: Text, text: Text) -> None:

@@ -22,9 +22,9 @@ def show(plan: PlanFile, depth: Depth = None, as_json: AsJson = False) -> None:
     `vulcan certify` to say.
     """
     from vulcan.cli import documents, screen
-    from vulcan.policy import Policy
-    from vulcan.policy_text import describe_members
-    from vulcan.randomised import RandomisedPolicy
+    from vulcan.policies.policy import Policy
+    from vulcan.policies.randomised import RandomisedPolicy
+    from vulcan.policies.text import describe_members
 
     policy = Policy.load(plan)
     if as_json:
@@ -41,7 +41,7 @@ def show(plan: PlanFile, depth: Depth = None, as_json: AsJson = False) -> None:
         ("model", screen.clip(about.model)),
         ("fingerprint", about.fingerprint),
         ("horizon", f"{about.horizon:,} steps" + _discounted(about.discount)),
-        ("risk bound", about.risk_bound or "a function without a text"),
+        ("risk bound", about.risk_bound or "a function that can't be written down"),
         ("solver", screen.clip(about.solver)),
         *members,
         ("decisions", f"{len(policy):,}, with {outcomes:,} outcomes"),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vulcan.cli.choices import SolverName
 from vulcan.cli.codes import ExitCode
 from vulcan.cli.options import (
     AsJson,
@@ -19,36 +18,20 @@ from vulcan.cli.options import (
     Output,
     Settings,
     ShowProgress,
-)
-from vulcan.cli.output import check_output, tell_saved
-from vulcan.cli.search_options import (
-    CheckpointFile,
-    CheckpointInterval,
-    Complete,
-    ConstraintLetter,
-    CreditName,
-    CutShort,
-    Exploration,
-    HistoryLimit,
-    MemoryLimit,
-    On,
-    Paper,
-    Resume,
-    SampleLimit,
-    Seed,
-    SolverChoice,
-    TargetGap,
-    TimeLimit,
     UpperBound,
     Workers,
 )
+from vulcan.cli.output import check_output, tell_saved
+from vulcan.cli.search_options import SolverChoice, read_search, takes_search_options
+from vulcan.runtime.limits import StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from vulcan.result import Result, Trial
+    from vulcan.planning.result import Result
+    from vulcan.solvers.finding import Trial
 
 __all__ = ["EXAMPLES", "solve"]
 
@@ -65,33 +48,19 @@ Examples:
 """
 
 
+@takes_search_options()
 def solve(
     model: ModelText,
     bound: BoundText = None,
     settings: Settings = None,
-    solver: SolverChoice = SolverName.AUTOMATIC,
-    constraint: ConstraintLetter = None,
-    credit: CreditName = None,
-    cut_short: CutShort = None,
-    paper: Paper = None,
-    exploration: Exploration = None,
-    on: On = None,
-    complete: Complete = None,
-    seed: Seed = None,
-    time_limit: TimeLimit = None,
-    samples: SampleLimit = None,
-    histories: HistoryLimit = None,
-    memory: MemoryLimit = None,
-    gap: TargetGap = None,
+    solver: SolverChoice = "automatic",
     upper_bound: UpperBound = False,
-    checkpoint: CheckpointFile = None,
-    checkpoint_every: CheckpointInterval = None,
-    resume: Resume = None,
     workers: Workers = None,
     output: Output = None,
     depth: Depth = None,
     as_json: AsJson = False,
     progress: ShowProgress = None,
+    **search: Any,
 ) -> None:
     """Find the best policy within a risk bound, and certify it.
 
@@ -102,54 +71,39 @@ def solve(
     they have proved theirs the best or memory is full, which can take very long: a limit is usually
     wanted, such as --time-limit or --samples.
     """
-    import vulcan
     from vulcan.cli.models import find_problem, keep_off_stdout
-    from vulcan.cli.solvers import fitting, make_solver
+    from vulcan.planning.solve import plan_and_certify
 
-    chosen = make_solver(solver, constraint, credit, cut_short, exploration, paper, gap, on)
-    given = fitting(
-        solver,
-        samples=samples,
-        histories=histories,
-        memory=memory,
-        gap=gap,
-        seed=seed,
-        complete=complete,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-        workers=workers,
-    )
+    chosen = read_search(solver, search)
     with keep_off_stdout():
         problem = find_problem(model, settings or (), bound)
         if output is not None:
             check_output(output)
-        result = vulcan.solve(
+        result = plan_and_certify(
             problem,
-            chosen,
-            time_limit=time_limit,
+            *chosen,
             bound=upper_bound,
+            workers=workers,
             progress=sys.stderr.isatty() if progress is None else progress,
-            **given,
         )
     # Whoever reads the answer may leave before its end, and the disk may be full: neither the file
     # nor the answer is lost to the other.
     try:
         saved = output is not None and _save(result, output)
     finally:
-        _show(result, depth, as_json)
+        _show(result, chosen.solver.shows_trials, depth, as_json)
     if output is not None:
         reason = "there is no policy" if result.policy is None else "the policy is not safe"
         tell_saved(output, as_json, None if saved else reason)
-    if result.stopped_by == "Ctrl-C":
+    if result.stopped_by is StopReason.INTERRUPTED:
         raise typer.Exit(ExitCode.INTERRUPTED)
     raise typer.Exit(ExitCode.YES if result.safe else ExitCode.NO)
 
 
-def _show(result: Result, depth: int | None, as_json: bool) -> None:
+def _show(result: Result, with_trials: bool, depth: int | None, as_json: bool) -> None:
     from vulcan.cli import screen
     from vulcan.cli.documents import describe_result, print_document
-    from vulcan.model import describe_model
+    from vulcan.model.interface import describe_model
 
     if as_json:
         print_document(describe_result(result, screen.DEPTH if depth is None else depth))
@@ -161,7 +115,7 @@ def _show(result: Result, depth: int | None, as_json: bool) -> None:
     rows = [row for row in result.rows() if row[0] != "status"]
     rows.insert(0, ("model", screen.clip(describe_model(result.problem.model))))
     screen.show_rows(console, rows, screen.style_certificate(result.certificate))
-    if result.solver.startswith("Penalty("):
+    if with_trials:
         _show_trials(console, result.trials)
     if result.policy is not None:
         screen.show_policy(console, result.policy, depth)
@@ -170,7 +124,7 @@ def _show(result: Result, depth: int | None, as_json: bool) -> None:
 def _judge(result: Result) -> tuple[str, str]:
     """Return the answer in a word or two, and its colour."""
     from vulcan.cli import screen
-    from vulcan.result import Status
+    from vulcan.solvers.finding import Status
 
     if result.safe:
         return "✓ safe", screen.GOOD
@@ -192,7 +146,7 @@ def _save(result: Result, path: Path) -> bool:
 def _show_trials(console: Console, trials: Sequence[Trial]) -> None:
     """Show what each penalty led to; neighbours that led to the same are one row."""
     from vulcan.cli import screen
-    from vulcan.text_table import TextTable, show_probability, show_reward
+    from vulcan.runtime.formatting import TextTable, show_probability, show_reward
 
     rows, styles = [], []
     for _, same in groupby(trials, key=lambda trial: (trial.reward, trial.risk)):

@@ -1,4 +1,8 @@
-"""Ready-made models: one file each, with its source, its parameters and its sizes."""
+"""Ready-made models: a file or a folder each, with its source, its parameters and its sizes.
+
+A new one is a file, and a line in `DOMAINS`. May import: the root, model, bounds, and kernels for
+compiled forms; drawings also policies and plotting.
+"""
 
 from typing import Final
 

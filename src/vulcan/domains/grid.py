@@ -4,9 +4,9 @@ Each step it moves north, south, east or west, or stays. A move goes where it sh
 probability 1 - slip, and to either side with slip / 2 each; walls and edges keep it where it is.
 Arriving in a cell (also by staying) pays what the map says, and fails with the cell's risk.
 
-A map is a text with a character for each cell:
+A map is a string with a character for each cell:
 
-    .   free        1 to 9   pays so many tenths       #   wall
+    .   free        1 to 9   pays this many tenths       #   wall
     S   the start   a to z   pays 1 tenth for a, 2 for b, ..., and fails with probability `danger`
     X   fails for sure
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from vulcan.model import Outcome
+from vulcan.model.interface import Outcome
 
 __all__ = ["Grid"]
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from vulcan.model import Outcome
+from vulcan.model.interface import Outcome
 
 __all__ = ["ThreeActions"]
 

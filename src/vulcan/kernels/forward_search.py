@@ -12,9 +12,6 @@ The policy is recorded in preorder in `plan`, an array of action rows. Open hist
 plan[segment] for its own action, then the subtrees of its best action so far up to `kept`, then
 those of the action under trial. When an action wins, its subtrees move down over those of the last
 winner.
-
-All histories that end at the horizon after one action share their survival, and under most
-constraints their credit; the last level tests them once per action (`decide_last_step`).
 """
 
 from __future__ import annotations
@@ -23,18 +20,21 @@ from typing import Final
 
 import numpy as np
 
-from vulcan.constraint import SEQUENCE_BY_OUTCOME
-from vulcan.kernels.ask import KNOWN, have_actions, have_outcomes
-from vulcan.kernels.compile import borrow, kernel, part
-from vulcan.kernels.local import ADMITTED, UNDECIDED, add_credit, fail, finish
-from vulcan.kernels.world import borrow_world
-
-# What the kernel wants when it returns.
-DONE: Final = 0
-# NEEDS_STATE: the actions of frames[depth].state; NEEDS_ROWS, BROKEN: see kernels.ask
-NEEDS_BOUND: Final = 2  # a finer table at test.asked
-NEEDS_PLAN: Final = 3  # a longer plan array
-PAUSED: Final = 4  # nothing; the budget of histories is used up
+from vulcan.kernels.codes import (
+    ADMITTED,
+    DONE,
+    KNOWN,
+    NEEDS_BOUND,
+    NEEDS_PLAN,
+    PAUSED,
+    UNDECIDED,
+)
+from vulcan.kernels.compilation import borrow, kernel, part
+from vulcan.kernels.constraints import add_credit, add_outcome_credit, finish, try_action
+from vulcan.kernels.expansion import have_actions, have_outcomes
+from vulcan.kernels.last_step import choose_last_action
+from vulcan.kernels.problem_arrays import borrow_problem
+from vulcan.sentinels import NONE
 
 # What to do next with the deepest frame.
 OPEN: Final = 0
@@ -42,7 +42,6 @@ NEXT_ACTION: Final = 1
 NEXT_OUTCOME: Final = 2
 CLOSE: Final = 3
 
-NONE: Final = -1
 
 FRAME: Final = np.dtype(
     [
@@ -80,23 +79,23 @@ CONTROL: Final = np.dtype(
 
 
 @kernel
-def search(world, frames, plan, tests, controls):
+def search(problem, frames, plan, tests, controls):
     """Go on with the search until it is done or needs something."""
-    world, frames, plan = borrow_world(world), borrow(frames), borrow(plan)
+    problem, frames, plan = borrow_problem(problem), borrow(frames), borrow(plan)
     test, control = tests[0], controls[0]
     depth, phase = control.depth, control.phase
     wants = DONE
     while wants == DONE:
         frame = frames[depth]
         if phase == NEXT_OUTCOME:
-            if enter_outcome(world, frame, frames[depth + 1], test, control, depth):
+            if enter_outcome(problem, frame, frames[depth + 1], test, control, depth):
                 depth += 1
                 phase = OPEN
             else:
                 settle_action(frame, plan, control)
                 phase = NEXT_ACTION
         elif phase == OPEN:
-            wants = open_history(world, frame, plan, test, control, depth)
+            wants = open_history(problem, frame, plan, test, control, depth)
             if wants == DONE:
                 phase = control.phase
         elif phase == NEXT_ACTION:
@@ -104,43 +103,43 @@ def search(world, frames, plan, tests, controls):
                 frame.value, frame.admissible = frame.best, frame.found
                 phase = CLOSE
             else:
-                wants = begin_action(world, frame, test, depth)
+                wants = begin_action(problem, frame, test, depth)
                 if wants == DONE:
                     phase = NEXT_OUTCOME
         elif depth == 0:
             break
         else:
             depth -= 1
-            close_history(world, frames[depth], frame, depth)
+            close_history(problem, frames[depth], frame, depth)
             phase = NEXT_OUTCOME
     control.depth, control.phase = depth, phase
     return wants
 
 
 @part
-def enter_outcome(world, frame, child, test, control, depth):
+def enter_outcome(problem, frame, child, test, control, depth):
     """Go to the next safe outcome of the action under trial, unless there is none to try."""
-    action = world.actions[frame.action]
+    action = problem.actions[frame.action]
     k = frame.outcome
     if k == action.first_outcome + action.safe_count or (
         control.cut_short and not frame.admissible
     ):
         return False
-    child.state = world.outcomes[k].state
+    child.state = problem.outcomes[k].state
     child.survival = frame.survival_after
-    child.credit = frame.credit_after
-    if test.form == SEQUENCE_BY_OUTCOME:
-        child.credit = frame.credit + world.weights[depth] * world.outcomes[k].reward
+    child.credit = add_outcome_credit(
+        test, problem.outcomes[k], frame.credit, frame.credit_after, problem.weights[depth]
+    )
     return True
 
 
 @part
-def open_history(world, frame, plan, test, control, depth):
+def open_history(problem, frame, plan, test, control, depth):
     """Enter a history: test it if it is finished, else get ready to try its actions."""
-    news = have_actions(world, frame.state)
+    news = have_actions(problem, frame.state)
     if news != KNOWN:
         return news
-    state = world.states[frame.state]
+    state = problem.states[frame.state]
     if control.length >= len(plan):
         return NEEDS_PLAN
     if control.work >= control.pause or control.histories >= control.budget:
@@ -148,11 +147,11 @@ def open_history(world, frame, plan, test, control, depth):
     control.work += 1 + state.action_count
     control.phase = CLOSE
     if state.action_count == 0:
-        verdict = finish(test, world.pieces, frame.survival, frame.credit)
-        frame.value, frame.admissible = 0.0, verdict
+        verdict = finish(test, problem.pieces, frame.survival, frame.credit)
+        frame.value, frame.admissible = 0.0, verdict == ADMITTED
         return NEEDS_BOUND if verdict == UNDECIDED else DONE
-    if depth + 1 == len(world.discounts):
-        return decide_last_step(world, frame, plan, test, control, depth)
+    if depth + 1 == len(problem.discounts):
+        return decide_last_step(problem, frame, plan, test, control, depth)
     control.histories += 1
     frame.action, frame.end = state.first_action - 1, state.first_action + state.action_count
     frame.best, frame.found = -np.inf, 0
@@ -164,34 +163,32 @@ def open_history(world, frame, plan, test, control, depth):
 
 
 @part
-def begin_action(world, frame, test, depth):
+def begin_action(problem, frame, test, depth):
     """Get ready to try the outcomes of the next action."""
-    news = have_outcomes(world, frame.state, frame.action + 1, True, depth)
+    news = have_outcomes(problem, frame.state, frame.action + 1, True, depth)
     if news != KNOWN:
         return news
-    action, weight = world.actions[frame.action + 1], world.weights[depth]
+    action, weight = problem.actions[frame.action + 1], problem.weights[depth]
     frame.survival_after = frame.survival * (1.0 - action.immediate_risk)
     frame.credit_after = add_credit(test, action, frame.survival, frame.credit, weight)
     frame.value = action.expected_reward
     frame.outcome = action.first_outcome
-    verdict = fail(
-        test, world.pieces, action, world.outcomes, frame.credit, frame.credit_after, weight
+    verdict = try_action(
+        problem, test, action, weight, action.safe_count == 0, frame.survival, frame.credit
     )
-    if verdict == ADMITTED and action.safe_count == 0:
-        verdict = finish(test, world.pieces, 0.0, frame.credit_after)
     if verdict == UNDECIDED:
         return NEEDS_BOUND
-    frame.admissible = verdict
+    frame.admissible = verdict == ADMITTED
     frame.action += 1
     return DONE
 
 
 @part
-def close_history(world, parent, frame, depth):
+def close_history(problem, parent, frame, depth):
     """Add the value of a history to that of the action which led to it."""
     if frame.admissible:
-        chance = world.outcomes[parent.outcome].probability
-        parent.value += world.discounts[depth] * chance * frame.value
+        chance = problem.outcomes[parent.outcome].probability
+        parent.value += problem.discounts[depth] * chance * frame.value
     else:
         parent.admissible = 0
     parent.outcome += 1
@@ -213,46 +210,16 @@ def settle_action(frame, plan, control):
 
 
 @part
-def decide_last_step(world, frame, plan, test, control, depth):
+def decide_last_step(problem, frame, plan, test, control, depth):
     """Choose the action of a history of which one step is left."""
-    weight = world.weights[depth]
-    state = world.states[frame.state]
-    visited = 1
-    best, chosen = -np.inf, NONE
-    for a in range(state.first_action, state.first_action + state.action_count):
-        action = world.actions[a]
-        visited += action.open_count
-        if test.form == SEQUENCE_BY_OUTCOME:
-            news = have_outcomes(world, frame.state, a, False, 0)
-            if news != KNOWN:
-                return news
-            verdict = finish_by_outcome(world, action, weight, frame, test)
-        else:
-            # A failing history has the same credit as the safe ones, and passes where they do.
-            survival = frame.survival * (1.0 - action.immediate_risk)
-            credit = add_credit(test, action, frame.survival, frame.credit, weight)
-            verdict = finish(test, world.pieces, survival, credit)
-        if verdict == UNDECIDED:
-            return NEEDS_BOUND
-        if verdict == ADMITTED and action.expected_reward > best:
-            best, chosen = action.expected_reward, a
-    control.histories += visited
-    frame.value, frame.admissible = best, chosen != NONE
+    news, chosen, histories = choose_last_action(
+        problem, test, frame.state, frame.survival, frame.credit, problem.weights[depth]
+    )
+    if news != KNOWN:
+        return news
+    control.histories += histories
+    frame.admissible = chosen != NONE
+    frame.value = problem.actions[chosen].expected_reward if frame.admissible else -np.inf
     plan[control.length] = chosen
     control.length += 1
     return DONE
-
-
-@part
-def finish_by_outcome(world, action, weight, frame, test):
-    """Test the last histories one by one, where their credits differ."""
-    verdict = fail(test, world.pieces, action, world.outcomes, frame.credit, frame.credit, weight)
-    if verdict != ADMITTED:
-        return verdict
-    survival = frame.survival * (1.0 - action.immediate_risk)
-    for k in range(action.first_outcome, action.first_outcome + action.safe_count):
-        credit = frame.credit + weight * world.outcomes[k].reward
-        verdict = finish(test, world.pieces, survival, credit)
-        if verdict != ADMITTED:
-            return verdict
-    return ADMITTED

@@ -37,12 +37,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from vulcan.constraint import SEQUENCE_BY_OUTCOME
-from vulcan.kernels.ask import KNOWN, have_outcomes
-from vulcan.kernels.compile import borrow, part
-from vulcan.kernels.local import ADMITTED, REFUSED, add_credit, fail, finish, hope
-
-NONE: Final = -1
+from vulcan.kernels.codes import ADMITTED, KNOWN, REFUSED
+from vulcan.kernels.compilation import borrow, part
+from vulcan.kernels.constraints import add_credit, add_outcome_credit, hope, try_action
+from vulcan.kernels.expansion import have_outcomes
+from vulcan.sentinels import NONE
 
 # How an edge is marked.
 LIVE: Final = 0
@@ -88,9 +87,9 @@ def borrow_tree(tree):
 
 
 @part
-def action_row(world, node, e):
+def action_row(problem, node, e):
     """Return the action row that an edge of a history stands for."""
-    return world.states[node.state].first_action + e - node.first_edge
+    return problem.states[node.state].first_action + e - node.first_edge
 
 
 @part
@@ -100,12 +99,12 @@ def count_outcomes(tree, action):
 
 
 @part
-def open_node(world, tree, node):
+def open_node(problem, tree, node):
     """Give a history its actions, unless it has them or there is no room."""
     if node.first_edge != NONE:
         return True
     size = tree.sizes[0]
-    count = world.states[node.state].action_count
+    count = problem.states[node.state].action_count
     if size.edges + count > len(tree.edges):
         return False
     node.first_edge = size.edges
@@ -134,10 +133,10 @@ def open_edge(tree, action, edge):
 
 
 @part
-def add_child(world, tree, test, action, weight, node, edge, k):
+def add_child(problem, tree, test, action, weight, node, edge, k):
     """Add the history after an outcome to the tree, and return its number."""
     size = tree.sizes[0]
-    outcome = world.outcomes[action.first_outcome + k]
+    outcome = problem.outcomes[action.first_outcome + k]
     number = size.nodes
     size.nodes += 1
     tree.children[edge.first_child + k] = number
@@ -145,32 +144,13 @@ def add_child(world, tree, test, action, weight, node, edge, k):
     child.state, child.first_edge = outcome.state, NONE
     child.visits, child.solved, child.value = 0, 0, -np.inf
     child.survival = node.survival * (1.0 - action.immediate_risk)
-    child.credit = add_credit(test, action, node.survival, node.credit, weight)
-    if test.form == SEQUENCE_BY_OUTCOME:
-        child.credit = node.credit + weight * outcome.reward
+    credit = add_credit(test, action, node.survival, node.credit, weight)
+    child.credit = add_outcome_credit(test, outcome, node.credit, credit, weight)
     return number
 
 
 @part
-def try_action(world, test, action, weight, ends, node):
-    """Whether an action may be taken: what its failures, and its ends if it ends all, say."""
-    credit = add_credit(test, action, node.survival, node.credit, weight)
-    verdict = fail(test, world.pieces, action, world.outcomes, node.credit, credit, weight)
-    if verdict != ADMITTED or not ends:
-        return verdict
-    survival = node.survival * (1.0 - action.immediate_risk)
-    if test.form != SEQUENCE_BY_OUTCOME:
-        return finish(test, world.pieces, survival, credit)
-    for k in range(action.first_outcome, action.first_outcome + action.safe_count):
-        credit = node.credit + weight * world.outcomes[k].reward
-        verdict = finish(test, world.pieces, survival, credit)
-        if verdict != ADMITTED:
-            return verdict
-    return verdict
-
-
-@part
-def foresee(world, test, depth, node, action, edge):
+def foresee(problem, test, depth, node, action, edge):
     """Whether an action could lead to histories that pass, by the most that can still be earned.
 
     Asked when it is first tried, and only while the history has taken more risk than it has earned
@@ -180,61 +160,61 @@ def foresee(world, test, depth, node, action, edge):
     survival = node.survival * (1.0 - action.immediate_risk)
     if not test.foresight or edge.visits > 0 or survival <= 0.0:
         return ADMITTED
-    weight = world.weights[depth]
+    weight = problem.weights[depth]
     credit = add_credit(test, action, node.survival, node.credit, weight)
-    if world.source[0].bound:
-        weight *= world.discounts[depth]
+    if problem.source[0].bound:
         for k in range(action.first_outcome, action.first_outcome + action.safe_count):
-            outcome = world.outcomes[k]
-            if test.form == SEQUENCE_BY_OUTCOME:
-                credit = node.credit + world.weights[depth] * outcome.reward
+            outcome = problem.outcomes[k]
+            so_far = add_outcome_credit(test, outcome, node.credit, credit, weight)
+            more = weight * problem.discounts[depth] * outcome.outlook
             if (
                 abs(outcome.outlook) < np.inf
-                and not hope(test, world.pieces, survival, credit, 0.0)
-                and not hope(test, world.pieces, survival, credit, weight * outcome.outlook)
+                and not hope(test, problem.pieces, survival, so_far, 0.0)
+                and not hope(test, problem.pieces, survival, so_far, more)
             ):
                 return REFUSED
-    elif edge.limit < np.inf and test.form != SEQUENCE_BY_OUTCOME:
+    elif edge.limit < np.inf and not test.by_outcome:
         more = weight * (edge.limit - action.expected_reward) / (1.0 - action.immediate_risk)
-        if not hope(test, world.pieces, survival, credit, max(0.0, more)):
+        if not hope(test, problem.pieces, survival, credit, max(0.0, more)):
             return REFUSED
     return ADMITTED
 
 
 @part
-def weigh_edge(world, test, depth, last, node, row, edge):
+def weigh_edge(problem, test, depth, last, node, row, edge):
     """Whether an action may be taken, its outcomes known if so; or what is needed to tell.
 
     If it is the last one, the histories after it are tested, and not followed.
     """
-    if test.form == SEQUENCE_BY_OUTCOME:
-        news = have_outcomes(world, node.state, row, not last, depth)
+    if test.by_outcome:
+        news = have_outcomes(problem, node.state, row, not last, depth)
         if news != KNOWN:
             return news
-    action = world.actions[row]
+    action = problem.actions[row]
     ends = last or action.safe_count == 0
-    verdict = try_action(world, test, action, world.weights[depth], ends, node)
+    weight = problem.weights[depth]
+    verdict = try_action(problem, test, action, weight, ends, node.survival, node.credit)
     if verdict != ADMITTED:
         return verdict
-    news = have_outcomes(world, node.state, row, not last, depth)
+    news = have_outcomes(problem, node.state, row, not last, depth)
     if news != KNOWN:
         return news
-    return ADMITTED if ends else foresee(world, test, depth, node, action, edge)
+    return ADMITTED if ends else foresee(problem, test, depth, node, action, edge)
 
 
 @part
-def renew_edge(world, tree, discount, node, e):
+def renew_edge(problem, tree, discount, node, e):
     """Renew the value and the mark of an action from the outcomes that were sampled."""
     edge = tree.edges[e]
     counted = tree.sizes[0].counted
     if edge.first_child == NONE:
         return
-    action = world.actions[action_row(world, node, e)]
+    action = problem.actions[action_row(problem, node, e)]
     total, mass, solved = 0.0, 0.0, not counted
     baseline, own, sampled = 0.0, 0.0, True
     for k in range(count_outcomes(tree, action)):
         number = tree.children[edge.first_child + k]
-        outcome = world.outcomes[action.first_outcome + k]
+        outcome = problem.outcomes[action.first_outcome + k]
         baseline += outcome.probability * outcome.outlook
         if number == NONE or tree.nodes[number].visits == 0:
             solved = sampled = False
@@ -248,8 +228,10 @@ def renew_edge(world, tree, discount, node, e):
             mass += outcome.probability
             own += outcome.probability * outcome.outlook
             solved = solved and child.solved != 0
-    if mass > 0.0 and counted:
-        edge.visits, edge.value = mass, total / mass
+    if counted:
+        edge.visits = mass
+        if mass > 0.0:
+            edge.value = total / mass
     elif mass > 0.0:
         survival = 1.0 - action.immediate_risk
         to_go = survival * total / mass
@@ -261,12 +243,12 @@ def renew_edge(world, tree, discount, node, e):
 
 
 @part
-def refresh(world, tree, node):
+def refresh(problem, tree, node):
     """Renew the visits, the value and the label of a history from its actions."""
     if tree.sizes[0].bounded:
-        close_edges(world, tree, node)
+        close_edges(problem, tree, node)
     visits, value, solved, left = 0, -np.inf, True, False
-    for e in range(node.first_edge, node.first_edge + world.states[node.state].action_count):
+    for e in range(node.first_edge, node.first_edge + problem.states[node.state].action_count):
         edge = tree.edges[e]
         if edge.mark in (LIVE, SOLVED):
             left = True
@@ -279,9 +261,9 @@ def refresh(world, tree, node):
 
 
 @part
-def close_edges(world, tree, node):
+def close_edges(problem, tree, node):
     """Close the actions that cannot win against a solved one."""
-    first, count = node.first_edge, world.states[node.state].action_count
+    first, count = node.first_edge, problem.states[node.state].action_count
     best = -np.inf
     for e in range(first, first + count):
         if tree.edges[e].mark == SOLVED:
@@ -292,7 +274,7 @@ def close_edges(world, tree, node):
 
 
 @part
-def delete_edge(world, tree, node, e):
+def delete_edge(problem, tree, node, e):
     """Delete an action with its counts."""
     tree.edges[e].mark = DELETED
-    refresh(world, tree, node)
+    refresh(problem, tree, node)

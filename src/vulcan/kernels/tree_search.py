@@ -12,7 +12,8 @@ history with one step left is solved when it is first met: its best action is th
 most of those that pass.
 
 The exploration constant c is in units of range(t), the largest less the smallest sum of rewards
-that a sample has collected from step t on, so that one constant serves all problems.
+that a sample has collected from step t on, so that one constant serves all problems; the algorithm
+as printed has the constant alone.
 
 All that the kernel knows is in its arrays. It returns when it needs a state asked (a compiled model
 it asks itself), the bound's table made finer, or room, and takes up the sample where it was; no
@@ -25,20 +26,28 @@ from typing import Final
 
 import numpy as np
 
-from vulcan.kernels.ask import (
-    FAILURE_STATE,
+from vulcan.kernels.codes import (
+    ADMITTED,
+    DONE,
+    END_SAMPLE,
+    GO_ON,
     KNOWN,
+    NEEDS_BOUND,
+    NEEDS_CHOICE,
+    NEEDS_LIMITS,
+    NEEDS_ROOM,
     NEEDS_STATE,
     NO_ACTION,
-    have_actions,
-    limit_action,
-    peek,
+    REFUSED,
+    REJECT,
+    UNDECIDED,
 )
-from vulcan.kernels.compile import borrow, kernel, part
-from vulcan.kernels.local import ADMITTED, REFUSED, UNDECIDED, finish
+from vulcan.kernels.compilation import borrow, kernel, part
+from vulcan.kernels.constraints import finish, try_action
+from vulcan.kernels.expansion import have_actions, limit_action, peek
+from vulcan.kernels.problem_arrays import borrow_problem
 from vulcan.kernels.tree import (
     LIVE,
-    NONE,
     SOLVED,
     action_row,
     add_child,
@@ -49,28 +58,14 @@ from vulcan.kernels.tree import (
     open_node,
     refresh,
     renew_edge,
-    try_action,
     weigh_edge,
 )
-from vulcan.kernels.world import borrow_world
-
-# What the kernel wants when it returns.
-DONE: Final = 0  # a budget is used up, or the root is solved or exhausted
-# NEEDS_STATE: the actions of the state of path[depth].node; NEEDS_ROWS, BROKEN: see kernels.ask
-NEEDS_BOUND: Final = 2  # a finer table at test.asked
-NEEDS_ROOM: Final = 3  # longer arrays in the tree
-NEEDS_LIMITS: Final = 4  # upper bounds for the actions of path[depth].node
-NEEDS_CHOICE: Final = 5  # the user's choice at path[depth].node, in control.choice
+from vulcan.sentinels import FAILURE_STATE, NONE
 
 # What to do next at the deepest history of the path.
 OPEN: Final = 0
 SELECT: Final = 1
 TRY: Final = 2
-
-# What a step of the kernel has to say beside what it wants.
-GO_ON: Final = 10
-END_SAMPLE: Final = 11
-REJECT: Final = 12
 
 # Default policies.
 RANDOM: Final = 0
@@ -84,22 +79,23 @@ CONTROL: Final = np.dtype(
         ("depth", "i8"),
         ("phase", "i8"),
         ("samples", "i8"),
-        ("budget", "i8"),  # stop after so many samples
-        ("most_histories", "i8"),  # or with so many histories in the tree
+        ("budget", "i8"),  # stop after this many samples
+        ("most_histories", "i8"),  # or with this many histories in the tree
         ("exhausted", "i8"),  # whether the root has no action left
         ("default_policy", "i8"),
         ("choice", "i8"),  # position of the action that the user chose
         ("random", "u8"),  # state of the random numbers
         ("exploration", "f8"),
+        ("literal", "i8"),  # whether that constant is literal, not in units of the range
     ],
     align=True,
 )
 
 
 @kernel
-def sample(world, tree, returns, path, tests, controls):
+def sample(problem, tree, returns, path, tests, controls):
     """Take samples until the budget is used up, the root is settled, or something is needed."""
-    world, tree = borrow_world(world), borrow_tree(tree)
+    problem, tree = borrow_problem(problem), borrow_tree(tree)
     returns, path = borrow(returns), borrow(path)
     test, control = tests[0], controls[0]
     while (
@@ -108,20 +104,20 @@ def sample(world, tree, returns, path, tests, controls):
         and tree.sizes[0].nodes < control.most_histories
     ):
         if control.phase == TRY:
-            news = try_edge(world, tree, returns, path, test, control)
+            news = try_edge(problem, tree, returns, path, test, control)
         elif control.phase == OPEN:
-            news = open_history(world, tree, returns, path, test, control)
+            news = open_history(problem, tree, returns, path, test, control)
         else:
-            news = select_edge(world, tree, returns, path, control)
+            news = select_edge(problem, tree, returns, path, control)
         if news == END_SAMPLE:
-            back_up(world, tree, returns, path, control)
+            back_up(problem, tree, returns, path, control)
         elif news == REJECT:
             if control.depth == 0:
                 control.exhausted = 1
                 break
             control.depth -= 1
             step = path[control.depth]
-            delete_edge(world, tree, tree.nodes[step.node], step.edge)
+            delete_edge(problem, tree, tree.nodes[step.node], step.edge)
             control.phase = SELECT
         elif news != GO_ON:
             return news
@@ -129,26 +125,26 @@ def sample(world, tree, returns, path, tests, controls):
 
 
 @part
-def open_history(world, tree, returns, path, test, control):
+def open_history(problem, tree, returns, path, test, control):
     """Enter a history: test it if it is finished, else give it its actions."""
     node = tree.nodes[path[control.depth].node]
     verdict = ADMITTED
     if node.state != FAILURE_STATE:
-        ends = control.depth == len(world.discounts)
-        if control.depth + 1 == len(world.discounts) and not tree.sizes[0].counted:
-            return decide_last_step(world, returns, test, control.depth, node)
-        news = KNOWN if ends else have_actions(world, node.state)
+        ends = control.depth == len(problem.discounts)
+        if control.depth + 1 == len(problem.discounts) and not tree.sizes[0].counted:
+            return decide_last_step(problem, returns, test, control.depth, node)
+        news = KNOWN if ends else have_actions(problem, node.state)
         if news != KNOWN:
             return news
-        if not ends and world.states[node.state].action_count > 0:
+        if not ends and problem.states[node.state].action_count > 0:
             fresh = node.first_edge == NONE
-            if not open_node(world, tree, node):
+            if not open_node(problem, tree, node):
                 return NEEDS_ROOM
             control.phase = SELECT
             if fresh and tree.sizes[0].bounded:
-                return limit_edges(world, tree, node, control.depth)
+                return limit_edges(problem, tree, node, control.depth)
             return GO_ON
-        verdict = finish(test, world.pieces, node.survival, node.credit)
+        verdict = finish(test, problem.pieces, node.survival, node.credit)
         if verdict == UNDECIDED:
             return NEEDS_BOUND
     if verdict == REFUSED:
@@ -160,32 +156,33 @@ def open_history(world, tree, returns, path, test, control):
 
 
 @part
-def decide_last_step(world, returns, test, depth, node):
+def decide_last_step(problem, returns, test, depth, node):
     """Solve a history of which one step is left: all that its actions earn is known at once."""
-    source, s = world.source[0], node.state
+    source, s = problem.source[0], node.state
     compiled = source.outcomes != 0
-    if not compiled and world.states[s].action_count < 0:
+    if not compiled and problem.states[s].action_count < 0:
         return NEEDS_STATE
-    count = source.numbers if compiled else world.states[s].action_count
+    count = source.numbers if compiled else problem.states[s].action_count
     best, actions = -np.inf, 0
     for k in range(count):
-        a = source.actions if compiled else world.states[s].first_action + k
-        news = peek(world, s, k) if compiled else KNOWN
+        a = source.actions if compiled else problem.states[s].first_action + k
+        news = peek(problem, s, k) if compiled else KNOWN
         if news == NO_ACTION:
             continue
         if news != KNOWN:
             return news
         actions += 1
-        action = world.actions[a]
-        verdict = try_action(world, test, action, world.weights[depth], True, node)
+        action = problem.actions[a]
+        weight = problem.weights[depth]
+        verdict = try_action(problem, test, action, weight, True, node.survival, node.credit)
         if verdict == UNDECIDED:
             return NEEDS_BOUND
         if verdict == ADMITTED:
             best = max(best, action.expected_reward)
             for j in range(action.first_outcome, action.first_outcome + action.outcome_count):
-                widen(returns[depth], world.outcomes[j].reward)
+                widen(returns[depth], problem.outcomes[j].reward)
     if actions == 0:
-        verdict = finish(test, world.pieces, node.survival, node.credit)
+        verdict = finish(test, problem.pieces, node.survival, node.credit)
         if verdict == UNDECIDED:
             return NEEDS_BOUND
         best = 0.0 if verdict == ADMITTED else -np.inf
@@ -198,28 +195,28 @@ def decide_last_step(world, returns, test, depth, node):
 
 
 @part
-def limit_edges(world, tree, node, depth):
+def limit_edges(problem, tree, node, depth):
     """Bound the value of each action of a history; of a Python model, have that done."""
-    if not world.source[0].bound:
+    if not problem.source[0].bound:
         return NEEDS_LIMITS
-    for e in range(node.first_edge, node.first_edge + world.states[node.state].action_count):
-        row, discount = action_row(world, node, e), world.discounts[depth]
-        tree.edges[e].limit = limit_action(world, node.state, row, depth, discount)
+    for e in range(node.first_edge, node.first_edge + problem.states[node.state].action_count):
+        row, discount = action_row(problem, node, e), problem.discounts[depth]
+        tree.edges[e].limit = limit_action(problem, node.state, row, depth, discount)
     return GO_ON
 
 
 @part
-def select_edge(world, tree, returns, path, control):
+def select_edge(problem, tree, returns, path, control):
     """Choose an action: an untried one first, else the one that UCT prefers."""
     step = path[control.depth]
     node = tree.nodes[step.node]
     if control.default_policy == ASKED and node.visits == 0 and control.choice == NONE:
         return NEEDS_CHOICE
-    step.edge = choose_untried(world, tree, node, control)
+    step.edge = choose_untried(problem, tree, node, control)
     if step.edge == NONE:
         seen = returns[control.depth]
-        scale = control.exploration * (seen.most - seen.least)
-        step.edge = choose_uct(world, tree, node, scale)
+        scale = control.exploration * (1.0 if control.literal else seen.most - seen.least)
+        step.edge = choose_uct(problem, tree, node, scale)
     if step.edge != NONE:
         control.phase = TRY
         return GO_ON
@@ -227,15 +224,15 @@ def select_edge(world, tree, returns, path, control):
 
 
 @part
-def choose_untried(world, tree, node, control):
+def choose_untried(problem, tree, node, control):
     """Let the default policy choose among the actions that were never sampled."""
-    first, count = node.first_edge, world.states[node.state].action_count
+    first, count = node.first_edge, problem.states[node.state].action_count
     chosen, control.choice = first + control.choice, NONE  # before first if nothing was chosen
     untried, greedy, most = 0, NONE, -np.inf
     for e in range(first, first + count):
         if tree.edges[e].mark == LIVE and tree.edges[e].visits == 0:
             untried += 1
-            reward = world.actions[action_row(world, node, e)].expected_reward
+            reward = problem.actions[action_row(problem, node, e)].expected_reward
             if greedy == NONE or reward > most:
                 greedy, most = e, reward
     if untried == 0 or control.default_policy == GREEDY:
@@ -252,12 +249,12 @@ def choose_untried(world, tree, node, control):
 
 
 @part
-def choose_uct(world, tree, node, scale):
+def choose_uct(problem, tree, node, scale):
     """Return the action with the largest upper confidence; NONE if all are solved or deleted."""
     best, chosen = -np.inf, NONE
     bonus = scale * np.sqrt(np.log(max(1.0, np.float64(node.visits))))
     first = node.first_edge
-    for e in range(first, first + world.states[node.state].action_count):
+    for e in range(first, first + problem.states[node.state].action_count):
         edge = tree.edges[e]
         if edge.mark == LIVE:
             score = edge.value + bonus / np.sqrt(np.float64(edge.visits))
@@ -267,18 +264,18 @@ def choose_uct(world, tree, node, scale):
 
 
 @part
-def try_edge(world, tree, returns, path, test, control):
+def try_edge(problem, tree, returns, path, test, control):
     """Test the chosen action, and go on with one of its outcomes unless it ends every history."""
     depth = control.depth
     step = path[depth]
     node, edge = tree.nodes[step.node], tree.edges[step.edge]
-    row = action_row(world, node, step.edge)
-    action = world.actions[row]
-    verdict = weigh_edge(world, test, depth, False, node, row, edge)
+    row = action_row(problem, node, step.edge)
+    action = problem.actions[row]
+    verdict = weigh_edge(problem, test, depth, False, node, row, edge)
     if verdict == UNDECIDED:
         return NEEDS_BOUND
     if verdict == REFUSED:
-        delete_edge(world, tree, node, step.edge)
+        delete_edge(problem, tree, node, step.edge)
         control.phase = SELECT
         return GO_ON
     if verdict != ADMITTED:
@@ -288,21 +285,21 @@ def try_edge(world, tree, returns, path, test, control):
         edge.value, edge.mark = action.expected_reward, SOLVED
         if tree.sizes[0].counted:
             edge.mark = LIVE
-        refresh(world, tree, node)
+        refresh(problem, tree, node)
         for k in range(action.first_outcome, action.first_outcome + action.outcome_count):
-            widen(returns[depth], world.outcomes[k].reward)
+            widen(returns[depth], problem.outcomes[k].reward)
         return END_SAMPLE
     if tree.sizes[0].nodes >= len(tree.nodes) or not open_edge(tree, action, edge):
         return NEEDS_ROOM
-    k = draw_outcome(world, tree, action, edge, control)
+    k = draw_outcome(problem, tree, action, edge, control)
     if k == NONE:  # completion solved them all
-        renew_edge(world, tree, world.discounts[depth], node, step.edge)
-        refresh(world, tree, node)
+        renew_edge(problem, tree, problem.discounts[depth], node, step.edge)
+        refresh(problem, tree, node)
         control.phase = SELECT
         return GO_ON
     child = tree.children[edge.first_child + k]
     if child == NONE:
-        child = add_child(world, tree, test, action, world.weights[depth], node, edge, k)
+        child = add_child(problem, tree, test, action, problem.weights[depth], node, edge, k)
     step.outcome = action.first_outcome + k
     path[depth + 1].node = child
     control.depth = depth + 1
@@ -311,28 +308,28 @@ def try_edge(world, tree, returns, path, test, control):
 
 
 @part
-def draw_outcome(world, tree, action, edge, control):
+def draw_outcome(problem, tree, action, edge, control):
     """Draw an outcome whose history is not solved."""
     count = count_outcomes(tree, action)
     mass = 0.0
     for k in range(count):
         child = tree.children[edge.first_child + k]
         if child == NONE or not tree.nodes[child].solved:
-            mass += world.outcomes[action.first_outcome + k].probability
+            mass += problem.outcomes[action.first_outcome + k].probability
     left = draw_uniform(control) * mass
     chosen = NONE
     for k in range(count):
         child = tree.children[edge.first_child + k]
         if child == NONE or not tree.nodes[child].solved:
             chosen = k
-            left -= world.outcomes[action.first_outcome + k].probability
+            left -= problem.outcomes[action.first_outcome + k].probability
             if left < 0.0:
                 break
     return chosen
 
 
 @part
-def back_up(world, tree, returns, path, control):
+def back_up(problem, tree, returns, path, control):
     """Carry the end of a sample up to the root."""
     # What its last step earns was not sampled, if it was solved.
     collected = tree.nodes[path[control.depth].node].value
@@ -340,9 +337,9 @@ def back_up(world, tree, returns, path, control):
         step = path[depth]
         node = tree.nodes[step.node]
         tree.edges[step.edge].visits += 1
-        renew_edge(world, tree, world.discounts[depth], node, step.edge)
-        refresh(world, tree, node)
-        collected = world.outcomes[step.outcome].reward + world.discounts[depth] * collected
+        renew_edge(problem, tree, problem.discounts[depth], node, step.edge)
+        refresh(problem, tree, node)
+        collected = problem.outcomes[step.outcome].reward + problem.discounts[depth] * collected
         widen(returns[depth], collected)
     control.samples += 1
     control.depth = 0

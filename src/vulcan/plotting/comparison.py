@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from vulcan.comparison import Comparison, ComparisonRow
+from vulcan.bounds.base import RiskBound
 from vulcan.errors import BoundError
-from vulcan.model import describe_model
+from vulcan.model.interface import describe_model
+from vulcan.planning.comparison import Comparison, ComparisonRow
 from vulcan.plotting.labels import place_labels
 from vulcan.plotting.style import (
     BLUE,
@@ -28,7 +29,6 @@ from vulcan.plotting.style import (
     put_title,
     use_style,
 )
-from vulcan.risk import RiskBound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

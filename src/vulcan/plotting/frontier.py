@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from vulcan.frontier import Frontier
+from vulcan.planning.frontier import Frontier
 from vulcan.plotting.style import (
     BLUE,
     GREY,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from vulcan.errors import OptionError
-from vulcan.files import write_atomically
+from vulcan.runtime.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,17 +8,18 @@ Limits that only a tree search knows, such as samples, choose that at once.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
-from vulcan.compiled_graph import find_compiled
-from vulcan.problem import Problem
-from vulcan.progress import Monitor
-from vulcan.reader import ModelReader
-from vulcan.solvers.layered_run import LayeredRun
-from vulcan.solvers.pareto import advance_fronts
-from vulcan.solvers.size import Size
-from vulcan.solvers.solver import Finding, Options
-from vulcan.solvers.vulcan import Vulcan
+from vulcan.certificates.problem import Problem
+from vulcan.graphs.compiled_graph import find_compiled
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.base import Coverage, Options, Solver
+from vulcan.solvers.finding import Finding
+from vulcan.solvers.layered.pareto import advance_fronts
+from vulcan.solvers.layered.run import LayeredRun
+from vulcan.solvers.layered.size import Size
+from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["Automatic"]
 
@@ -38,17 +39,23 @@ STEADY: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Automatic:
+class Automatic(Solver):
     """Choose by size: exact, with a proved gap, where the state graph is small; `Vulcan` beyond.
 
     It ends by itself. Without limits, fronts are given up after some seconds, with the gap that is
     proved by then, and a tree search takes a million samples.
     """
 
+    finds: ClassVar[str] = (
+        "what Pareto finds with a limit of work, or Vulcan where states are too many"
+    )
+    method: ClassVar[str] = "chooses by size"
+    sampling: ClassVar[bool] = True
+    covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
+
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        """Search; used by `vulcan.solve`."""
         limits = monitor.limits
         samples = limits.samples is not None or limits.histories is not None
         if samples or options.checkpoint is not None or not options.complete:

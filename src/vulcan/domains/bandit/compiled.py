@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numba import carray
 
-from vulcan.compiled import CompiledModel, outcomes_signature
-from vulcan.kernels.compile import answer
+from vulcan.kernels.compilation import answer
+from vulcan.model.compiled import CompiledModel, outcomes_signature
 
 if TYPE_CHECKING:
     from vulcan.domains.bandit.model import Bandit
@@ -30,7 +30,7 @@ MOST_OUTCOMES: Final = 3
 
 
 def outcomes(parameters, states, action, answers, following):
-    """Write the outcomes of stopping (action 0) or of a play; see `vulcan.compiled`."""
+    """Write the outcomes of stopping (action 0) or of a play; see `vulcan.model.compiled`."""
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
     if state.stopped:
         return 0

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from vulcan.compiled import CompiledModel
-from vulcan.model import Outcome
+from vulcan.model.compiled import CompiledModel
+from vulcan.model.interface import Outcome
 
 __all__ = ["MACHINES", "Bandit", "Machine"]
 
@@ -54,13 +54,13 @@ class Machine:
     risk: float
 
     def belief(self, first: int, second: int) -> float:
-        """Return the belief in p1 after so many first and second rewards."""
+        """Return the belief in p1 after this many first and second rewards."""
         one = self.theta * self.p1**first * (1 - self.p1) ** second
         two = (1 - self.theta) * self.p2**first * (1 - self.p2) ** second
         return one / (one + two)
 
     def first_chance(self, first: int, second: int) -> float:
-        """Return how probable the first reward is after so many first and second ones."""
+        """Return how probable the first reward is after this many first and second ones."""
         theta = self.belief(first, second)
         return theta * self.p1 + (1 - theta) * self.p2
 

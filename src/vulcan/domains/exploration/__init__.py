@@ -2,7 +2,7 @@
 
 `model` is the mission itself and the place to begin. What it is made of has a module each: `field`
 (the Gaussian process), `collision` (obstacles, vehicle, risk), `maps`, and `outlook` (how much can
-still be earned). `mission` reads missions from files, and `counting` counts their histories.
+still be earned). `mission` reads missions from files, and `drawing` shows them on their map.
 """
 
 from vulcan.domains.exploration.collision import Obstacle, Vehicle

@@ -28,9 +28,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from vulcan.domains.requirements import require_number, require_pair
 from vulcan.errors import OptionError
-from vulcan.reader import shorten
+from vulcan.parameters import require_number, require_pair, shorten
 
 __all__ = ["Matrix", "Obstacle", "Point", "Vehicle"]
 
@@ -123,7 +122,7 @@ class Vehicle:
     Parameters
     ----------
     covariance
-        Σ_0, before the mission: a matrix of two rows, or a number that stands for so many times
+        Σ_0, before the mission: a matrix of two rows, or a number that stands for that many times
         the identity.
     growth
         Σ_w, what each action adds; likewise.
@@ -142,7 +141,7 @@ class Vehicle:
             object.__setattr__(self, name, _require_covariance(name, getattr(self, name)))
 
     def covariance_after(self, actions: int) -> Matrix:
-        """Return Σ_t after so many actions."""
+        """Return Σ_t after this many actions."""
         (a, b), (c, d) = _to_matrix(self.covariance)
         (e, f), (g, h) = _to_matrix(self.growth)
         return (a + actions * e, b + actions * f), (c + actions * g, d + actions * h)

@@ -22,10 +22,10 @@ import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
-from vulcan.compiled import CompiledModel, bound_signature, outcomes_signature
 from vulcan.domains.exploration.field import SMALLEST_SHARE
 from vulcan.domains.exploration.model import LARGEST_DEGREE, MOVES
-from vulcan.kernels.compile import answer, part
+from vulcan.kernels.compilation import answer, part
+from vulcan.model.compiled import CompiledModel, bound_signature, outcomes_signature
 
 if TYPE_CHECKING:
     from vulcan.domains.exploration.model import Exploration
@@ -88,7 +88,7 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
 
 
 def outcomes(parameters, states, action, answers, following):
-    """Write the outcomes of a move; see `vulcan.compiled`."""
+    """Write the outcomes of a move; see `vulcan.model.compiled`."""
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
     window = tables.means.shape[0]
     x, y = state.here // window + EAST[action], state.here % window + NORTH[action]
@@ -133,7 +133,7 @@ def bound(parameters, states, step):
     mean, variance, total, weight = 0.0, 0.0, 0.0, 1.0
     for moves in range(1, tables.horizon - step + 1):
         for x in range(max(tables.least_x, here_x - moves), min(tables.most_x, here_x + moves) + 1):
-            # The whole column on either side, else its two ends: what is so many moves away.
+            # The whole column on either side, else its two ends: what is this many moves away.
             stride = 1 if abs(x - here_x) == moves else 2 * moves
             for y in range(here_y - moves, here_y + moves + 1, stride):
                 if tables.least_y <= y <= tables.most_y and tables.variances[x, y] >= 0.0:
@@ -212,7 +212,7 @@ def weigh(tables, row, count, x, y):
 
 @part
 def know_outlook(tables, state, moves):
-    """Weigh the cells within so many moves, unless that was done for the same samples."""
+    """Weigh the cells within this many moves, unless that was done for the same samples."""
     same = tables.seen == state.sampled and tables.seen_here == state.here
     same = same and tables.seen_moves >= moves
     for k in range(state.sampled):

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from numpy.polynomial.hermite_e import hermegauss
 
 from vulcan.domains.exploration.collision import Point
-from vulcan.domains.requirements import require_number, require_pair
+from vulcan.parameters import require_number, require_pair
 
 __all__ = ["Field", "Row", "dot", "quadrature"]
 

@@ -38,13 +38,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final
 
 from vulcan.domains.exploration.collision import Obstacle, Point
-from vulcan.domains.requirements import require_number, require_pair, require_whole
 from vulcan.errors import OptionError
-from vulcan.reader import shorten
+from vulcan.parameters import require_number, require_pair, require_whole, shorten, suggest
 
 __all__ = ["MAPS", "Cell", "Map", "find_map"]
 
@@ -124,10 +122,9 @@ def find_map(choice: object) -> Map:
         return choice
     if isinstance(choice, str) and choice in MAPS:
         return MAPS[choice]
-    close = get_close_matches(choice, MAPS, n=1) if isinstance(choice, str) else []
-    guess = f"; did you mean {close[0]!r}?" if close else ""
     names = " or ".join(map(repr, MAPS))
-    raise OptionError(f"map must be a Map, or {names}, not {shorten(choice)}{guess}")
+    hint = suggest(choice, MAPS)
+    raise OptionError(f"map must be a Map, or {names}, not {shorten(choice)}{hint}")
 
 
 def _require_obstacles(given: Any) -> tuple[Obstacle, ...]:

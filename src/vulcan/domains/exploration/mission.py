@@ -2,7 +2,7 @@
 
 A file gives what differs from the defaults of `Exploration`:
 
-    bound = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"    what `vulcan.parse` reads; may be left out
+    bound = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"    what `vulcan.parse` reads; may be omitted
     horizon, degree, discount, first_sample, collision_reward
     map = "wide"                                       a map that has a name, or a table:
 
@@ -22,17 +22,16 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from vulcan.bounds.parsing import parse
 from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
 from vulcan.domains.exploration.maps import Map
 from vulcan.domains.exploration.model import Exploration
 from vulcan.errors import BoundError, OptionError
-from vulcan.expression import parse
-from vulcan.reader import shorten
+from vulcan.parameters import shorten, suggest
 
 __all__ = ["load_mission"]
 
@@ -84,7 +83,7 @@ def _read_bound(text: Any) -> str | None:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise OptionError(f'bound must be a text, such as "0.002*x", not {shorten(text)}')
+        raise OptionError(f'bound must be a string, such as "0.002*x", not {shorten(text)}')
     try:
         parse(text)
     except BoundError as error:
@@ -145,9 +144,8 @@ def _require_keys(place: str, given: Iterable[str], allowed: Iterable[str]) -> N
     known = list(allowed)
     for key in given:
         if key not in known:
-            close = get_close_matches(key, known, n=1)
-            guess = f"; did you mean {close[0]!r}?" if close else ""
-            raise OptionError(f"{place} has a key {key!r}; allowed are {', '.join(known)}{guess}")
+            allowed = f"allowed are {', '.join(known)}{suggest(key, known)}"
+            raise OptionError(f"{place} has a key {key!r}; {allowed}")
 
 
 def _make(place: str, kind: Callable[..., Made], *values: Any, **named: Any) -> Made:

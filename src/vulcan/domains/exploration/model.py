@@ -31,15 +31,14 @@ from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 
-from vulcan.compiled import CompiledModel
 from vulcan.domains.exploration.collision import Point, Vehicle
 from vulcan.domains.exploration.field import Field, Row, dot, quadrature
 from vulcan.domains.exploration.maps import MAPS, Cell, Map, find_map
 from vulcan.domains.exploration.outlook import Outlook, look_ahead
-from vulcan.domains.requirements import require_number, require_whole
 from vulcan.errors import OptionError
-from vulcan.model import Outcome
-from vulcan.reader import shorten
+from vulcan.model.compiled import CompiledModel
+from vulcan.model.interface import Outcome
+from vulcan.parameters import require_number, require_whole, shorten
 
 __all__ = ["MOVES", "Exploration", "History"]
 
@@ -192,7 +191,7 @@ class Exploration:
 
     @property
     def fingerprint(self) -> str:
-        """All parameters as a text: maps may differ where the first moves do not lead."""
+        """All parameters as a string: maps may differ where the first moves do not lead."""
         parts = (f"{part.name}={getattr(self, part.name)!r}" for part in fields(self))
         return f"Exploration({', '.join(parts)})"
 
@@ -242,7 +241,7 @@ class Exploration:
         return spacing * abs(other[0] - one[0]), spacing * abs(other[1] - one[1])
 
     def risk(self, cell: Cell, step: int) -> float:
-        """Return the probability of a collision in a cell after so many actions."""
+        """Return the probability of a collision in a cell after this many actions."""
         return self._risks(cell, step)
 
     def reward_to_go_bound(self, state: History, step: int) -> float:

@@ -73,7 +73,7 @@ class Outlook:
 def look_ahead(
     area: Map, field: Field, visited: Sequence[Cell], rows: Sequence[Row], here: Cell, moves: int
 ) -> Outlook:
-    """Return what can be sampled within so many moves.
+    """Return what can be sampled within this many moves.
 
     Parameters
     ----------

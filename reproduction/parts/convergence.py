@@ -1,0 +1,340 @@
+"""Convergence of Vulcan to the policy of forward search: horizon 9, Δ(x) = 0.002 x.
+
+The paper's budgets are seconds on its machine. Ours are samples, so that a run can be repeated to
+the last bit; seconds and model evaluations are recorded with each. Histories don't merge, as in the
+paper: the model is asked for every history that a search meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import Any, Final
+
+from reproduction.figures.convergence import Curve, Panel, plot_convergence
+from reproduction.paper import (
+    CONVERGENCE_ERROR,
+    CONVERGENCE_SAME,
+    CONVERGENCE_SECONDS,
+    CONVERGENCE_SHARE,
+    FORWARD_SEARCH_SECONDS,
+)
+from reproduction.part import (
+    Claim,
+    Figure,
+    Record,
+    Section,
+    Table,
+    Task,
+    Verdict,
+    leave_open,
+    weigh,
+)
+from reproduction.runs import (
+    CONSTRAINTS,
+    EXPLANATION,
+    TUNED,
+    VARIANTS,
+    Runs,
+    describe_run,
+    estimate_seeds,
+    find_lasting,
+    list_seeds,
+    load_kernels,
+    run_seeds,
+)
+from vulcan.bounds.straight import Linear
+from vulcan.certificates.problem import Problem
+from vulcan.domains import Bandit
+from vulcan.planning.solve import solve
+from vulcan.solvers.tree.forward_search import ForwardSearch
+
+__all__ = ["Convergence"]
+
+HORIZON: Final = 9
+BOUND: Final = Linear(0.002)
+
+THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000)
+QUICK_THOUSANDS: Final = (3, 30, 300)
+RUNS, QUICK_RUNS = 60, 5
+
+JUDGED: Final = {
+    "printed": ("With c = √2, the algorithm as printed", False),
+    "tuned": (f"With c = {TUNED:g}, it", True),
+    "A": ("Our Vulcan", True),
+    "B": ("Under constraint B, it", False),
+}
+"""Variants in the order of the text: what it calls them, and whether it says what they save."""
+
+CLAIMANTS: Final = {"tuned": "as printed", "A": "ours"}
+"""For whom claims are judged: the printed algorithm with the better constant, and ours."""
+
+ROUNDING: Final = 1e-7
+"""Percent: a smaller error is none."""
+
+VISIBLE_ERROR: Final = 0.01
+"""Percent: errors below this are drawn on a linear scale, down to 0."""
+
+
+class Convergence:
+    """Mean error from VulcanFS over budgets."""
+
+    name = "convergence"
+    title = "Bandit: convergence of Vulcan to forward search"
+    version = 3
+
+    def tasks(self, quick: bool) -> Sequence[Task]:
+        """Return a task for every ten runs of a variant with a budget, and for forward search."""
+        forward = ({"variant": "forward", "constraint": letter} for letter in CONSTRAINTS)
+        seeds = (
+            list_seeds(QUICK_THOUSANDS, QUICK_RUNS)
+            if quick
+            else list_seeds(THOUSANDS, RUNS, late=True)
+        )
+        return [*forward, *seeds]
+
+    def estimate(self, task: Task) -> float:
+        """Return about how many seconds a task takes."""
+        if task["variant"] == "forward":
+            return 1.0
+        return estimate_seeds(task)
+
+    def run(self, task: Task) -> dict[str, Any]:
+        """Run forward search, or some seeds of a variant with one budget."""
+        load_kernels(BOUND)
+        problem = Problem(Bandit(HORIZON, merges=False), BOUND)
+        if task["variant"] == "forward":
+            return describe_run(solve(problem, ForwardSearch(CONSTRAINTS[task["constraint"]])))
+        variant = VARIANTS[task["variant"]]
+        target = solve(problem, ForwardSearch(CONSTRAINTS[variant.letter])).policy
+        return {"runs": run_seeds(problem, variant, task, target)}
+
+    def show(self, records: Sequence[Record], quick: bool) -> Section:
+        """Return the section."""
+        table = Findings(records)
+        figures = []
+        if table.budgets:
+            caption = (
+                "Mean error from forward search with the same constraint, by time and by model "
+                "evaluations; bands hold eight runs of ten. The partial policies of "
+                "the algorithm as printed count as what they earn up to their frontier."
+            )
+            figures.append(Figure("convergence", caption, table.draw))
+        return Section(
+            paper=(
+                f"After {CONVERGENCE_SECONDS} s, less than {100 * CONVERGENCE_SHARE:.0f} % of the "
+                f"{FORWARD_SEARCH_SECONDS[HORIZON]:,} s of VulcanFS, the mean error of 60 runs is "
+                f"{CONVERGENCE_ERROR} %, and {CONVERGENCE_SAME} % of them return the very policy "
+                "of VulcanFS."
+            ),
+            measured=table.describe(),
+            meaning=table.judge(),
+            claims=leave_open(table.list_claims(), quick),
+            tables=[table.tabulate()],
+            figures=figures,
+            numbers=table.summarise(),
+        )
+
+
+class Findings:
+    """What the records say: the error and cost of runs, by variant and budget."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.forward = {
+            r.task["constraint"]: r.found for r in records if r.task["variant"] == "forward"
+        }
+        others = [r for r in records if r.task["variant"] != "forward"]
+        self.runs = Runs(others, ("variant", "samples"))
+        # An error needs what forward search found, and a budget without any policy has none.
+        self.budgets = [
+            key
+            for key, runs in sorted(self.runs.items(), key=_order)
+            if self._target(key[0]) is not None and any(r["reward"] is not None for r in runs)
+        ]
+
+    def errors(self, key: tuple[Any, ...], of: str = "reward") -> list[float]:
+        """Return how far each run is from forward search, in percent."""
+        target = self._target(key[0])
+        assert target is not None
+        values = [run[of] for run in self.runs[key]]
+        errors = [100 * abs(value / target - 1) for value in values if value is not None]
+        return [error if error > ROUNDING else 0.0 for error in errors]
+
+    def list_budgets(self, variant: str) -> list[tuple[Any, ...]]:
+        """Return the budgets of a variant, the smallest first."""
+        return [key for key in self.budgets if key[0] == variant]
+
+    def list_last(self) -> list[tuple[Any, ...]]:
+        """Return the largest budget of each variant."""
+        return [keys[-1] for variant in VARIANTS if (keys := self.list_budgets(variant))]
+
+    def draw(self) -> Any:
+        """Draw the error against time, and against evaluations."""
+        panels = []
+        for of, across in (("seconds", "search time (s)"), ("evaluations", "model evaluations")):
+            curves = [self._trace(variant, of) for variant in VARIANTS]
+            shown = [curve for curve in curves if curve.places]
+            marks = {"forward search ends": min(float(f[of]) for f in self.forward.values())}
+            levels = {"the paper's last error": CONVERGENCE_ERROR}
+            up = "mean error (%)"
+            panels.append(Panel(shown, across, up, marks, levels, up_scale=VISIBLE_ERROR))
+        return plot_convergence(panels, title=f"Bandit(horizon={HORIZON}), Δ(x) = {BOUND}")
+
+    def tabulate(self) -> Table:
+        """Return all budgets."""
+        rows: list[list[str | float | None]] = [
+            [
+                VARIANTS[key[0]].name,
+                key[1],
+                len(self.runs[key]),
+                self.runs.mean(key, "seconds"),
+                round(self.runs.mean(key, "evaluations")),
+                fmean(self.errors(key)),
+                fmean(self.errors(key, "estimate")),
+                100 * self.runs.mean(key, "same"),
+                100 * self.runs.mean(key, "complete"),
+            ]
+            for key in self.budgets
+        ]
+        for letter, found in sorted(self.forward.items()):
+            cost = [found["seconds"], found["evaluations"]]
+            rows.append([f"forward search, {letter}", None, 1, *cost, 0.0, None, 100.0, 100.0])
+        header = ["", "samples", "runs", "seconds", "evaluations", "error %"]
+        header += ["error % of the estimate", "same policy %", "complete %"]
+        return Table("convergence", "Mean error from forward search by samples", header, rows)
+
+    def describe(self) -> str:
+        """Return what was measured."""
+        sentences = [
+            f"Forward search with constraint {letter} takes {found['seconds']:.2g} s and "
+            f"{found['evaluations']:,} model evaluations."
+            for letter, found in sorted(self.forward.items())
+        ]
+        if self.budgets:
+            sentences.append(EXPLANATION)
+        for key in self.list_last():
+            name = VARIANTS[key[0]].name
+            sentences.append(
+                f"{name[0].upper()}{name[1:]}: after {key[1]:,} samples "
+                f"({self.runs.mean(key, 'seconds'):.2g} s) mean error "
+                f"{fmean(self.errors(key)):.2g} % ({fmean(self.errors(key, 'estimate')):.2g} % by "
+                "the search's own estimate), the very policy of "
+                f"forward search in {100 * self.runs.mean(key, 'same'):.0f} % of "
+                f"{len(self.runs[key])} runs."
+            )
+        return " ".join(sentences)
+
+    def judge(self) -> str:
+        """Return what the difference means."""
+        sentences = []
+        for variant, (name, saves) in JUDGED.items():
+            keys, key = self.list_budgets(variant), self.first_reaching(variant)
+            if not keys:
+                continue
+            if key is None:
+                sentences.append(f"{name} does not reach the paper's error within these budgets.")
+                continue
+            sentences.append(
+                f"{name} reaches the paper's error by {key[1]:,} samples, with the policy of "
+                f"forward search in {100 * self.runs.mean(key, 'same'):.0f} % of runs"
+                + (f"; {self._compare(key)}." if saves else ".")
+            )
+        return " ".join(sentences)
+
+    def list_claims(self) -> Iterator[Claim]:
+        """Yield the paper's claims, for the algorithm as printed and for ours."""
+        last = {v: keys[-1] for v in CLAIMANTS if (keys := self.list_budgets(v))}
+        if len(last) < len(CLAIMANTS):
+            return
+        reached = {v: self.first_reaching(v) for v in last}
+        yield Claim(
+            f"The mean error falls to {CONVERGENCE_ERROR} %",
+            "; ".join(
+                f"{CLAIMANTS[v]}: {fmean(self.errors(key)):.2g} % after {key[1]:,} samples "
+                f"({fmean(self.errors(key, 'estimate')):.2g} % by its own estimate)"
+                for v, key in last.items()
+            ),
+            _weigh_both(*(key is not None for key in reached.values())),
+        )
+        same = {v: 100 * self.runs.mean(key, "same") for v, key in last.items()}
+        yield Claim(
+            f"{CONVERGENCE_SAME} % of runs then return the very policy of VulcanFS",
+            "; ".join(f"{CLAIMANTS[v]}: {share:.0f} %" for v, share in same.items()),
+            _weigh_both(*(share >= CONVERGENCE_SAME for share in same.values())),
+        )
+        shares = {v: self._share(key) for v, key in reached.items() if key is not None}
+        texts = [
+            f"{CLAIMANTS[v]}: {100 * asked:.0f} % of its evaluations, {100 * seconds:,.0f} % of "
+            "its seconds"
+            for v, (seconds, asked) in shares.items()
+        ]
+        holds = [v in shares and max(shares[v]) < CONVERGENCE_SHARE for v in CLAIMANTS]
+        yield Claim(
+            f"That takes less than {100 * CONVERGENCE_SHARE:.0f} % of the time of VulcanFS",
+            "; ".join(texts) or "the error is not reached",
+            _weigh_both(*holds),
+        )
+
+    def first_reaching(self, variant: str) -> tuple[Any, ...] | None:
+        """Return the smallest budget from which on the mean error is no larger than the paper's."""
+        return find_lasting(
+            self.list_budgets(variant), lambda key: fmean(self.errors(key)) <= CONVERGENCE_ERROR
+        )
+
+    def summarise(self) -> dict[str, Any]:
+        """Return the numbers of the largest budgets, and where the paper's error is reached."""
+        numbers: dict[str, Any] = {}
+        for key in self.list_last():
+            numbers[f"{key[0]} samples"] = key[1]
+            numbers[f"{key[0]} error percent"] = fmean(self.errors(key))
+            numbers[f"{key[0]} same policy"] = self.runs.mean(key, "same")
+            reaching = self.first_reaching(key[0])
+            numbers[f"{key[0]} samples to the paper's error"] = reaching and reaching[1]
+        for letter, found in self.forward.items():
+            for of in ("reward", "seconds", "evaluations"):
+                numbers[f"forward search {letter}, {of}"] = found[of]
+        return numbers
+
+    def _compare(self, key: tuple[Any, ...]) -> str:
+        """Return what a budget takes, beside forward search."""
+        forward = self.forward[VARIANTS[key[0]].letter]
+        seconds, asked = self._share(key)
+        saving = (
+            "holds"
+            if seconds < CONVERGENCE_SHARE
+            else "is smaller here"
+            if seconds < 1
+            else "does not hold on a model as cheap as this one"
+        )
+        return (
+            f"that takes {100 * asked:.2g} % of the evaluations of forward search, and "
+            f"{self.runs.mean(key, 'seconds'):.2g} s where compiled forward search takes "
+            f"{forward['seconds']:.2g} s: the paper's saving of time {saving}"
+        )
+
+    def _share(self, key: tuple[Any, ...]) -> tuple[float, float]:
+        """Return the seconds and evaluations of a budget, as shares of forward search's."""
+        forward = self.forward[VARIANTS[key[0]].letter]
+        seconds, asked = (
+            self.runs.mean(key, of) / forward[of] for of in ("seconds", "evaluations")
+        )
+        return seconds, asked
+
+    def _target(self, variant: str) -> float | None:
+        found = self.forward.get(VARIANTS[variant].letter)
+        return None if found is None else float(found["reward"])
+
+    def _trace(self, variant: str, of: str) -> Curve:
+        keys = self.list_budgets(variant)
+        places = [self.runs.mean(key, of) for key in keys]
+        return Curve(VARIANTS[variant].name, places, [self.errors(key) for key in keys])
+
+
+def _weigh_both(printed: bool, ours: bool) -> Verdict:
+    """Return that a claim holds as printed, or else only for our form of the algorithm."""
+    return weigh(printed, Verdict.PARTLY if ours else Verdict.FAILS)
+
+
+def _order(item: tuple[tuple[Any, ...], Any]) -> tuple[int, int]:
+    (variant, samples), _ = item
+    return list(VARIANTS).index(variant), samples

@@ -1,0 +1,304 @@
+"""What the runs at horizon 10 with a constant bound say: part of `heuristic_search`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from reproduction.figures.convergence import Curve, Panel, plot_convergence
+from reproduction.paper import COMPLETE_LOSS, RAO_STAR_SPEEDUP
+from reproduction.part import Claim, Figure, Record, Table, Verdict, weigh
+from reproduction.parts.race import BOUND, Race
+from reproduction.runs import CONSTRAINTS, EXPLANATION, VARIANTS, Runs, find_lasting
+
+__all__ = ["HORIZON", "Findings"]
+
+HORIZON: Final = 10
+
+HALF_A_DIGIT: Final = 0.05
+"""Percentage points: closer than this, losses agree as far as they are printed."""
+
+NEAR: Final = 0.1
+"""Percentage points: so close to the best that the constraint admits, it is found."""
+
+DRAWN: Final = ("tuned", "A", "B")
+"""Variants in the figure; the table has all."""
+
+
+class Findings:
+    """What the records say of horizon 10."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.exact = {r.task["solver"]: r.found for r in records if r.task["what"] == "exact"}
+        others = [r for r in records if r.task["what"] == "runs"]
+        self.runs = Runs(others, ("variant", "samples"))
+
+    def budgets(self, variant: str) -> list[tuple[Any, ...]]:
+        """Return the budgets of a variant at which some run has a policy, the smallest first."""
+        return [key for key in self.runs if key[0] == variant and self.runs.collect(key, "reward")]
+
+    def lose(self, key: tuple[Any, ...] | str) -> float | None:
+        """Return how far runs, or an exact solver, are below the optimum on average, in percent."""
+        best = self.exact.get("optimum") or self.exact.get("RAO*")
+        known = best is not None and (not isinstance(key, str) or key in self.exact)
+        if best is None or not known:
+            return None
+        reward = (
+            self.exact[key]["reward"] if isinstance(key, str) else self.runs.mean(key, "reward")
+        )
+        return 100 * (1 - float(reward) / float(best["reward"]))
+
+    def describe(self) -> str:
+        """Return what was measured."""
+        sentences = [
+            f"{name} takes {found['seconds']:.2g} s and {found['evaluations']:,} model evaluations "
+            f"to find {found['reward']:.6f}."
+            for key, name in (
+                ("RAO*", "RAO* (ours: an exact update, states merged, a model in Python)"),
+                ("A", "Forward search with constraint A (over histories, a compiled model)"),
+                ("B", "The same with constraint B"),
+            )
+            if (found := self.exact.get(key))
+        ]
+        if self.runs:
+            sentences.append(f"Vulcan, too, runs over histories. {EXPLANATION}")
+        for variant in VARIANTS:
+            if keys := self.budgets(variant):
+                last, name = keys[-1], VARIANTS[variant].name
+                sentences.append(
+                    f"{name[0].upper()}{name[1:]}: after {last[1]:,} samples "
+                    f"({self.runs.mean(last, 'seconds'):.2g} s) the search estimates "
+                    f"{self.runs.mean(last, 'estimate'):.3f} and the certificate says "
+                    f"{self.runs.mean(last, 'reward'):.3f}, mean of {len(self.runs[last])} runs; "
+                    f"{100 * self.runs.mean(last, 'complete'):.0f} % of policies are complete."
+                )
+        return " ".join(sentences)
+
+    def judge(self) -> Iterator[str]:
+        """Yield what the differences mean."""
+        for variant in ("printed", "tuned"):
+            yield from self._judge_printed(variant)
+        losses = {letter: self.lose(letter) for letter in CONSTRAINTS}
+        if losses["A"] is not None and losses["B"] is not None:
+            yield (
+                f"The best that constraint A admits is {losses['A']:.2f} % below the optimum, that "
+                f"of B {losses['B']:.2f} %."
+            )
+        neutral = self.exact.get("risk-neutral")
+        if neutral is not None:
+            yield (
+                f"The policy without regard to risk earns {neutral['reward']:.6f} at risk "
+                f"{neutral['risk']:.5f}, {'within' if self._is_idle() else 'above'} the bound of "
+                f"{BOUND(0.0)}: "
+                + (
+                    "the experiment needs no bound, and what is lost is lost to the constraint."
+                    if self._is_idle()
+                    else "the bound has a price."
+                )
+            )
+
+    def _is_idle(self) -> bool:
+        """Whether the bound allows what is best without it."""
+        neutral = self.exact.get("risk-neutral")
+        return neutral is not None and bool(neutral["risk"] <= BOUND(0.0))
+
+    def _judge_printed(self, variant: str) -> Iterator[str]:
+        """Yield whether early estimates are too high, and from when on policies are complete."""
+        best, keys, name = self.exact.get("A"), self.budgets(variant), VARIANTS[variant].name
+        if best is None or not keys:
+            return
+        top = max(keys, key=lambda key: self.runs.mean(key, "estimate"))
+        estimate, certified = self.runs.mean(top, "estimate"), self.runs.mean(top, "reward")
+        text = (
+            f"Vulcan {name} overestimates: up to {estimate:.3f} on average, after {top[1]:,} "
+            f"samples, when the certificate says {certified:.3f}"
+            if estimate > best["reward"]
+            else f"Vulcan {name} does not overestimate: at most {estimate:.3f} on average"
+        )
+        whole = self._first_complete(variant)
+        if whole is None:
+            most = max(self.runs.mean(key, "complete") for key in keys)
+            yield f"{text}; no budget makes all policies complete ({100 * most:.0f} % at most)."
+        else:
+            yield (
+                f"{text}; from {whole[1]:,} samples ({self.runs.mean(whole, 'seconds'):.2g} s) on "
+                "all policies are complete."
+            )
+
+    def _first_complete(self, variant: str) -> tuple[Any, ...] | None:
+        return find_lasting(self.budgets(variant), lambda key: self.runs.mean(key, "complete") == 1)
+
+    def list_claims(self, race: Race) -> Iterator[Claim]:
+        """Yield the paper's claims; those of the printed algorithm with the better constant."""
+        best, keys = self.exact.get("A"), self.budgets("tuned")
+        if best is None or not keys:
+            return
+        estimates = [self.runs.mean(key, "estimate") for key in keys]
+        highest = max(estimates)
+        falls = Verdict.OPEN if estimates[-1] == highest else Verdict.HOLDS
+        yield Claim(
+            "Rewards are overestimated first, and less with more time",
+            f"up to {highest:.3f} on average, {estimates[-1]:.3f} in the end, where constraint A "
+            f"admits {best['reward']:.3f}",
+            falls if highest > best["reward"] else Verdict.FAILS,
+        )
+        whole = self._first_complete("tuned")
+        share = max(self.runs.mean(key, "complete") for key in keys)
+        yield Claim(
+            "With more time, all policies are complete",
+            f"from {whole[1]:,} samples on"
+            if whole
+            else f"{100 * share:.0f} % at most, after up to {keys[-1][1]:,} samples",
+            weigh(whole is not None, Verdict.PARTLY if share > 0 else Verdict.FAILS),
+        )
+        yield from self._weigh_loss()
+        yield from self._weigh_speed(race)
+
+    def _weigh_loss(self) -> Iterator[Claim]:
+        """Yield what complete policies lose: those as printed if there are any, and ours."""
+        keys = [key for v in ("tuned", "A") if (key := self._first_complete(v)) is not None]
+        last = [self.budgets(key[0])[-1] for key in keys]
+        losses = {VARIANTS[key[0]].name: loss for key in last if (loss := self.lose(key))}
+        if losses:
+            idle = "; the bound itself costs nothing" * self._is_idle()
+            loss = next(iter(losses.values()))
+            yield Claim(
+                f"Complete policies lose {COMPLETE_LOSS} %",
+                ", ".join(f"{name}: {loss:.2f} %" for name, loss in losses.items()) + idle,
+                weigh(abs(loss - COMPLETE_LOSS) < HALF_A_DIGIT, Verdict.PARTLY),
+            )
+
+    def _weigh_speed(self, race: Race) -> Iterator[Claim]:
+        """Yield how long Vulcan takes until it is near what its constraint admits, and RAO*.
+
+        RAO* over histories can't be run at this horizon; how it fares at a shorter one is told.
+        """
+        rao, loss = self.exact.get("RAO*"), self.lose("A")
+        if rao is None or loss is None:
+            return
+        near = find_lasting(self.budgets("A"), lambda key: (self.lose(key) or 0.0) < loss + NEAR)
+        ratios = [0.0, 0.0]
+        if near is not None:
+            ratios = [rao[of] / self.runs.mean(near, of) for of in ("seconds", "evaluations")]
+        text = (
+            f"our RAO*, with states merged, takes {ratios[0]:.2g} times the seconds and "
+            f"{ratios[1]:.2g} times the evaluations of Vulcan (A) over histories"
+            if near is not None
+            else "not found within these budgets"
+        )
+        best = max(ratios)
+        if others := race.list_ratios(False, "seconds"):
+            horizon, asked = max(others), race.list_ratios(False, "evaluations")
+            best = max(best, others[horizon])
+            text += (
+                f"; where neither merges, {others[horizon]:.2g} and {asked[horizon]:.2g} times at "
+                f"horizon {horizon}"
+            )
+        yield Claim(
+            f"They are found {RAO_STAR_SPEEDUP} times faster than by RAO*",
+            text,
+            weigh(min(ratios) >= RAO_STAR_SPEEDUP, Verdict.PARTLY if best > 1 else Verdict.FAILS),
+        )
+
+    def tabulate(self) -> Table:
+        """Return exact solutions and all budgets."""
+        columns = ("seconds", "evaluations", "reward", "estimate", "risk")
+        rows: list[list[str | float | None]] = [
+            [name, None, 1, *(found[of] for of in columns[:3]), None, found["risk"], 100.0]
+            for name, found in self.exact.items()
+        ]
+        rows += [
+            [
+                VARIANTS[variant].name,
+                key[1],
+                len(self.runs[key]),
+                self.runs.mean(key, "seconds"),
+                round(self.runs.mean(key, "evaluations")),
+                *(self.runs.mean(key, of) for of in columns[2:]),
+                100 * self.runs.mean(key, "complete"),
+            ]
+            for variant in VARIANTS
+            for key in self.budgets(variant)
+        ]
+        header = ["", "samples", "runs", *columns]
+        caption = f"Horizon {HORIZON}, Δ = {BOUND}: means; A and B are forward search"
+        return Table("rao-star", caption, [*header, "complete %"], rows)
+
+    def list_figures(self) -> Iterator[Figure]:
+        """Yield the figure, if there is data for it."""
+        if any(self.budgets(variant) for variant in DRAWN):
+            caption = (
+                "Mean reward as the search estimates it and as certified, and the share of "
+                "complete policies, by time and by model evaluations; bands hold eight runs of ten"
+            )
+            yield Figure("rao-star", caption, self._draw)
+
+    def _draw(self) -> Any:
+        levels = {
+            name: self.exact[key]["reward"]
+            for key, name in (("optimum", "optimum"), ("A", "best that A admits"))
+            if key in self.exact
+        }
+        across = {"seconds": "search time (s)", "evaluations": "model evaluations"}
+        marks = {
+            of: {
+                name: self.exact[key][of]
+                for key, name in (
+                    ("RAO*", "RAO* ends, states merged"),
+                    ("A", "forward search ends, A"),
+                )
+                if key in self.exact
+            }
+            for of in across
+        }
+        rewards = [
+            Panel(self._trace_rewards(of), label, "expected reward", marks[of], levels)
+            for of, label in across.items()
+        ]
+        shares = [
+            Panel(self._trace_shares(of), label, "complete policies (%)", marks[of])
+            for of, label in across.items()
+        ]
+        title = f"Bandit(horizon={HORIZON}), Δ = {BOUND}"
+        return plot_convergence([*rewards, *shares], title=title)
+
+    def _trace_rewards(self, of: str) -> list[Curve]:
+        curves = []
+        for variant in DRAWN:
+            keys, described = self.budgets(variant), VARIANTS[variant]
+            places = [self.runs.mean(key, of) for key in keys]
+            certified = [self.runs.collect(key, "reward") for key in keys]
+            if keys and not described.complete:
+                estimates = [self.runs.collect(key, "estimate") for key in keys]
+                curves.append(Curve(f"{described.name}: estimate", places, estimates))
+            if keys:
+                curves.append(Curve(_name_certified(variant), places, certified))
+        return curves
+
+    def _trace_shares(self, of: str) -> list[Curve]:
+        return [
+            Curve(
+                _name_certified(variant),
+                [self.runs.mean(key, of) for key in keys],
+                [[100 * self.runs.mean(key, "complete")] for key in keys],
+            )
+            for variant in DRAWN
+            if (keys := self.budgets(variant))
+        ]
+
+    def summarise(self) -> dict[str, Any]:
+        """Return the numbers."""
+        numbers: dict[str, Any] = {}
+        for name, found in self.exact.items():
+            for of in ("reward", "risk", "seconds", "evaluations"):
+                numbers[f"{name}, {of}"] = found[of]
+        for variant in VARIANTS:
+            for key in self.budgets(variant)[-1:]:
+                for of in ("samples", "reward", "estimate", "complete", "seconds", "evaluations"):
+                    numbers[f"Vulcan {variant}, {of}"] = self.runs.mean(key, of)
+        return numbers
+
+
+def _name_certified(variant: str) -> str:
+    described = VARIANTS[variant]
+    return described.name if described.complete else f"{described.name}: certified"

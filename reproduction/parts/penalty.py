@@ -1,0 +1,232 @@
+"""The paper's example of three actions, on which no penalty of failure finds the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+
+from reproduction.figures.curves import find_envelope, plot_penalties
+from reproduction.paper import PENALTY_TIE
+from reproduction.part import Claim, Figure, Record, Section, Table, Task, weigh
+from vulcan.bounds.straight import Linear
+from vulcan.certificates.problem import Problem
+from vulcan.domains import ThreeActions
+from vulcan.planning.solve import solve
+from vulcan.solvers.base import Solver
+from vulcan.solvers.baselines.integer_program import IntegerProgram
+from vulcan.solvers.baselines.penalty import Penalty
+from vulcan.solvers.constraints import SequenceConstraint
+from vulcan.solvers.layered.pareto import Pareto
+from vulcan.solvers.tree.forward_search import ForwardSearch
+from vulcan.solvers.tree.vulcan import Vulcan
+
+__all__ = ["PenaltyExample"]
+
+BOUND: Final = Linear(0.004)
+
+PENALTY: Final = "penalty"
+
+SOLVERS: Final[Mapping[str, Solver]] = {
+    "Vulcan": Vulcan(),
+    "VulcanFS, A": ForwardSearch(SequenceConstraint()),
+    "VulcanFS, B": ForwardSearch(),
+    "Pareto": Pareto(),
+    "IntegerProgram": IntegerProgram(),
+}
+
+SHOWN: Final = 2 * PENALTY_TIE
+"""The largest penalty that the figure shows."""
+
+
+class PenaltyExample:
+    """Which of three actions a penalty finds, and which are found with the bound itself."""
+
+    name = "penalty"
+    title = "Risk bounds as penalties: three actions"
+    version = 1
+
+    def tasks(self, quick: bool) -> Sequence[Task]:
+        """Return a task for the sweep over penalties, and one for each solver."""
+        return [{"method": PENALTY}, *({"method": name} for name in SOLVERS)]
+
+    def estimate(self, task: Task) -> float:
+        """Return about how many seconds a task takes."""
+        return 0.5
+
+    def run(self, task: Task) -> dict[str, Any]:
+        """Solve the example by penalties, or by one of the solvers."""
+        problem = Problem(ThreeActions(), BOUND)
+        method = task["method"]
+        if method == PENALTY:
+            result = solve(problem, Penalty(list_penalties()))
+            return {"trials": [[t.multiplier, t.reward, t.risk, t.passes] for t in result.trials]}
+        result = solve(problem, SOLVERS[method])
+        certificate = result.certificate
+        assert certificate is not None  # the first action is acceptable
+        return {
+            "reward": float(certificate.reward),
+            "risk": float(certificate.risk),
+            "passes": certificate.passes,
+        }
+
+    def show(self, records: Sequence[Record], quick: bool) -> Section:
+        """Return the section."""
+        found = {record.task["method"]: record.found for record in records}
+        ranges = list(_list_ranges(found.get(PENALTY, {}).get("trials", ())))
+        solved = {name: found[name] for name in SOLVERS if name in found}
+        numbers = _summarise(ranges, solved)
+        return Section(
+            paper=(
+                "With Δ(x) = 0.004 x the action a2 is the best that is acceptable. A penalty M "
+                f"below {PENALTY_TIE:g} leads to a3, one above to a1, none to a2; Vulcan finds a2."
+            ),
+            measured=_describe(ranges, solved),
+            meaning=_judge(numbers),
+            claims=_list_claims(numbers),
+            tables=[_tabulate(ranges, solved)],
+            figures=[_draw(found.get(PENALTY, {}).get("trials", ()))],
+            numbers=numbers,
+        )
+
+
+def list_penalties() -> list[float]:
+    """Return the penalties of the sweep: none, around the tie, and from tiny to prohibitive."""
+    around = np.linspace(0.0, SHOWN, 1001)
+    wide = np.geomspace(1e-3, 1e9, 1201)
+    return sorted({float(penalty) for penalty in (*around, *wide)})
+
+
+def evaluate_actions() -> dict[str, tuple[float, float]]:
+    """Return the expected reward and the risk of each action, by its name."""
+    model = ThreeActions()
+    state = model.initial_state()
+    answers = {name: model.outcomes(state, name) for name in model.actions(state)}
+    return {
+        name: (
+            sum(o.probability * o.reward for o in outcomes),
+            sum(o.probability for o in outcomes if o.fails),
+        )
+        for name, outcomes in answers.items()
+    }
+
+
+def _name_action(reward: float, risk: float) -> str:
+    """Return the action that has this reward and risk."""
+    actions = evaluate_actions()
+    return min(
+        actions,
+        key=lambda name: abs(actions[name][0] - reward) + abs(actions[name][1] - risk),
+    )
+
+
+Range = tuple[float, float, int, str, float, float, bool]
+"""The least and the largest penalty, how many were tried, the action, its numbers, its verdict."""
+
+
+def _list_ranges(trials: Sequence[Sequence[Any]]) -> Iterator[Range]:
+    """Yield the ranges of penalties that lead to the same action."""
+    for _, group in groupby(trials, key=lambda trial: _name_action(trial[1], trial[2])):
+        same = list(group)
+        _, reward, risk, passes = same[0]
+        name = _name_action(reward, risk)
+        yield same[0][0], same[-1][0], len(same), name, reward, risk, passes
+
+
+def _summarise(ranges: Sequence[Range], solved: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    actions = evaluate_actions()
+    within = [name for name, (reward, risk) in actions.items() if risk <= BOUND(reward)]
+    return {
+        "best action": max(within, key=lambda name: actions[name][0]),
+        "penalties": sum(one[2] for one in ranges),
+        "actions found by penalties": sorted({one[3] for one in ranges}),
+        "ties": [begin for _, begin, _ in find_envelope(actions, SHOWN)[1:]],
+        **{
+            f"action of {name}": _name_action(one["reward"], one["risk"])
+            for name, one in solved.items()
+        },
+    }
+
+
+def _describe(ranges: Sequence[Range], solved: Mapping[str, Mapping[str, Any]]) -> str:
+    parts = [
+        f"{action} for the {count:,} penalties from {least:.6g} to {most:.6g}"
+        for least, most, count, action, *_ in ranges
+    ]
+    texts = []
+    if parts:
+        texts.append("A search with a penalty finds " + ", ".join(parts) + ".")
+    by_action: dict[str, list[str]] = {}
+    for name, one in solved.items():
+        by_action.setdefault(_name_action(one["reward"], one["risk"]), []).append(name)
+    texts += [f"{action} is found by {'; '.join(names)}." for action, names in by_action.items()]
+    return " ".join(texts)
+
+
+def _judge(numbers: Mapping[str, Any]) -> str:
+    best = numbers["best action"]
+    verdicts = []
+    if numbers["penalties"]:
+        missed = best not in numbers["actions found by penalties"]
+        verdicts.append(
+            f"none of {numbers['penalties']:,} penalties finds {best}, as the paper says: it is "
+            "never on the upper envelope, whose corners are all that a penalty can reach"
+            if missed
+            else f"some penalty finds {best}, against what the paper says"
+        )
+    others = {
+        name.removeprefix("action of "): action
+        for name, action in numbers.items()
+        if name.startswith("action of ")
+    }
+    wrong = [name for name, action in others.items() if action != best]
+    if others:
+        verdicts.append(
+            f"all {len(others)} solvers that know the bound find {best}"
+            if not wrong
+            else f"of those that know the bound, {', '.join(wrong)} miss {best}"
+        )
+    text = "; ".join(verdicts)
+    return text[:1].upper() + text[1:] + ("." if text else "")
+
+
+def _list_claims(numbers: Mapping[str, Any]) -> list[Claim]:
+    if not numbers["penalties"]:
+        return []
+    best, reached = numbers["best action"], numbers["actions found by penalties"]
+    found = f"{numbers['penalties']:,} penalties find {' and '.join(reached)}"
+    claims = [Claim("No penalty on failure finds a2", found, weigh(best not in reached))]
+    if (action := numbers.get("action of Vulcan")) is not None:
+        claims.append(Claim("Vulcan finds a2", f"it finds {action}", weigh(action == best)))
+    return claims
+
+
+def _tabulate(ranges: Sequence[Range], solved: Mapping[str, Mapping[str, Any]]) -> Table:
+    rows: list[list[str | float | None]] = []
+    for least, most, count, action, reward, risk, passes in ranges:
+        method = f"penalties {least:.6g} to {most:.6g} ({count:,} tried)"
+        rows.append([method, action, reward, risk, BOUND(reward), "yes" if passes else "no"])
+    for name, one in solved.items():
+        reward, risk = one["reward"], one["risk"]
+        verdict = "yes" if one["passes"] else "no"
+        rows.append([name, _name_action(reward, risk), reward, risk, BOUND(reward), verdict])
+    header = ["method", "action found", "reward", "risk", "allowed risk", "acceptable"]
+    return Table("penalty", "Three actions with Δ(x) = 0.004 x: which one is found", header, rows)
+
+
+def _draw(trials: Sequence[Sequence[Any]]) -> Figure:
+    found: dict[str, list[float]] = {}
+    for penalty, reward, risk, _ in trials:
+        if penalty <= SHOWN:
+            found.setdefault(_name_action(reward, risk), []).append(penalty)
+    best = {name for name, _, _ in find_envelope(evaluate_actions(), SHOWN)}
+    never = [name for name in evaluate_actions() if name not in best]
+    return Figure(
+        "penalty",
+        f"What actions are worth with a penalty of failure; never the best: {', '.join(never)}",
+        lambda: plot_penalties(
+            evaluate_actions(), SHOWN, found=found, title=f"Three actions, Δ(x) = {BOUND}"
+        ),
+    )

@@ -1,0 +1,201 @@
+"""RAO* and Vulcan race to their final solutions, over horizons: part of `heuristic_search`.
+
+They race where histories with the same counts are one state, and where every history is a state of
+its own. Both ask the same model in plain Python. RAO* is ours, whose update is exact (see
+`vulcan.solvers.baselines.rao_star`), and it proves what it finds. Vulcan does not: of twice as many
+samples again and again, the first run counts that ends at the solution of forward search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from reproduction.figures.convergence import Curve, Panel, plot_convergence
+from reproduction.part import Claim, Figure, Record, Table, Task, Verdict, weigh
+from reproduction.runs import CONSTRAINTS, PlainBandit, Runs, describe_run
+from vulcan.bounds.straight import Constant
+from vulcan.certificates.problem import Problem
+from vulcan.planning.solve import solve
+from vulcan.solvers.baselines.rao_star import RAOStar
+from vulcan.solvers.constraints import LocalConstraint
+from vulcan.solvers.tree.forward_search import ForwardSearch
+from vulcan.solvers.tree.vulcan import Vulcan
+
+__all__ = ["BOUND", "Race"]
+
+BOUND: Final = Constant(0.0125)
+
+RACERS: Final = {
+    "RAO*": "RAO*",
+    "A": "Vulcan, A",
+    "B": "Vulcan, B",
+}
+FORMS: Final = {True: "states", False: "histories"}
+"""By whether histories merge."""
+
+SHORTEST: Final = 3
+LONGEST: Final = {True: 9, False: 8}
+QUICK_LONGEST: Final = {True: 7, False: 6}
+
+SHORT, LONG = 7, 9
+"""Up to the one RAO* is about twice as fast, at the other Vulcan, as the paper says."""
+
+ABOUT_TWICE: Final = (1.33, 3.0)
+
+SEEDS: Final = 5
+"""Runs of a racer: seeds of Vulcan, and repetitions of RAO* unless it takes long."""
+
+LONG_SECONDS: Final = 5.0
+FEWEST_SAMPLES: Final = 16
+EXACTLY: Final = 1e-9
+
+
+class Race:
+    """What the records say of the race."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.runs = Runs(records, ("racer", "merges", "horizon"))
+
+    @staticmethod
+    def list_tasks(quick: bool) -> Iterator[Task]:
+        """Yield a task for each racer at each horizon."""
+        for merges, longest in (QUICK_LONGEST if quick else LONGEST).items():
+            for horizon in range(SHORTEST, longest + 1):
+                for racer in RACERS:
+                    yield {"racer": racer, "merges": merges, "horizon": horizon}
+
+    @staticmethod
+    def estimate(task: Task) -> float:
+        """Return about how many seconds a task takes."""
+        return float(1.0 + (12.0 if task["merges"] else 120.0) * 7.0 ** (task["horizon"] - 8))
+
+    @staticmethod
+    def run(task: Task) -> dict[str, Any]:
+        """Return what it takes to reach the final solution: the optimum, or forward search's."""
+        problem = Problem(PlainBandit(task["horizon"], merges=task["merges"]), BOUND)
+        if task["racer"] == "RAO*":
+            return {"runs": _run_rao_star(problem)}
+        constraint = CONSTRAINTS[task["racer"]]
+        return {"runs": [_run_vulcan(problem, constraint, seed) for seed in range(SEEDS)]}
+
+    def judge(self) -> Iterator[str]:
+        """Yield what the ratios say, with and without merging."""
+        for merges, name in ((True, "Where states merge"), (False, "Over histories")):
+            seconds = self.list_ratios(merges, "seconds")
+            asked = self.list_ratios(merges, "evaluations")
+            if seconds:
+                horizon = max(seconds)
+                yield (
+                    f"{name}, at horizon {horizon}, RAO* takes {seconds[horizon]:.2g} times the "
+                    f"seconds and {asked[horizon]:.2g} times the evaluations of Vulcan with "
+                    "constraint A until it has its final solution."
+                )
+
+    def list_claims(self) -> Iterator[Claim]:
+        """Yield the paper's claim: who is faster at short horizons, and who at long ones."""
+        seconds = self.list_ratios(True, "seconds")
+        others = self.list_ratios(False, "seconds")
+        short = [ratio for horizon, ratio in seconds.items() if horizon <= SHORT]
+        if not short:
+            return
+        low, high = ABOUT_TWICE
+        ahead = seconds.get(LONG, 0.0)
+        verdict = Verdict.PARTLY if max(short) < 1 or ahead > 1 else Verdict.FAILS
+        if LONG not in seconds:
+            verdict = Verdict.OPEN
+        texts = [
+            f"{min(short):.2g} to {max(short):.2g} up to horizon {SHORT}",
+            *(f"{ratio:.2g} at {horizon}" for horizon, ratio in seconds.items() if horizon > SHORT),
+        ]
+        if others:
+            texts.append(f"over histories {others[max(others)]:.2g} at {max(others)}")
+        near_short = all(low < 1 / ratio < high for ratio in short)
+        yield Claim(
+            f"RAO* is about twice as fast up to horizon {SHORT}, Vulcan at {LONG}",
+            f"seconds of our RAO* over Vulcan's: {', '.join(texts)}",
+            weigh(near_short and low < ahead < high, verdict),
+        )
+
+    def summarise(self) -> dict[str, float]:
+        """Return the means of all racers."""
+        return {
+            f"{RACERS[racer]}, {FORMS[merges]}, horizon {horizon}, {of}": self.runs.mean(key, of)
+            for key in sorted(self.runs)
+            for racer, merges, horizon in [key]
+            for of in ("seconds", "evaluations")
+        }
+
+    def tabulate(self) -> Table:
+        """Return what each racer needs at each horizon."""
+        columns = [(racer, merges) for merges in FORMS for racer in RACERS]
+        rows: list[list[str | float | None]] = []
+        for horizon in sorted({key[2] for key in self.runs}):
+            row: list[str | float | None] = [horizon]
+            for racer, merges in columns:
+                key = (racer, merges, horizon)
+                known = key in self.runs
+                row.append(self.runs.mean(key, "seconds") if known else None)
+                row.append(round(self.runs.mean(key, "evaluations")) if known else None)
+            rows.append(row)
+        names = [f"{RACERS[racer]}, {FORMS[merges]}" for racer, merges in columns]
+        header = [f"{name}: {of}" for name in names for of in ("seconds", "evaluations")]
+        caption = f"Until the final solution is reached, Δ = {BOUND}; Vulcan to a factor of two"
+        return Table("rao-star-race", caption, ["horizon", *header], rows)
+
+    def list_figures(self) -> Iterator[Figure]:
+        """Yield the figure, if there is data for it."""
+        if self.runs:
+            caption = (
+                "What our RAO* and Vulcan with constraint A take to their final solutions; RAO* "
+                "proves its own, Vulcan is told when it has it"
+            )
+            yield Figure("rao-star-race", caption, self._draw)
+
+    def list_ratios(self, merges: bool, of: str) -> dict[int, float]:
+        """Return how many times as much RAO* takes as Vulcan with constraint A, by horizon."""
+        return {
+            horizon: self.runs.mean(("RAO*", merges, horizon), of) / self.runs.mean(key, of)
+            for key in sorted(self.runs)
+            for racer, form, horizon in [key]
+            if (racer, form) == ("A", merges) and ("RAO*", merges, horizon) in self.runs
+        }
+
+    def _draw(self) -> Any:
+        panels = []
+        for of, up in (("seconds", "search time (s)"), ("evaluations", "model evaluations")):
+            curves = []
+            for merges, form in FORMS.items():
+                for racer in ("RAO*", "A"):
+                    keys = sorted(key for key in self.runs if key[:2] == (racer, merges))
+                    found = [[float(run[of]) for run in self.runs[key]] for key in keys]
+                    if keys:
+                        horizons = [key[2] for key in keys]
+                        curves.append(Curve(f"{RACERS[racer]}, {form}", horizons, found))
+            panels.append(Panel(curves, "horizon", up, across_scale="linear", up_scale="log"))
+        return plot_convergence(panels, title=f"Bandit, Δ = {BOUND}: to the final solution")
+
+
+def _run_rao_star(problem: Problem) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = []
+    while len(runs) < SEEDS and not (runs and runs[-1]["seconds"] > LONG_SECONDS):
+        runs.append(describe_run(solve(problem, RAOStar())))
+    return runs
+
+
+def _run_vulcan(problem: Problem, constraint: LocalConstraint, seed: int) -> dict[str, Any]:
+    """Return the first of longer and longer runs that ends at the solution of forward search.
+
+    A search takes the same samples whether histories merge or not, so that the quick case finds
+    how many it takes.
+    """
+    quick = Problem(PlainBandit(problem.model.horizon), problem.risk_bound)
+    final = solve(quick, ForwardSearch(constraint)).certificate
+    assert final is not None
+    solver, samples = Vulcan(constraint=constraint), FEWEST_SAMPLES
+    while True:
+        certificate = solve(quick, solver, samples=samples, seed=seed).certificate
+        if certificate is not None and certificate.reward >= final.reward - EXACTLY:
+            break
+        samples *= 2
+    return {"seed": seed, **describe_run(solve(problem, solver, samples=samples, seed=seed))}

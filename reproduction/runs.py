@@ -1,0 +1,240 @@
+"""What the parts that run searches share: what is run, how it is recorded, how it is gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Final
+
+from reproduction.part import Record, Task
+from vulcan.bounds.base import RiskBound
+from vulcan.certificates.problem import Problem
+from vulcan.domains import Bandit
+from vulcan.planning.result import Result
+from vulcan.planning.solve import solve
+from vulcan.policies.policy import Policy
+from vulcan.policies.randomised import AnyPolicy
+from vulcan.solvers.baselines.rao_star import RAOStar
+from vulcan.solvers.constraints import LocalConstraint, SequenceConstraint, SurvivalConstraint
+from vulcan.solvers.layered.pareto import Pareto
+from vulcan.solvers.tree.forward_search import ForwardSearch
+from vulcan.solvers.tree.vulcan import Vulcan
+
+__all__ = [
+    "CONSTRAINTS",
+    "EXPLANATION",
+    "VARIANTS",
+    "PlainBandit",
+    "Runs",
+    "Variant",
+    "acts_alike",
+    "describe_run",
+    "estimate_seeds",
+    "find_lasting",
+    "list_seeds",
+    "load_kernels",
+    "run_seeds",
+]
+
+CONSTRAINTS: Final[dict[str, LocalConstraint]] = {
+    "A": SequenceConstraint(),
+    "B": SurvivalConstraint(),
+}
+
+
+class PlainBandit(Bandit):
+    """The bandit without its compiled form."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to run Vulcan.
+
+    Attributes
+    ----------
+    name
+        What texts and figures call it.
+    solver
+        The solver.
+    letter
+        Its constraint.
+    complete
+        Whether policies are completed; those of the paper are not.
+    """
+
+    name: str
+    solver: Vulcan
+    letter: str
+    complete: bool
+
+
+TUNED: Final = 2.0
+"""The constant of UCT with which the algorithm as printed comes closest at horizon 9."""
+
+VARIANTS: Final = {
+    "printed": Variant("as printed, c = √2", Vulcan.paper(), "A", False),
+    "tuned": Variant(f"as printed, c = {TUNED:g}", Vulcan.paper(TUNED), "A", False),
+    "A": Variant("Vulcan, constraint A", Vulcan(constraint=CONSTRAINTS["A"]), "A", True),
+    "B": Variant("Vulcan, constraint B", Vulcan(), "B", True),
+}
+
+
+EXPLANATION: Final = (
+    "The paper gives neither the constant c of UCT nor the default policy. Ours tries untried "
+    "actions at random; √2 is the theoretical value of c that the paper mentions, and "
+    f"{TUNED:g} was the best of 0.05 to 3 at horizon 9, in units of reward."
+)
+"""What has to be known of the algorithm as printed."""
+
+PRINTED: Final = ("printed", "tuned")
+LATE: Final = 1000
+LATE_RUNS: Final = 20
+LAST: Final = 5000
+"""The algorithm as printed takes long: few runs from a million samples on, and a larger budget."""
+
+BUNDLE: Final = 10
+"""Runs of one task: few enough that little is lost when it is interrupted."""
+
+
+def load_kernels(bound: RiskBound) -> None:
+    """Solve something tiny with each solver, so that nothing is compiled while runs are timed."""
+    problem = Problem(Bandit(2), bound)
+    for sampling in (Vulcan(), Vulcan.paper()):
+        solve(problem, sampling, samples=10)
+    for exact in (ForwardSearch(), RAOStar(), Pareto()):
+        solve(problem, exact)
+
+
+def describe_run(result: Result) -> dict[str, Any]:
+    """Return what a run found and what it took, as JSON knows it."""
+    certificate, statistics = result.certificate, result.statistics
+    return {
+        "reward": None if certificate is None else float(certificate.reward),
+        "risk": None if certificate is None else float(certificate.risk),
+        "complete": certificate is not None and certificate.complete,
+        "estimate": result.estimate,
+        "samples": statistics.samples,
+        "evaluations": statistics.evaluations,
+        "seconds": statistics.search_seconds,
+    }
+
+
+def list_seeds(thousands: Sequence[int], runs: int, late: bool = False) -> Iterator[Task]:
+    """Yield a task for every ten runs of each variant with each budget.
+
+    Parameters
+    ----------
+    thousands
+        The budgets, in thousands of samples.
+    runs
+        Runs of each.
+    late
+        Add the largest budget for the algorithm as printed.
+    """
+    budgets = [
+        (variant, budget, LATE_RUNS if variant in PRINTED and budget >= LATE else runs)
+        for variant in VARIANTS
+        for budget in thousands
+    ]
+    if late:
+        budgets += [("tuned", LAST, LATE_RUNS)]
+    for variant, budget, count in budgets:
+        for first in range(0, count, BUNDLE):
+            yield {
+                "variant": variant,
+                "samples": 1000 * budget,
+                "first": first,
+                "runs": min(BUNDLE, count - first),
+            }
+
+
+def estimate_seeds(task: Task) -> float:
+    """Return about how many seconds such a task takes."""
+    each = 0.007 if task["variant"] in PRINTED else 0.0025
+    return float(1.0 + task["runs"] * (0.1 + each * task["samples"] / 1000))
+
+
+def run_seeds(
+    problem: Problem, variant: Variant, task: Task, target: AnyPolicy | None = None
+) -> list[dict[str, Any]]:
+    """Return what some seeds of a variant find with one budget.
+
+    Parameters
+    ----------
+    problem, variant
+        What to solve, and how.
+    task
+        How many `samples` each takes, the `first` seed, and how many `runs` there are.
+    target
+        A policy; whether a run finds the same is recorded.
+    """
+    runs = []
+    for seed in range(task["first"], task["first"] + task["runs"]):
+        result = solve(
+            problem, variant.solver, samples=task["samples"], seed=seed, complete=variant.complete
+        )
+        found = {"seed": seed, **describe_run(result)}
+        if target is not None:
+            found["same"] = acts_alike(result.policy, target)
+        runs.append(found)
+    return runs
+
+
+class Runs(dict[tuple[Any, ...], list[dict[str, Any]]]):
+    """The runs of all records whose tasks agree in some values, by those values and in their order.
+
+    Parameters
+    ----------
+    records
+        The records.
+    names
+        The values in which tasks agree.
+    """
+
+    def __init__(self, records: Sequence[Record], names: Sequence[str]) -> None:
+        super().__init__()
+        keys = [tuple(record.task[name] for name in names) for record in records]
+        for key, record in sorted(zip(keys, records, strict=True), key=lambda pair: pair[0]):
+            self.setdefault(key, []).extend(record.found["runs"])
+
+    def collect(self, key: tuple[Any, ...], of: str) -> list[float]:
+        """Return one value of all runs that have it."""
+        return [float(run[of]) for run in self[key] if run[of] is not None]
+
+    def mean(self, key: tuple[Any, ...], of: str) -> float:
+        """Return its mean."""
+        return fmean(self.collect(key, of))
+
+
+def find_lasting(
+    keys: Sequence[tuple[Any, ...]], holds: Callable[[tuple[Any, ...]], bool]
+) -> tuple[Any, ...] | None:
+    """Return the first budget from which on something holds to the last; None if there is none."""
+    found = None
+    for key in reversed(keys):
+        if not holds(key):
+            break
+        found = key
+    return found
+
+
+def acts_alike(one: AnyPolicy | None, other: AnyPolicy | None) -> bool:
+    """Whether two deterministic policies take the same action after every history."""
+    if not isinstance(one, Policy) or not isinstance(other, Policy):
+        return False
+    pairs = [(0, 0)]
+    while pairs:
+        nodes = pairs.pop()
+        if min(nodes) < 0:
+            if nodes[0] != nodes[1]:
+                return False  # one of them ends where the other has a plan
+            continue
+        ours, theirs = (
+            {policy.labels[policy.label[k]]: int(policy.child[k]) for k in policy.outcomes(node)}
+            for policy, node in zip((one, other), nodes, strict=True)
+        )
+        if one.labels[one.action[nodes[0]]] != other.labels[other.action[nodes[1]]]:
+            return False
+        pairs += [(child, theirs[label]) for label, child in ours.items()]
+    return True

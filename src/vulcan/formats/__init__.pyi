@@ -1,0 +1,2 @@
+from .registry import OpenedModel as OpenedModel
+from .registry import open_model as open_model

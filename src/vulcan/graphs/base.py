@@ -1,0 +1,175 @@
+"""What every state graph is: what a model said, as flat arrays.
+
+States become integers, actions and outcomes rows of flat arrays in compressed form, and from then
+on a search is arithmetic on integers and floats that kernels do at compiled speed. A graph grows on
+demand.
+
+    states    [S]  first_action, action_count (UNASKED, RELEASED, 0 for a safe terminal)
+    actions   [A]  expected_reward R̄, immediate_risk r, credit, first_outcome,
+                   safe_count, outcome_count, open_count, number
+    outcomes  [O]  probability, reward, state (safe outcomes of an action first; failures have -1),
+                   outlook (what can still be earned at most; 0 where nobody knows)
+
+`credit` is what constraint A may claim for the action, R̄ unless the user has a function of his
+own. `open_count` counts the safe outcomes that were not known to be safe terminals when the row was
+read; searches use it to count histories. `number` is the place of the action among those of its
+state; in a compiled model (`vulcan.graphs.compiled_graph`), among all actions.
+
+Where every history is a state of its own (`merges` False) nothing is looked up, and `release`
+drops every row that is neither on the search's path nor in the policy under construction.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graphs.rows import SOURCE, Rows, ranges
+from vulcan.model.compiled import ANSWER
+from vulcan.model.reader import ModelReader
+from vulcan.policies.policy import About, Policy
+from vulcan.sentinels import RELEASED
+
+__all__ = ["Graph"]
+
+
+class Graph(ABC):
+    """The part of a model that was asked so far.
+
+    Parameters
+    ----------
+    reader
+        The model, asked with care.
+
+    Attributes
+    ----------
+    states, actions, outcomes
+        The rows; see the head of this module.
+    source, answers
+        A compiled model, as kernels know it; empty for a model in Python.
+    """
+
+    ROOT: Final = 0
+
+    states: Rows
+    actions: Rows
+    outcomes: Rows
+
+    def __init__(self, reader: ModelReader) -> None:
+        self.reader = reader
+        self.source = np.zeros(1, SOURCE)
+        self.answers = np.zeros(0, ANSWER)
+
+    @property
+    @abstractmethod
+    def evaluations(self) -> int:
+        """How many (state, action) the model was asked."""
+
+    @property
+    @abstractmethod
+    def merges(self) -> bool:
+        """Whether equal states are one row, that stays."""
+
+    @property
+    @abstractmethod
+    def memory(self) -> int:
+        """Bytes of the rows, and about those of the objects behind them."""
+
+    @property
+    @abstractmethod
+    def bytes_in_use(self) -> int:
+        """The same without the room that is not filled yet."""
+
+    @abstractmethod
+    def policy(
+        self, action_rows: Sequence[int], children: Sequence[Sequence[int]], about: About
+    ) -> Policy:
+        """Return the policy whose node k takes an action row, with a child per safe outcome."""
+
+    @abstractmethod
+    def pack(self) -> dict[str, bytes]:
+        """Return what is needed to have the same rows again, for a checkpoint."""
+
+    @abstractmethod
+    def unpack(self, data: Mapping[str, bytes]) -> None:
+        """Have the rows again that were packed for a checkpoint."""
+
+    def release(
+        self, states: NDArray[np.intp], actions: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Drop all rows but some states with all their actions, and some further actions.
+
+        Returns
+        -------
+        tuple
+            For states, actions and outcomes, the new number of each old one (-1 for dropped ones).
+        """
+        state_rows = self.states.array[: self.states.count]
+        action_rows = self.actions.array[: self.actions.count]
+        own = [
+            np.arange(row["first_action"], row["first_action"] + max(0, row["action_count"]))
+            for row in state_rows[states]
+        ]
+        kept_actions = np.unique(np.concatenate([actions, *own]).astype(np.intp))
+        stored = kept_actions[action_rows["first_outcome"][kept_actions] >= 0]
+        kept_outcomes = ranges(
+            action_rows["first_outcome"][stored], action_rows["outcome_count"][stored]
+        )
+        reached = self.outcomes.array["state"][kept_outcomes].astype(np.intp)
+        kept_states = np.unique(np.concatenate([states, reached[reached >= 0]]))
+        maps = tuple(
+            _renumber(kept, rows.count)
+            for kept, rows in (
+                (kept_states, self.states),
+                (kept_actions, self.actions),
+                (kept_outcomes, self.outcomes),
+            )
+        )
+        self._drop(states, kept_states, kept_actions, kept_outcomes, maps)
+        return maps[0], maps[1], maps[2]
+
+    def _drop(
+        self,
+        whole: NDArray[np.intp],
+        kept_states: NDArray[np.intp],
+        kept_actions: NDArray[np.intp],
+        kept_outcomes: NDArray[np.intp],
+        maps: tuple[NDArray[np.intp], ...],
+    ) -> None:
+        state_map, action_map, outcome_map = maps
+        counts = self.states.array["action_count"]
+        asked = counts[: self.states.count] > 0
+        asked[whole] = False
+        counts[: self.states.count][asked] = RELEASED
+        self.states.keep(kept_states)
+        self.actions.keep(kept_actions)
+        self.outcomes.keep(kept_outcomes)
+        rows = self.states.array[: self.states.count]
+        present = rows["action_count"] > 0
+        rows["first_action"][present] = action_map[rows["first_action"][present]]
+        filled = self.actions.array[: self.actions.count]
+        stored = filled["first_outcome"] >= 0
+        filled["first_outcome"][stored] = outcome_map[filled["first_outcome"][stored]]
+        arrivals = self.outcomes.array["state"][: self.outcomes.count]
+        safe = arrivals >= 0
+        arrivals[safe] = state_map[arrivals[safe]]
+        self._keep_objects(kept_states, kept_actions, kept_outcomes)
+
+    @abstractmethod
+    def _keep_objects(
+        self,
+        kept_states: NDArray[np.intp],
+        kept_actions: NDArray[np.intp],
+        kept_outcomes: NDArray[np.intp],
+    ) -> None:
+        """Drop what belongs to the rows that were dropped."""
+
+
+def _renumber(kept: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    numbers = np.full(count, -1, np.intp)
+    numbers[kept] = np.arange(len(kept))
+    return numbers

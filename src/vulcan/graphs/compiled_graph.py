@@ -1,0 +1,234 @@
+"""The state graph of a compiled model: rows that kernels fill themselves.
+
+States are records instead of Python objects, and nothing merges. Labels are not in the rows. To
+write a policy out, the plain model is followed along its decisions: its labels and its numbers are
+those of the policy, and a compiled form that says something else is found out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import ModelError
+from vulcan.graphs.base import Graph
+from vulcan.graphs.rows import ACTION, OUTCOME, STATE, Rows, find_growth
+from vulcan.model.compiled import ANSWER, CompiledModel
+from vulcan.model.interface import Outcome, Start, label_outcomes
+from vulcan.model.reader import ModelReader
+from vulcan.model.rules import Rule, Violation
+from vulcan.policies.policy import About, Policy, PolicyBuilder
+from vulcan.sentinels import FAILED, UNASKED
+from vulcan.tolerance import AGREEMENT
+
+__all__ = ["CompiledGraph", "find_compiled"]
+
+
+def find_compiled(reader: ModelReader) -> CompiledModel | None:
+    """Return the compiled form of a model; None if it has none, or begins with a `Start`."""
+    compiled = getattr(reader.model, "compiled", None)
+    if compiled is None or isinstance(reader.root, Start):
+        return None
+    if not isinstance(compiled, CompiledModel):
+        message = f"compiled must be a vulcan.CompiledModel, not a {type(compiled).__name__}"
+        raise ModelError(Violation(Rule.COMPILED, message))
+    return compiled
+
+
+class _FilledRows(Rows):
+    """Rows of which a kernel counts how many are filled."""
+
+    def __init__(self, dtype: np.dtype[Any], source: NDArray[Any], name: str) -> None:
+        self._source, self._name = source, name
+        super().__init__(dtype)
+
+    @property
+    def count(self) -> int:
+        """How many rows are filled."""
+        return int(self._source[self._name][0])
+
+    @count.setter
+    def count(self, count: int) -> None:
+        self._source[self._name] = count
+
+
+class CompiledGraph(Graph):
+    """The part of a compiled model that was asked so far.
+
+    Parameters
+    ----------
+    reader
+        The plain model, asked with care.
+    compiled
+        Its compiled form.
+    """
+
+    def __init__(self, reader: ModelReader, compiled: CompiledModel) -> None:
+        super().__init__(reader)
+        self.compiled = compiled
+        self.states = _FilledRows(STATE, self.source, "states")
+        self.actions = _FilledRows(ACTION, self.source, "actions")
+        self.outcomes = _FilledRows(OUTCOME, self.source, "outcome_rows")
+        self.answers = np.zeros(compiled.most_outcomes, ANSWER)
+        self._records = _FilledRows(compiled.initial.dtype, self.source, "states")
+        self._parameters = compiled.parameters.copy()
+        self._following = np.zeros(compiled.most_outcomes, compiled.initial.dtype)
+        self.states.append([(0, UNASKED)])
+        self._records.array[0] = compiled.initial.reshape(1)[0]
+        self.source["outcomes"] = compiled.outcomes.address
+        self.source["bound"] = 0 if compiled.bound is None else compiled.bound.address
+        self.source["state_size"] = compiled.initial.dtype.itemsize
+        self.source["numbers"] = len(compiled.actions)
+        self.source["most_outcomes"] = compiled.most_outcomes
+        self.make_room()
+
+    @property
+    def merges(self) -> bool:
+        return False
+
+    @property
+    def evaluations(self) -> int:
+        return int(self.source["evaluations"][0])
+
+    @property
+    def memory(self) -> int:
+        return sum(rows.array.nbytes for rows in self._rows().values())
+
+    @property
+    def bytes_in_use(self) -> int:
+        return sum(rows.count * rows.array.itemsize for rows in self._rows().values())
+
+    def make_room(self, most: float = math.inf) -> bool:
+        """Lengthen rows that are more than half full, to the double if it takes no more bytes.
+
+        Returns
+        -------
+        bool
+            False if they can't grow.
+        """
+        short = [
+            rows
+            for rows in self._rows().values()
+            if 2 * (rows.count + self._largest_answer) > len(rows.array)
+        ]
+        share = find_growth([rows.array for rows in short], most - self.memory)
+        if short and not share:
+            return False
+        for rows in short:
+            length = int((1 + share) * len(rows.array))
+            rows.lengthen(max(length, rows.count + self._largest_answer))
+        self.source["parameters"] = self._parameters.ctypes.data
+        self.source["records"] = self._records.array.ctypes.data
+        self.source["answers"] = self.answers.ctypes.data
+        self.source["following"] = self._following.ctypes.data
+        return True
+
+    def _rows(self) -> dict[str, Rows]:
+        return {
+            "states": self.states,
+            "records": self._records,
+            "actions": self.actions,
+            "outcomes": self.outcomes,
+        }
+
+    @property
+    def _largest_answer(self) -> int:
+        """The most rows of a kind that a kernel adds at a time."""
+        return max(self.compiled.most_outcomes, len(self.compiled.actions))
+
+    def pack(self) -> dict[str, bytes]:
+        rows = {name: rows.array[: rows.count].tobytes() for name, rows in self._rows().items()}
+        return rows | {"evaluations": str(self.evaluations).encode()}
+
+    def unpack(self, data: Mapping[str, bytes]) -> None:
+        for name, rows in self._rows().items():
+            filled = np.frombuffer(data[name], rows.array.dtype)
+            rows.array = np.concatenate([filled, np.zeros(64, rows.array.dtype)])
+            rows.count = len(filled)
+        self.source["evaluations"] = int(data["evaluations"])
+        self.make_room()
+
+    def describe_fault(self) -> Violation:
+        """Return what is wrong with the answer that a kernel refused."""
+        number = int(self.source["action"][0])
+        record = self._records.array[int(self.source["state"][0])]
+        if number < 0:
+            message = "the compiled bound must be a number, not nan"
+            return Violation(Rule.COMPILED, message, record)
+        rule = (
+            f"at most {self.compiled.most_outcomes} outcomes, safe ones first, with probabilities "
+            "above 0 that sum to 1 and rewards that are numbers"
+        )
+        message = f"the compiled outcomes break a rule; there must be {rule}"
+        return Violation(Rule.COMPILED, message, record, self.compiled.actions[number])
+
+    def policy(
+        self, action_rows: Sequence[int], children: Sequence[Sequence[int]], about: About
+    ) -> Policy:
+        builder = PolicyBuilder(about)
+        states: dict[int, Any] = {0: self.reader.root}
+        for node, (row, below) in enumerate(zip(action_rows, children, strict=True)):
+            state = states.pop(node)
+            action = self.actions.array[row]
+            label = self.compiled.actions[int(action["number"])]
+            outcomes = self._ask_plain(state, label, action)
+            safe = len(below)
+            builder.add(
+                label,
+                label_outcomes(outcomes),
+                [float(outcome.probability) for outcome in outcomes],
+                [float(outcome.reward) for outcome in outcomes],
+                [*below, *[FAILED] * (len(outcomes) - safe)],
+            )
+            for child, outcome in zip(below, outcomes, strict=False):
+                if child >= 0:
+                    states[child] = outcome.state
+        return builder.build()
+
+    def _ask_plain(self, state: Any, label: str, action: Any) -> list[Outcome]:
+        """Return the plain model's outcomes, which must be those of the compiled one."""
+        actions = self.reader.actions(state)
+        if label not in actions:
+            message = f"the compiled form has an action {label!r} that the plain model has not"
+            raise ModelError(Violation(Rule.COMPILED, message, state))
+        outcomes = self.reader.outcomes(state, actions[label])
+        mean = math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
+        risk = math.fsum(float(o.probability) for o in outcomes if o.fails)
+        plain = (mean, risk, len(outcomes))
+        compiled = (
+            float(action["expected_reward"]),
+            float(action["immediate_risk"]),
+            int(action["outcome_count"]),
+        )
+        most = AGREEMENT * max(1.0, abs(mean))
+        apart = max(abs(a - b) for a, b in zip(plain, compiled, strict=True))
+        what = f"(expected reward, risk, outcomes) are {compiled} and {plain}"
+        if apart <= most:
+            apart = self._compare_outcomes(action, outcomes)
+            what = f"probabilities or rewards of outcomes are up to {apart:.3g} apart"
+        if not apart <= most:
+            message = f"compiled and plain answers differ: {what}"
+            raise ModelError(Violation(Rule.COMPILED, message, state, label))
+        return outcomes
+
+    def _compare_outcomes(self, action: Any, outcomes: list[Outcome]) -> float:
+        """Return how far outcomes are apart; at the last step, only sums were used and kept."""
+        first = int(action["first_outcome"])
+        if first < 0:
+            return 0.0
+        rows = self.outcomes.array[first : first + len(outcomes)]
+        said = np.array([(float(o.probability), float(o.reward)) for o in outcomes])
+        stored = np.stack([rows["probability"], rows["reward"]], axis=1)
+        return float(np.abs(said - stored).max())
+
+    def _keep_objects(
+        self,
+        kept_states: NDArray[np.intp],
+        kept_actions: NDArray[np.intp],
+        kept_outcomes: NDArray[np.intp],
+    ) -> None:
+        self._records.array[: len(kept_states)] = self._records.array[kept_states]

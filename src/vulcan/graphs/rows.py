@@ -1,0 +1,120 @@
+"""Rows of the state graph: flat arrays that grow, in the form in which kernels read them.
+
+`vulcan.graphs.state_graph` says what the fields of states, actions and outcomes mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ACTION",
+    "OUTCOME",
+    "SOURCE",
+    "STATE",
+    "Rows",
+    "find_growth",
+    "ranges",
+    "starts",
+]
+
+
+STATE: Final = np.dtype([("first_action", "i4"), ("action_count", "i4")], align=True)
+ACTION: Final = np.dtype(
+    [
+        ("expected_reward", "f8"),
+        ("immediate_risk", "f8"),
+        ("credit", "f8"),
+        ("first_outcome", "i4"),
+        ("safe_count", "i4"),
+        ("outcome_count", "i4"),
+        ("open_count", "i4"),
+        ("number", "i4"),
+    ],
+    align=True,
+)
+OUTCOME: Final = np.dtype(
+    [("probability", "f8"), ("reward", "f8"), ("outlook", "f8"), ("state", "i4")], align=True
+)
+
+SOURCE: Final = np.dtype(
+    [
+        ("outcomes", "u8"),  # addresses of the functions, 0 for none
+        ("bound", "u8"),
+        ("parameters", "u8"),  # addresses of what they read and write
+        ("records", "u8"),
+        ("answers", "u8"),
+        ("following", "u8"),
+        ("state_size", "i8"),
+        ("numbers", "i8"),  # of actions
+        ("most_outcomes", "i8"),
+        ("states", "i8"),  # how many rows are filled
+        ("actions", "i8"),
+        ("outcome_rows", "i8"),
+        ("evaluations", "i8"),
+        ("state", "i8"),  # where an answer was broken
+        ("action", "i8"),
+    ],
+    align=True,
+)
+"""Where kernels find a compiled model, and how far they filled the rows
+(`vulcan.kernels.expansion`).
+For a Python model all of it is 0."""
+
+MOST_ROWS: Final = (1 << 31) - 1
+"""Rows are numbered with 32 bits."""
+
+SMALLEST_GROWTH: Final = 0.05
+
+
+def find_growth(arrays: Sequence[NDArray[Any]], memory: float) -> float:
+    """Return by which share arrays may grow within this many bytes more: 1 doubles them.
+
+    It is 0 if they could not grow by a twentieth, or would have more rows than can be numbered.
+    """
+    share = min(1.0, memory / max(1, sum(array.nbytes for array in arrays)))
+    longest = max((len(array) for array in arrays), default=0)
+    return share if share >= SMALLEST_GROWTH and (1 + share) * longest <= MOST_ROWS else 0.0
+
+
+class Rows:
+    """A growing array of rows; kernels use `array`, of which the first `count` are filled."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.array: NDArray[np.void] = np.zeros(64, dtype)
+        self.count = 0
+
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows at the end."""
+        end = self.count + len(rows)
+        if end > len(self.array):
+            self.lengthen(max(end, 2 * len(self.array)))
+        self.array[self.count : end] = rows
+        self.count = end
+
+    def lengthen(self, length: int) -> None:
+        """Make room for this many rows."""
+        grown = np.zeros(length, self.array.dtype)
+        grown[: self.count] = self.array[: self.count]
+        self.array = grown
+
+    def keep(self, kept: NDArray[np.intp]) -> None:
+        """Drop every row but those given, in their order."""
+        self.array[: len(kept)] = self.array[kept]
+        self.count = len(kept)
+
+
+def starts(counts: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return where each of some consecutive ranges begins."""
+    return np.asarray(np.cumsum(counts) - counts, np.intp)
+
+
+def ranges(firsts: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return first, first + 1, ... of each range, one after the other."""
+    ends = np.cumsum(counts)
+    steps = np.arange(ends[-1] if len(ends) else 0)
+    return np.asarray(steps + np.repeat(firsts - (ends - counts), counts), np.intp)

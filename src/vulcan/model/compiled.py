@@ -1,0 +1,145 @@
+"""Models that come compiled: their answers as machine code, called inside the search kernels.
+
+A Python model is asked by Python, some tens of thousands of times a second. A model whose
+answers are a Numba function is asked by the kernels themselves, some millions of times. It offers
+an attribute `compiled`, beside the plain methods of a model, and both say the same. Searches use
+the compiled form, while policies are written out and certified with the plain one, so that a
+compiled form that errs is found out (`ModelError`) rather than believed.
+
+A state is a record of fixed size, of any dtype. Two functions read it, both made with `numba.cfunc`
+so that their machine code is cached and has an address:
+
+    outcomes(parameters, state, action, answers, following) -> count
+    bound(parameters, state, step) -> reward                             (may be omitted)
+
+`outcomes` writes the outcomes of an action, given by its number, into `answers` (of dtype `ANSWER`)
+and the state after each safe one into `following`, safe outcomes first. It returns how many there
+are, 0 if the state has no such action; a state without any is a safe terminal. Actions are numbered
+in the order in which the plain model lists them. `bound` is the model's `reward_to_go_bound`.
+
+Numba functions see pointers: `numba.carray(pointer, length)` makes an array of one. The parameters
+are copied for each search, so that the functions may use part of them for notes of their own.
+`outcomes_signature` and `bound_signature` give the types for `numba.cfunc`. A complete example is
+`examples/glider.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import OptionError
+
+__all__ = ["ANSWER", "CompiledModel", "bound_signature", "outcomes_signature"]
+
+ANSWER: Final = np.dtype([("probability", "f8"), ("reward", "f8"), ("fails", "i8")])
+"""An outcome as `outcomes` writes it; `fails` is 1 for a failure, else 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledModel:
+    """The compiled form of a model.
+
+    Parameters
+    ----------
+    initial
+        The record of the initial state: an array of one element, whose dtype is that of states.
+    parameters
+        What the functions need to know of the model: an array.
+    actions
+        The label of each action, by number.
+    most_outcomes
+        The largest number of outcomes of an action.
+    outcomes, bound
+        The functions, made with `numba.cfunc`.
+
+    Raises
+    ------
+    OptionError
+        If a part is not what it should be.
+    """
+
+    initial: NDArray[Any]
+    parameters: NDArray[Any]
+    actions: Sequence[str]
+    most_outcomes: int
+    outcomes: Any
+    bound: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("initial", "parameters"):
+            if not isinstance(getattr(self, name), np.ndarray):
+                raise OptionError(f"{name} of a compiled model must be a numpy array")
+        objects = self.initial.dtype.hasobject or self.parameters.dtype.hasobject
+        if self.initial.size != 1 or objects:
+            raise OptionError("a compiled model has one initial state, and no Python objects in it")
+        labels = [label for label in self.actions if isinstance(label, str)]
+        listed = not isinstance(self.actions, str) and len(labels) == len(self.actions)
+        if not labels or not listed or len(set(labels)) != len(labels):
+            raise OptionError("actions of a compiled model must be labels, each of them once")
+        whole = isinstance(self.most_outcomes, int) and not isinstance(self.most_outcomes, bool)
+        if not whole or self.most_outcomes < 1:
+            raise OptionError("most_outcomes of a compiled model must be at least 1")
+        self._check_function("outcomes", outcomes_signature)
+        if self.bound is not None:
+            self._check_function("bound", bound_signature)
+
+    def _check_function(self, name: str, signature: Callable[[Any, Any], Any]) -> None:
+        """Refuse what is no function of the right type: to call it could do anything."""
+        function = getattr(self, name)
+        wanted = signature(self.initial.dtype, self.parameters.dtype)
+        if getattr(function, "_sig", None) != wanted or not hasattr(function, "address"):
+            raise OptionError(
+                f"{name} of a compiled model must be made with numba.cfunc({name}_signature(state, "
+                "parameters)), with the dtypes of `initial` and `parameters`"
+            )
+
+
+def outcomes_signature(state: Any, parameters: Any) -> Any:
+    """Return the type of `outcomes`, for `numba.cfunc`.
+
+    Parameters
+    ----------
+    state, parameters
+        The dtypes of states and of parameters.
+
+    Returns
+    -------
+    numba.core.typing.Signature
+        (parameters, state, action, answers, following) to a count.
+    """
+    from numba import types
+
+    places = (_point_to(parameters), _point_to(state))
+    return types.int64(*places, types.int64, _point_to(ANSWER), _point_to(state))
+
+
+def bound_signature(state: Any, parameters: Any) -> Any:
+    """Return the type of `bound`, for `numba.cfunc`.
+
+    Parameters
+    ----------
+    state, parameters
+        The dtypes of states and of parameters.
+
+    Returns
+    -------
+    numba.core.typing.Signature
+        (parameters, state, step) to a reward.
+    """
+    from numba import types
+
+    return types.float64(_point_to(parameters), _point_to(state), types.int64)
+
+
+def _point_to(dtype: Any) -> Any:
+    """Return the type of a pointer to an element."""
+    import numba
+
+    return numba.types.CPointer(  # type: ignore[no-untyped-call]
+        numba.from_dtype(np.dtype(dtype))
+    )

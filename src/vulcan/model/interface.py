@@ -1,0 +1,185 @@
+"""What a user writes: a model and its outcomes.
+
+A model is any object with a `horizon`, `initial_state()`, `actions(state)` and `outcomes(state,
+action)`. Nothing needs to be inherited. Optional attributes are `discount` (1 when absent),
+`merges` (True when absent; False says that every history is a state of its own, so that nothing is
+looked up and rows are released when a search leaves them) and `fingerprint` (a string that tells
+the model from others; see `ModelReader.fingerprint`). Optional methods are `action_label(action)`,
+which names actions for people (without it `str(action)` does), and `reward_to_go_bound(state,
+step)`, an upper bound on what any policy can still earn from a state at a step (`Vulcan` then
+closes actions that cannot win, and `RAOStar` expands only what may be needed), and
+`risk_to_go_bound(state, action, step)`, a lower bound on the risk of taking an action.
+
+A history ends after `horizon` actions, in a safe state without actions, or in failure. Failure is
+an outcome like any other: it has a probability and a reward, and the mission ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, Protocol, runtime_checkable
+
+import msgspec
+
+__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "describe_model", "label_outcomes"]
+
+
+class Failure(Enum):
+    """The type of `FAILURE`, the place where a failing outcome leads."""
+
+    FAILURE = "failure"
+
+    def __repr__(self) -> str:
+        return "FAILURE"
+
+
+FAILURE: Final = Failure.FAILURE
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """One outcome of an action.
+
+    Parameters
+    ----------
+    probability
+        Probability of this outcome, in [0, 1]. Outcomes of probability 0 are dropped.
+    reward
+        Reward of the step if this outcome occurs.
+    state
+        The safe state that it leads to: anything hashable, but not None.
+    label
+        What an observer of this outcome would call it. The labels of one action's outcomes are all
+        different. By default the text of the state.
+
+    Examples
+    --------
+    >>> Outcome(0.9, 1.0, "harbour")
+    Outcome(probability=0.9, reward=1.0, state='harbour', label=None)
+    >>> Outcome.failure(0.1).fails
+    True
+    """
+
+    probability: Any
+    reward: Any
+    state: Any
+    label: str | None = None
+
+    @classmethod
+    def failure(cls, probability: float, reward: float = 0.0, label: str | None = None) -> Outcome:
+        """Return an outcome that ends the mission in failure.
+
+        Parameters
+        ----------
+        probability
+            Probability of this failure.
+        reward
+            Reward that still counts when it occurs.
+        label
+            What an observer would call it; "failure" by default.
+        """
+        return cls(probability, reward, FAILURE, label)
+
+    @property
+    def fails(self) -> bool:
+        """Whether this outcome ends the mission in failure."""
+        return self.state is FAILURE
+
+
+class Start:
+    """A start that is drawn, chosen, or both, by an initial action.
+
+    A model whose `initial_state()` returns a `Start` begins with one more action. It uses no step
+    of the horizon and is not discounted.
+
+    Parameters
+    ----------
+    choices
+        For each initial action, the outcomes that it draws the start state from.
+
+    Examples
+    --------
+    >>> Start.draw([Outcome(0.5, 0.0, "north"), Outcome(0.5, 0.0, "south")]).choices.keys()
+    dict_keys(['start'])
+    >>> Start.choose({"by ship": "harbour", "by plane": "runway"}).choices["by ship"]
+    (Outcome(probability=1.0, reward=0.0, state='harbour', label=None),)
+    """
+
+    def __init__(self, choices: Mapping[Hashable, Sequence[Outcome]]) -> None:
+        self.choices = {action: tuple(outcomes) for action, outcomes in choices.items()}
+
+    def __repr__(self) -> str:
+        return f"Start({self.choices!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Start) and self.choices == other.choices
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.choices))
+
+    @classmethod
+    def draw(cls, outcomes: Sequence[Outcome]) -> Start:
+        """Return a start that is drawn from a distribution.
+
+        Parameters
+        ----------
+        outcomes
+            The start states with their probabilities.
+        """
+        return cls({"start": outcomes})
+
+    @classmethod
+    def choose(cls, states: Mapping[Hashable, Hashable]) -> Start:
+        """Return a start that the planner chooses.
+
+        Parameters
+        ----------
+        states
+            The start states by the names of the choices.
+        """
+        return cls({name: (Outcome(1.0, 0.0, state),) for name, state in states.items()})
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What every model offers; see the head of this module for what is optional."""
+
+    horizon: int
+
+    def initial_state(self) -> Any:
+        """Return the state before any action, or a `Start`."""
+
+    def actions(self, state: Any) -> Iterable[Any]:
+        """Return the actions of a safe state; none make it a safe terminal."""
+
+    def outcomes(self, state: Any, action: Any) -> Iterable[Outcome]:
+        """Return the outcomes of an action in a state."""
+
+
+def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the label of each outcome of one action.
+
+    Labels that the model gave stand as they are. Others are the text of the state, numbered where
+    two would be the same.
+    """
+    used = {str(outcome.label) for outcome in outcomes if outcome.label is not None}
+    labels = []
+    for outcome in outcomes:
+        if outcome.label is not None:
+            labels.append(str(outcome.label))
+            continue
+        text = base = "failure" if outcome.fails else str(outcome.state)
+        number = 2
+        while text in used:
+            text = f"{base} ({number})"
+            number += 1
+        used.add(text)
+        labels.append(text)
+    return labels
+
+
+def describe_model(model: Any) -> str:
+    """Return a short string for a model: its own `repr`, or else the name of its class."""
+    kind = type(model)
+    own = getattr(kind, "__repr__", None) is not getattr(object, "__repr__", None)
+    return repr(model) if own else f"{kind.__name__}()"

@@ -1,0 +1,218 @@
+"""Asking a model, and trusting none of its answers.
+
+Everything that Vulcan learns of a model passes through a `ModelReader`: searches, certificates and
+`check_model` alike. It knows the rules that every answer must keep, names the state, action and
+value where one is broken, and hides the initial action of a `Start` behind the same questions.
+
+Decisions are numbered by *level*. Without an initial action, level = step t. With one, level 0 is
+the initial action and level t + 1 is step t. With γ the discount, `discounts[level]` is what the
+value after a decision is multiplied with (1 after an initial action, γ after a step), and
+`weights[level]` is the product of those before it: γ^t at step t.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, KeysView, Set
+from enum import Enum
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+from vulcan.errors import ModelError
+from vulcan.model.interface import Outcome, Start
+from vulcan.model.rules import (
+    Rule,
+    Violation,
+    check_actions,
+    check_frame,
+    check_outcomes,
+    check_state,
+    is_number,
+)
+from vulcan.parameters import shorten
+
+MOST_ANSWERS: Final = 100_000
+"""More actions of one state, or outcomes of one action, are taken for a list that never ends."""
+
+
+class Questions:
+    """The questions that a model can be asked, and what becomes of what it raises.
+
+    Parameters
+    ----------
+    model
+        The model to ask.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def label(self, state: Any, action: Any) -> str:
+        """Return the text by which people know an action of a state."""
+        if not isinstance(state, Start) and hasattr(self.model, "action_label"):
+            return str(self._call("action_label", action, state=state, action=action))
+        return action.name if isinstance(action, Enum) else str(action)
+
+    def _call(self, method: str, *arguments: Any, state: Any = None, action: Any = None) -> Any:
+        try:
+            return getattr(self.model, method)(*arguments)
+        except Exception as error:
+            message = f"{type(self.model).__name__}.{method} raised {error!r}"
+            raise ModelError(Violation(Rule.ANSWERS, message, state, action)) from error
+
+    def _ask_model(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
+        """Return the actions of a state, or the outcomes of an action, as a tuple."""
+        where = (state, *action)
+        answer = self._call(kind, *where, state=state, action=action[0] if action else None)
+        if not isinstance(answer, Iterable) or _is_unordered(answer):
+            message = f"{kind} must be a list, in an order that stays, not {shorten(answer)}"
+            where = (state, action[0] if action else None)
+            raise ModelError(Violation(Rule(f"{kind} are a list"), message, *where, answer))
+        try:
+            gathered = tuple(islice(answer, MOST_ANSWERS + 1))
+        except Exception as error:
+            message = f"{kind} raised {error!r}"
+            raise ModelError(Violation(Rule.ANSWERS, message, *where)) from error
+        if len(gathered) > MOST_ANSWERS:
+            message = f"more than {MOST_ANSWERS:,} {kind}: does the list end?"
+            raise ModelError(Violation(Rule(f"{kind} end"), message, *where))
+        return gathered
+
+
+class ModelReader(Questions):
+    """Asks a model and checks each answer.
+
+    Parameters
+    ----------
+    model
+        The model to ask.
+
+    Attributes
+    ----------
+    horizon, discount, merges
+        As the model has them, checked.
+    root
+        The initial state, or the `Start`.
+    levels
+        Number of decisions in the longest history: the horizon, and 1 more with an initial action.
+    discounts, weights
+        See the head of this module.
+
+    Raises
+    ------
+    ModelError
+        If the horizon, the discount or the initial state break a rule.
+    """
+
+    def __init__(self, model: Any) -> None:
+        for violation in check_frame(model):
+            raise ModelError(violation)
+        super().__init__(model)
+        self.horizon: int = int(model.horizon)
+        self.discount: float = float(getattr(model, "discount", 1.0))
+        self.merges: bool = bool(getattr(model, "merges", True))
+        self._first_answers: dict[Any, list[Outcome]] = {}
+        self.root = self._call("initial_state")
+        for violation in check_state(self.root, "the initial state"):
+            raise ModelError(violation)
+        initial = isinstance(self.root, Start)
+        self.levels = self.horizon + initial
+        self.discounts = np.full(self.levels, self.discount)
+        if initial:
+            self.discounts[0] = 1.0
+        self.weights = np.concatenate(([1.0], np.cumprod(self.discounts[:-1])))
+
+    def actions(self, state: Any) -> dict[str, Any]:
+        """Return the actions of a state by their labels, checked."""
+        if isinstance(state, Start):
+            actions: tuple[Any, ...] = tuple(state.choices)
+        else:
+            actions = self._ask_model("actions", state)
+        labels = [self.label(state, action) for action in actions]
+        for violation in check_actions(state, actions, labels):
+            raise ModelError(violation)
+        return dict(zip(labels, actions, strict=True))
+
+    def outcomes(self, state: Any, action: Any) -> list[Outcome]:
+        """Return the outcomes of an action, checked: the safe ones, then the failures.
+
+        Outcomes of probability 0 are omitted. Answers about the root, which the fingerprint asks
+        for as well, are remembered.
+        """
+        if state is self.root:
+            if action not in self._first_answers:
+                self._first_answers[action] = self._ask_outcomes(state, action)
+            return self._first_answers[action]
+        return self._ask_outcomes(state, action)
+
+    def _ask_outcomes(self, state: Any, action: Any) -> list[Outcome]:
+        if isinstance(state, Start):
+            outcomes: tuple[Any, ...] = state.choices[action]
+        else:
+            outcomes = self._ask_model("outcomes", state, action)
+        for violation in check_outcomes(state, action, outcomes):
+            raise ModelError(violation)
+        return sorted((o for o in outcomes if float(o.probability)), key=_fails)
+
+    def discount_after(self, level: int) -> Any:
+        """Return the discount after a decision, as the model gave it."""
+        first = level == 0 and isinstance(self.root, Start)
+        return 1 if first else getattr(self.model, "discount", 1)
+
+    def bound_reward(self, state: Any, step: int) -> float:
+        """Return the model's upper bound on the reward still to come, checked to be a number."""
+        bound = self._call("reward_to_go_bound", state, step, state=state)
+        if not is_number(bound) or math.isnan(bound):
+            message = f"reward_to_go_bound must be a number, not {shorten(bound)}"
+            raise ModelError(Violation(Rule.REWARD_BOUNDS, message, state, None, bound))
+        return float(bound)
+
+    def bound_risk(self, state: Any, action: Any, step: int) -> float:
+        """Return the model's lower bound on the risk still to come, checked to be a probability."""
+        where = (state, action)
+        bound = self._call("risk_to_go_bound", *where, step, state=state, action=action)
+        if not is_number(bound) or not 0 <= bound <= 1:
+            message = f"risk_to_go_bound must be a number from 0 to 1, not {shorten(bound)}"
+            raise ModelError(Violation(Rule.RISK_BOUNDS, message, *where, bound))
+        return float(bound)
+
+    def answers(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
+        """Return each action of a state with its label and its outcomes."""
+        return [
+            (label, action, self.outcomes(state, action))
+            for label, action in self.actions(state).items()
+        ]
+
+    def fingerprint(self) -> str:
+        """Return a string that differs between models that answer differently at the start.
+
+        It covers the model's class name, horizon, discount, and all answers about the first
+        actions, as far as the model gave them: labels that are the strings of states are omitted. A
+        model may set an attribute `fingerprint` to say it better.
+        """
+        own = getattr(self.model, "fingerprint", None)
+        first = [
+            [
+                label,
+                [
+                    [str(o.label), float(o.probability), float(o.reward), o.fails]
+                    for o in self.outcomes(self.root, action)
+                ],
+            ]
+            for label, action in self.actions(self.root).items()
+        ]
+        identity = type(self.model).__name__ if own is None else str(own)
+        text = json.dumps([identity, self.horizon, self.discount, first])
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _is_unordered(answer: object) -> bool:
+    return isinstance(answer, str) or (isinstance(answer, Set) and not isinstance(answer, KeysView))
+
+
+def _fails(outcome: Outcome) -> bool:
+    return outcome.fails

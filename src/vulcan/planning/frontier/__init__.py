@@ -1,0 +1,29 @@
+"""The frontier of risk and reward: what could be earned for every risk that may be allowed.
+
+A risk bound is easier to choose when it is known what each choice would bring. `trace_frontier`
+solves one model for a range of bounds, constant ones or multiples k·Δ of one bound Δ, and puts the
+best certified reward beside the risk that each allows.
+
+**The price of risk** λ is what the best reward gains per unit of allowed risk: the reward for Δ + ε
+is about that for Δ, plus λ ε. Where the state graph is small enough to be unrolled it comes from
+the dual (`vulcan.solvers.layered.dual`), and is the slope of the frontier of randomised policies.
+Elsewhere it is a quotient of differences between neighbouring points i and j,
+
+    (reward_j - reward_i) / (level_j - level_i)                      for constant bounds,
+    (reward_j - reward_i) / ((k_j - k_i) (Δ(reward_i) + Δ(reward_j)) / 2)    for multiples,
+
+an estimate, and said to be one.
+
+**A frontier never falls.** What is acceptable under a bound is acceptable under every larger one,
+so a policy is carried forward to where no better one was found, and certified there again. Upper
+bounds are carried backwards for the same reason.
+
+All points share one state graph: searches ask the model once for each (state, action). Only the
+certificates ask it again, each for the policy that it is about.
+"""
+
+from vulcan.planning.frontier.point import Frontier, FrontierPoint
+from vulcan.planning.frontier.span import Span
+from vulcan.planning.frontier.trace import trace_frontier
+
+__all__ = ["Frontier", "FrontierPoint", "Span", "trace_frontier"]

@@ -1,0 +1,240 @@
+"""One way to solve: any problem, any solver, and always a certificate."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vulcan.certificates.certificate import Certificate, certify
+from vulcan.certificates.problem import Problem
+from vulcan.errors import DisagreementError, ModelError
+from vulcan.model.reader import ModelReader
+from vulcan.planning.result import Result
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.runtime.progress import OnProgress, watch_progress
+from vulcan.solvers.automatic import Automatic
+from vulcan.solvers.base import Options, Solver, refuse_unknown, require_solver
+from vulcan.solvers.finding import Finding, Status
+from vulcan.solvers.layered.upper_bound import bound_any_policy
+from vulcan.tolerance import AGREEMENT
+
+__all__ = ["solve"]
+
+
+def solve(
+    problem: Problem,
+    solver: Solver | None = None,
+    *,
+    time_limit: float | None = None,
+    samples: int | None = None,
+    histories: int | None = None,
+    memory: int | None = None,
+    gap: float | None = None,
+    seed: int = 0,
+    complete: bool = True,
+    bound: bool = False,
+    workers: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    resume: bool = False,
+    on_progress: OnProgress | None = None,
+    progress: bool = False,
+) -> Result:
+    """Plan, and certify the plan.
+
+    Parameters
+    ----------
+    problem
+        Model and risk bound.
+    solver
+        How to search; by default `Automatic()`, which chooses by the size of the problem.
+    time_limit
+        Stop the search after this many seconds. Loading and compiling kernels does not count.
+    samples
+        Stop the search after this many samples.
+    histories
+        Stop the search after this many histories.
+    memory
+        Stop the search when its tree and the state graph take this many bytes.
+    gap
+        Stop the search when the policy is proved to be within this share of the best: of the best
+        at all for the exact solvers, of the best that the constraint admits for
+        `Vulcan(bounded=True)`.
+    seed
+        Seed of the random numbers. The same seed and the same samples give the same policy.
+    complete
+        Plan to the end what the search left unexplored. Without it a policy may have a frontier.
+    bound
+        Add an upper bound on the reward of any policy, if the solver has none of its own, so that
+        the result has a gap. The model is asked for what the search left out, if the state graph
+        is small enough; the bound may take as long again as the time limit.
+    workers
+        How many processes answer for the model at once; the model must be picklable. The result
+        does not depend on it.
+    checkpoint
+        A file to which the search writes itself now and then.
+    checkpoint_every
+        Seconds between two checkpoints.
+    resume
+        Go on from that file, if it exists. With a limit of samples the result is the same, bit for
+        bit, as that of a search that was never interrupted.
+    on_progress
+        Called with a `Progress` about ten times a second.
+    progress
+        Show the progress in the terminal.
+
+    Returns
+    -------
+    Result
+        With a policy and its certificate, or the reason why there is no policy. A search that a
+        limit or Ctrl-C ended returns the best complete policy that it had found.
+
+    Raises
+    ------
+    ModelError
+        If the model breaks a rule or raises.
+    BoundError
+        If the risk bound is not concave and nondecreasing where it was used.
+
+    Examples
+    --------
+    >>> import vulcan
+    >>> from vulcan.domains import Bandit
+    >>> problem = vulcan.Problem(Bandit(horizon=3), risk_bound=vulcan.Linear(0.002))
+    >>> result = vulcan.solve(problem)
+    >>> round(result.certificate.reward, 4), result.safe
+    (1.528, True)
+    """
+    limits = Limits(time_limit, samples, histories, memory, gap)
+    options = Options(seed, complete, checkpoint, checkpoint_every, resume)
+    return plan_and_certify(
+        problem,
+        Automatic() if solver is None else solver,
+        limits,
+        options,
+        bound=bound,
+        workers=workers,
+        on_progress=on_progress,
+        progress=progress,
+    )
+
+
+def plan_and_certify(
+    problem: Problem,
+    solver: Solver,
+    limits: Limits,
+    options: Options,
+    *,
+    bound: bool = False,
+    workers: int | None = None,
+    on_progress: OnProgress | None = None,
+    progress: bool = False,
+) -> Result:
+    """Plan, and certify the plan: `solve` for those who have limits and options as objects."""
+    require_solver(solver)
+    refuse_unknown(solver, limits, options)
+    with (
+        _open_reader(problem.model, workers, options) as reader,
+        watch_progress(on_progress, progress) as watch,
+        Monitor(limits, watch) as monitor,
+    ):
+        finding = solver.search(problem, reader, monitor, options)
+        # Still inside, so that the first Ctrl-C does not lose what was found.
+        began = time.perf_counter()
+        certificate = finding.certificate
+        if finding.policy is not None and certificate is None:
+            certificate = certify(problem, finding.policy)
+        _check(problem, finding, certificate)
+        finding = _doubt(finding, certificate)
+        seconds = time.perf_counter() - began
+        if bound and finding.upper_bound is None:
+            finding = _add_bound(problem, reader, monitor, finding)
+    policy = finding.policy
+    return Result(
+        problem=problem,
+        solver=repr(solver),
+        status=finding.status,
+        explanation=finding.explanation,
+        stopped_by=monitor.stopped_by,
+        policy=None if policy is None else policy.attach(ModelReader(problem.model)),
+        certificate=certificate,
+        statistics=replace(
+            finding.statistics,
+            certificate_seconds=finding.statistics.certificate_seconds + seconds,
+        ),
+        error=finding.error,
+        upper_bound=finding.upper_bound,
+        trials=finding.trials,
+        price=finding.price,
+        estimate=finding.estimate,
+    )
+
+
+@contextmanager
+def _open_reader(model: Any, workers: int | None, options: Options) -> Iterator[ModelReader]:
+    """Yield what asks the model: the reader of what is known of it already, or workers."""
+    if options.graph is not None:
+        yield options.graph.reader
+    elif workers is None:
+        yield ModelReader(model)
+    else:
+        from vulcan.model.workers import WorkerReader
+
+        with WorkerReader(model, workers) as reader:
+            yield reader
+
+
+def _doubt(finding: Finding, certificate: Certificate | None) -> Finding:
+    """Return a finding that claims no more than the certificate says.
+
+    Where a bound is very steep, a rounding of the reward decides whether a policy is acceptable,
+    and a search may round otherwise than the certificate.
+    """
+    solved = finding.status is Status.SOLVED and finding.upper_bound is not None
+    if not solved or certificate is None or certificate.safe:
+        return finding
+    explanation = "best policy found; the bound is so steep there that roundings decide"
+    return replace(finding, status=Status.DONE, explanation=explanation)
+
+
+def _add_bound(
+    problem: Problem, reader: ModelReader, monitor: Monitor, finding: Finding
+) -> Finding:
+    """Return the same finding with an upper bound; Ctrl-C and errors of the model forgo it."""
+    if monitor.requested:
+        return finding
+    stopped_by, monitor.stopped_by = monitor.stopped_by, None
+    began = time.perf_counter()
+    try:
+        upper, price = bound_any_policy(problem, reader, monitor, finding.graph)
+    except ModelError:
+        upper = price = None
+    monitor.stopped_by = stopped_by
+    statistics = replace(finding.statistics, bound_seconds=time.perf_counter() - began)
+    return replace(finding, upper_bound=upper, price=price, statistics=statistics)
+
+
+def _check(problem: Problem, finding: Finding, certificate: Certificate | None) -> None:
+    """Check what a search took for granted: the shape of the bound, and its own arithmetic."""
+    rewards = [] if certificate is None else [float(certificate.reward)]
+    if points := [*finding.credits, *rewards]:
+        problem.risk_bound.verify(points)
+    if certificate is None or finding.policy is None:
+        return
+    largest = max(float(np.abs(p.reward).max(initial=1.0)) for p in finding.policy.members)
+    for name, found, certified, most in (
+        ("reward", finding.reward, certificate.reward, largest * problem.model.horizon),
+        ("risk", finding.risk, certificate.risk, 1.0),
+    ):
+        if not abs(found - float(certified)) <= AGREEMENT * most:
+            raise DisagreementError(
+                f"the search found {name} {found!r}, the certificate {float(certified)!r}; "
+                "this is a defect in Vulcan, please report it with the model"
+            )

@@ -1,0 +1,4 @@
+from .comparison import plot_comparison as plot_comparison
+from .frontier import plot_frontier as plot_frontier
+from .style import check_figure_file as check_figure_file
+from .style import save as save

@@ -1,0 +1,123 @@
+"""Following a policy step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vulcan.errors import MismatchError, PolicyError
+from vulcan.model.reader import ModelReader
+from vulcan.policies.policy import Policy
+from vulcan.sentinels import END, FAILED, UNPLANNED
+
+__all__ = ["Run"]
+
+
+class Run:
+    """One mission under a policy.
+
+    Get one from `Policy.start`. Act on `action`, tell what happened with `observe`, and stop when
+    `finished`.
+
+    Attributes
+    ----------
+    policy
+        The policy that is followed: of a randomised one, the member that was drawn.
+    history
+        Pairs (action label, outcome label) so far.
+    """
+
+    def __init__(self, policy: Policy, reader: ModelReader | None) -> None:
+        self.policy = policy
+        self._reader = reader
+        self._place = 0 if len(policy) else END
+        self._state: Any = None if reader is None else reader.root
+        self.history: list[tuple[str, str]] = []
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do: the history ended, failed, or is unplanned."""
+        return self._place < 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the mission failed."""
+        return self._place == FAILED
+
+    @property
+    def unplanned(self) -> bool:
+        """Whether the run left what an incomplete policy had planned."""
+        return self._place == UNPLANNED
+
+    @property
+    def action_label(self) -> str:
+        """The label of the action to take now."""
+        if self.finished:
+            raise PolicyError("the run is finished: there is no action to take")
+        return self.policy.labels[int(self.policy.action[self._place])]
+
+    @property
+    def action(self) -> Any:
+        """The action to take now: the model's own when bound to a model, else its label."""
+        label = self.action_label
+        if self._reader is None:
+            return label
+        actions = self._reader.actions(self._state)
+        if label not in actions:
+            raise MismatchError(
+                f"the policy takes {label!r} in state {self._state!r}, where the model has "
+                f"{', '.join(map(repr, actions)) or 'no actions'}"
+            )
+        return actions[label]
+
+    @property
+    def expected(self) -> dict[str, float]:
+        """The labels that can be observed now, with their probabilities."""
+        policy = self.policy
+        rows = policy.outcomes(self._place) if not self.finished else range(0)
+        return {policy.labels[policy.label[row]]: float(policy.probability[row]) for row in rows}
+
+    def observe(self, outcome: str | int) -> None:
+        """Tell which outcome the action had.
+
+        Parameters
+        ----------
+        outcome
+            Its label, or its position in `expected`.
+
+        Raises
+        ------
+        PolicyError
+            If the action has no such outcome; the message lists those that it has.
+        """
+        labels = list(self.expected)
+        action = self.action
+        label = self._label_of(outcome, labels)
+        if self._reader is not None:
+            outcomes = self._reader.outcomes(self._state, action)
+            if len(outcomes) != len(labels):
+                raise MismatchError(
+                    f"the model has {len(outcomes)} outcomes of {action!r} in state "
+                    f"{self._state!r}, the policy {len(labels)}"
+                )
+            self._state = outcomes[labels.index(label)].state
+        self.history.append((self.action_label, label))
+        row = self.policy.outcomes(self._place)[labels.index(label)]
+        self._place = int(self.policy.child[row])
+
+    def _label_of(self, outcome: str | int, labels: list[str]) -> str:
+        if (
+            isinstance(outcome, int)
+            and not isinstance(outcome, bool)
+            and 0 <= outcome < len(labels)
+        ):
+            if str(outcome) in labels and labels[outcome] != str(outcome):
+                raise PolicyError(
+                    f"{outcome!r} may be a position or the label {str(outcome)!r}; give a label"
+                )
+            return labels[outcome]
+        if outcome in labels:
+            return str(outcome)
+        listed = ", ".join(f"{k}: {label!r}" for k, label in enumerate(labels))
+        raise PolicyError(
+            f"{self.action_label!r} has no outcome {outcome!r}; its outcomes are {listed}"
+        )

@@ -1,0 +1,155 @@
+"""Policy files: versioned, checksummed, and without anything that runs.
+
+A policy file is sealed (`vulcan.runtime.files`). Its content is MessagePack, arrays as
+little-endian bytes:
+
+    format 1   `Content`            a deterministic policy
+    format 2   `RandomisedContent`  weights, and a `Content` for each member
+
+A deterministic policy is still written in format 1, so that every Vulcan reads it. A file that was
+cut, changed or written by something else is refused, and so is one whose content passes the
+checksum but is no policy.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Final, TypeVar
+
+import msgspec
+import numpy as np
+
+from vulcan.errors import PolicyError, PolicyFileError
+from vulcan.policies.policy import About, Policy
+from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
+from vulcan.runtime.files import Seal
+from vulcan.sentinels import UNPLANNED
+
+__all__ = ["decode_policy", "encode_policy", "load_policy", "save_policy"]
+
+SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 1, PolicyFileError)
+RANDOMISED_SEAL: Final = replace(SEAL, version=2)
+
+TYPES: Final = {
+    "action": "<i4",
+    "first_outcome": "<i8",
+    "label": "<i4",
+    "probability": "<f8",
+    "reward": "<f8",
+    "child": "<i4",
+}
+
+
+Decoded = TypeVar("Decoded")
+
+
+class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is between header and checksum: a deterministic policy."""
+
+    about: About
+    labels: list[str]
+    arrays: dict[str, bytes]
+
+
+class RandomisedContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is between header and checksum: a randomised policy."""
+
+    weights: list[float]
+    members: list[Content]
+
+
+def encode_policy(policy: Policy) -> bytes:
+    """Return a deterministic policy as bytes, without the seal of a file."""
+    return msgspec.msgpack.encode(_describe(policy))
+
+
+def decode_policy(content: bytes) -> Policy:
+    """Return the deterministic policy that bytes hold, checking all of it."""
+    try:
+        return _build(_decode(content, Content))
+    except PolicyError as error:
+        raise PolicyFileError(f"the content is not a policy: {error}") from error
+
+
+def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
+    """Write a policy to a file, atomically."""
+    if isinstance(policy, RandomisedPolicy):
+        content = RandomisedContent(list(policy.weights), [_describe(m) for m in policy.members])
+        RANDOMISED_SEAL.write(path, msgspec.msgpack.encode(content))
+    else:
+        SEAL.write(path, encode_policy(policy))
+
+
+def load_policy(path: str | os.PathLike[str]) -> AnyPolicy:
+    """Read a policy of either kind from a file, checking all of it."""
+    content = RANDOMISED_SEAL.read(path)
+    try:
+        if "members" in _decode(content, dict[str, msgspec.Raw]):
+            return _build_randomised(_decode(content, RandomisedContent))
+        return _build(_decode(content, Content))
+    except PolicyError as error:
+        raise PolicyFileError(f"{path}: the content is not a policy: {error}") from error
+
+
+def _decode(content: bytes, kind: type[Decoded]) -> Decoded:
+    try:
+        return msgspec.msgpack.decode(content, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise PolicyError(str(error)) from error
+
+
+def _describe(policy: Policy) -> Content:
+    arrays = {name: getattr(policy, name).astype(kind).tobytes() for name, kind in TYPES.items()}
+    return Content(policy.about, list(policy.labels), arrays)
+
+
+def _build(content: Content) -> Policy:
+    """Return the policy that a content describes, or raise what is wrong with it."""
+    if set(content.arrays) != set(TYPES):
+        raise PolicyError("it has other arrays")
+    try:
+        arrays = {
+            name: np.frombuffer(content.arrays[name], kind).astype(kind[1:])
+            for name, kind in TYPES.items()
+        }
+    except ValueError as error:
+        raise PolicyError(str(error)) from error
+    policy = Policy(content.about, content.labels, **arrays)
+    problem = _find_problem(policy)
+    if problem:
+        raise PolicyError(problem)
+    return policy
+
+
+def _build_randomised(content: RandomisedContent) -> RandomisedPolicy:
+    members = []
+    for number, member in enumerate(content.members, 1):
+        try:
+            members.append(_build(member))
+        except PolicyError as error:
+            raise PolicyError(f"member {number}: {error}") from error
+    return RandomisedPolicy(members, content.weights)
+
+
+def _find_problem(policy: Policy) -> str | None:
+    """Return what keeps the arrays from being a policy, if anything does."""
+    first, nodes, rows = policy.first_outcome, len(policy), len(policy.label)
+    if any(len(getattr(policy, name)) != rows for name in ("probability", "reward", "child")):
+        return "its outcome arrays differ in length"
+    if len(first) != nodes + 1 or first[0] != 0 or first[-1] != rows or np.any(np.diff(first) < 1):
+        return "its nodes don't share out its outcomes"
+    for numbers in (policy.action, policy.label):
+        if np.any(numbers < 0) or np.any(numbers >= len(policy.labels)):
+            return "a label is missing"
+    parents = np.repeat(np.arange(nodes), np.diff(first))
+    later = (policy.child > parents) & (policy.child < nodes)
+    ends = (policy.child < 0) & (policy.child >= UNPLANNED)
+    if not np.all(later | ends):
+        return "a child is neither a later node nor an end"
+    pairs = parents * len(policy.labels) + policy.label
+    if len(np.unique(pairs)) < rows:
+        return "two outcomes of one node have the same label"
+    if not np.all((policy.probability > 0) & (policy.probability <= 1)):
+        return "a probability is not in (0, 1]"
+    return None if np.all(np.isfinite(policy.reward)) else "a reward is not finite"

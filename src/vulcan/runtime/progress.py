@@ -1,0 +1,64 @@
+"""What a search tells while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vulcan.certificates.certificate import Judgement
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search is.
+
+    Attributes
+    ----------
+    seconds
+        Time since the search began.
+    fraction
+        Estimated share of the search that is done, from 0 to 1; None where nobody can know.
+    histories, evaluations
+        Histories visited and (state, action) asked so far.
+    reward
+        Expected reward of the best policy so far; None without one.
+    samples
+        Samples taken so far; 0 for a search that takes none.
+    memory
+        Bytes of the search tree and the state graph.
+    judgement
+        What the search says of its best policy so far; the result has a certificate of it.
+    """
+
+    seconds: float
+    fraction: float | None
+    histories: int
+    evaluations: int
+    reward: float | None
+    samples: int = 0
+    memory: int = 0
+    judgement: Judgement | None = None
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@contextmanager
+def watch_progress(on_progress: OnProgress | None, shown: bool) -> Iterator[OnProgress | None]:
+    """Yield what to tell progress to: the user's function, the terminal if wanted, or both."""
+    if not shown:
+        yield on_progress
+        return
+    from vulcan.runtime.display import show_progress
+
+    with show_progress() as show:
+
+        def tell(progress: Progress) -> None:
+            show(progress)
+            if on_progress is not None:
+                on_progress(progress)
+
+        yield tell

@@ -1,0 +1,264 @@
+"""The best deterministic policy, by integer programming over flows.
+
+The program is in `vulcan.solvers.baselines.switch_program`: the flows of deterministic policies.
+
+On histories ("tree") the solutions are all deterministic policies; on merged states ("graph") those
+that are functions of state and step, which may earn less. Tangents of Δ are added as cuts: a policy
+that HiGHS finds and Δ does not accept is cut off by the tangent at its reward, or by itself where
+HiGHS's tolerance can't tell.
+
+A tree has too many histories to write down. But a price of failure gives a policy that is almost
+the best, and a bound on all others, in milliseconds (`LayeredRun.find_dual`), and both together
+rule out nearly all that a better policy could do (`vulcan.solvers.baselines.reduction`). Where too
+much is left, a part of it that loses little is searched first: a better policy rules out more.
+
+HiGHS proves that nothing better is left, in floating point and with tolerances, and results say so:
+unlike all else here, that proof is not checked. Its tolerances are left as they are; reward and
+risk are scaled up instead. With 1e-7, and often with 1e-10, HiGHS 1.15 called policies the best
+that were not. `Pareto` gives the same answer with a proof of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Literal
+
+import numpy as np
+
+from vulcan.certificates.problem import Problem
+from vulcan.errors import OptionError
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver
+from vulcan.solvers.baselines.flow_program import (
+    COLUMN_BYTES,
+    ON,
+    Cut,
+    Ending,
+    cut_at,
+)
+from vulcan.solvers.baselines.links import judge
+from vulcan.solvers.baselines.reduction import Reduced, ReducedPlan, Reduction
+from vulcan.solvers.baselines.switch_program import SwitchProgram
+from vulcan.solvers.finding import Finding, Status
+from vulcan.solvers.layered.dual import Corner, Dual, accepts
+from vulcan.solvers.layered.run import LayeredRun
+from vulcan.solvers.layered.shortfall import Shortfall
+from vulcan.tolerance import EXACT_GAP
+
+__all__ = ["IntegerProgram"]
+
+ACCURACY: Final = 1e-9
+"""A bound that is closer to the best policy, as a share of usual rewards, is attained."""
+
+FIRST_EDGES: Final = 4000
+"""Edges of the tree that is searched first."""
+
+GROWTH: Final = 4
+"""How many times more edges the next one may have, or less slack if that is too much."""
+
+MOST_PROGRAMS: Final = 100
+"""A guard only, for cuts at one tree: one or two are usual."""
+
+
+@dataclass(frozen=True)
+class IntegerProgram(Solver):
+    """Find the best deterministic policy by integer programming.
+
+    Parameters
+    ----------
+    on
+        "tree" for policies that may depend on the whole history; "graph" for those that depend on
+        state and step only, which may earn less. The upper bound of the result holds for all
+        policies in either case.
+    reduced
+        Omit what the dual bound rules out, and start from the policy that it leads to. Without it
+        the program is that of Dolgov and Durfee as published, over all histories or states, which
+        HiGHS solves from nothing: the same answer, thousands of times later.
+    """
+
+    finds: ClassVar[str] = "the best deterministic policy, or on graph the best of state and step"
+    method: ClassVar[str] = "HiGHS, tangent cuts"
+    limits: ClassVar[Sequence[str]] = (*EXACT, "gap")
+    covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
+    options: ClassVar[Sequence[Option]] = (ON,)
+
+    on: Literal["graph", "tree"] = "tree"
+    reduced: bool = True
+
+    def __post_init__(self) -> None:
+        if self.on not in ("graph", "tree"):
+            raise OptionError(f"on must be 'graph' or 'tree', not {self.on!r}")
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        import highspy  # noqa: F401  # now, before the clock starts
+
+        run = LayeredRun(problem, reader, monitor, self, options.graph)
+        monitor.start_clock()
+        if not run.unroll(tree=self.on == "tree" and not self.reduced):
+            return run.find()
+        search = _Search(run, self)
+        if not self.reduced:
+            search.search_as_published()
+        elif self.on == "tree":
+            search.search_histories()
+        else:
+            search.search_graph()
+        return search.find()
+
+
+class _Search:
+    """One search, on a layered graph that is there."""
+
+    def __init__(self, run: LayeredRun, solver: IntegerProgram) -> None:
+        self._run, self._on = run, solver.on
+        self._proved, self._top = False, math.inf
+        self._target = max(EXACT_GAP, run.monitor.limits.gap or 0.0)
+        self._over = not len(run.layers)
+        if self._over or solver.reduced:
+            self._begin(run.find_dual())
+
+    def _begin(self, dual: Dual) -> None:
+        """Take from the dual bound what it settles, and what it says of all edges."""
+        run = self._run
+        self._size = run.size
+        if self._on == "graph":
+            accepted = [corner for corner in dual.corners if accepts(run.bound, corner)]
+            run.best = max(accepted, key=lambda corner: corner.reward, default=None)
+        settled = run.gap <= self._target or run.upper == -math.inf or not len(run.layers)
+        self._over = settled or not run.may_go_on()
+        if not self._over:
+            self._shortfall = Shortfall(run, dual)
+            self._reduction = Reduction(run, self._shortfall)
+
+    def search_histories(self) -> None:
+        """Search trees of histories of growing size until the gap is closed."""
+        run, most = self._run, FIRST_EDGES
+        while not self._over and run.gap > self._target:
+            if not run.may_go_on(run.graph.memory + COLUMN_BYTES * most):
+                return
+            found = self._grow(most)
+            most *= GROWTH
+            if found is None:
+                continue
+            slack, reduced = found
+            within = self._solve(reduced)
+            last = reduced.complete or slack >= self._shortfall.find_enough()
+            dropped = -math.inf if reduced.complete else self._shortfall.limit(slack)
+            run.upper = min(run.upper, max(within, dropped))
+            self._over = last or not run.may_go_on()
+
+    def search_as_published(self) -> None:
+        """Solve the program over the whole layered graph, with nothing but the bound's tangents."""
+        run = self._run
+        edges = run.layers.arrays.edges
+        if self._over or not run.may_go_on(run.graph.memory + COLUMN_BYTES * len(edges)):
+            return
+        # No policy earns more than the best edge in every step.
+        levels = int(run.layers.arrays.nodes["level"].max()) + 1
+        self._size = self._top = levels * float(np.abs(edges["reward"]).max()) or 1.0
+        whole = Reduced(run.layers, np.arange(len(edges)), complete=True)
+        with SwitchProgram(run, run.layers, self._size, self._size, published=True) as program:
+            program.stop_at(run.monitor.limits.gap or 0.0)
+            for cut in cut_at(run.bound, self._top, self._top):
+                program.add_cut(cut)
+            within = self._attain(self._solve_with_cuts(program, whole, suggest=False))
+        if self._on == "tree":  # functions of state and step bound no other policies
+            run.upper = within
+
+    def _grow(self, most: float) -> tuple[float, Reduced] | None:
+        """Return the largest tree of this many edges that might hold better policies."""
+        slack = self._shortfall.find_enough()
+        while (reduced := self._reduction.grow_histories(slack, most)) is None:
+            slack = min(slack, GROWTH * self._size) / GROWTH
+            if slack <= ACCURACY * self._size:
+                return None
+        return slack, reduced
+
+    def search_graph(self) -> None:
+        """Search the layered graph itself."""
+        run = self._run
+        if self._over:
+            self._proved = run.gap <= self._target or run.upper == -math.inf
+            return
+        reduced = self._reduction.prune_graph(self._shortfall.find_enough())
+        edges = len(reduced.layers.arrays.edges)
+        if run.may_go_on(run.graph.memory + COLUMN_BYTES * edges):
+            self._solve(reduced)
+
+    def find(self) -> Finding:
+        """Return what was found; on a graph, among policies that depend on state and step only."""
+        finding = self._run.find("HiGHS ended without a proof")
+        if self._on == "tree" or not self._proved or finding.status is Status.SOLVED:
+            return finding
+        kind = "policy that depends on state and step only"
+        if finding.policy is None:
+            explanation = f"no {kind} is within the bound, proved by HiGHS"
+            return replace(finding, status=Status.INFEASIBLE, explanation=explanation)
+        exact = self._target <= EXACT_GAP
+        best = "best" if exact else f"within {100 * self._target:.2g} % of the best"
+        explanation = f"{best} {kind}, proved by HiGHS"
+        return replace(finding, status=Status.SOLVED, explanation=explanation)
+
+    def _solve(self, reduced: Reduced) -> float:
+        """Find the best policy of a reduced graph; return a bound on all its policies."""
+        run = self._run
+        with SwitchProgram(run, reduced.layers, self._size, run.upper) as program:
+            program.stop_at(run.monitor.limits.gap or 0.0)
+            for cut in cut_at(run.bound, run.upper, run.upper):
+                program.add_cut(cut)
+            if run.best is not None:
+                for cut in cut_at(run.bound, run.best.reward, run.upper):
+                    program.add_cut(cut)
+                program.add_cut(Cut.above(run.best.reward - ACCURACY * self._size))
+            return self._attain(self._solve_with_cuts(program, reduced, suggest=True))
+
+    def _solve_with_cuts(self, program: SwitchProgram, reduced: Reduced, suggest: bool) -> float:
+        """Solve a program until its policy is acceptable; return a bound on all its policies."""
+        for _ in range(MOST_PROGRAMS):
+            if suggest:
+                self._suggest_best(program, reduced)
+            ending = program.solve()
+            upper = program.upper_bound(ending)  # now: HiGHS forgets it when a row is added
+            refused = self._take(program, reduced)
+            if ending is not Ending.OPTIMAL or not refused:
+                break
+        self._run.proof = "proved by HiGHS"
+        self._proved = ending is Ending.INFEASIBLE or (ending is Ending.OPTIMAL and not refused)
+        return upper
+
+    def _suggest_best(self, program: SwitchProgram, reduced: Reduced) -> None:
+        """Let HiGHS start from the best policy so far, if that is in the reduced graph."""
+        best = self._run.best
+        if best is not None:
+            choice = reduced.follow(self._run.layers, best.plan)
+            if choice is not None:
+                program.suggest(choice, best)
+
+    def _take(self, program: SwitchProgram, reduced: Reduced) -> bool:
+        """Take the policy that HiGHS found; True if it is not acceptable, and was cut off."""
+        run, choice = self._run, program.choice
+        if choice is None:
+            return False
+        reward, risk = judge(reduced.layers, choice)
+        corner = Corner(reward, risk, ReducedPlan(reduced, choice))
+        run.rewards.append(reward)
+        if accepts(run.bound, corner):
+            run.offer(corner)
+            return False
+        for cut in cut_at(run.bound, reward, min(run.upper, self._top)):
+            program.add_cut(cut)
+        # The tangent alone may leave the policy within HiGHS's tolerances.
+        program.exclude(choice)
+        return True
+
+    def _attain(self, bound: float) -> float:
+        """Return a bound, or the best reward where they are the same but for roundings."""
+        best = self._run.best
+        if best is None or bound > best.reward + ACCURACY * self._size:
+            return bound
+        return best.reward

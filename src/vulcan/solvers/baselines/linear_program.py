@@ -1,0 +1,346 @@
+"""The best randomised policy, by linear programming over flows.
+
+The program is in `vulcan.solvers.baselines.flow_program`: its variables are the probabilities of
+taking each edge, so that its best solution is the best randomised policy. Tangents of Δ are added
+as cuts until the solution is acceptable to Δ itself; each time the simplex method goes on from
+where it was.
+
+HiGHS computes with tolerances, a certificate has none to give away. So the solution is not the
+answer, but shows the way to it, primal and dual:
+
+- Its flow is peeled into deterministic policies. In a layered graph no node is visited twice, so a
+  flow is a mixture of policies: take in every node an edge with a flow, subtract the largest
+  multiple of that policy's flow that leaves nothing negative, and repeat. Some edge is used up each
+  time; a solution in a corner mixes two policies, rarely three. Each is evaluated exactly, and
+  the best acceptable mixture of two is found exactly.
+- The prices μ of its cuts a er - b E g <= c make a bound. Every acceptable policy satisfies all
+  cuts, whatever the prices, so that
+
+      E g  <=  E g + Σ μ (c - a er + b E g)  <=  max over all policies of
+               [(1 + Σ μ b) E g - Σ μ a er]  +  Σ μ c.
+
+  The maximum is one dynamic program, in which HiGHS is not trusted: prices that are slightly wrong
+  make the bound slightly worse, and never invalid. If the program has no solution, HiGHS looks for
+  the flow that violates the cuts least, and the same with those prices and without the first E g,
+  0 <= ..., is the contradiction.
+
+Mixture and bound meet, up to what HiGHS leaves of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Literal
+
+import numpy as np
+
+from vulcan.certificates.problem import Problem
+from vulcan.errors import OptionError
+from vulcan.graphs.layered_graph import ChoicePlan, Layers
+from vulcan.model.reader import ModelReader
+from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver, describe_origin
+from vulcan.solvers.baselines.flow_program import COLUMN_BYTES, ON, Cut, Ending, FlowProgram, cut_at
+from vulcan.solvers.baselines.links import Choice, Floats, Links, judge, pick_edges
+from vulcan.solvers.finding import Finding, Status
+from vulcan.solvers.layered.dual import ROUNDING, Corner, Mix, best_mix
+from vulcan.solvers.layered.run import LayeredRun
+from vulcan.tolerance import EXACT_GAP, TOLERANCE
+
+__all__ = ["LinearProgram", "peel"]
+
+MOST_CUTS: Final = 100
+"""A guard only: less than ten are usual."""
+
+MOST_POLICIES: Final = 8
+"""A guard only: a flow in a corner of the program is made of two policies, or three."""
+
+TOLERANCE_OF_ROWS: Final = 1e-9
+"""Up to what HiGHS satisfies rows, and prices are right."""
+
+NEGLIGIBLE: Final = 1e-9
+"""A smaller share of a flow than this is taken for a rounding."""
+
+
+@dataclass(frozen=True)
+class LinearProgram(Solver):
+    """Find the best randomised policy by linear programming.
+
+    The answer draws one of two deterministic policies at the start, or is a deterministic policy
+    where that is best. Its upper bound holds for every policy, randomised or not.
+
+    Parameters
+    ----------
+    on
+        "graph" for merged states, "tree" for histories. Both give the same reward; the tree is
+        there to show it, and for models that merge nothing.
+    tolerance
+        Stop when the reward is within this share of the upper bound.
+    warm
+        Whether to start the simplex method from the policy of largest reward, or as HiGHS does for
+        any program: the same answer sooner or later. By default, that policy is where it starts on
+        a graph; on a large tree HiGHS gains more by simplifying the program first, which it does
+        only if it may start where it likes.
+    """
+
+    finds: ClassVar[str] = "the best randomised policy"
+    method: ClassVar[str] = "HiGHS, tangent cuts"
+    limits: ClassVar[Sequence[str]] = EXACT
+    covers: ClassVar[Coverage] = Coverage.EVERY
+    options: ClassVar[Sequence[Option]] = (ON,)
+
+    on: Literal["graph", "tree"] = "graph"
+    tolerance: float = EXACT_GAP
+    warm: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.on not in ("graph", "tree"):
+            raise OptionError(f"on must be 'graph' or 'tree', not {self.on!r}")
+        if not 0 <= self.tolerance < math.inf:
+            raise OptionError(f"tolerance must be at least 0, not {self.tolerance!r}")
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        import highspy  # noqa: F401  # now, before the clock starts
+
+        run = _MixRun(problem, reader, monitor, self, options.graph)
+        monitor.start_clock()
+        if run.unroll(tree=self.on == "tree"):
+            _Search(run, self).go()
+        finding = run.find("the tolerances of HiGHS leave a gap")
+        if run.meets(EXACT_GAP):
+            explanation = "best randomised policy within the risk bound, proved"
+        elif run.meets(self.tolerance):
+            explanation = f"within {100 * run.gap:.2g} % of the best randomised policy, proved"
+        else:
+            return finding
+        return replace(finding, status=Status.SOLVED, explanation=explanation)
+
+
+class _MixRun(LayeredRun):
+    """A run whose best policy is a mixture.
+
+    Attributes
+    ----------
+    mix
+        The best acceptable mixture so far.
+    """
+
+    mix: Mix | None = None
+
+    def offer_mix(self, mix: Mix | None) -> None:
+        """Keep a mixture, the best so far."""
+        if mix is not None:
+            self.mix, self.best = mix, Corner(mix.reward, mix.risk, mix.safe.plan)
+
+    def meets(self, tolerance: float) -> bool:
+        """Whether reward and bound meet, but for what the tolerance of the bound is worth."""
+        if self.best is None or self.gap <= tolerance:
+            return self.best is not None
+        return self.upper - self.best.reward <= (self.price or 0.0) * TOLERANCE
+
+    def build_policy(self) -> AnyPolicy | None:
+        """Return the best policy so far: randomised, unless one alone is best."""
+        if self.mix is None or self.mix.daring is self.mix.safe:
+            return super().build_policy()
+        about = describe_origin(self.problem, self.reader, self._solver)
+        plans = (self.mix.safe.plan, self.mix.daring.plan)
+        weights = (1 - self.mix.weight, self.mix.weight)
+        return RandomisedPolicy([self.layers.policy(plan, about) for plan in plans], weights)
+
+
+class _SimplexProgram(FlowProgram):
+    """A flow program for randomised policies, with its dual."""
+
+    def __init__(self, run: LayeredRun, size: float) -> None:
+        self.links = Links(run.layers)
+        most = np.ones(len(run.layers))
+        super().__init__(run, run.layers, self.links, most, size, run.upper, TOLERANCE_OF_ROWS)
+        self._first_cut = self._highs.getNumRow()
+        self._excess_column = self._highs.getNumCol()
+        self._require(self._highs.addCol(0.0, 0.0, 0.0, 0, [], []))
+
+    def add_cut(self, cut: Cut) -> None:
+        """Add a cut that the excess relaxes, where it may."""
+        super().add_cut(cut)
+        row = self._highs.getNumRow() - 1
+        self._require(self._highs.changeCoeff(row, self._excess_column, -1.0))
+
+    def relax(self) -> None:
+        """Look for the flow that violates the cuts least, instead of the best one."""
+        self._require(self._highs.changeColBounds(self._excess_column, 0.0, np.inf))
+        self._require(self._highs.changeColCost(self._excess_column, 1.0))
+        self._require(self._highs.changeColCost(self._reward_column, 0.0))
+
+    def start_from(self, choice: Choice) -> None:
+        """Start the simplex method from a policy: its edges are the basis.
+
+        The policy of largest reward is optimal but for the cuts, so that the dual simplex method
+        has a fraction of the work that it has from nowhere.
+        """
+        import highspy
+
+        kinds = (highspy.HighsBasisStatus.kLower, highspy.HighsBasisStatus.kBasic)
+        columns = np.zeros(self._highs.getNumCol(), int)
+        columns[choice] = columns[self._reward_column] = columns[self._risk_column] = 1
+        basis = highspy.HighsBasis()
+        basis.col_status = [kinds[kind] for kind in columns.tolist()]
+        basis.row_status = [kinds[0]] * self._first_cut + [kinds[1]] * len(self.cuts)
+        self._require(self._highs.setBasis(basis))
+
+    @property
+    def reward(self) -> float:
+        """Expected reward of the solution, up to HiGHS's tolerance."""
+        return float(self.values[self._reward_column]) * self.reward_unit
+
+    @property
+    def risk(self) -> float:
+        """Risk of the solution, up to HiGHS's tolerance."""
+        return float(self.values[self._risk_column]) * self.risk_unit
+
+    @property
+    def flow(self) -> Floats:
+        """The probability of taking each edge, up to HiGHS's tolerance."""
+        return self.values[: self._reward_column]
+
+    def combine_cuts(self) -> Cut:
+        """Return the combination of the cuts that their prices make."""
+        rows = np.asarray(self._highs.getSolution().row_dual)[self._first_cut :]
+        scales = [self.reward_unit * self._scale(cut) for cut in self.cuts]
+        prices = np.maximum(0.0, -rows) * scales
+        return Cut(*(float(prices @ part) for part in np.transpose(self.cuts)))
+
+
+class _Search:
+    """One search on a layered graph that is there."""
+
+    def __init__(self, run: _MixRun, solver: LinearProgram) -> None:
+        self._run = run
+        self._tolerance = solver.tolerance
+        self._warm = solver.on == "graph" if solver.warm is None else solver.warm
+        self._top = run.sweep(1.0, 0.0)
+        self._corners = [self._top, run.sweep(0.0, 1.0)]
+        # The bound does not decrease: where it allows less than no risk, so does all before.
+        none = run.bound(self._top.reward) < -TOLERANCE
+        run.upper = -math.inf if none else self._top.reward
+        self._offer_mix()
+
+    def go(self) -> None:
+        """Solve programs with more and more cuts until the gap is closed."""
+        run = self._run
+        if run.gap == 0:
+            run.price = 0.0  # the policy of largest reward is acceptable
+        memory = run.graph.memory + COLUMN_BYTES * len(run.layers.arrays.edges)
+        if run.gap == 0 or run.upper == -math.inf or not run.may_go_on(memory):
+            return
+        with _SimplexProgram(run, abs(self._top.reward)) as program:
+            self._cut(program, self._top.reward)
+            if self._warm:
+                program.start_from(self._top.plan.choice)
+            while len(program.cuts) < MOST_CUTS and run.may_go_on():
+                ending = program.solve()
+                if ending is Ending.STOPPED:
+                    return
+                if ending is not Ending.OPTIMAL or self._use(program):
+                    break
+            if run.best is None:
+                self._refute(program)
+
+    def _cut(self, program: FlowProgram, reward: float) -> bool:
+        """Add the tangent at a reward; False if it is there already."""
+        cuts = cut_at(self._run.bound, reward, self._top.reward)
+        new = [cut for cut in cuts if cut not in program.cuts]
+        for cut in new:
+            program.add_cut(cut)
+        return bool(new)
+
+    def _bound(self, cut: Cut, value: float) -> None:
+        """Bound the reward of all policies by the largest value of any of them."""
+        run = self._run
+        if value + cut.limit < run.upper:
+            run.upper, run.price = value + cut.limit, cut.risk
+        if run.best is None:
+            return
+
+        def excludes(reward: float) -> bool:
+            return (1 + cut.reward) * reward - cut.risk * (run.bound(reward) + TOLERANCE) > value
+
+        # Tangents that are found numerically lie a trifle above the bound, which itself excludes
+        # more. The left side is convex, and not above the value at the best policy: to the right of
+        # an excluded reward all are excluded.
+        low, high = run.best.reward, run.upper
+        while low < (middle := low + (high - low) / 2) < high:
+            low, high = (low, middle) if excludes(middle) else (middle, high)
+        run.upper = high
+
+    def _refute(self, program: _SimplexProgram) -> None:
+        """Prove by one dynamic program that no policy satisfies all the cuts.
+
+        Where the bound is so steep that HiGHS's tolerances can't tell, the dual search decides.
+        """
+        program.relax()
+        if program.solve() is Ending.OPTIMAL:
+            cut = program.combine_cuts()
+            if self._sweep(cut.reward, cut.risk) + cut.limit < 0:
+                self._run.upper = -math.inf
+                return
+        self._run.offer_mix(self._run.find_relaxed().best)
+
+    def _sweep(self, reward: float, risk: float) -> float:
+        """Return the largest reward · E g - risk · er of any policy, or a trifle more."""
+        corner = self._run.sweep(reward, risk)
+        self._corners.append(corner)
+        gain, loss = reward * corner.reward, risk * corner.risk
+        return gain - loss + ROUNDING * (abs(gain) + loss)
+
+    def _use(self, program: _SimplexProgram) -> bool:
+        """Take from a solution what it shows, and cut it off; True if the search is over."""
+        run, cut = self._run, program.combine_cuts()
+        value = self._sweep(1.0 + cut.reward, cut.risk)
+        for choice in peel(run.layers, program.links, program.flow, self._corners[-1].plan.choice):
+            self._corners.append(Corner(*judge(run.layers, choice), ChoicePlan(choice)))
+        self._offer_mix()
+        self._bound(cut, value)
+        if run.meets(self._tolerance):
+            return True
+        run.rewards.append(program.reward)
+        acceptable = program.risk <= run.bound(program.reward)
+        return acceptable or not self._cut(program, program.reward)
+
+    def _offer_mix(self) -> None:
+        """Keep the best acceptable mixture of the policies so far."""
+        self._run.rewards += [corner.reward for corner in self._corners]
+        self._run.offer_mix(best_mix(self._corners, self._run.bound))
+
+
+def peel(layers: Layers, links: Links, flow: Floats, otherwise: Choice) -> list[Choice]:
+    """Return deterministic policies whose mixture has a given flow, up to roundings.
+
+    Parameters
+    ----------
+    layers, links
+        The layered graph.
+    flow
+        The probability of taking each edge.
+    otherwise
+        What to do in nodes without a flow.
+    """
+    flow = np.maximum(0.0, flow)
+    policies: list[Choice] = []
+    left = 1.0
+    while left > NEGLIGIBLE and len(policies) < MOST_POLICIES:
+        choice = pick_edges(layers, flow)
+        choice = np.where(flow[choice] > 0, choice, otherwise).astype(np.int32)
+        policies.append(choice)
+        reach = links.reach(choice)
+        used = np.flatnonzero((reach > 0) & (flow[choice] > 0))
+        shares = flow[choice[used]] / reach[used]
+        share = float(shares[shares > NEGLIGIBLE].min(initial=left))
+        rest = np.where(shares - share > NEGLIGIBLE, (shares - share) * reach[used], 0.0)
+        flow[choice[used]] = rest
+        left -= share
+    return policies

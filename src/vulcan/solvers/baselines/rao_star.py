@@ -1,0 +1,220 @@
+"""RAO*: heuristic forward search for the best policy within a risk bound.
+
+The algorithm of Santana, Thiébaux and Williams (2016) for states that are fully observed. It grows
+an *explicit graph* from the initial state. Nodes that are not expanded yet, its tips, are valued by
+two heuristics that the model offers: `reward_to_go_bound`, which overestimates what can still be
+earned, and `risk_to_go_bound`, which underestimates the risk that still has to be taken. Then
+
+    1. find the best policy of the explicit graph that is within the bound, tips at their
+       heuristic values;
+    2. if it reaches no tip, it is the best of all policies;
+    3. otherwise expand all the tips that it reaches, and go on.
+
+Since tips are valued too high and their risks too low, the best policy of the explicit graph earns
+at least as much as the best policy of all: an upper bound that falls until it is attained.
+
+The published update chooses the best action of a node that keeps to an execution risk bound handed
+down from its parent, computed from the present policies of its siblings. It may miss the best
+policy: a share of risk that one branch is given is missing in another. Here step 1 is exact, by the
+dual bound and by fronts over the explicit graph (see `vulcan.solvers.layered.pareto`), and so it
+works for bounds that depend on the reward, too. States that are reached in several ways share a
+node.
+
+Without `reward_to_go_bound` nothing is known of a tip, and everything is expanded at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.certificates.problem import Problem
+from vulcan.errors import ModelError
+from vulcan.graphs.layered_graph import build_layers
+from vulcan.graphs.state_graph import StateGraph
+from vulcan.model.interface import Start
+from vulcan.model.reader import ModelReader
+from vulcan.model.rules import Rule, Violation
+from vulcan.runtime.monitor import Monitor
+from vulcan.sentinels import UNASKED
+from vulcan.solvers.base import EXACT, Coverage, Options, Solver
+from vulcan.solvers.finding import Finding
+from vulcan.solvers.layered.pareto import advance_fronts
+from vulcan.solvers.layered.run import LayeredRun
+
+__all__ = ["RAOStar"]
+
+ROUNDING_OF_BOUNDS: Final = 1e-9
+"""Heuristics may be wrong by this much: they are sums, too."""
+
+BEYOND: Final = 1e300
+"""The loss of a policy that reaches a tip, where only policies that reach none are wanted."""
+
+
+@dataclass(frozen=True)
+class RAOStar(Solver):
+    """Expand only what the best policy within the bound may need, by the model's heuristics (RAO*).
+
+    The model offers `reward_to_go_bound(state, step)` and, if it can, `risk_to_go_bound(state,
+    action, step)`. The policy is the best deterministic one, history-dependent. There is none
+    before the end: a search that a limit ends has an upper bound only.
+    """
+
+    finds: ClassVar[str] = "the best deterministic policy, asking only for what may matter"
+    method: ClassVar[str] = "the model's reward_to_go_bound and risk_to_go_bound"
+    limits: ClassVar[Sequence[str]] = EXACT
+    covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        run = RAOStarRun(problem, reader, monitor, self, options.graph)
+        monitor.start_clock()
+        while run.grow() and run.plan():
+            pass
+        run.conclude()
+        return run.find()
+
+
+class RAOStarRun(LayeredRun):
+    """One search: the explicit graph, and the heuristic values of its tips."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        monitor: Monitor,
+        solver: object,
+        graph: StateGraph | None = None,
+    ) -> None:
+        super().__init__(problem, reader, monitor, solver, graph)
+        self._guided = hasattr(problem.model, "reward_to_go_bound")
+        self._cautious = hasattr(problem.model, "risk_to_go_bound")
+        self._opened = {(StateGraph.ROOT, 0)}
+        self._ends: dict[int, bool] = {}
+        self._heuristics: dict[tuple[int, int], tuple[float, float]] = {}
+        self._least_upper = math.inf
+        self._finished = False
+
+    def grow(self) -> bool:
+        """Build the explicit graph as far as it is opened; False if a limit came first."""
+        layers = build_layers(
+            self.graph,
+            may_go_on=lambda nodes, memory: self.may_go_on(self.graph.memory + memory),
+            opens=self._opens if self._guided else None,
+        )
+        if layers is None:
+            return False
+        self.layers = layers
+        nodes = layers.arrays.nodes
+        self._tips = np.flatnonzero(nodes["edge_count"] == 0)
+        values = [
+            self._estimate(state, level)
+            for state, level in nodes[["state", "level"]][self._tips].tolist()
+        ]
+        self._tip_values = np.array(values, float).reshape(-1, 2)
+        return True
+
+    def plan(self) -> bool:
+        """Find the best policy of the explicit graph and open its tips; False if it has none.
+
+        The best randomised policy takes milliseconds, and as long as it reaches tips, those are
+        opened first.
+        """
+        self.best, self.trials = None, []
+        dual = self.find_relaxed()
+        if dual.best is not None:
+            corners = (dual.best.safe, dual.best.daring)
+            tips = {tip for corner in corners for tip in self.layers.find_tips(corner.plan)}
+            if tips:
+                return self._open(sorted(tips))
+        self.improve(dual)
+        advance_fronts(self, dual)
+        if self.monitor.stopped_by is not None:
+            return False
+        if self.best is None:
+            self._finished = self.upper == -math.inf
+            return False
+        tips_of_best = self.layers.find_tips(self.best.plan)
+        self._finished = not tips_of_best
+        return not self._finished and self._open(tips_of_best)
+
+    def conclude(self) -> None:
+        """Keep what is proved: a policy that reaches no tip, or an upper bound only."""
+        if self._finished:
+            self._check_heuristics()
+        else:
+            self.best, self.upper = None, self._least_upper
+
+    def make_values(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return arrays for the reward and the risk from each node on, filled in for tips."""
+        rewards, risks = super().make_values()
+        rewards[self._tips], risks[self._tips] = self._tip_values.T
+        return rewards, risks
+
+    def _open(self, tips: list[int]) -> bool:
+        self._least_upper = min(self._least_upper, self.upper)
+        self._opened.update(self.layers.arrays.nodes[["state", "level"]][tips].tolist())
+        return self.may_go_on()
+
+    def _opens(self, states: NDArray[np.intp], level: int) -> NDArray[np.bool_]:
+        opened = [
+            (state, level) in self._opened or self._is_end(state) for state in states.tolist()
+        ]
+        return np.array(opened, bool)
+
+    def _is_end(self, state: int) -> bool:
+        """Whether a state is a safe terminal; the model is asked for its actions, not for more."""
+        count = int(self.graph.states.array["action_count"][state])
+        if count != UNASKED:
+            return count == 0
+        if state not in self._ends:
+            self._ends[state] = not self.reader.actions(self.graph.state_object(state))
+        return self._ends[state]
+
+    def _estimate(self, state: int, level: int) -> tuple[float, float]:
+        """Return the heuristic values of a tip: reward from the start of the mission, and risk."""
+        key = (state, level)
+        if key not in self._heuristics:
+            place, step = self.graph.state_object(state), self._step(level)
+            # A model that does not know may say inf; the arithmetic needs a number.
+            bound = min(self.reader.bound_reward(place, step), BEYOND)
+            if bound == -math.inf:
+                message = "reward_to_go_bound is -inf, which is no upper bound"
+                raise ModelError(Violation(Rule.BOUNDS, message, place))
+            reward = float(self.reader.weights[level]) * bound
+            risk = 0.0
+            if self._cautious:
+                actions = self.reader.actions(place).values()
+                risk = min(self.reader.bound_risk(place, action, step) for action in actions)
+            self._heuristics[key] = (reward, risk)
+        return self._heuristics[key]
+
+    def _step(self, level: int) -> int:
+        return level - isinstance(self.reader.root, Start)
+
+    def _check_heuristics(self) -> None:
+        """Refuse heuristics that policies of the explicit graph prove to be wrong."""
+        rewards, risks = self.make_values()
+        self._tip_values = np.array([-BEYOND, BEYOND]) * np.ones((len(self._tips), 1))
+        earned, risked = self.follow_weights(1.0, 0.0).rewards, self.follow_weights(0.0, 1.0).risks
+        self._tip_values = np.array([rewards[self._tips], risks[self._tips]]).T
+        numbers = self.layers.arrays.nodes[["state", "level"]].tolist()
+        for node, key in enumerate(numbers):
+            if key not in self._heuristics:
+                continue
+            reward, risk = self._heuristics[key]
+            allowed = ROUNDING_OF_BOUNDS * max(1.0, abs(reward))
+            for name, found, claimed, wrong in (
+                ("reward_to_go_bound", earned[node], reward, earned[node] > reward + allowed),
+                ("risk_to_go_bound", risked[node], risk, risked[node] < risk - ROUNDING_OF_BOUNDS),
+            ):
+                if wrong:
+                    state, step = self.graph.state_object(key[0]), self._step(key[1])
+                    message = f"{name} says {claimed!r} at step {step}, a policy has {found:.17g}"
+                    raise ModelError(Violation(Rule.BOUNDS, message, state))

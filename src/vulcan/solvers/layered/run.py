@@ -1,0 +1,286 @@
+"""What all exact solvers share: the layered graph, its dual bound, and the best policy so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import islice, product
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.certificates.problem import Problem
+from vulcan.graphs.layered_graph import KINDS, ChoicePlan, LayerArrays, Layers, build_layers
+from vulcan.graphs.state_graph import StateGraph
+from vulcan.model.reader import ModelReader
+from vulcan.policies.randomised import AnyPolicy
+from vulcan.runtime.limits import DEFAULT_MEMORY, StopReason
+from vulcan.runtime.monitor import Monitor
+from vulcan.runtime.progress import Progress
+from vulcan.solvers.base import describe_origin
+from vulcan.solvers.finding import Finding, Statistics, Status, Trial, find_gap
+from vulcan.solvers.layered.derandomise import Ways, derandomise
+from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, accepts
+from vulcan.tolerance import EXACT_GAP
+
+__all__ = ["LayeredRun"]
+
+
+ROUNDING_OF_REWARDS: Final = 1e-11
+"""What rounding may do to a reward, as a share of the best."""
+
+UNSETTLED: Final = "roundings leave it open whether there is a better policy"
+
+MOST_PAIRS: Final = 40
+"""Pairs of policies between which a deterministic one is looked for."""
+
+SMALL_GAP: Final = 1e-6
+"""Below this gap no further pairs of policies are tried."""
+
+
+class LayeredRun:
+    """One search on a layered graph.
+
+    Parameters
+    ----------
+    problem, reader, monitor
+        As `Solver.search` gets them.
+    solver
+        Whose search it is.
+    graph
+        What is known of the model already.
+
+    Attributes
+    ----------
+    best
+        The best acceptable deterministic policy so far: a corner whose plan makes a `Policy`.
+    upper
+        No policy within the risk bound earns more.
+    price
+        What the upper bound gains per unit of allowed risk; None before there is one.
+    trials
+        One for each dynamic program.
+    proof
+        What a proof is called: who made it, if it was not made here.
+    """
+
+    layers: Layers
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        monitor: Monitor,
+        solver: object,
+        graph: StateGraph | None = None,
+    ) -> None:
+        from vulcan.kernels import backward_induction as sweep
+        from vulcan.kernels.compilation import announce_compilation
+
+        announce_compilation(sweep.sweep)
+        self.problem, self.reader, self.monitor = problem, reader, monitor
+        self.bound = problem.risk_bound
+        self.graph = StateGraph(reader) if graph is None else graph
+        self._solver = solver
+        self._kernel = sweep
+        self.best: Corner | None = None
+        self.upper = math.inf
+        self.price: float | None = None
+        self.proof = "proved"
+        self.rewards: list[float] = []
+        self.trials: list[Trial] = []
+        self._compile()
+        memory = monitor.limits.memory
+        self._memory = DEFAULT_MEMORY if memory is None else memory
+
+    def _compile(self) -> None:
+        """Load or compile the kernels now, before the clock starts."""
+        layers = LayerArrays(*(np.zeros(1, kind) for kind in KINDS))
+        values, choice = np.zeros(1), np.zeros(1, np.int32)
+        self._kernel.sweep(layers, 1.0, 0.0, values, values, choice)
+        self._kernel.evaluate(layers, choice, values, values)
+
+    def unroll(self, *, tree: bool = False, within: Callable[[int], bool] | None = None) -> bool:
+        """Build the layered graph; False if a limit or Ctrl-C came first.
+
+        Parameters
+        ----------
+        tree
+            One node for each history.
+        within
+            Asked with the number of nodes whether to go on.
+        """
+
+        def may_go_on(nodes: int, memory: int) -> bool:
+            self.monitor.report(lambda: self.describe_progress(nodes))
+            small = within is None or within(nodes)
+            return small and self.may_go_on(self.graph.memory + memory)
+
+        layers = build_layers(self.graph, tree=tree, may_go_on=may_go_on)
+        if layers is not None:
+            self.layers = layers
+        return layers is not None
+
+    def may_go_on(self, memory: int = 0) -> bool:
+        """Whether no limit is reached yet, with this many bytes in use."""
+        if memory > self._memory:
+            self.monitor.stopped_by = StopReason.MEMORY
+        return self.monitor.stopped_by is None and not self.monitor.wants_stop(0)
+
+    @property
+    def memory_left(self) -> int:
+        """Bytes that the limit leaves beside the graph."""
+        return max(0, self._memory - self.graph.memory)
+
+    def find_dual(self) -> Dual:
+        """Find the dual bound, and the best deterministic policies that it leads to."""
+        dual = self.find_relaxed()
+        self.improve(dual)
+        return dual
+
+    def find_relaxed(self) -> Dual:
+        """Find the best randomised policy, and with it the dual bound."""
+        if not len(self.layers):
+            self.offer(Corner(0.0, 0.0, ChoicePlan(np.zeros(0, np.int32))))
+        search = DualSearch(self.bound, self.sweep, self.may_go_on)
+        dual = search.run()
+        self.rewards += search.rewards
+        self.upper = dual.upper_bound
+        self.price = None if self.upper == -math.inf else dual.price
+        return dual
+
+    def improve(self, dual: Dual) -> None:
+        """Look for deterministic policies between the corners that the bound accepts and others."""
+        accepted = [corner for corner in dual.corners if accepts(self.bound, corner)]
+        others = [corner for corner in dual.corners if not accepts(self.bound, corner)]
+        for safe, daring in islice(product(reversed(accepted), others), MOST_PAIRS):
+            if self.gap <= SMALL_GAP or not self.may_go_on():
+                return
+            ways = [self.follow(corner.plan.choice) for corner in (safe, daring)]
+            self.offer(derandomise(self.layers, self.bound, ways[0], ways[1], self.may_go_on))
+
+    def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
+        """Return the best policy for some weights: one dynamic program."""
+        ways = self.follow_weights(reward_weight, risk_weight)
+        corner = Corner(float(ways.rewards[0]), float(ways.risks[0]), ChoicePlan(ways.choice))
+        allowed = self.bound(corner.reward)
+        price = risk_weight / reward_weight if reward_weight else math.inf
+        passes = accepts(self.bound, corner)
+        self.trials.append(Trial(price, corner.reward, corner.risk, allowed, passes))
+        self.offer(corner)
+        self.report()
+        return corner
+
+    def follow_weights(self, reward_weight: float, risk_weight: float) -> Ways:
+        """Return the same with what that policy earns and risks from each node on."""
+        rewards, risks = self.make_values()
+        choice = np.zeros(len(self.layers), np.int32)
+        weights = (reward_weight, risk_weight)
+        self._kernel.sweep(self.layers.arrays, *weights, rewards, risks, choice)
+        return Ways(choice, rewards, risks)
+
+    def make_values(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return arrays for the reward and the risk from each node on, filled in for tips."""
+        size = max(1, len(self.layers))  # also a graph without nodes has the values of its start
+        return np.zeros(size), np.zeros(size)
+
+    def offer(self, corner: Corner) -> bool:
+        """Keep a policy if it is acceptable and the best so far."""
+        better = self.best is None or corner.reward > self.best.reward
+        if better and accepts(self.bound, corner):
+            self.best = corner
+            return True
+        return False
+
+    def follow(self, choice: NDArray[np.int32]) -> Ways:
+        """Return what a policy earns and risks from each node on."""
+        rewards, risks = self.make_values()
+        self._kernel.evaluate(self.layers.arrays, choice, rewards, risks)
+        return Ways(choice, rewards, risks)
+
+    @property
+    def gap(self) -> float:
+        """How far the best policy may be from the best possible; inf without one."""
+        return math.inf if self.best is None else find_gap(self.best.reward, self.upper)
+
+    @property
+    def size(self) -> float:
+        """How large the rewards are that matter: of the best policies, with a bound or not."""
+        most = max((trial.reward for trial in self.trials), default=0.0)
+        return max(abs(most), 0.0 if self.best is None else abs(self.best.reward))
+
+    @property
+    def rounding(self) -> float:
+        """What rounding may do to a reward; a bound that is no farther away is attained."""
+        return max(EXACT_GAP * abs(self.upper), ROUNDING_OF_REWARDS * self.size)
+
+    @property
+    def tolerance(self) -> float:
+        """The distance from the upper bound at which a policy is good enough."""
+        return max(self.rounding, (self.monitor.limits.gap or 0.0) * abs(self.upper))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the best policy is good enough."""
+        if self.best is None or self.upper == math.inf:
+            return False
+        return self.upper - self.best.reward <= self.tolerance
+
+    def report(self) -> None:
+        """Tell how far the search is, if it is time to."""
+        self.monitor.report(lambda: self.describe_progress(len(self.layers)))
+
+    def describe_progress(self, nodes: int) -> Progress:
+        """Return how far the search is."""
+        reward = None if self.best is None else self.best.reward
+        return Progress(self.monitor.seconds, None, nodes, self.graph.evaluations, reward)
+
+    def build_policy(self) -> AnyPolicy | None:
+        """Return the best policy so far; None without one."""
+        if self.best is None:
+            return None
+        about = describe_origin(self.problem, self.reader, self._solver)
+        return self.layers.policy(self.best.plan, about)
+
+    def find(self, otherwise: str = UNSETTLED) -> Finding:
+        """Return what was found.
+
+        Parameters
+        ----------
+        otherwise
+            The explanation where nothing is proved and nothing stopped the search.
+        """
+        policy = self.build_policy()
+        if self.closed and self.best is not None and self.upper - self.best.reward <= self.rounding:
+            self.upper = self.best.reward
+        status, explanation = self._explain(policy, otherwise)
+        nodes = len(self.layers) if hasattr(self, "layers") else 0
+        statistics = Statistics(
+            self.monitor.seconds, 0, self.graph.evaluations, nodes=nodes, memory=self.graph.memory
+        )
+        return Finding(
+            status=status,
+            explanation=explanation,
+            policy=policy,
+            reward=-math.inf if self.best is None else self.best.reward,
+            risk=0.0 if self.best is None else self.best.risk,
+            credits=sorted(set(self.rewards)),
+            statistics=statistics,
+            upper_bound=None if self.upper == math.inf else self.upper,
+            trials=tuple(self.trials),
+            price=self.price,
+            graph=self.graph,
+        )
+
+    def _explain(self, policy: AnyPolicy | None, otherwise: str) -> tuple[Status, str]:
+        if policy is not None and self.closed:
+            if self.gap <= EXACT_GAP:
+                return Status.SOLVED, f"best policy within the risk bound, {self.proof}"
+            return Status.SOLVED, f"within {100 * self.gap:.2g} % of the best policy, {self.proof}"
+        if policy is None and self.upper == -math.inf:
+            return Status.INFEASIBLE, f"no policy is within the risk bound, {self.proof}"
+        found = "no policy found yet" if policy is None else "best policy so far"
+        if self.monitor.stopped_by is not None:
+            return Status.STOPPED, f"stopped by {self.monitor.stopped_by}: {found}"
+        return Status.DONE, otherwise

@@ -1,0 +1,6 @@
+"""Solvers that search a tree of histories with a local constraint.
+
+`vulcan` (Vulcan, and UCT, the same without a constraint) and `forward_search` are the solvers. Both
+answer what their kernels ask for (`kernel_run`). A tree search has its `memory`, takes samples
+(`sampling`) in `rounds`, keeps the best `draft` of a policy, and writes a `checkpoint`.
+"""

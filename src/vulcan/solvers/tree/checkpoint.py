@@ -1,0 +1,109 @@
+"""Checkpoints: a tree search on disk, to be resumed.
+
+Everything that a search needs to go on is in arrays, but for the state objects of the model, which
+are nobody's to serialise. So a checkpoint keeps the order in which states were asked, and resuming
+asks the model again in that order: the same answers give the same rows, which a digest confirms. A
+compiled model has no such objects, and its rows are kept as they are.
+Then the search goes on in the middle of the very sample in which it was, and ends bit for bit where
+an uninterrupted one would have ended.
+
+A checkpoint is a sealed file (`vulcan.runtime.files`), replaced at once.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import CheckpointError
+from vulcan.runtime.files import Seal
+
+__all__ = [
+    "Snapshot",
+    "pack_array",
+    "read_snapshot",
+    "require_writable",
+    "unpack_array",
+]
+
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 3, CheckpointError, oldest=3)
+
+
+class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a checkpoint holds.
+
+    Attributes
+    ----------
+    identity
+        What was searched, and how; a search resumes only its own checkpoints.
+    graph
+        What is known of the model; see `StateGraph.pack`.
+    credits
+        Where the risk bound was evaluated, and its values there.
+    capacities
+        Lengths of the arrays that grow.
+    arrays
+        The arrays of the search, as far as they are filled.
+    target
+        The sample count of the next round.
+    best
+        The best policy so far; see `Draft.pack`.
+    """
+
+    identity: str
+    graph: dict[str, bytes]
+    credits: list[tuple[float, float]]
+    capacities: dict[str, int]
+    arrays: dict[str, bytes]
+    target: int
+    best: dict[str, bytes] | None
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Replace a checkpoint file."""
+        SEAL.write(path, msgspec.msgpack.encode(self))
+
+
+def read_snapshot(path: str | os.PathLike[str], identity: str) -> Snapshot | None:
+    """Return the snapshot in a file; None if there is no file yet.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, or belongs to another search.
+    """
+    if not Path(path).exists():
+        return None
+    try:
+        snapshot = msgspec.msgpack.decode(SEAL.read(path), type=Snapshot)
+    except msgspec.DecodeError as error:
+        raise CheckpointError(f"{path}: the content is not a checkpoint: {error}") from error
+    if snapshot.identity != identity:
+        raise CheckpointError(
+            f"{path} belongs to another search:\n  {snapshot.identity}\nnot to\n  {identity}"
+        )
+    return snapshot
+
+
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a checkpoint file that can't be written, before the search rather than after it."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
+        raise CheckpointError(f"{path}: no file can be written there")
+
+
+def pack_array(array: NDArray[Any]) -> bytes:
+    """Return the bytes of an array."""
+    return np.ascontiguousarray(array).tobytes()
+
+
+def unpack_array(data: bytes, target: NDArray[Any]) -> None:
+    """Fill the beginning of an array from bytes."""
+    values = np.frombuffer(data, target.dtype)
+    if len(values) > len(target):
+        raise CheckpointError("an array of the checkpoint is longer than it should be")
+    target[: len(values)] = values

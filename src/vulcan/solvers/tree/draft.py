@@ -1,0 +1,78 @@
+"""A policy as a search tree has it, before it is written out for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.certificates.certificate import Judgement
+from vulcan.graphs.base import Graph
+from vulcan.policies.policy import About, Policy
+from vulcan.runtime.garbage import pause_collection
+from vulcan.sentinels import UNPLANNED
+
+__all__ = ["Draft"]
+
+ARRAYS: Final = ("rows", "firsts", "below")
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """The decisions of a policy in preorder, and what the tree says of them.
+
+    Attributes
+    ----------
+    rows
+        The action row of each decision.
+    firsts, below
+        Decision k has the entries firsts[k] to firsts[k + 1] of `below`: what comes after each of
+        its safe outcomes, as in `vulcan.policies.policy`.
+    reward, risk, allowed, frontier
+        As in a certificate; exact but for rounding.
+    """
+
+    rows: NDArray[np.int32]
+    firsts: NDArray[np.int32]
+    below: NDArray[np.int32]
+    reward: float
+    risk: float
+    allowed: float
+    frontier: float
+
+    def __len__(self) -> int:
+        """Return the number of decisions."""
+        return len(self.rows)
+
+    @property
+    def judgement(self) -> Judgement:
+        """What the tree says of the policy."""
+        return Judgement(
+            reward=self.reward,
+            risk=self.risk,
+            allowed=self.allowed,
+            complete=not bool(np.any(self.below == UNPLANNED)),
+            frontier=self.frontier,
+        )
+
+    def write_out(self, graph: Graph, about: About) -> Policy:
+        """Return the policy."""
+        entries = self.below.tolist()
+        children = [entries[start:end] for start, end in pairwise(self.firsts.tolist())]
+        with pause_collection():
+            return graph.policy(self.rows.tolist(), children, about)
+
+    def pack(self) -> dict[str, bytes]:
+        """Return the draft as bytes, for a checkpoint."""
+        numbers = np.array([self.reward, self.risk, self.allowed, self.frontier])
+        arrays = {name: getattr(self, name).tobytes() for name in ARRAYS}
+        return arrays | {"numbers": numbers.tobytes()}
+
+    @classmethod
+    def unpack(cls, data: dict[str, bytes]) -> Self:
+        """Return the draft of a checkpoint."""
+        rows, firsts, below = (np.frombuffer(data[name], np.int32) for name in ARRAYS)
+        return cls(rows, firsts, below, *np.frombuffer(data["numbers"], np.float64).tolist())

@@ -1,0 +1,128 @@
+"""What every kernel asks for while it searches, and who answers.
+
+A kernel returns when it meets a state whose actions were never asked, or a credit at which the
+table of the risk bound must be finer. A `KernelRun` owns the graph, the table and the record of the
+local constraint, and answers both.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+
+from vulcan.certificates.problem import Problem
+from vulcan.errors import ModelError
+from vulcan.graphs.base import Graph
+from vulcan.graphs.compiled_graph import CompiledGraph, find_compiled
+from vulcan.graphs.state_graph import StateGraph
+from vulcan.model.reader import ModelReader
+from vulcan.solvers.constraints import LocalConstraint
+
+__all__ = ["KernelRun"]
+
+
+class KernelRun:
+    """A search in progress.
+
+    Attributes
+    ----------
+    problem, reader, constraint
+        What is being solved, and under which constraint.
+    graph
+        What is known of the model.
+    table
+        The risk bound as kernels see it.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        constraint: LocalConstraint,
+        known: StateGraph | None = None,
+        compiled: bool = True,
+    ) -> None:
+        from vulcan.kernels.constraints import TEST
+        from vulcan.kernels.problem_arrays import ProblemArrays
+
+        self._problem_arrays = ProblemArrays
+        self.problem, self.reader, self.constraint = problem, reader, constraint
+        # Rows have the user's credits in them, and those that don't merge are dropped on the way.
+        fits = known is not None and constraint.own_credit is None and reader.merges
+        form = find_compiled(reader) if compiled and constraint.own_credit is None else None
+        self.graph: Graph
+        if form is not None:
+            self.graph = CompiledGraph(reader, form)
+        else:
+            self.graph = known if known and fits else StateGraph(reader, constraint.own_credit)
+        self.table = problem.risk_bound.table()
+        self.test = np.zeros(1, TEST)
+        self.test["form"], self.test["by_outcome"] = constraint.form, constraint.by_outcome
+        self.forget_credits()
+        self._read_table()
+
+    def arrays(self) -> Any:
+        """Return the arrays of the problem as they are now."""
+        graph, reader = self.graph, self.reader
+        rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
+        steps = (reader.discounts, reader.weights)
+        return self._problem_arrays(*rows, self.table.pieces, *steps, graph.source, graph.answers)
+
+    @property
+    def state_graph(self) -> StateGraph:
+        """The graph, of a model that Python asks."""
+        assert isinstance(self.graph, StateGraph)
+        return self.graph
+
+    @property
+    def known_graph(self) -> StateGraph | None:
+        """What is known of the model, for others; None if its states are no objects."""
+        return self.graph if isinstance(self.graph, StateGraph) else None
+
+    def make_rows(self, most: float = math.inf) -> bool:
+        """Give a compiled model room for more rows; False if it would take too many bytes."""
+        assert isinstance(self.graph, CompiledGraph)
+        return self.graph.make_room(most)
+
+    def raise_fault(self) -> NoReturn:
+        """Say what is wrong with a compiled model."""
+        assert isinstance(self.graph, CompiledGraph)
+        raise ModelError(self.graph.describe_fault())
+
+    def forget_credits(self) -> None:
+        """Begin to note the smallest and largest credit anew."""
+        self.test["least"], self.test["largest"] = math.inf, -math.inf
+
+    def refine_bound(self) -> None:
+        """Make the table of the bound exact where the kernel asked for it."""
+        self.table.cover(float(self.test["asked"][0]))
+        self._read_table()
+
+    def credits(self) -> list[float]:
+        """Return where the bound was evaluated, between the smallest and largest credit tested."""
+        low, high = float(self.test["least"][0]), float(self.test["largest"][0])
+        return self.table.evaluated(low, high) if low <= high else []
+
+    def explain_infeasible(self, constraint: LocalConstraint) -> str:
+        """Return why a search that looked at everything found no policy."""
+        return (
+            f"no policy exists all of whose histories pass constraint {constraint.letter}, proved. "
+            f"{self._explain_credits()}"
+            "The constraint is stricter than the bound: a policy within the bound may exist"
+        )
+
+    def _explain_credits(self) -> str:
+        tested = self.credits()
+        if not tested:
+            return ""
+        low, high = (
+            f"{credit:.4g} (allowed risk {self.problem.risk_bound(credit):.4g})"
+            for credit in (tested[0], tested[-1])
+        )
+        return f"Histories had credits from {low} to {high}. "
+
+    def _read_table(self) -> None:
+        for name in ("low", "high", "top", "beyond"):
+            self.test[name] = getattr(self.table, name)

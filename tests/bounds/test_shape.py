@@ -1,0 +1,128 @@
+"""The check that a bound is concave and nondecreasing where it was used."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.risk_bounds import concave, shares
+from vulcan import BoundError, Concave
+
+
+@given(concave(), shares, st.sampled_from([1e-6, 1.0, 30.0]))
+@settings(max_examples=300)
+def test_a_concave_function_passes(sample, places, span):
+    Concave(sample.function).verify(sample.start + span * sample.width * x for x in places)
+
+
+@given(concave(), st.integers(100, 3000))
+@settings(max_examples=30)
+def test_a_concave_function_passes_at_dense_points(sample, count):
+    points = np.linspace(sample.start, sample.start + sample.width, count)
+    Concave(sample.function).verify([*points.tolist(), *np.nextafter(points, 1e9).tolist()])
+
+
+@given(concave(), st.floats(0.01, 0.99))
+def test_a_concave_function_passes_with_minus_infinity_on_the_left(sample, share):
+    edge = sample.start + sample.width * share
+    bound = Concave(lambda x: sample.function(x) if x >= edge else -math.inf)
+    bound.verify([sample.start - 1, sample.start + sample.width, edge])
+    bound.verify([sample.start - 1, edge - sample.width])
+
+
+def test_a_steep_function_far_from_zero_passes():
+    """Its values have the rounding errors of 1e8, although they are near 1."""
+    bound = Concave(lambda x: min(1e5 * x - 1e8 - 0.3, 1.0))
+    bound.verify(np.linspace(1000, 1000.00002, 1001).tolist())
+
+
+scales = st.sampled_from([1e-6, 1e-3, 1.0, 1e6])
+
+
+def bad(function, height=1.0, width=1.0, start=0.0):
+    return Concave(lambda x: height * function((x - start) / width))
+
+
+@given(scales, scales, st.floats(1e-3, 1.0), st.floats(0.05, 0.95), shares)
+@settings(max_examples=100)
+def test_a_convex_bend_is_caught(height, width, growth, at, places):
+    bound = bad(lambda x: x + growth * max(0.0, x - at), height, width)
+    with pytest.raises(BoundError, match="not concave") as caught:
+        bound.verify([0.0, width, *(width * place for place in places)])
+    place = float(str(caught.value).split(" at ")[1].split()[0])
+    assert place == pytest.approx(at * width, abs=width / 100)
+
+
+@given(st.integers(10, 20_000), st.sampled_from([1e-9, 1e-6, 1e-3]), scales)
+@settings(max_examples=20)
+def test_slow_convexity_does_not_hide_between_dense_points(count, curvature, width):
+    bound = bad(lambda x: x / 100 + curvature * x * x, 1.0, width)
+    with pytest.raises(BoundError, match=r"not concave: .* lies below the line from"):
+        bound.verify(np.linspace(0, width, count).tolist())
+
+
+@given(scales, scales, st.floats(0.1, 0.9), st.floats(1e-3, 1))
+@settings(max_examples=50)
+def test_a_decreasing_stretch_is_caught(height, width, at, loss):
+    for function in (
+        lambda x: min(x, at - loss * (x - at)),  # concave, and past its top
+        lambda x: -loss * x,
+        lambda x: 0.5 if x < at else 0.5 - loss,
+    ):
+        with pytest.raises(BoundError, match="decreases from"):
+            bad(function, height, width).verify([0.0, width])
+
+
+def test_where_it_decreases_is_shown():
+    with pytest.raises(BoundError, match=r"decreases from 2\.0 at 2\.0 to 1\.0 at 3\.0;"):
+        Concave(lambda x: min(x, 4 - x)).verify([0.0, 1.0, 2.0, 3.0])
+
+
+@given(scales, scales, st.floats(0.1, 0.9), st.floats(1e-3, 1))
+@settings(max_examples=50)
+def test_a_jump_up_is_caught(height, width, at, jump):
+    with pytest.raises(BoundError, match="not concave"):
+        bad(lambda x: x / 10 + jump * (x >= at), height, width).verify([0.0, width])
+
+
+def test_a_jump_at_the_very_edge_is_concave():
+    Concave(lambda x: 0.5 if x > 0 else -1.0).verify([0.0, 1.0])
+
+
+@given(st.floats(0.1, 0.9))
+def test_minus_infinity_after_a_finite_value_is_caught(at):
+    for function in (
+        lambda x: 0.1 if x < at else -math.inf,
+        lambda x: -math.inf if at - 0.05 < x < at + 0.05 else x,
+        lambda x: x if x <= 0 else -math.inf,
+    ):
+        with pytest.raises(BoundError, match="-inf at"):
+            Concave(function).verify([0.0, 1.0])
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=50)
+def test_random_functions_are_caught(seed):
+    random = np.random.default_rng(seed)
+    places, values = np.linspace(0, 1, 20), np.sort(random.uniform(0, 1, 20))
+    with pytest.raises(BoundError, match="not concave"):
+        Concave(lambda x: np.interp(x, places, values)).verify([0.0, 1.0])
+
+
+def test_only_what_was_used_is_verified():
+    bound = Concave(math.tanh)
+    bound.verify([0.0, 3.0])
+    bound.verify([-2.0])
+    bound.verify([])
+    with pytest.raises(BoundError, match="not concave"):
+        bound.verify([-2.0, 0.0])
+    with pytest.raises(BoundError, match=r"at -1\.0"):
+        Concave(math.sqrt).verify([-1.0, 1.0])
+
+
+@pytest.mark.parametrize("point", [math.nan, math.inf, -math.inf])
+def test_points_that_are_no_numbers_are_refused(point):
+    with pytest.raises(BoundError, match=f"finite number, not {point}"):
+        Concave(math.atan).verify([0.0, point])

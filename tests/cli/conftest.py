@@ -1,0 +1,53 @@
+"""The command line, run in this process."""
+
+import shutil
+import sys
+
+import pytest
+
+import vulcan
+from tests.helpers.command_line import BOUND, HARBOUR, SMALL, Answer
+from vulcan.cli import main
+from vulcan.domains import Bandit
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run the command line in a directory of its own, leaving nothing behind in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.delenv("VULCAN_DEBUG", raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    shutil.copy(HARBOUR, tmp_path)
+    known = set(sys.modules)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ending:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Answer(ending.value.code or 0, captured.out, captured.err)
+
+    yield run
+    for name in ("harbour", "vulcan_model_harbour"):
+        if name not in known:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def plan(run, tmp_path):
+    path = tmp_path / "plan.vulcan"
+    assert run("solve", *SMALL, *BOUND, "--output", path).code == 0
+    return path
+
+
+@pytest.fixture
+def unsafe_plan(tmp_path):
+    """A policy that nobody planned for the rest of its histories."""
+    policy = vulcan.solve(vulcan.Problem(Bandit(horizon=3), vulcan.Linear(0.002))).policy
+    child = policy.child.copy()
+    child[0] = -3
+    arrays = {name: getattr(policy, name) for name in policy.ARRAYS} | {"child": child}
+    path = tmp_path / "unsafe.vulcan"
+    vulcan.Policy(policy.about, policy.labels, **arrays).save(path)
+    return path

@@ -1,0 +1,31 @@
+"""The command line as a whole: version and help."""
+
+import re
+
+import pytest
+
+import vulcan
+from vulcan.cli.codes import ExitCode
+
+
+def test_version(run):
+    assert run("--version").out == f"vulcan {vulcan.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["solve", "frontier", "compare", "check", "certify", "show"])
+def test_every_option_is_documented_and_every_command_has_examples(run, command):
+    answer = run(command, "--help")
+    assert answer.code == 0
+    assert f"Examples:\n    vulcan {command} " in answer.out
+    options = answer.out.partition("Options:\n")[2].partition("\n\n")[0]
+    for option in re.findall(r"^  (-.*)$", options, re.MULTILINE):
+        assert re.search(r"\S  +\S", option) or len(option) > 26, option
+    assert all(len(line) <= 80 for line in answer.out.splitlines())
+    assert command in run("--help").out
+
+
+def test_help_lists_the_exit_codes_and_asks_for_limits(run):
+    overview = run("--help").out
+    codes = [ExitCode.YES, ExitCode.NO, ExitCode.BAD_INPUT, ExitCode.DEFECT, ExitCode.INTERRUPTED]
+    assert re.findall(r"\b\d+ ", overview.partition("Exit codes:")[2]) == [f"{c} " for c in codes]
+    assert "a limit is usually wanted" in " ".join(run("solve", "--help").out.split())

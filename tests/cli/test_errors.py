@@ -1,0 +1,126 @@
+"""Bad input and defects on the command line."""
+
+import pytest
+
+import vulcan
+from tests.helpers.command_line import BOUND, FORWARD, SMALL
+from vulcan.domains import DOMAINS
+
+SAMPLED = ("solve", *SMALL, *BOUND, "--solver", "vulcan", "--samples", "2000")
+EXHAUSTIVE = ("solve", *SMALL, *BOUND, *FORWARD)
+
+
+# Bad input: one message on standard error, nothing on standard output, exit code 2.
+
+
+BAD_INPUT = [
+    (["solve", "bandot", *BOUND], ["no model 'bandot'; did you mean 'bandit'?", *DOMAINS]),
+    (["solve", "nothing", *BOUND], ["no model 'nothing'", "module:Class", "file.py:Class"]),
+    (["solve", "bandit"], ["Missing option '--bound'"]),
+    (["solve", *SMALL, "--bound", "0.1*y"], ["unknown name 'y':\n  0.1*y\n      ^\n"]),
+    (["solve", *SMALL, "--bound", "-0.1*x"], ["must not decrease"]),
+    (["solve", *SMALL, "--bound", "x**2", *FORWARD], ["not concave"]),
+    (["solve", "bandit", "--set", "horizon=0", *BOUND], ["horizon must be", "not 0"]),
+    (["solve", "bandit", "--set", "horizn=3", *BOUND], ["'horizn'; did you mean 'horizon'?"]),
+    (["solve", "harbour:Harbour", "--set", "leak=1", *BOUND], ["probability", "'quay'"]),
+    (["solve", "harbour:Raising", *BOUND], ["no chart", "'quay'", "VULCAN_DEBUG=1"]),
+    ([*EXHAUSTIVE, "--credit", "expected"], ["--credit belongs to --constraint A"]),
+    (
+        ["solve", *SMALL, *BOUND, "--credit", "expected"],
+        ["--credit belongs to --solver forward-search or vulcan; this is automatic"],
+    ),
+    (["solve", *SMALL, *BOUND, "--constraint", "C"], ["--constraint", "'C' is not one of"]),
+    (["solve", *SMALL, *BOUND, "--solver", "magic"], ["--solver", "forward-search"]),
+    (["solve", *SMALL, *BOUND, "--time-limit", "-1"], ["Invalid value for '--time-limit'"]),
+    (["solve", *SMALL, *BOUND, "--time-limit", "nan"], ["limit"]),
+    (["solve", *SMALL, *BOUND, "--depth", "-1"], ["Invalid value for '--depth'"]),
+    (
+        [*EXHAUSTIVE, "--samples", "9"],
+        ["--samples belongs to --solver automatic, vulcan or uct; this is forward-search"],
+    ),
+    ([*EXHAUSTIVE, "--memory", "9GB"], ["--memory belongs to --solver automatic, vulcan,"]),
+    ([*EXHAUSTIVE, "--gap", "0.1"], ["--gap belongs to --solver automatic, vulcan, pareto or"]),
+    ([*EXHAUSTIVE, "--seed", "0"], ["--seed belongs to --solver automatic, vulcan or uct;"]),
+    ([*EXHAUSTIVE, "--complete"], ["--complete belongs to --solver automatic, vulcan or uct"]),
+    ([*EXHAUSTIVE, "--on", "tree"], ["--on belongs to --solver linear-program or integer-p"]),
+    ([*SAMPLED, "--on", "forest"], ["'--on'", "'forest' is not one of 'graph', 'tree'"]),
+    (
+        ["solve", *SMALL, *BOUND, "--solver", "pareto", "--histories", "9"],
+        ["--histories belongs to --solver automatic, forward-search, vulcan or uct;"],
+    ),
+    (["solve", *SMALL, *BOUND, "--exploration", "1"], ["--exploration belongs to --solver"]),
+    (["solve", *SMALL, *BOUND, "--paper"], ["--paper belongs to --solver vulcan; this is a"]),
+    ([*SAMPLED, "--no-cut-short"], ["--cut-short belongs to --solver forward-search; this is"]),
+    ([*SAMPLED, "--paper", "--constraint", "A"], ["--paper has a constraint of its own"]),
+    ([*SAMPLED, "--paper", "--credit", "expected"], ["--paper has a constraint of its own"]),
+    ([*SAMPLED, "--credit", "expected"], ["--credit belongs to --constraint A"]),
+    ([*SAMPLED, "--solver", "uct", "--constraint", "B"], ["--constraint belongs to --solver"]),
+    ([*SAMPLED, "--solver", "uct", "--paper"], ["--paper belongs to --solver vulcan; this is"]),
+    ([*SAMPLED, "--exploration", "-1"], ["exploration must be a number from 0 on, not -1.0"]),
+    ([*SAMPLED, "--exploration", "nan"], ["xploration"]),
+    ([*SAMPLED, "--seed", "-1"], ["seed must be a whole number from 0"]),
+    ([*SAMPLED, "--samples", "-1"], ["Invalid value for '--samples'"]),
+    ([*SAMPLED, "--memory", "4G"], ["Invalid value for '--memory'", "MiB", "not '4G'"]),
+    ([*SAMPLED, "--memory", "-1"], ["Invalid value for '--memory'"]),
+    (["solve", *SMALL, *BOUND, "--what"], ["No such option: --what"]),
+    (["check", "harbour.py"], ["harbour.py needs a class after it", "harbour.py:Harbour"]),
+    (["certify", "missing.vulcan", *SMALL], ["missing.vulcan: can't be read: No such file"]),
+    (["show", "missing.vulcan"], ["missing.vulcan: can't be read: No such file"]),
+    (["show", "harbour.py"], ["harbour.py: this is not a Vulcan policy"]),
+    (["show", "."], ["Is a directory"]),
+    (["sole"], ["No such command 'sole'"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "messages"), BAD_INPUT)
+def test_bad_input_gets_one_message(run, arguments, messages):
+    answer = run(*arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.count("Error: ") == 1
+    assert "Traceback" not in answer.err
+    for message in messages:
+        assert message in answer.err
+
+
+def test_errors_with_json_leave_standard_output_empty(run):
+    answer = run("solve", "bandot", *BOUND, "--json")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("Error: ")
+
+
+@pytest.mark.parametrize("way", ["option", "environment"])
+def test_debug_shows_the_traceback(run, monkeypatch, way):
+    if way == "environment":
+        monkeypatch.setenv("VULCAN_DEBUG", "1")
+    options = ["--debug"] if way == "option" else []
+    answer = run(*options, "solve", "harbour:Raising", *BOUND)
+    assert answer.code == 2
+    assert "Traceback" in answer.err
+    assert 'raise RuntimeError("no chart")' in answer.err
+    assert "Error: Raising.outcomes raised" in answer.err
+
+
+def test_a_defect_shows_its_traceback_and_its_own_exit_code(run):
+    answer = run("solve", "harbour:Defective", *BOUND)
+    assert answer.code == 70
+    assert "RuntimeError: no name" in answer.err
+    assert "defect in Vulcan" in answer.err
+
+
+def test_search_and_certificate_that_disagree_are_a_defect(run, monkeypatch):
+    def disagree(*_, **__):
+        raise vulcan.DisagreementError("the search found 1, the certificate 2")
+
+    monkeypatch.setattr("vulcan.planning.solve.plan_and_certify", disagree)
+    answer = run("solve", *SMALL, *BOUND)
+    assert (answer.code, answer.out) == (70, "")
+    assert answer.err == "Error: the search found 1, the certificate 2\n"
+
+
+def test_ctrl_c_outside_a_search_is_a_plain_ending(run, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vulcan.planning.solve.plan_and_certify", interrupt)
+    answer = run("solve", *SMALL, *BOUND)
+    assert (answer.code, answer.out, answer.err) == (130, "", "Error: interrupted\n")

@@ -1,0 +1,173 @@
+"""The command line as other programs and terminals meet it: a process with pipes or a terminal."""
+
+import json
+import os
+import pty
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import vulcan
+from tests.helpers.processes import COMMAND
+from vulcan.solvers.registry import load_solvers
+
+SMALL = ("solve", "bandit", "--set", "horizon=2", "--bound", "0.002*x")
+
+LONG = (
+    *("solve", "bandit", "--set", "horizon=15", "--bound", "0.002*x", "--progress"),
+    *("--solver", "forward-search"),
+)
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch):
+    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "VULCAN_DEBUG", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
+def run(*arguments, **options):
+    return start([*COMMAND, *arguments], **options)
+
+
+def start(command, **options):
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def test_help_imports_nothing_heavy():
+    program = (
+        "import sys\nfrom vulcan.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    answer = start([sys.executable, "-c", program])
+    assert answer.returncode == 0
+    assert "solve" in answer.stdout
+    heavy = {"numba", "llvmlite", "scipy", "rich.live", "vulcan.kernels.forward_search"}
+    assert not heavy & set(answer.stderr.split())
+
+
+@pytest.mark.parametrize("solver", ["vulcan", "uct"])
+def test_ctrl_c_at_random_moments_shows_the_best_so_far(solver):
+    command = [*COMMAND, "solve", "bandit", "--set", "horizon=12", "--bound", "0.002*x"]
+    for _ in range(2):
+        process = subprocess.Popen(
+            [*command, "--solver", solver, "--json", "--progress"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while "compiling" in process.stderr.readline():
+            pass  # what follows is the first report of its progress
+        time.sleep(random.uniform(0.0, 1.0))
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 130
+        document = json.loads(out)
+        assert document["stopped_by"] == "Ctrl-C"
+        assert document["certificate"]["complete"]
+        assert document["safe"] or solver == "uct"
+
+
+def test_python_can_run_the_package():
+    answer = start([sys.executable, "-m", "vulcan.cli", "--version"])
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith("vulcan ")
+
+
+def test_pipes_get_plain_text():
+    answer = run(*SMALL)
+    assert answer.returncode == 0
+    assert "✓ safe" in answer.stdout
+    assert "\x1b" not in answer.stdout + answer.stderr
+
+
+def test_terminals_get_colour():
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([*COMMAND, *SMALL], stdout=follower, stderr=follower)
+    os.close(follower)
+    shown = b""
+    try:
+        while part := os.read(leader, 1 << 16):
+            shown += part
+    except OSError:
+        pass  # how Linux says that the other end was closed
+    os.close(leader)
+    assert process.wait(timeout=120) == 0
+    assert "\x1b[1;32m✓ safe" in shown.decode()
+
+
+def test_a_terminal_without_the_characters_gets_an_answer_all_the_same():
+    answer = run(*SMALL, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert answer.returncode == 0
+    assert "? safe" in answer.stdout
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_reader_that_leaves_early_loses_no_plan(tmp_path, form):
+    path = tmp_path / "plan.vulcan"
+    for command in ((*SMALL, "-o", path), ("show", path)):
+        process = subprocess.Popen(
+            [*COMMAND, *map(str, command), *form], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        assert process.wait(timeout=120) == 141
+    assert len(vulcan.Policy.load(path)) == 3
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_ctrl_c_shows_the_best_so_far(form):
+    with subprocess.Popen(
+        [*COMMAND, *LONG, *form], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            # The first line of progress says that the search is under way.
+            for line in process.stderr:
+                if "reward so far" in line:
+                    break
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    if form:
+        document = json.loads(out)
+        assert document["status"] == "stopped"
+        assert document["safe"] is True
+        assert document["explanation"].startswith("stopped by Ctrl-C after ")
+    else:
+        assert out.startswith("✓ safe  stopped by Ctrl-C after ")
+        assert "% of the search: best policy so far" in out
+        assert "  reward        3.750000\n" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("vulcan solve ban", ["bandit"]),
+        ("vulcan solve bandit --constraint ", ["A", "B"]),
+        ("vulcan solve bandit --credit ", ["expected", "received"]),
+        ("vulcan solve bandit --solver ", list(load_solvers())),
+        ("vulcan frontier bandit --on ", ["graph", "tree"]),
+        ("vulcan fron", ["frontier"]),
+        ("vulcan cert", ["certify"]),
+    ],
+)
+def test_shells_complete(words, completions, tmp_path):
+    environment = {
+        **os.environ,
+        "_VULCAN_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    answer = run(env=environment, cwd=tmp_path)
+    assert answer.stdout.split() == completions

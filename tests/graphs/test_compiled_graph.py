@@ -1,0 +1,246 @@
+"""Searches of compiled models: the same as those of the plain form."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vulcan
+from tests.helpers.charts import (
+    CONSTRAINTS,
+    CURVED,
+    HONEST,
+    Chart,
+    draw_chart,
+    look_ahead,
+    solve,
+)
+from tests.helpers.plain_models import CROOKED, PlainExploration, WithoutBound
+from vulcan import SequenceConstraint, Status, SurvivalConstraint
+from vulcan.domains.exploration.model import Exploration
+
+
+@pytest.mark.parametrize("horizon", [2, 3])
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+def test_forward_search_is_the_same(constraint: Any, horizon: int) -> None:
+    solver = vulcan.ForwardSearch(constraint)
+    options: dict[str, Any] = {**CROOKED, "degree": 3 if horizon == 2 else 2, "horizon": horizon}
+    form, plain = (
+        solve(kind(**options), solver, CURVED) for kind in (Exploration, PlainExploration)
+    )
+    assert (form.status, form.policy) == (Status.SOLVED, plain.policy)
+    assert plain.status is Status.SOLVED
+    assert form.certificate.reward == pytest.approx(plain.certificate.reward, rel=1e-12)
+    assert form.statistics.histories == plain.statistics.histories
+    # Solved to its end, Vulcan finds the same, with the bound or without it.
+    for kind in (Exploration, WithoutBound):
+        tree = solve(kind(**options), vulcan.Vulcan(constraint=constraint), CURVED)
+        assert tree.status is Status.SOLVED
+        assert tree.certificate.reward == pytest.approx(form.certificate.reward, rel=1e-9)
+
+
+SAMPLERS = [
+    *(vulcan.Vulcan(constraint=constraint) for constraint in CONSTRAINTS),
+    vulcan.Vulcan(default_policy="random"),
+    vulcan.UCT(),
+]
+
+
+@pytest.mark.parametrize("solver", SAMPLERS, ids=str)
+def test_same_seed_and_samples_give_the_same_policy(solver: Any) -> None:
+    options: dict[str, Any] = {**CROOKED, "degree": 2, "horizon": 4}
+    form, plain = (
+        solve(kind(**options), solver, CURVED, samples=1200, seed=7)
+        for kind in (WithoutBound, PlainExploration)
+    )
+    assert form.statistics.samples == plain.statistics.samples == 1200
+    assert form.statistics.histories == plain.statistics.histories
+    assert form.policy == plain.policy
+    assert form.certificate.safe == plain.certificate.safe
+
+
+# Charts
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("solver", [*map(vulcan.ForwardSearch, CONSTRAINTS), *SAMPLERS], ids=str)
+def test_charts_are_solved_alike(solver: Any, seed: int) -> None:
+    chart = draw_chart(seed, 4)
+    options = {} if isinstance(solver, vulcan.ForwardSearch) else {"samples": 300, "seed": seed}
+    form, plain = (solve(model, solver, **options) for model in (chart, chart.plain()))
+    assert (form.status, form.policy) == (plain.status, plain.policy)
+    assert form.statistics.histories == plain.statistics.histories
+    assert form.statistics.samples == plain.statistics.samples
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+def test_charts_solved_to_the_end(constraint: Any, seed: int) -> None:
+    chart = draw_chart(seed, 5)
+    whole = solve(chart, vulcan.ForwardSearch(constraint))
+    tree = solve(chart, vulcan.Vulcan(constraint=constraint))
+    assert whole.status is tree.status
+    if whole.certificate is not None:
+        assert tree.certificate.reward == pytest.approx(whole.certificate.reward, rel=1e-9)
+
+
+def test_rows_that_are_released_are_not_missed() -> None:
+    chart = draw_chart(1, 8)  # with more rows than a forward search keeps
+    form = solve(chart, vulcan.ForwardSearch())
+    chart.merges, chart.compiled = True, None
+    plain = solve(chart, vulcan.ForwardSearch())
+    assert form.statistics.evaluations > 50_000
+    assert form.certificate.reward == pytest.approx(plain.certificate.reward, rel=1e-12)
+
+
+SOLVERS = [vulcan.Vulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+def test_initial_state_that_is_terminal(solver: Any) -> None:
+    result = solve(Chart({(1, "left"): [(1.0, 1.0, 1)]}, 3), solver)
+    assert result.status is Status.SOLVED
+    assert result.safe
+    assert result.certificate.reward == 0
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+def test_terminal_state_in_the_middle(solver: Any) -> None:
+    chart = Chart(
+        {
+            (0, "left"): [(0.5, 1.0, 1), (0.5, 0.0, 2)],
+            (2, "right"): [(0.99, 3.0, 1), (0.01, 0.0, None)],
+        },
+        4,
+    )
+    result = solve(chart, solver, vulcan.Constant(0.1))
+    assert result.status is Status.SOLVED
+    assert result.safe
+    assert result.certificate.reward == pytest.approx(0.5 + 0.5 * 0.99 * 3.0)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "status"),
+    [(SurvivalConstraint(), Status.SOLVED), (SequenceConstraint(), Status.INFEASIBLE)],
+    ids=str,
+)
+def test_action_that_surely_fails(constraint: Any, status: Status) -> None:
+    for solver in (vulcan.Vulcan(constraint=constraint), vulcan.ForwardSearch(constraint)):
+        chart = Chart({(0, "left"): [(0.75, 2.0, None), (0.25, 0.0, None)]}, 2)
+        result = solve(chart, solver, vulcan.Constant(1.0))
+        assert result.status is status
+        assert result.certificate is None or result.certificate.reward == pytest.approx(1.5)
+        assert solve(chart, solver, vulcan.Constant(0.5)).status is Status.INFEASIBLE
+
+
+# Searches
+
+
+def test_parameters_are_copied_for_each_search() -> None:
+    mission = Exploration(**CROOKED, horizon=4)
+    before = mission.compiled.parameters.tobytes()
+    first, second = (solve(mission, vulcan.Vulcan(), CURVED, samples=500) for _ in range(2))
+    assert mission.compiled.parameters.tobytes() == before
+    assert first.policy == second.policy
+
+
+@pytest.mark.parametrize("first", [1000, 1024, 3333])
+def test_checkpoints_resume_bit_for_bit(tmp_path: Path, first: int) -> None:
+    mission, options = Exploration(**CROOKED, degree=2, horizon=6), {"seed": 5}
+    unbroken = solve(mission, vulcan.Vulcan(), CURVED, samples=6000, **options)
+    options["checkpoint"] = tmp_path / "search"
+    broken = solve(mission, vulcan.Vulcan(), CURVED, samples=first, **options)
+    assert broken.statistics.samples == first
+    resumed = solve(mission, vulcan.Vulcan(), CURVED, samples=6000, resume=True, **options)
+    assert resumed.policy == unbroken.policy
+    assert resumed.certificate == unbroken.certificate
+    for name in ("histories", "samples", "evaluations"):
+        found, expected = (getattr(r.statistics, name) for r in (resumed, unbroken))
+        assert found == expected, name
+
+
+@pytest.mark.parametrize("limit", [1_000_000, 3_000_000, 20_000_000])
+def test_memory_limit_holds(limit: int) -> None:
+    mission = Exploration(**CROOKED, degree=2, horizon=6)
+    result = solve(mission, vulcan.Vulcan(), CURVED, memory=limit)
+    assert result.stopped_by == "limit of memory"
+    assert result.statistics.memory <= limit
+    assert result.safe
+
+
+def test_bound_leads_to_the_same_reward_with_less_work() -> None:
+    mission = {**CROOKED, "degree": 2, "horizon": 4}
+    free = solve(WithoutBound(**mission), vulcan.Vulcan(), CURVED)
+    bounded = solve(Exploration(**mission), vulcan.Vulcan(bounded=True), CURVED)
+    assert free.status is bounded.status is Status.SOLVED
+    assert bounded.certificate.reward == pytest.approx(free.certificate.reward, rel=1e-9)
+    assert bounded.statistics.histories < free.statistics.histories
+
+
+def test_models_that_are_asked_in_python_all_the_same() -> None:
+    """A credit or a default policy of the user's own gets the model's own states."""
+    seen: set[Any] = set()
+
+    def credit(state: Any, action: Any) -> float:
+        seen.add(type(state))
+        return 0.0
+
+    def choose(history: Any, state: Any) -> str:
+        seen.add(type(state))
+        return Chart(HONEST, 3).actions(state)[0]
+
+    for solver in (
+        vulcan.Vulcan(constraint=SequenceConstraint(credit)),
+        vulcan.Vulcan(default_policy=choose),
+        vulcan.ForwardSearch(SequenceConstraint(credit)),
+    ):
+        assert solve(Chart(HONEST, 3), solver, vulcan.Constant(1.0)).status is Status.SOLVED
+    assert seen == {int}
+
+
+# What was wrong once.
+
+
+@pytest.mark.parametrize("limit", [{"samples": 1}, {"histories": 2}], ids=str)
+def test_small_limits_hold(limit: dict[str, int]) -> None:
+    chart = draw_chart(0, 6)
+    form, plain = (solve(model, vulcan.Vulcan(), **limit) for model in (chart, chart.plain()))
+    assert form.statistics.samples == plain.statistics.samples
+
+
+def test_algorithm_as_printed() -> None:
+    chart = draw_chart(0, 4)
+    form, plain = (
+        solve(model, vulcan.Vulcan.paper(), samples=300) for model in (chart, chart.plain())
+    )
+    assert form.policy == plain.policy
+
+
+def test_infinite_bound_says_nothing() -> None:
+    chart = draw_chart(3, 4)
+    chart.table["bounds"] = math.inf
+    free = solve(chart, vulcan.Vulcan())
+    chart.compiled = dataclasses.replace(chart.compiled, bound=look_ahead)
+    bounded = solve(chart, vulcan.Vulcan())
+    assert bounded.status is free.status
+    assert bounded.certificate.reward == pytest.approx(free.certificate.reward)
+
+
+def test_checkpoint_of_the_other_form_is_refused(tmp_path: Path) -> None:
+    chart, options = draw_chart(3, 6), {"checkpoint": tmp_path / "search", "samples": 100}
+    solve(chart.plain(), vulcan.Vulcan(), **options)
+    with pytest.raises(vulcan.CheckpointError):
+        solve(chart, vulcan.Vulcan(), resume=True, **options)
+
+
+def test_upper_bound_after_a_forward_search() -> None:
+    chart = draw_chart(0, 4)
+    chart.merges = True
+    form = solve(chart, vulcan.ForwardSearch(), bound=True)
+    chart.compiled = None
+    plain = solve(chart, vulcan.ForwardSearch(), bound=True)
+    assert form.upper_bound == pytest.approx(plain.upper_bound)

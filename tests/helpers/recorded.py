@@ -1,0 +1,112 @@
+"""Problems with fixed seeds and budgets, whose answers are recorded in tests/golden/recorded.json.
+
+The answers were recorded with the code before the rooms (but for the algorithm as printed, which
+changed then): the same seeds give the same policies, bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import vulcan
+from vulcan.domains import Bandit, Exploration, Grid, ThreeActions
+
+A, B, G = (
+    vulcan.SequenceConstraint(),
+    vulcan.SurvivalConstraint(),
+    vulcan.SequenceConstraint("received"),
+)
+LINE = vulcan.Linear(0.002)
+CURVE = vulcan.parse("(1 - exp(-0.4*x)) * (0.015 + 0.001*x)")
+
+
+class Case(NamedTuple):
+    """What is solved, how, and within which limits."""
+
+    model: Any
+    bound: vulcan.RiskBound
+    solver: vulcan.Solver | None
+    options: dict[str, Any]
+
+
+def _list_cases() -> dict[str, Case]:
+    cases: dict[str, Case] = {}
+
+    def add(name: str, model: Any, bound: Any, solver: Any, **options: Any) -> None:
+        cases[name] = Case(model, bound, solver, options)
+
+    for n in (3, 5, 7):
+        for letter, constraint in (("A", A), ("B", B), ("G", G)):
+            add(f"fs-{n}-{letter}", Bandit(n), LINE, vulcan.ForwardSearch(constraint))
+            tree = vulcan.Vulcan(constraint=constraint)
+            add(f"vulcan-{n}-{letter}", Bandit(n), LINE, tree, samples=3000, seed=n)
+        for kind in (
+            vulcan.Pareto,
+            vulcan.Lagrangian,
+            vulcan.LinearProgram,
+            vulcan.IntegerProgram,
+            vulcan.RAOStar,
+            vulcan.Penalty,
+            vulcan.Automatic,
+        ):
+            add(f"{kind.__name__}-{n}", Bandit(n), LINE, kind())
+    long, loose = Bandit(9, merges=False), Bandit(8)
+    add("fs-unmerged", Bandit(6, merges=False), LINE, vulcan.ForwardSearch(A))
+    add("vulcan-unmerged", long, LINE, vulcan.Vulcan(), samples=20000, seed=1)
+    curved = vulcan.Vulcan(constraint=A)
+    add("vulcan-unmerged-concave", long, CURVE, curved, samples=20000, seed=2)
+    add("vulcan-incomplete", loose, LINE, vulcan.Vulcan(), samples=2000, seed=1, complete=False)
+    add("vulcan-bounded", loose, LINE, vulcan.Vulcan(bounded=True), samples=5000, seed=1)
+    random = vulcan.Vulcan(default_policy="random")
+    add("vulcan-random", loose, LINE, random, samples=5000, seed=4)
+    add("vulcan-as-printed", loose, LINE, vulcan.Vulcan.paper(1.0), samples=5000, seed=4)
+    add("uct", Bandit(9), vulcan.Constant(0.0125), vulcan.UCT(), samples=20000, seed=3)
+    mission = Exploration(horizon=6)
+    add("uct-exploration", Exploration(map="wide"), CURVE, vulcan.UCT(0.1), samples=200, seed=3)
+    add("vulcan-exploration", mission, CURVE, vulcan.Vulcan(0.1), samples=20000, seed=3)
+    add("vulcan-exploration-A", mission, CURVE, vulcan.Vulcan(0.1, A), samples=20000, seed=3)
+    add("fs-exploration", Exploration(horizon=4), CURVE, vulcan.ForwardSearch())
+    add("auto-exploration", Exploration(horizon=5), CURVE, None, samples=5000)
+    add("auto-grid", Grid(30), vulcan.Constant(0.002), None)
+    add("grid-lagrangian", Grid(100), vulcan.Linear(0.001), vulcan.Lagrangian())
+    add("grid-pareto", Grid(60), CURVE, vulcan.Pareto(), gap=0.001)
+    add("three", ThreeActions(), vulcan.Linear(0.004), None)
+    add("concave-9", Bandit(9), CURVE, None)
+    add("infeasible", Grid(20), vulcan.parse("-1"), vulcan.Pareto())
+    return cases
+
+
+CASES = _list_cases()
+
+
+def record(name: str) -> dict[str, Any]:
+    """Solve a case, and return what came out of it, the policy as a digest."""
+    case = CASES[name]
+    problem = vulcan.Problem(case.model, case.bound)
+    result = vulcan.solve(problem, case.solver, **case.options)
+    certificate, statistics = result.certificate, result.statistics
+    return {
+        "status": result.status.value,
+        "reward": certificate and repr(float(certificate.reward)),
+        "risk": certificate and repr(float(certificate.risk)),
+        "complete": certificate and certificate.complete,
+        "policy": None if result.policy is None else digest(result.policy),
+        "samples": statistics.samples,
+        "histories": statistics.histories,
+        "evaluations": statistics.evaluations,
+        "upper": repr(result.upper_bound),
+        "estimate": repr(result.estimate),
+    }
+
+
+def digest(policy: Any) -> str:
+    """Return a string that differs between policies that differ in anything."""
+    found = hashlib.sha256()
+    for member in policy.members:
+        for name in member.ARRAYS:
+            found.update(np.ascontiguousarray(getattr(member, name)).tobytes())
+        found.update("|".join(member.labels).encode())
+    return found.hexdigest()[:16]

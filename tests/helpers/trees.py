@@ -1,0 +1,218 @@
+"""The tree of a tree search, as nested objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+import vulcan
+from tests.helpers.tables import Table
+from tests.oracles.plain_search import PlainNode
+from vulcan import Outcome, RiskBound
+from vulcan.kernels.tree import DELETED, LIVE, SOLVED
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.sentinels import NONE
+from vulcan.solvers.constraints import LocalConstraint
+from vulcan.solvers.tree.sampling import TreeRun
+
+MARKS = {LIVE: "live", SOLVED: "solved", DELETED: "deleted"}
+
+
+def start(
+    model: Any,
+    bound: RiskBound,
+    under: LocalConstraint | None = None,
+    *,
+    seed: int = 0,
+    as_printed: bool = False,
+    bounded: bool = False,
+    exploration: float = 1.0,
+) -> TreeRun:
+    """Return a search that has not begun."""
+    under = vulcan.SurvivalConstraint() if under is None else under
+    run = TreeRun(vulcan.Problem(model, bound), ModelReader(model), under, None)
+    run.prepare(
+        seed=seed,
+        exploration=exploration,
+        default_policy="random",
+        as_printed=as_printed,
+        bounded=bounded,
+    )
+    return run
+
+
+def sample(run: TreeRun, target: int) -> None:
+    """Sample until there are this many samples in all."""
+    run.sample(Monitor(Limits()), target, 0.0, lambda: pytest.fail("nobody asked"), lambda: None)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An action of a history, as the tree has it."""
+
+    label: str
+    visits: int
+    value: float
+    mark: int
+    probabilities: tuple[float, ...]
+    rewards: tuple[float, ...]
+    expected_reward: float
+    risk: float
+    children: tuple[Node | None, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A history, as the tree has it, and the same from its definition."""
+
+    number: int
+    level: int
+    state: Any
+    visits: int
+    value: float
+    solved: bool
+    survival: float
+    credit: float
+    edges: tuple[Edge, ...]
+    expected: tuple[float, float]  # survival and credit recomputed along the path
+
+
+def unfold(run: TreeRun, kind: str = "B") -> Node:
+    """Return the tree as nested objects."""
+    return _unfold(run, kind, 0, 0, (1.0, 0.0))
+
+
+def _unfold(run: TreeRun, kind: str, number: int, level: int, expected: Any) -> Node:
+    graph, row = run.graph, run._nodes[number]
+    state = int(row["state"])
+    edges = []
+    if row["first_edge"] != NONE:
+        place = graph.states.array[state]
+        for k in range(place["action_count"]):
+            edges.append(
+                _unfold_edge(run, kind, row, int(place["first_action"]), k, level, expected)
+            )
+    return Node(
+        number,
+        level,
+        graph.state_object(state) if state >= 0 else "failed",
+        int(row["visits"]),
+        float(row["value"]),
+        bool(row["solved"]),
+        float(row["survival"]),
+        float(row["credit"]),
+        tuple(edges),
+        expected,
+    )
+
+
+def _unfold_edge(
+    run: TreeRun, kind: str, row: Any, first: int, k: int, level: int, expected: Any
+) -> Edge:
+    graph = run.graph
+    edge, action = run._edges[row["first_edge"] + k], graph.actions.array[first + k]
+    span = slice(action["first_outcome"], action["first_outcome"] + action["outcome_count"])
+    outcomes = graph.outcomes.array[span]
+    kept = len(outcomes) if run._sizes["counted"][0] else int(action["safe_count"])
+    risk, mean = float(action["immediate_risk"]), float(action["expected_reward"])
+    survival, credit = expected
+    weight = run.reader.weights[level]
+    children = []
+    for j in range(kept):
+        claim = {
+            "B": survival * mean,
+            "A": mean,
+            "A own": float(action["credit"]),
+            "A received": float(outcomes["reward"][j]),
+        }[kind]
+        after = (survival * (1 - risk), credit + weight * claim)
+        number = NONE if edge["first_child"] == NONE else run._children[edge["first_child"] + j]
+        if number == NONE:
+            children.append(None)
+        else:
+            children.append(_unfold(run, kind, int(number), level + 1, after))
+    return Edge(
+        graph.action_labels(int(row["state"]))[k],
+        int(edge["visits"]),
+        float(edge["value"]),
+        int(edge["mark"]),
+        tuple(outcomes["probability"].tolist()),
+        tuple(outcomes["reward"].tolist()),
+        mean,
+        risk,
+        tuple(children),
+    )
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield every history of a tree."""
+    yield node
+    for edge in node.edges:
+        for child in edge.children:
+            if child is not None:
+                yield from walk(child)
+
+
+TINY = Table(
+    {
+        0: {
+            "safe": [Outcome(0.5, 1.0, 1), Outcome(0.5, 2.0, 2)],
+            "risky": [Outcome(0.6, 3.0, 1), Outcome(0.3, 4.0, 2), Outcome.failure(0.1)],
+        },
+        1: {
+            "safe": [Outcome(0.25, 0.0, 0), Outcome(0.75, 1.0, 0)],
+            "risky": [Outcome(0.5, 2.0, 0), Outcome(0.3, 6.0, 0), Outcome.failure(0.2)],
+        },
+        2: {
+            "safe": [Outcome(0.25, 0.0, 0), Outcome(0.75, 2.0, 0)],
+            "risky": [Outcome(0.5, 1.0, 0), Outcome(0.3, 1.0, 0), Outcome.failure(0.2)],
+        },
+    },
+    horizon=2,
+)
+
+
+TINY_BOUND = vulcan.Linear(0.05)
+
+
+# One step more: with two, every history after the first step is solved when it is met.
+SHORT = replace(TINY, horizon=3)
+
+
+def as_document(node: Node | PlainNode | None) -> Any:
+    """Return a tree for a file."""
+    if node is None:
+        return None
+    document: dict[str, Any] = {
+        "state": node.state,
+        "visits": node.visits,
+        "value": None if node.value == -math.inf else round(node.value, 12),
+        "solved": node.solved,
+        "survival": round(node.survival, 12),
+        "credit": round(node.credit, 12),
+    }
+    edges = node.edges
+    if edges:
+        labelled = edges if isinstance(edges, dict) else {edge.label: edge for edge in edges}
+        document["actions"] = {
+            label: {
+                "visits": edge.visits,
+                "value": None if edge.value == -math.inf else round(edge.value, 12),
+                "mark": MARKS[edge.mark],
+                "outcomes": [as_document(child) for child in edge.children],
+            }
+            for label, edge in labelled.items()
+        }
+    return document
+
+
+def chosen_action(run: TreeRun, node: Node) -> Edge | None:
+    """Return the action that a settled history takes; None if it takes none."""
+    edge = int(run._choice[node.number])
+    return None if edge == NONE else node.edges[edge - int(run._nodes[node.number]["first_edge"])]

@@ -1,0 +1,36 @@
+"""What is imported where, and what is not. Who may import whom is for import-linter to say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.helpers.sources import LIBRARY, list_imports
+
+
+def find_importers(*packages: str) -> set[str]:
+    """Return the modules of the library that import one of some packages."""
+    return {
+        module
+        for module, path in LIBRARY.items()
+        if any(name.split(".")[0] in packages for name in list_imports(path))
+    }
+
+
+def test_only_kernels_and_compiled_models_import_numba() -> None:
+    importers = find_importers("numba", "llvmlite")
+    assert importers
+    for module in importers:
+        assert module.startswith("vulcan.kernels") or module.endswith(".compiled"), module
+
+
+def test_nothing_imports_storm_or_what_is_not_installed_with_the_library() -> None:
+    assert find_importers("stormpy", "reproduction", "tests", "benchmarks") == set()
+
+
+def test_importing_vulcan_imports_no_compiler() -> None:
+    code = (
+        "import sys, vulcan; print({'numba', 'scipy', 'highspy', 'matplotlib'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"

@@ -1,0 +1,31 @@
+"""What `solve` returns."""
+
+from __future__ import annotations
+
+import vulcan
+from tests.helpers.tables import one_action
+from vulcan import Outcome
+from vulcan.domains import Bandit
+
+LINEAR = vulcan.Linear(0.002)
+FORWARD_SEARCH = vulcan.ForwardSearch()
+
+
+def test_result_reads_well() -> None:
+    result = vulcan.solve(vulcan.Problem(Bandit(3), LINEAR), FORWARD_SEARCH)
+    text = str(result)
+    for part in ("1.489224", "0.002748", "acceptable", "Δ(x) = 0.002 * x", "yes, 7 decisions"):
+        assert part in text
+    refused = vulcan.solve(
+        vulcan.Problem(one_action(Outcome.failure(1.0)), vulcan.Constant(0.5)), FORWARD_SEARCH
+    )
+    assert "no policy exists" in str(refused)
+    assert "reward" not in str(refused)
+
+
+def test_policy_is_bound_to_the_model() -> None:
+    result = vulcan.solve(vulcan.Problem(Bandit(3), LINEAR), FORWARD_SEARCH)
+    run = result.policy.start()
+    while not run.finished:
+        run.observe(0)
+    assert len(run.history) == 3

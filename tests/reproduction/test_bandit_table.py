@@ -1,0 +1,47 @@
+"""The table of the bandit is the paper's."""
+
+from __future__ import annotations
+
+import pytest
+
+from reproduction import Record, Verdict
+from reproduction.paper import BANDIT_TABLE
+from reproduction.parts.bandit_table import BanditTable
+from tests.helpers.records import show_any
+
+
+def test_bandit_table_is_the_paper_s() -> None:
+    part = BanditTable()
+    tasks = [task for task in part.tasks(True) if task["horizon"] <= 8]
+    records = [Record(dict(task), part.run(task), 0.0) for task in tasks]
+    found = {(r.task["horizon"], r.task["solver"]): r.found for r in records}
+    for horizon, (best, plain, loss) in BANDIT_TABLE.items():
+        assert found[horizon, "A"]["reward"] == pytest.approx(plain, abs=6e-5)
+        # The paper's program stops at a tolerance: from horizon 7 on, ours is better.
+        assert found[horizon, "optimum"]["reward"] == pytest.approx(best, abs=5e-4)
+        assert found[horizon, "optimum"]["reward"] >= best - 6e-5
+        assert found[horizon, "B"]["reward"] >= found[horizon, "A"]["reward"] - 1e-9
+        ours = 100 * (1 - found[horizon, "A"]["reward"] / found[horizon, "optimum"]["reward"])
+        assert ours == pytest.approx(loss, abs=0.02)
+        assert all(found[horizon, solver]["proved"] for solver in ("A", "B", "optimum"))
+    section = part.show(records, True)
+    assert [row[0] for row in section.tables[0].rows] == list(range(2, 9))
+    assert "digit for digit; at horizons 7, 8 our" in section.meaning
+    assert "never loses more" in section.meaning
+    optimum, forward = section.claims
+    assert optimum.verdict is Verdict.PARTLY
+    assert (
+        optimum.found
+        == "5 of 7 agree in all digits printed; others differ by up to +0.0004 (horizons 7, 8)"
+    )
+    assert (forward.found, forward.verdict) == ("7 of 7 agree in all digits printed", "holds")
+    changed = [
+        Record(r.task, r.found | {"reward": r.found["reward"] - 0.1}, 0.0)
+        if r.task == {"horizon": 5, "solver": "A"}
+        else r
+        for r in records
+    ]
+    assert "differs from the paper at horizons 5;" in part.show(changed, True).meaning
+    show_any(part, records)
+    unproved = [Record(r.task, r.found | {"proved": False}, 0.0) for r in records]
+    assert part.show(unproved, True).tables[0].rows == []  # no optimum is said to be one
