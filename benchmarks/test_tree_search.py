@@ -37,7 +37,8 @@ def prepare(horizon: int, constraint: Any, seed: int) -> TreeRun:
     """Return a search that is ready to sample."""
     problem = vulcan.Problem(Bandit(horizon), BOUND)
     run = TreeRun(problem, ModelReader(problem.model), constraint, None)
-    run.prepare(seed=seed, exploration=1.0, default_policy="random", counted=False, bounded=False)
+    kind = {"default_policy": "random", "as_printed": False, "bounded": False}
+    run.prepare(seed=seed, exploration=1.0, **kind)
     # What samples collect from step t on lies between 0 and the steps that are left: given at the
     # outset, the scale of exploration is that of the yardstick.
     run._returns["least"], run._returns["most"] = 0.0, horizon - np.arange(horizon)
@@ -135,7 +136,7 @@ def test_error_of_the_paper(samples: int, report: Any) -> None:
         vulcan.solve(problem, vulcan.Vulcan.paper(), samples=samples, seed=seed)
         for seed in range(seeds)
     ]
-    assert all(result.safe for result in results)
+    assert all(result.certificate.passes for result in results)  # complete or not
     errors = [100 * (1 - r.certificate.reward / BEST["A"]) for r in results]
     report(
         f"bandit 9, as printed in the paper, {seeds} seeds, {samples:,} samples: mean error",

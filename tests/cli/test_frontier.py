@@ -132,7 +132,7 @@ def test_options_reach_the_search(call):
         (["--scales", "1"], "--scales are multiples of a bound: give it with --bound"),
         (
             ["--bound", "0.1", "--scales", "0"],
-            "each of the scales must be a finite number above 0, not 0",
+            "scales must be above 0; level 0 allows no risk at all",
         ),
         (["--levels", "0", "--from", "0"], "--levels says it all; omit --from"),
         (["--bound", "x", "--scales", "1", "--points", "3"], "omit --points"),

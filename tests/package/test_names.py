@@ -31,6 +31,16 @@ def test_public_names_describe_their_parameters(name: str) -> None:
         assert "Returns\n" in inspect.getdoc(thing)
 
 
+def test_no_module_is_hidden_by_a_name() -> None:
+    for name in LIBRARY:
+        importlib.import_module(name)
+    for name in LIBRARY:
+        parent, _, leaf = name.rpartition(".")
+        if parent:
+            found = getattr(importlib.import_module(parent), leaf)
+            assert inspect.ismodule(found), f"{name} is hidden by {found!r}"
+
+
 @pytest.mark.parametrize("module", [*LIBRARY, *REPRODUCTION])
 def test_examples_in_docstrings(module: str) -> None:
     assert doctest.testmod(importlib.import_module(module)).failed == 0

@@ -81,6 +81,17 @@ class Wrong(Wrapped):
         return replace(finding, reward=finding.reward + 0.5)
 
 
+class Raising(Wrapped):
+    def search(self, *arguments: Any) -> Any:
+        raise TypeError("boo")
+
+
+class Hopeless(Wrapped):
+    def change(self, finding: Any) -> Any:
+        nothing = {"policy": None, "upper_bound": None, "status": vulcan.Status.INFEASIBLE}
+        return replace(finding, **nothing)
+
+
 class Fickle(Wrapped):
     runs: ClassVar[list[int]] = []
 
@@ -98,6 +109,8 @@ class Fickle(Wrapped):
         (Greedy(), "limits: there is no limit 'patience'"),
         (Wrong(), "DisagreementError"),
         (Fickle(), "repetition"),
+        (Raising(), "TypeError: boo"),
+        (Hopeless(), "it says that there is no policy"),
     ],
     ids=lambda value: type(value).__name__,
 )

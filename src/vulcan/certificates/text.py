@@ -33,6 +33,8 @@ def _describe_margin(certificate: Certificate) -> str:
         return "(not even without any risk)"
     if margin == float("inf"):
         return "(whatever the size of the risks)"
+    if not certificate.passes:
+        return f"(would hold if all risks were multiplied by {_show_factor(margin)})"
     return f"(holds until all risks are multiplied by {_show_factor(margin)})"
 
 

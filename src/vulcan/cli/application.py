@@ -19,6 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from vulcan.cli.codes import ExitCode
+from vulcan.parameters import suggest
 
 __all__ = ["application"]
 
@@ -62,6 +63,12 @@ class Commands(TyperGroup):
         register = single.command(cmd_name, epilog=module.EXAMPLES, context_settings=CONTEXT)
         register(getattr(module, cmd_name))
         return typer.main.get_command(single)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return a command with its arguments, or say which one was probably meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{suggest(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands with the first lines of their docstrings."""

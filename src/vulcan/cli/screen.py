@@ -78,7 +78,7 @@ def printable(text: str) -> str:
 
 
 def clip(text: str, most: int = 160) -> str:
-    """Return a text that is not too long for a person; for values there is `reader.shorten`."""
+    """Return a text that is not too long for a person; for values there is `parameters.shorten`."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -108,8 +108,10 @@ def show_table(console: Console, table: TextTable, styles: Sequence[str]) -> Non
     longest = max((len(row[-1]) for row in shown.rows), default=0)
     beside = console.width - width - 4 >= min(longest, MOST_ROOM)
     built = shown.build(remarks=beside, styles=styles)
+    # A terminal may wrap a row; nothing of it is cut.
+    wide = max(console.width, width + 2)
     with console.capture() as capture:
-        console.print(Padding(built, (0, 0, 0, 2), expand=False))
+        console.print(Padding(built, (0, 0, 0, 2), expand=False), width=wide, crop=False)
     for line in capture.get().splitlines():
         console.out(line.rstrip(), highlight=False)  # rich fills the last column with spaces
     remarks = [(row[table.left - 1 if table.left else 0], row[-1]) for row in shown.rows if row[-1]]

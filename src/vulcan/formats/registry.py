@@ -84,8 +84,9 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
 
 def find_format(text: str) -> ModuleType:
     """Return the module of the format that a string is in."""
-    suffix = Path(text.rpartition(":")[0] or text).suffix
-    return import_module(FORMATS.get(suffix, FORMATS[""]))
+    # A class may follow a file, and a colon may be part of its path.
+    suffixes = (Path(text).suffix, Path(text.rpartition(":")[0]).suffix)
+    return import_module(next((FORMATS[s] for s in suffixes if s and s in FORMATS), FORMATS[""]))
 
 
 def list_formats() -> str:

@@ -1,6 +1,6 @@
 """Rows of the state graph: flat arrays that grow, in the form in which kernels read them.
 
-`vulcan.graphs.state_graph` says what the fields of states, actions and outcomes mean.
+`vulcan.graphs.base` says what the fields of states, actions and outcomes mean.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ SOURCE: Final = np.dtype(
     ],
     align=True,
 )
-"""Where kernels find a compiled model, and how far they filled the rows
-(`vulcan.kernels.expansion`).
+"""Where kernels find a compiled model, and how far they filled the rows (`kernels.expansion`).
+
 For a Python model all of it is 0."""
 
 MOST_ROWS: Final = (1 << 31) - 1

@@ -17,9 +17,11 @@ yardstick: 2.7 without either, 2.2 with the first, 2.4 with the second, 1.0 with
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
 import logging
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -52,8 +54,15 @@ def cache_directory(module: str) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
     except OSError:
-        # A place that nobody else can have prepared: Numba trusts what it finds in its cache.
-        directory = Path(tempfile.mkdtemp(prefix="vulcan-planner-"))
+        directory = _make_temporary_directory()
+    return directory
+
+
+@cache
+def _make_temporary_directory() -> Path:
+    """Return a place that nobody else can have prepared: Numba trusts what it finds there."""
+    directory = Path(tempfile.mkdtemp(prefix="vulcan-planner-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
 
 

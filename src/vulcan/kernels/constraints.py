@@ -5,7 +5,7 @@ head of `vulcan.solvers.constraints`, where each form is declared; the table of 
 described in `vulcan.bounds.table`. A form is what these four functions do for it, and nothing else
 in the kernels knows one form from another:
 
-    add_credit   the credit of a history after an action
+    add_credit   the credit of a history after an action (and add_outcome_credit, after its outcome)
     finish       whether a finished history passes
     fail         whether the histories on which an action fails leave the constraint sound
     hope         whether histories that go on could still pass, by the most that they can earn
@@ -139,13 +139,22 @@ def add_credit(test, action, survival, credit, weight):
 
 
 @part
-def fail(test, pieces, action, outcomes, credit_before, credit_after, weight):
+def add_outcome_credit(test, outcome, credit, credit_after, weight):
+    """Return the credit of a history after an action and its outcome."""
+    return credit + weight * outcome.reward if test.by_outcome else credit_after
+
+
+@part
+def fail(test, pieces, action, outcomes, credit_before, credit_after, weight, ends):
     """Whether the histories on which an action fails leave constraint A sound.
 
     Its proof needs 0 <= Δ(f) on them. They can only break it where Δ is negative; constraint B has
-    no such condition.
+    no such condition. If the action ends every history, the safe ones are tested at the same credit
+    with more risk (`finish`), unless credits depend on outcomes.
     """
     if test.form in (SURVIVAL, UNCONSTRAINED) or action.immediate_risk == 0.0:
+        return ADMITTED
+    if test.form == SEQUENCE and ends:
         return ADMITTED
     if action.immediate_risk >= 1.0:
         return REFUSED
@@ -153,16 +162,11 @@ def fail(test, pieces, action, outcomes, credit_before, credit_after, weight):
         return compare(test, pieces, 0.0, credit_after)
     first = action.first_outcome
     for k in range(first + action.safe_count, first + action.outcome_count):
-        verdict = compare(test, pieces, 0.0, credit_before + weight * outcomes[k].reward)
+        credit = add_outcome_credit(test, outcomes[k], credit_before, credit_after, weight)
+        verdict = compare(test, pieces, 0.0, credit)
         if verdict != ADMITTED:
             return verdict
     return ADMITTED
-
-
-@part
-def add_outcome_credit(test, outcome, credit, credit_after, weight):
-    """Return the credit of a history after an action and its outcome."""
-    return credit + weight * outcome.reward if test.by_outcome else credit_after
 
 
 @part
@@ -171,14 +175,13 @@ def try_action(problem, test, action, weight, ends, survival, credit):
     survival_after = survival * (1.0 - action.immediate_risk)
     credit_after = add_credit(test, action, survival, credit, weight)
     pieces, outcomes = problem.pieces, problem.outcomes
-    if ends and not test.by_outcome:
-        # A failing history has the same credit as the safe ones, and passes where they do.
-        return finish(test, pieces, survival_after, credit_after)
-    verdict = fail(test, pieces, action, outcomes, credit, credit_after, weight)
+    verdict = fail(test, pieces, action, outcomes, credit, credit_after, weight, ends)
     if verdict != ADMITTED or not ends:
         return verdict
+    if not test.by_outcome:
+        return finish(test, pieces, survival_after, credit_after)
     for k in range(action.first_outcome, action.first_outcome + action.safe_count):
-        credit_of_end = credit + weight * outcomes[k].reward
+        credit_of_end = add_outcome_credit(test, outcomes[k], credit, credit_after, weight)
         verdict = finish(test, pieces, survival_after, credit_of_end)
         if verdict != ADMITTED:
             return verdict

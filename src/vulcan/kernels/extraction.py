@@ -19,8 +19,6 @@ from vulcan.kernels.problem_arrays import borrow_problem
 from vulcan.kernels.tree import action_row, borrow_tree
 from vulcan.sentinels import END, UNPLANNED
 
-# The same as in `vulcan.policies.policy`, which kernels don't know.
-
 LEVEL: Final = np.dtype(
     [("node", "i4"), ("row", "i4"), ("number", "i4"), ("outcome", "i4"), ("reach", "f8")],
     align=True,

@@ -15,7 +15,7 @@ class ProblemArrays(NamedTuple):
     Attributes
     ----------
     states, actions, outcomes
-        The rows of the state graph; see `vulcan.graphs.state_graph`.
+        The rows of the state graph; see `vulcan.graphs.base`.
     pieces
         The risk bound; see `vulcan.bounds.table`.
     discounts, weights

@@ -104,17 +104,15 @@ def compare(
         batch.total = len(named)
         try:
             for name, solver in named.items():
-                known = limits.keep(solver.limits) if isinstance(solver, Solver) else limits
                 search = partial(
                     plan_and_certify,
                     problem,
                     solver,
-                    known,
-                    Options(seed),
+                    options=Options(seed),
                     bound=bound and _lack_bound(rows),
                     on_progress=batch.tell,
                 )
-                row = _solve_row(name, solver, search)
+                row = _solve_row(name, solver, limits, search)
                 rows.append(row)
                 batch.finish(row.result)
                 if on_row is not None:
@@ -126,10 +124,13 @@ def compare(
     return _share_bounds(problem, rows, stopped_by)
 
 
-def _solve_row(name: str, solver: Solver, search: Callable[[], Result]) -> ComparisonRow:
+def _solve_row(
+    name: str, solver: Solver, limits: Limits, search: Callable[..., Result]
+) -> ComparisonRow:
     """Return the row of a solver; whatever it raises is in the row."""
     try:
-        return ComparisonRow(name, solver, search())
+        known = limits.keep(solver.limits) if isinstance(solver, Solver) else limits
+        return ComparisonRow(name, solver, search(limits=known))
     except VulcanError as error:
         return ComparisonRow(name, solver, error=str(error))
     except Exception as error:

@@ -141,8 +141,11 @@ class PolicyWalk:
                     f"the policy takes {label!r} in state {state!r}, where the model has "
                     f"{', '.join(map(repr, actions)) or 'no actions'}"
                 )
-            self._answers[state, label] = self._reader.outcomes(state, actions[label])
             self.evaluations += 1
+            answer = self._reader.outcomes(state, actions[label])
+            if not self._reader.merges:
+                return answer  # nobody comes there again
+            self._answers[state, label] = answer
         return self._answers[state, label]
 
     def _require_end(self, state: Any) -> None:

@@ -87,7 +87,7 @@ def test_what_is_too_large_to_unroll_is_sampled_for_its_range(monkeypatch):
         ({"levels": ["0.1"]}, "each of the levels must be a finite number, not '0.1'"),
         ({"levels": [True]}, "each of the levels must be a finite number, not True"),
         ({"levels": Span(0, math.inf)}, "each of the levels must be a finite number, not inf"),
-        ({"scales": [1, 0]}, "each of the scales must be a finite number above 0, not 0"),
+        ({"scales": [1, 0]}, "scales must be above 0; level 0 allows no risk at all"),
         ({"scales": Span(-1, 1)}, "each of the scales must be a finite number above 0, not -1"),
         ({"levels": Span(0.2, 0.1)}, r"levels can't go up from 0\.2 to 0\.1$"),
         ({"levels": Span(low=0.2)}, r"up from 0\.2 to 0\.0047.*; by themselves they go from 0 to"),

@@ -136,5 +136,7 @@ class RangeFinder:
 
 
 def _require(name: str, value: Any) -> float:
-    """Return a level or a scale; a scale of 0 would refuse what has no risk, unlike level 0."""
+    """Return a level or a scale."""
+    if name == "scales" and value == 0:
+        raise OptionError("scales must be above 0; level 0 allows no risk at all")
     return require_number(f"each of the {name}", value, above=0.0 if name == "scales" else None)

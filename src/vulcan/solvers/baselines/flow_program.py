@@ -154,8 +154,8 @@ class FlowProgram:
         Of the layered graph.
     most
         A bound on the probability of being in each node.
-    size, top
-        What rewards are about, and a reward that none exceeds.
+    reward_size, risk_size
+        What rewards and risks are about.
     tolerance
         Up to what HiGHS satisfies rows.
 
@@ -171,16 +171,16 @@ class FlowProgram:
         layers: Layers,
         links: Links,
         most: Floats,
-        size: float,
-        top: float,
+        reward_size: float,
+        risk_size: float,
         tolerance: float,
     ) -> None:
         import highspy
 
         self._run, self._layers, self._links, self._most = run, layers, links, most
         rewards, risks = (np.abs(layers.arrays.edges[name]) for name in ("reward", "risk"))
-        self.reward_unit = _find_unit(size, rewards)
-        self.risk_unit = _find_unit(min(1.0, run.bound(top)), risks)
+        self.reward_unit = _find_unit(reward_size, rewards)
+        self.risk_unit = _find_unit(risk_size, risks)
         self._reward_column = len(layers.arrays.edges)
         self._risk_column = self._reward_column + 1
         self.cuts: list[Cut] = []

@@ -46,7 +46,7 @@ from vulcan.solvers.finding import Finding, Status
 from vulcan.solvers.layered.dual import Corner, Dual, accepts
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.shortfall import Shortfall
-from vulcan.tolerance import EXACT_GAP
+from vulcan.tolerance import EXACT_GAP, TOLERANCE
 
 __all__ = ["IntegerProgram"]
 
@@ -72,7 +72,7 @@ class IntegerProgram(Solver):
     on
         "tree" for policies that may depend on the whole history; "graph" for those that depend on
         state and step only, which may earn less. The upper bound of the result holds for all
-        policies in either case.
+        policies; on a graph that is not reduced there is none.
     reduced
         Omit what the dual bound rules out, and start from the policy that it leads to. Without it
         the program is that of Dolgov and Durfee as published, over all histories or states, which
@@ -158,15 +158,21 @@ class _Search:
         edges = run.layers.arrays.edges
         if self._over or not run.may_go_on(run.graph.memory + COLUMN_BYTES * len(edges)):
             return
-        # No policy earns more than the best edge in every step.
-        levels = int(run.layers.arrays.nodes["level"].max()) + 1
-        self._size = self._top = levels * float(np.abs(edges["reward"]).max()) or 1.0
+        # The bound need not have a value where no policy comes.
+        self._top = float(run.follow_weights(1.0, 0.0).rewards[0])
+        run.rewards.append(self._top)
+        allowed, self._size = run.bound(self._top), abs(self._top) or 1.0
+        if allowed < -TOLERANCE:  # and less for smaller rewards
+            run.upper = -math.inf
+            return
         whole = Reduced(run.layers, np.arange(len(edges)), complete=True)
-        with SwitchProgram(run, run.layers, self._size, self._size, published=True) as program:
+        sizes = (self._size, max(min(1.0, allowed), float(edges["risk"].max())))
+        with SwitchProgram(run, run.layers, *sizes, published=True) as program:
             program.stop_at(run.monitor.limits.gap or 0.0)
-            for cut in cut_at(run.bound, self._top, self._top):
-                program.add_cut(cut)
+            program.add_cut(Cut.along(run.bound.tangent(self._top)))
             within = self._attain(self._solve_with_cuts(program, whole, suggest=False))
+        if within == -math.inf and accepts(run.bound, run.sweep(0.0, 1.0)):
+            self._proved, within = False, math.inf  # HiGHS errs: the policy of least risk passes
         if self._on == "tree":  # functions of state and step bound no other policies
             run.upper = within
 
@@ -207,7 +213,8 @@ class _Search:
     def _solve(self, reduced: Reduced) -> float:
         """Find the best policy of a reduced graph; return a bound on all its policies."""
         run = self._run
-        with SwitchProgram(run, reduced.layers, self._size, run.upper) as program:
+        risk_size = min(1.0, run.bound(run.upper))
+        with SwitchProgram(run, reduced.layers, self._size, risk_size) as program:
             program.stop_at(run.monitor.limits.gap or 0.0)
             for cut in cut_at(run.bound, run.upper, run.upper):
                 program.add_cut(cut)

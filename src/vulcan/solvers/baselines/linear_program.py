@@ -159,7 +159,8 @@ class _SimplexProgram(FlowProgram):
     def __init__(self, run: LayeredRun, size: float) -> None:
         self.links = Links(run.layers)
         most = np.ones(len(run.layers))
-        super().__init__(run, run.layers, self.links, most, size, run.upper, TOLERANCE_OF_ROWS)
+        risk_size = min(1.0, run.bound(run.upper))
+        super().__init__(run, run.layers, self.links, most, size, risk_size, TOLERANCE_OF_ROWS)
         self._first_cut = self._highs.getNumRow()
         self._excess_column = self._highs.getNumCol()
         self._require(self._highs.addCol(0.0, 0.0, 0.0, 0, [], []))

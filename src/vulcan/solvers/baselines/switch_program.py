@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vulcan.graphs.layered_graph import Layers
 from vulcan.solvers.baselines.flow_program import Ending, FlowProgram, pack
-from vulcan.solvers.baselines.links import Choice, Links, pick_edges
+from vulcan.solvers.baselines.links import Choice, Floats, Links, pick_edges
 from vulcan.solvers.layered.dual import Corner
 from vulcan.solvers.layered.run import LayeredRun
 
@@ -35,21 +35,26 @@ class SwitchProgram(FlowProgram):
 
     Parameters
     ----------
-    run, layers
+    run, layers, reward_size, risk_size
         As in `FlowProgram`.
-    size, top
-        What rewards are about, and a reward that none exceeds.
     published
         Whether to write the program as it was published: a switch for every choice, and 1 as the
-        bound on every probability.
+        bound on every flow.
     """
 
     def __init__(
-        self, run: LayeredRun, layers: Layers, size: float, top: float, *, published: bool = False
+        self,
+        run: LayeredRun,
+        layers: Layers,
+        reward_size: float,
+        risk_size: float,
+        *,
+        published: bool = False,
     ) -> None:
         links, count = Links(layers), len(layers)
-        most = np.ones(count) if published else links.find_most(count)
-        super().__init__(run, layers, links, most, size, top, TOLERANCE_OF_ROWS)
+        sizes = (reward_size, risk_size)
+        # The unit of each column; as published, the program is the same in any units.
+        super().__init__(run, layers, links, links.find_most(count), *sizes, TOLERANCE_OF_ROWS)
         choosing = layers.arrays.nodes["edge_count"] > 1
         single = np.zeros(count, bool) if published else links.find_single(count)
         edges = np.arange(len(links.owner))
@@ -57,18 +62,21 @@ class SwitchProgram(FlowProgram):
         # The column that says whether an edge is taken.
         self._taken = edges.copy()
         self._taken[switched] = self._highs.getNumCol() + np.arange(len(switched))
-        self._add_switches(switched)
+        # The largest flow of an edge, in these units: most(n), or 1 as published.
+        largest = 1 / self._most[links.owner] if published else np.ones(len(edges))
+        self._add_switches(switched, largest)
         self._require(
             self._highs.changeColsBounds(
-                len(edges), edges.astype(np.int32), np.zeros(len(edges)), np.ones(len(edges))
+                len(edges), edges.astype(np.int32), np.zeros(len(edges)), largest
             )
         )
         whole = self._taken[choosing[links.owner]].astype(np.int32)
+        self._chooses = len(whole) > 0
         kinds = np.ones(len(whole), np.uint8)
         self._require(self._highs.changeColsIntegrality(len(whole), whole, kinds))
 
-    def _add_switches(self, edges: NDArray[np.intp]) -> None:
-        """Add a z for each of some edges, the rows x / most <= z, and the sums of each node."""
+    def _add_switches(self, edges: NDArray[np.intp], largest: Floats) -> None:
+        """Add a z for each of some edges, the rows x <= largest z, and the sums of each node."""
         every, columns = np.arange(len(edges)), self._taken[edges]
         owners, owner = np.unique(self._links.owner[edges], return_inverse=True)
         nothing = np.zeros(0, np.int32)
@@ -81,7 +89,11 @@ class SwitchProgram(FlowProgram):
         rows = len(edges) + len(owners)
         least, most = np.full(rows, -np.inf), np.zeros(rows)
         least[len(edges) :] = most[len(edges) :] = 1.0
-        parts = [(every, edges, 1.0), (every, columns, -1.0), (len(edges) + owner, columns, 1.0)]
+        parts = [
+            (every, edges, 1.0),
+            (every, columns, -largest[edges]),
+            (len(edges) + owner, columns, 1.0),
+        ]
         starts, indices, values = pack(parts, 0, rows)
         status = self._highs.addRows(rows, least, most, len(values), starts, indices, values)
         self._require(status)
@@ -129,6 +141,6 @@ class SwitchProgram(FlowProgram):
             return math.inf
         info = self._highs.getInfo()
         bound = float(info.mip_dual_bound)
-        if ending is Ending.OPTIMAL and not math.isfinite(bound):
-            bound = float(info.objective_function_value)  # presolve alone was enough
+        if ending is Ending.OPTIMAL and not (self._chooses and math.isfinite(bound)):
+            bound = float(info.objective_function_value)  # nothing to choose, or presolve chose
         return -bound * self.reward_unit

@@ -151,9 +151,9 @@ class FrontRun:
     """
 
     def __init__(self, run: LayeredRun, dual: Dual, most_pairs: int | None) -> None:
-        from vulcan.kernels import pareto_fronts as fronts
+        from vulcan.kernels import pareto_fronts
 
-        self._kernels = fronts
+        self._kernels = pareto_fronts
         self._run = run
         self._pairs_left = math.inf if most_pairs is None else most_pairs
         self._shortfall = Shortfall(run, dual)
@@ -265,29 +265,29 @@ class FrontRun:
 
 def load_kernels() -> None:
     """Load or compile the kernels of fronts."""
-    from vulcan.kernels import pareto_fronts as fronts
+    from vulcan.kernels import pareto_fronts
     from vulcan.kernels.compilation import announce_compilation
 
-    announce_compilation(fronts.extend)
+    announce_compilation(pareto_fronts.extend)
     arrays = LayerArrays(*(np.zeros(1, kind) for kind in KINDS))
     number = np.zeros(1)
-    fronts.find_least_reach(arrays, number, 0.0, 0.0, number)
-    fronts.extend(arrays, number, number, number, number, make_memory(arrays))
+    pareto_fronts.find_least_reach(arrays, number, 0.0, 0.0, number)
+    pareto_fronts.extend(arrays, number, number, number, number, make_memory(arrays))
 
 
 def make_memory(layers: LayerArrays) -> Any:
     """Return the arrays for fronts over a layered graph, short at first."""
-    from vulcan.kernels import pareto_fronts as fronts
+    from vulcan.kernels import pareto_fronts
 
     width = int(layers.edges["target_count"].max(initial=1))
-    return fronts.Fronts(
-        fronts=np.zeros(len(layers.nodes), fronts.FRONT),
-        points=np.zeros(1 << 12, fronts.POINT),
+    return pareto_fronts.Fronts(
+        fronts=np.zeros(len(layers.nodes), pareto_fronts.FRONT),
+        points=np.zeros(1 << 12, pareto_fronts.POINT),
         parts=np.zeros(1 << 13, np.int32),
-        drafts=np.zeros(1 << 14, fronts.DRAFT),
-        kept=np.zeros(1 << 13, fronts.DRAFT),
+        drafts=np.zeros(1 << 14, pareto_fronts.DRAFT),
+        kept=np.zeros(1 << 13, pareto_fronts.DRAFT),
         chosen=np.zeros((1 << 13, width), np.int32),
         keys=np.zeros(1 << 14),
-        bins=np.zeros(fronts.BINS + 1),
-        control=np.zeros(1, fronts.CONTROL),
+        bins=np.zeros(pareto_fronts.BINS + 1),
+        control=np.zeros(1, pareto_fronts.CONTROL),
     )

@@ -75,15 +75,15 @@ class LayeredRun:
         solver: object,
         graph: StateGraph | None = None,
     ) -> None:
-        from vulcan.kernels import backward_induction as sweep
+        from vulcan.kernels import backward_induction
         from vulcan.kernels.compilation import announce_compilation
 
-        announce_compilation(sweep.sweep)
+        announce_compilation(backward_induction.sweep)
         self.problem, self.reader, self.monitor = problem, reader, monitor
         self.bound = problem.risk_bound
         self.graph = StateGraph(reader) if graph is None else graph
         self._solver = solver
-        self._kernel = sweep
+        self._kernel = backward_induction
         self.best: Corner | None = None
         self.upper = math.inf
         self.price: float | None = None
@@ -127,11 +127,6 @@ class LayeredRun:
         if memory > self._memory:
             self.monitor.stopped_by = StopReason.MEMORY
         return self.monitor.stopped_by is None and not self.monitor.wants_stop(0)
-
-    @property
-    def memory_left(self) -> int:
-        """Bytes that the limit leaves beside the graph."""
-        return max(0, self._memory - self.graph.memory)
 
     def find_dual(self) -> Dual:
         """Find the dual bound, and the best deterministic policies that it leads to."""

@@ -51,13 +51,12 @@ class TreeArrays(KernelRun):
         known: StateGraph | None = None,
         compiled: bool = True,
     ) -> None:
-        from vulcan.kernels import completion as settle
-        from vulcan.kernels import tree, tree_search
+        from vulcan.kernels import completion, tree, tree_search
         from vulcan.kernels.compilation import announce_compilation
 
         super().__init__(problem, reader, constraint, known, compiled)
         announce_compilation(tree_search.sample)
-        self._search, self._settle, self._tree_class = tree_search, settle, tree.Tree
+        self._search, self._completion, self._tree_class = tree_search, completion, tree.Tree
         self._memory = DEFAULT_MEMORY if memory is None else memory
         levels = reader.levels
         self._nodes: NDArray[Any] = np.zeros(64, tree.NODE)
@@ -68,9 +67,9 @@ class TreeArrays(KernelRun):
         self._returns = np.zeros(levels, tree_search.RETURNS)
         self._returns["least"], self._returns["most"] = math.inf, -math.inf
         self._path = np.zeros(levels + 1, tree_search.STEP)
-        self._places = np.zeros(levels + 1, settle.PLACE)
+        self._places = np.zeros(levels + 1, completion.PLACE)
         self.control = np.zeros(1, tree_search.CONTROL)
-        self._walk = np.zeros(1, settle.WALK)
+        self._walk = np.zeros(1, completion.WALK)
         self._sizes["nodes"] = 1
         root = self._nodes[0]
         root["state"], root["first_edge"] = StateGraph.ROOT, NONE

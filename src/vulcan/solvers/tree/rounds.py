@@ -309,7 +309,8 @@ class Planner:
             if isinstance(constraint, NoConstraint):
                 return Status.SOLVED, "best policy without regard to risk, proved"
             return Status.SOLVED, f"best policy that constraint {constraint.letter} admits, proved"
-        found = "no policy yet" if self._best is None else "best policy so far"
+        kind = "last" if self._solver.as_printed else "best"
+        found = "no policy yet" if self._best is None else f"{kind} policy so far"
         cause = f" ({self._error})" if self._error else ""
         return Status.STOPPED, (
             f"stopped by {self._monitor.stopped_by} after {run.samples:,} samples: {found}{cause}"

@@ -191,16 +191,16 @@ class TreeRun(TreeArrays):
 
     def _write_outline(self) -> Draft:
         """Return the policy that was settled."""
-        from vulcan.kernels import extraction as outline
+        from vulcan.kernels import extraction
 
-        levels = np.zeros(self.reader.levels, outline.LEVEL)
-        summary = np.zeros(1, outline.SUMMARY)
+        levels = np.zeros(self.reader.levels, extraction.LEVEL)
+        summary = np.zeros(1, extraction.SUMMARY)
         length = FIRST_LENGTH
         while True:
             rows, firsts = np.empty(length, np.int32), np.empty(length + 1, np.int32)
             below = np.empty(2 * length, np.int32)
             arrays = (self._choice, levels, rows, firsts, below, summary)
-            if outline.write_outline(self.arrays(), self._tree(), *arrays):
+            if extraction.write_outline(self.arrays(), self._tree(), *arrays):
                 break
             length *= 2
         decisions, entries = int(summary["decisions"][0]), int(summary["entries"][0])
@@ -221,7 +221,7 @@ class TreeRun(TreeArrays):
 
     def _call_settle(self) -> int:
         state = (self._choice, self._places, self.test, self._walk)
-        return int(self._settle.settle(self.arrays(), self._tree(), *state))
+        return int(self._completion.settle(self.arrays(), self._tree(), *state))
 
     def _expand(self, node: int) -> None:
         before = self.graph.memory

@@ -36,7 +36,8 @@ __all__ = ["UCT", "Vulcan"]
 EXPLORATION: Final = Option(
     "exploration",
     float,
-    "How much to try what looks worse, in units of the range of reward.",
+    "How much to try what looks worse, in units of the range of reward; with --paper, in units of "
+    "reward, and √2 by default.",
     default="1.0",
 )
 PAPER: Final = Option(

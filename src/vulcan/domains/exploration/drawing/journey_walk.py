@@ -25,6 +25,7 @@ from vulcan.errors import OptionError
 from vulcan.policies.policy import open_own_model
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.policies.walk import Place, PolicyWalk
+from vulcan.runtime.garbage import pause_collection
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
 __all__ = ["follow_policy"]
@@ -52,9 +53,10 @@ def follow_policy(policy: AnyPolicy, mission: Exploration) -> Journeys:
         If the model is no exploration mission, or the policy has too many histories.
     """
     walk = _Walk(policy, require_mission(mission))
-    levels = [walk.begin()]
-    while levels[-1].places:
-        levels.append(walk.go_on(levels[-1]))
+    with pause_collection():
+        levels = [walk.begin()]
+        while levels[-1].places:
+            levels.append(walk.go_on(levels[-1]))
     return _collect(mission, levels)
 
 
