@@ -43,6 +43,7 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/check_links.py
 
 format: .venv/installed-dev
 	$(BIN)/ruff check --fix $(SOURCES)

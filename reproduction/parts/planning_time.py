@@ -28,6 +28,7 @@ from vulcan.bounds.straight import Linear
 from vulcan.certificates.problem import Problem
 from vulcan.domains import Bandit
 from vulcan.planning.solve import solve
+from vulcan.runtime.formatting import show_seconds
 from vulcan.solvers.base import Solver
 from vulcan.solvers.baselines.integer_program import IntegerProgram
 from vulcan.solvers.baselines.linear_program import LinearProgram
@@ -303,7 +304,7 @@ def _list_claims(found: Found) -> list[Claim]:
         if (run := found.find(name, UNSOLVED_HORIZON)) and run["ended"]
     }
     if any(found.find(name, UNSOLVED_HORIZON) for name in PUBLISHED):
-        texts = [f"the {name} takes {seconds:.2g} s" for name, seconds in solved.items()]
+        texts = [f"the {name} takes {show_seconds(seconds)}" for name, seconds in solved.items()]
         text = f"No program is solved at horizon {UNSOLVED_HORIZON} in two hours"
         claims.append(Claim(text, ", ".join(texts) or "none within the limit", weigh(not solved)))
     return claims
