@@ -34,6 +34,7 @@ TEST: Final = np.dtype(
     [
         ("form", "i8"),  # of the local constraint
         ("by_outcome", "i8"),  # whether credits depend on the outcomes of actions
+        ("ends_suffice", "i8"),  # whether an end that passes implies that its failures do
         ("low", "f8"),  # credits from low to high are in the table
         ("high", "f8"),
         ("least", "f8"),  # smallest and largest credit met so far
@@ -145,16 +146,13 @@ def add_outcome_credit(test, outcome, credit, credit_after, weight):
 
 
 @part
-def fail(test, pieces, action, outcomes, credit_before, credit_after, weight, ends):
+def fail(test, pieces, action, outcomes, credit_before, credit_after, weight):
     """Whether the histories on which an action fails leave constraint A sound.
 
     Its proof needs 0 <= Δ(f) on them. They can only break it where Δ is negative; constraint B has
-    no such condition. If the action ends every history, the safe ones are tested at the same credit
-    with more risk (`finish`), unless credits depend on outcomes.
+    no such condition.
     """
     if test.form in (SURVIVAL, UNCONSTRAINED) or action.immediate_risk == 0.0:
-        return ADMITTED
-    if test.form == SEQUENCE and ends:
         return ADMITTED
     if action.immediate_risk >= 1.0:
         return REFUSED
@@ -175,7 +173,9 @@ def try_action(problem, test, action, weight, ends, survival, credit):
     survival_after = survival * (1.0 - action.immediate_risk)
     credit_after = add_credit(test, action, survival, credit, weight)
     pieces, outcomes = problem.pieces, problem.outcomes
-    verdict = fail(test, pieces, action, outcomes, credit, credit_after, weight, ends)
+    if ends and test.ends_suffice:
+        return finish(test, pieces, survival_after, credit_after)
+    verdict = fail(test, pieces, action, outcomes, credit, credit_after, weight)
     if verdict != ADMITTED or not ends:
         return verdict
     if not test.by_outcome:

@@ -72,6 +72,15 @@ class LocalConstraint(ABC):
         return False
 
     @property
+    def ends_suffice(self) -> bool:
+        """Whether an action whose ends pass has failures that pass, too: then only ends are tested.
+
+        So with B, which asks nothing of failures, and with A where credits do not depend on
+        outcomes: failures have the same credit as the ends, and no risk is held against them.
+        """
+        return False
+
+    @property
     def own_credit(self) -> Credit | None:
         """The user's credit of a (state, action), or None for the expected reward."""
         return None
@@ -82,6 +91,10 @@ class SurvivalConstraint(LocalConstraint):
     """Constraint B: 1 - survival <= Δ(Σ γ^t survival_t R̄_t)."""
 
     letter: ClassVar[str] = "B"
+
+    @property
+    def ends_suffice(self) -> bool:
+        return True
 
     @property
     def form(self) -> int:
@@ -96,6 +109,10 @@ class NoConstraint(LocalConstraint):
 
     letter: ClassVar[str] = "none"
     constrains: ClassVar[bool] = False
+
+    @property
+    def ends_suffice(self) -> bool:
+        return True
 
     @property
     def form(self) -> int:
@@ -125,6 +142,10 @@ class SequenceConstraint(LocalConstraint):
             raise OptionError(
                 f"credit must be 'expected', 'received' or a function, not {self.credit!r}"
             )
+
+    @property
+    def ends_suffice(self) -> bool:
+        return not self.by_outcome
 
     @property
     def form(self) -> int:

@@ -59,7 +59,8 @@ class KernelRun:
             self.graph = known if known and fits else StateGraph(reader, constraint.own_credit)
         self.table = problem.risk_bound.table()
         self.test = np.zeros(1, TEST)
-        self.test["form"], self.test["by_outcome"] = constraint.form, constraint.by_outcome
+        for name in ("form", "by_outcome", "ends_suffice"):
+            self.test[name] = getattr(constraint, name)
         self.forget_credits()
         self._read_table()
 
