@@ -15,7 +15,7 @@ import pytest
 
 import vulcan
 from vulcan.domains import Bandit, Grid
-from vulcan.graphs.layered_graph import build_layers
+from vulcan.graphs.levels import build_levels
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
@@ -36,7 +36,7 @@ class Known:
         self.reader = ModelReader(model)
         self.graph = StateGraph(self.reader)
         began = time.perf_counter()
-        assert build_layers(self.graph) is not None
+        assert build_levels(self.graph) is not None
         self.asking = time.perf_counter() - began
 
     def solve(self, solver: Any, **limits: Any) -> tuple[Finding, float]:

@@ -48,6 +48,7 @@ from .errors import (
 from .errors import (
     VulcanError as VulcanError,
 )
+from .model.arrays import ArrayModel as ArrayModel
 from .model.compiled import CompiledModel as CompiledModel
 from .model.interface import Model as Model
 from .model.interface import Outcome as Outcome

@@ -6,17 +6,14 @@ import math
 
 import pytest
 
+from tests.helpers.unrolled import unroll_layers
 from vulcan.domains import Bandit
-from vulcan.graphs.layered_graph import build_layers
-from vulcan.graphs.state_graph import StateGraph
-from vulcan.model.reader import ModelReader
 
 
 def test_layers_of_the_bandit_count_states_and_histories() -> None:
 
     for horizon in (2, 3, 4):
-        graph = StateGraph(ModelReader(Bandit(horizon)))
-        merged, tree = build_layers(graph), build_layers(graph, tree=True)
+        merged, tree = unroll_layers(Bandit(horizon)), unroll_layers(Bandit(horizon), tree=True)
         # Pairs of state and step before the horizon, and histories that have not stopped.
         assert len(merged) == math.comb(horizon - 1 + 6, 6)
         assert len(tree) == sum(6**k for k in range(horizon))

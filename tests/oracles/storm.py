@@ -40,13 +40,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.helpers.unrolled import unroll_layers
 from vulcan.bounds.base import RiskBound, Tangent
 from vulcan.bounds.straight import Linear
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
-from vulcan.graphs.layered_graph import Layers, build_layers
-from vulcan.graphs.state_graph import StateGraph
-from vulcan.model.reader import ModelReader
+from vulcan.graphs.layered_graph import Layers
 from vulcan.sentinels import END
 from vulcan.tolerance import TOLERANCE
 
@@ -111,8 +110,7 @@ def check_with_storm(
         raise OptionError(f"precision must be a number above 0, not {precision!r}")
     _load_storm()
     if layers is None:
-        layers = build_layers(StateGraph(ModelReader(problem.model)))
-        assert layers is not None
+        layers = unroll_layers(problem.model)
     run = _Run(layers, precision)
     return StormCheck(
         value=_find_value(run, problem.risk_bound, precision),

@@ -13,13 +13,11 @@ import pytest
 
 import vulcan
 from tests.helpers.tables import REWARDS, Table, random_bound, random_table
+from tests.helpers.unrolled import unroll_layers
 from tests.oracles import storm
 from tests.oracles.storm import build_storm_model, check_with_storm
 from vulcan import BoundError, OptionError, Outcome
 from vulcan.domains import Bandit
-from vulcan.graphs.layered_graph import Layers, build_layers
-from vulcan.graphs.state_graph import StateGraph
-from vulcan.model.reader import ModelReader
 
 BOUNDS = [
     vulcan.Linear(0.002),
@@ -37,12 +35,6 @@ def stormpy() -> ModuleType:
     return pytest.importorskip("stormpy")
 
 
-def unroll(model: Any, **options: Any) -> Layers:
-    layers = build_layers(StateGraph(ModelReader(model)), **options)
-    assert layers is not None
-    return layers
-
-
 def find_ours(problem: vulcan.Problem) -> float:
     """Return the best randomised value according to Vulcan; its bound from above meets it."""
     upper = vulcan.solve(problem, vulcan.Lagrangian()).upper_bound
@@ -57,7 +49,7 @@ def test_bandit(horizon: int, bound: vulcan.RiskBound) -> None:
     problem = vulcan.Problem(Bandit(horizon), bound)
     check = check_with_storm(problem)
     assert check.value == pytest.approx(find_ours(problem), abs=1e-6)
-    assert check.states == len(unroll(problem.model)) + 2
+    assert check.states == len(unroll_layers(problem.model)) + 2
     assert check.build_seconds > 0
     assert check.check_seconds > 0
     assert (check.queries == 1) == isinstance(bound, vulcan.Linear)
@@ -66,7 +58,7 @@ def test_bandit(horizon: int, bound: vulcan.RiskBound) -> None:
 @pytest.mark.usefixtures("stormpy")
 def test_known_value() -> None:
     problem = vulcan.Problem(Bandit(8), vulcan.Linear(0.002))
-    value = check_with_storm(problem, unroll(problem.model)).value
+    value = check_with_storm(problem, unroll_layers(problem.model)).value
     assert value == pytest.approx(4.2529, abs=5e-5)
     assert value == pytest.approx(find_ours(problem), abs=1e-6)
 
@@ -107,7 +99,7 @@ def test_model(stormpy: Any) -> None:
         Outcome(0.2, 0, 2),
         Outcome.failure(0.1),
     ]
-    layers = unroll(
+    layers = unroll_layers(
         Table({0: {"go": go, "fail": [Outcome.failure(1.0)]}, 1: {"go": go}}, horizon=2)
     )
     model = build_storm_model(layers)
@@ -128,7 +120,7 @@ def test_model(stormpy: Any) -> None:
 
 @pytest.mark.parametrize("direction", ["min", "max"])
 def test_risk_is_the_probability_of_the_label(stormpy: Any, direction: str) -> None:
-    model = build_storm_model(unroll(Bandit(5)))
+    model = build_storm_model(unroll_layers(Bandit(5)))
     queries = (f'P{direction}=? [F "failed"]', f'R{{"risk"}}{direction}=? [C]')
     probability, total = (
         stormpy.model_checking(model, stormpy.parse_properties(query)[0]).get_value(0)
@@ -141,7 +133,9 @@ def test_risk_is_the_probability_of_the_label(stormpy: Any, direction: str) -> N
 @pytest.mark.usefixtures("stormpy")
 def test_refused() -> None:
     problem = vulcan.Problem(Bandit(3), vulcan.Linear(0.002))
-    closed = unroll(problem.model, opens=lambda states, level: np.full(len(states), level < 1))
+    closed = unroll_layers(
+        problem.model, opens=lambda states, level: np.full(len(states), level < 1)
+    )
     with pytest.raises(OptionError, match="expanded"):
         build_storm_model(closed)
     for precision in (0.0, -1.0, math.nan, math.inf):
@@ -170,6 +164,9 @@ def test_without_storm(monkeypatch: pytest.MonkeyPatch, installed: ModuleType | 
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "stormpy", installed)
     problem = vulcan.Problem(Bandit(2), vulcan.Linear(0.002))
-    for ask in (lambda: check_with_storm(problem), lambda: build_storm_model(unroll(Bandit(2)))):
+    for ask in (
+        lambda: check_with_storm(problem),
+        lambda: build_storm_model(unroll_layers(Bandit(2))),
+    ):
         with pytest.raises(OptionError, match=r"pip install 'vulcan-planner\[storm\]'"):
             ask()

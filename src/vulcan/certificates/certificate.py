@@ -1,12 +1,9 @@
 """Certificates: what a policy earns and risks, from the model alone.
 
-A certificate is computed from the model and the policy by the plain code of this file, which shares
+A certificate is computed from the model and the policy by the plain code of this room, which shares
 no code with any search: only the reader that checks the model's answers, the walk along a policy
-(`vulcan.policies.walk`), and the bound. Histories are followed level by level. With reach(node,
-state) the probability of being there,
-
-    er = Σ reach · r,    E g = Σ γ^t reach · R̄,    frontier = Σ reach at unplanned places,
-
+(`vulcan.policies.walk`), and the bound. Histories are followed level by level
+(`vulcan.certificates.levels`; those of large policies all at once, `vulcan.certificates.sweep`),
 and the policy is acceptable when er <= Δ(E g) up to the one tolerance of `vulcan.tolerance`. Of an
 incomplete policy, reward and risk are those up to its frontier.
 
@@ -21,26 +18,27 @@ never a certificate.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from vulcan.certificates.levels import Level, Number, Watch, add_up, follow_levels
 from vulcan.certificates.margin import find_margin
 from vulcan.certificates.problem import Problem
+from vulcan.certificates.sweep import sweep_policy
 from vulcan.model.reader import ModelReader
 from vulcan.policies.randomised import AnyPolicy
-from vulcan.policies.walk import Place, PolicyWalk, Way, describe_mismatch
+from vulcan.policies.walk import PolicyWalk, describe_mismatch
 from vulcan.runtime.garbage import pause_collection
-from vulcan.sentinels import END, FAILED, UNPLANNED
 from vulcan.tolerance import TOLERANCE
 
 __all__ = ["Certificate", "Judgement", "certify"]
 
-Number = float | Fraction
+LARGE: Final = 2_000
+"""Policies of this many decisions are followed level by level at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,23 +111,9 @@ class Certificate(Judgement):
     evaluations: int
 
 
-class Level:
-    """The places that histories can be in at one level, and the safe ways on from them."""
-
-    def __init__(self, weight: Number) -> None:
-        self.weight = weight
-        # Per place.
-        self.risk: list[Number] = []
-        self.failing_reward: list[Number] = []
-        self.safe_reward: list[Number] = []
-        self.unplanned: list[Number] = []
-        # Per way to the next level.
-        self.source: list[int] = []
-        self.target: list[int] = []
-        self.probability: list[Number] = []
-
-
-def certify(problem: Problem, policy: AnyPolicy, *, exact: bool = False) -> Certificate:
+def certify(
+    problem: Problem, policy: AnyPolicy, *, exact: bool = False, watch: Watch | None = None
+) -> Certificate:
     """Compute the certificate of a policy.
 
     Parameters
@@ -143,6 +127,8 @@ def certify(problem: Problem, policy: AnyPolicy, *, exact: bool = False) -> Cert
         Compute with rationals. Slow, and meant for small policies. A bound that is a function is
         still evaluated in floating point. The weights of a randomised policy sum to 1 up to a
         rounding: each is taken as the fraction that it is, and the largest as 1 minus the others.
+    watch
+        Told which share is done, again and again.
 
     Returns
     -------
@@ -158,13 +144,11 @@ def certify(problem: Problem, policy: AnyPolicy, *, exact: bool = False) -> Cert
     """
     reader = ModelReader(problem.model)
     start = _to_exact_weights(policy.weights) if exact else policy.weights
-    walk = PolicyWalk(policy, reader)
     with pause_collection():
-        number = _to_fraction if exact else float
-        levels = list(_follow_levels(walk, reader, number))
+        levels, evaluations = _follow(policy, reader, exact, watch or (lambda share: None))
     if reader.fingerprint() != policy.about.fingerprint:
         raise describe_mismatch(policy.about, problem.model)
-    reward, risk, frontier = _evaluate(levels, start, exact)
+    reward, risk, frontier = add_up(levels, start, exact)
     bound = problem.risk_bound
     allowed = bound.exact(Fraction(reward)) if exact else bound(float(reward))
     return Certificate(
@@ -175,8 +159,21 @@ def certify(problem: Problem, policy: AnyPolicy, *, exact: bool = False) -> Cert
         complete=policy.complete,
         frontier=frontier,
         exact=exact,
-        evaluations=walk.evaluations,
+        evaluations=evaluations,
     )
+
+
+def _follow(
+    policy: AnyPolicy, reader: ModelReader, exact: bool, watch: Watch
+) -> tuple[list[Level], int]:
+    """Return the levels of a policy, and how many (state, action) the model was asked."""
+    if not exact and len(policy) >= LARGE:
+        swept = sweep_policy(policy.members, reader, watch)
+        if swept is not None:
+            return swept
+    walk = PolicyWalk(policy, reader)
+    levels = list(follow_levels(walk, reader, _to_fraction if exact else float, watch))
+    return levels, walk.evaluations
 
 
 def _to_fraction(number: Any) -> Fraction:
@@ -189,78 +186,3 @@ def _to_exact_weights(weights: Sequence[float]) -> Sequence[Number]:
     # The largest can bear it: a weight of less than the tolerance might become negative.
     exact[exact.index(max(exact))] += 1 - sum(exact)
     return exact
-
-
-def _follow_levels(
-    walk: PolicyWalk, reader: ModelReader, number: Callable[[Any], Any]
-) -> Iterator[Level]:
-    """Yield the levels; the first has one place per member."""
-    places = {place: place.member for place in walk.begin()}
-    weight = number(1)
-    for level_number in range(reader.levels):
-        if not places:
-            return
-        level = Level(weight)
-        following: dict[Place, int] = {}
-        for place in places:
-            _add_place(level, place, walk.follow(place, level_number), following, number)
-        yield level
-        places = following
-        weight *= number(reader.discount_after(level_number))
-
-
-def _add_place(
-    level: Level,
-    place: Place,
-    ways: Sequence[Way],
-    following: dict[Place, int],
-    number: Callable[[Any], Any],
-) -> None:
-    """Add a place and the ways from it; histories that meet go on as one."""
-    risk = failing_reward = safe_reward = unplanned = number(0)
-    for outcome, child in ways:
-        probability = number(outcome.probability)
-        part = probability * number(outcome.reward)
-        if child == FAILED:
-            risk += probability
-            failing_reward += part
-            continue
-        safe_reward += part
-        if child == UNPLANNED:
-            unplanned += probability
-        elif child != END:
-            level.source.append(len(level.risk))
-            target = Place(place.member, child, outcome.state)
-            level.target.append(following.setdefault(target, len(following)))
-            level.probability.append(probability)
-    level.risk.append(risk)
-    level.failing_reward.append(failing_reward)
-    level.safe_reward.append(safe_reward)
-    level.unplanned.append(unplanned)
-
-
-def _evaluate(
-    levels: list[Level], start: Sequence[Number], exact: bool
-) -> tuple[Number, Number, Number]:
-    """Return expected reward, risk and the probability of reaching the frontier.
-
-    The places of the first level are reached with the probabilities `start`.
-    """
-    total = sum if exact else math.fsum
-    rewards: list[Number] = []
-    risks: list[Number] = []
-    unplanned: list[Number] = []
-    reach: Sequence[Number] = start
-    for level in levels:
-        arrived: list[list[Number]] = [[] for _ in range(max(level.target, default=-1) + 1)]
-        for place, (here, risk) in enumerate(zip(reach, level.risk, strict=True)):
-            risks.append(here * risk)
-            unplanned.append(here * level.unplanned[place])
-            earned = level.failing_reward[place] + level.safe_reward[place]
-            rewards.append(level.weight * here * earned)
-        for source, target, probability in zip(
-            level.source, level.target, level.probability, strict=True
-        ):
-            arrived[target].append(reach[source] * probability)
-        reach = [total(parts) for parts in arrived]
-    return total(rewards), total(risks), total(unplanned)

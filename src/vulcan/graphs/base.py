@@ -28,13 +28,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.graphs.rows import SOURCE, Rows, ranges
+from vulcan.graphs.rows import SOURCE, Rows
 from vulcan.model.compiled import ANSWER
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, Policy
+from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import RELEASED
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "Numbers"]
+
+Numbers = Sequence[int] | NDArray[np.int32]
 
 
 class Graph(ABC):
@@ -85,10 +88,18 @@ class Graph(ABC):
         """The same without the room that is not filled yet."""
 
     @abstractmethod
-    def policy(
-        self, action_rows: Sequence[int], children: Sequence[Sequence[int]], about: About
-    ) -> Policy:
-        """Return the policy whose node k takes an action row, with a child per safe outcome."""
+    def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
+        """Return the policy whose node k takes an action row.
+
+        Parameters
+        ----------
+        action_rows
+            The row of each node.
+        children
+            What comes after each safe outcome of each node's row, one node after the other.
+        about
+            Where the policy comes from.
+        """
 
     @abstractmethod
     def pack(self) -> dict[str, bytes]:

@@ -8,14 +8,15 @@ those of the policy, and a compiled form that says something else is found out.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import ModelError
-from vulcan.graphs.base import Graph
+from vulcan.graphs.base import Graph, Numbers
 from vulcan.graphs.rows import ACTION, OUTCOME, STATE, Rows, find_growth
 from vulcan.model.compiled import ANSWER, CompiledModel
 from vulcan.model.interface import Outcome, Start, label_outcomes
@@ -166,17 +167,17 @@ class CompiledGraph(Graph):
         message = f"the compiled outcomes break a rule; there must be {rule}"
         return Violation(Rule.COMPILED, message, record, self.compiled.actions[number])
 
-    def policy(
-        self, action_rows: Sequence[int], children: Sequence[Sequence[int]], about: About
-    ) -> Policy:
+    def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
         builder = PolicyBuilder(about)
         states: dict[int, Any] = {0: self.reader.root}
-        for node, (row, below) in enumerate(zip(action_rows, children, strict=True)):
+        following = iter(children)
+        for node, row in enumerate(action_rows):
             state = states.pop(node)
             action = self.actions.array[row]
             label = self.compiled.actions[int(action["number"])]
             outcomes = self._ask_plain(state, label, action)
-            safe = len(below)
+            safe = int(action["safe_count"])
+            below = list(islice(following, safe))
             builder.add(
                 label,
                 label_outcomes(outcomes),

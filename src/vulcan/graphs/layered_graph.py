@@ -1,39 +1,29 @@
-"""The layered graph: a state graph unrolled over the levels of decisions.
+"""The layered graph: every action of every node of some levels written out.
 
-Exact solvers work on *nodes*: pairs (state, level) that some policy can be in and that have a
-decision to take. On merged states ("graph") there is one node for each pair, on histories ("tree")
-one for each history. Nodes are numbered level by level, so that what comes after a node always has
-a larger number: a loop from the last node to the first is a dynamic program backwards, and one from
-the first to the last follows probabilities forwards.
+Fronts and programs look at each pair (state, level) by itself, so that for them the levels
+(`vulcan.graphs.levels`) are written out, with the same nodes:
 
     nodes    [N]  state, level, first_edge, edge_count
     edges    [E]  reward γ^t R̄, risk r, first_target, target_count, action (row of the state graph)
     targets  [T]  probability, node: one for each safe outcome, END where the history ends there
 
-Rewards of edges are discounted from the start of the mission, so that reward and risk of a policy
-are plain sums: with reach(n) the probability of being in node n,
-
-    E g = Σ reach(n) reward(edge),    er = Σ reach(n) risk(edge).
-
-A node that is not expanded (an exact solver expands all of them, heuristic search does not) is a
-*tip*: it has no edges.
+What comes after a node always has a larger number. A tip has no edges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.graphs.rows import ranges, starts
-from vulcan.graphs.state_graph import StateGraph
-from vulcan.policies.policy import About, Policy
-from vulcan.sentinels import END, UNASKED
+from vulcan.graphs.decisions import Choice
+from vulcan.graphs.levels import Levels
+from vulcan.runtime.ranges import ranges, starts
+from vulcan.sentinels import END
 
-__all__ = ["KINDS", "ChoicePlan", "LayerArrays", "Layers", "Plan", "build_layers"]
+__all__ = ["KINDS", "LayerArrays", "Layers", "count_bytes", "write_layers"]
 
 NODE: Final = np.dtype(
     [("state", "i4"), ("level", "i4"), ("first_edge", "i4"), ("edge_count", "i4")], align=True
@@ -51,10 +41,6 @@ EDGE: Final = np.dtype(
 TARGET: Final = np.dtype([("probability", "f8"), ("node", "i4")], align=True)
 KINDS: Final = (NODE, EDGE, TARGET)
 
-Integers = NDArray[np.intp]
-MayGoOn = Callable[[int, int], bool]
-Opens = Callable[[Integers, int], NDArray[np.bool_]]
-
 
 class LayerArrays(NamedTuple):
     """What kernels are given: the three arrays of the head of this module."""
@@ -64,53 +50,10 @@ class LayerArrays(NamedTuple):
     targets: Any
 
 
-Key = Any
-"""What a plan remembers of a history: anything hashable."""
-
-
-class Plan(Protocol):
-    """A policy over a layered graph, in a form that solvers find handy.
-
-    Attributes
-    ----------
-    root
-        The key of the initial node.
-    """
-
-    @property
-    def root(self) -> Key:
-        """The key of the initial node."""
-
-    def choose(self, layers: Layers, key: Key) -> tuple[int, Sequence[Key]]:
-        """Return the edge that a history with this key takes, and the keys of its targets."""
-
-
-@dataclass(frozen=True)
-class ChoicePlan:
-    """A function of state and step: an edge for each node, which is its own key."""
-
-    choice: NDArray[np.int32]
-    root: int = 0
-
-    def choose(self, layers: Layers, key: int) -> tuple[int, Sequence[int]]:
-        """Return the edge of a node, and the nodes after it."""
-        edge = int(self.choice[key])
-        return edge, layers.follow(edge)
-
-
 @dataclass(frozen=True)
 class Layers:
-    """A layered graph with the state graph that it was made from.
+    """A layered graph."""
 
-    Attributes
-    ----------
-    graph
-        The state graph.
-    arrays
-        Nodes, edges and targets; see the head of this module.
-    """
-
-    graph: StateGraph
     arrays: LayerArrays
 
     def __len__(self) -> int:
@@ -123,190 +66,62 @@ class Layers:
         nodes: list[int] = self.arrays.targets["node"][first : first + count].tolist()
         return nodes
 
-    def policy(self, plan: Plan, about: About) -> Policy:
-        """Return the policy of a plan: a decision for each key that it reaches at each level.
-
-        Parameters
-        ----------
-        plan
-            The plan; none of the nodes that it reaches is a tip.
-        about
-            Where the policy comes from.
-        """
-        rows: list[int] = []
-        children: list[list[int]] = []
-        level: list[Key] = [plan.root] if len(self) else []
-        count = len(level)
-        while level:
-            following: dict[Key, int] = {}
-            for key in level:
-                edge, keys = plan.choose(self, key)
-                rows.append(int(self.arrays.edges["action"][edge]))
-                children.append(
-                    [
-                        END if node == END else following.setdefault(next_, count + len(following))
-                        for node, next_ in zip(self.follow(edge), keys, strict=True)
-                    ]
-                )
-            count += len(following)
-            level = list(following)
-        return self.graph.policy(rows, children, about)
-
-    def find_tips(self, plan: Plan) -> list[int]:
-        """Return the tips that a plan reaches."""
-        tips = self.arrays.nodes["edge_count"] == 0
-        found: set[int] = set()
-        level: dict[Key, int] = {plan.root: 0} if len(self) else {}
-        while level:
-            following: dict[Key, int] = {}
-            for key, node in level.items():
-                if tips[node]:
-                    found.add(node)
-                    continue
-                edge, keys = plan.choose(self, key)
-                pairs = zip(keys, self.follow(edge), strict=True)
-                following.update((next_, after) for next_, after in pairs if after != END)
-            level = following
-        return sorted(found)
+    def find_edges(self, levels: Levels, choice: Choice) -> NDArray[np.int32]:
+        """Return the edge of each node that takes a given row."""
+        nodes = self.arrays.nodes
+        places = choice - levels.arrays.first_action[nodes["state"]]
+        return np.asarray(nodes["first_edge"] + places, np.int32)
 
 
-def build_layers(
-    graph: StateGraph,
-    *,
-    tree: bool = False,
-    may_go_on: MayGoOn = lambda nodes, memory: True,
-    opens: Opens | None = None,
-) -> Layers | None:
-    """Unroll a state graph, asking the model for what is missing.
-
-    Parameters
-    ----------
-    graph
-        The state graph; it grows.
-    tree
-        One node for each history, instead of one for each state and level.
-    may_go_on
-        Asked with the nodes and bytes so far before each question to the model.
-    opens
-        Which states are expanded at a level; all by default.
-
-    Returns
-    -------
-    Layers or None
-        None if it was not allowed to go on.
-    """
-    builder = _Builder(graph, tree, may_go_on, opens)
-    arrays = builder.build()
-    return None if arrays is None else Layers(graph, arrays)
+def count_bytes(levels: Levels) -> int:
+    """Return how many bytes the layered graph of some levels would take."""
+    arrays = levels.arrays
+    counts = np.maximum(0, arrays.action_count)
+    ends = np.concatenate(([0], np.cumsum(arrays.safe_count, dtype=np.int64)))
+    outcomes = ends[arrays.first_action + counts] - ends[arrays.first_action]
+    per_state = EDGE.itemsize * counts + TARGET.itemsize * outcomes
+    return int(per_state[arrays.state].sum()) + NODE.itemsize * len(levels)
 
 
-class _Builder:
-    """Collects the arrays level by level."""
+def write_layers(levels: Levels) -> Layers:
+    """Return the layered graph of some levels."""
+    arrays = levels.arrays
+    nodes = np.zeros(len(levels), NODE)
+    nodes["state"], nodes["level"] = arrays.state, levels.levels
+    nodes["edge_count"] = np.maximum(0, arrays.action_count[arrays.state])
+    if len(arrays.expanded):
+        nodes["edge_count"][~arrays.expanded] = 0
+    nodes["first_edge"] = starts(nodes["edge_count"])
+    rows = ranges(arrays.first_action[arrays.state], nodes["edge_count"])
+    edges = np.zeros(len(rows), EDGE)
+    edges["action"], edges["risk"] = rows, arrays.immediate_risk[rows]
+    level = np.repeat(nodes["level"], nodes["edge_count"])
+    edges["reward"] = arrays.weights[level] * arrays.expected_reward[rows]
+    edges["target_count"] = arrays.safe_count[rows]
+    edges["first_target"] = starts(edges["target_count"])
+    outcomes = ranges(arrays.first_outcome[rows], edges["target_count"])
+    targets = np.zeros(len(outcomes), TARGET)
+    targets["probability"] = arrays.probability[outcomes]
+    level = np.repeat(level, edges["target_count"])
+    targets["node"] = _find_nodes(levels, arrays.target[outcomes], level)
+    return Layers(LayerArrays(nodes, edges, targets))
 
-    def __init__(
-        self, graph: StateGraph, tree: bool, may_go_on: MayGoOn, opens: Opens | None
-    ) -> None:
-        self._graph = graph
-        self._tree = tree
-        self._may_go_on = may_go_on
-        self._opens = opens
-        self._parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
-        self._sizes = np.zeros(3, int)
 
-    def build(self) -> LayerArrays | None:
-        """Return the arrays; None if it was not allowed to go on."""
-        reader = self._graph.reader
-        states = np.zeros(1, np.intp)
-        if not self._ask(states, 0):
-            return None
-        if self._counts(states)[0] == 0:
-            states = states[:0]
-        for level in range(reader.levels):
-            if not len(states):
-                break
-            following = self._unroll(states, level, level + 1 == reader.levels)
-            if following is None:
-                return None
-            states = following
-        return LayerArrays(
-            *(
-                np.concatenate([part[k] for part in self._parts] or [np.zeros(0, kind)])
-                for k, kind in enumerate(KINDS)
-            )
-        )
-
-    def _unroll(self, states: Integers, level: int, last: bool) -> Integers | None:
-        """Add the nodes of a level; return the states of the next."""
-        graph = self._graph
-        opened = self._which_open(states, level)
-        if not self._has_room(states[opened]):
-            return None
-        nodes = np.zeros(len(states), NODE)
-        nodes["state"], nodes["level"] = states, level
-        nodes["edge_count"][opened] = self._counts(states[opened])
-        nodes["first_edge"] = self._sizes[1] + starts(nodes["edge_count"])
-        rows = ranges(graph.states.array["first_action"][states], nodes["edge_count"])
-        actions = graph.actions.array[rows]
-        edges = np.zeros(len(rows), EDGE)
-        edges["action"] = rows
-        edges["reward"] = graph.reader.weights[level] * actions["expected_reward"]
-        edges["risk"] = actions["immediate_risk"]
-        edges["target_count"] = actions["safe_count"]
-        edges["first_target"] = self._sizes[2] + starts(edges["target_count"])
-        reached = graph.outcomes.array[ranges(actions["first_outcome"], actions["safe_count"])]
-        targets = np.zeros(len(reached), TARGET)
-        targets["probability"], targets["node"] = reached["probability"], END
-        self._sizes += (len(nodes), len(edges), len(targets))
-        following = np.zeros(0, np.intp)
-        if not last:
-            found = self._find_following(reached["state"].astype(np.intp), level + 1, targets)
-            if found is None:
-                return None
-            following = found
-        self._parts.append((nodes, edges, targets))
-        return following
-
-    def _find_following(
-        self, reached: Integers, level: int, targets: NDArray[Any]
-    ) -> Integers | None:
-        """Return the states of the next level, and enter their numbers in the targets."""
-        if not self._ask(np.unique(reached), level):
-            return None
-        goes_on = self._counts(reached) != 0
-        if self._tree:
-            following, numbers = reached[goes_on], np.arange(int(goes_on.sum()))
-        else:
-            following, numbers = np.unique(reached[goes_on], return_inverse=True)
-        targets["node"][goes_on] = self._sizes[0] + numbers
-        return np.asarray(following, np.intp)
-
-    def _has_room(self, states: Integers) -> bool:
-        """Whether the level of some states may be written down, by its size."""
-        graph = self._graph
-        rows = graph.states.array[states]
-        # Summed state by state: a level of a tree may be far too large for its rows.
-        outcomes = np.concatenate(([0], np.cumsum(graph.actions.array["safe_count"], dtype=int)))
-        last = rows["first_action"] + np.maximum(0, rows["action_count"])
-        targets = outcomes[last] - outcomes[rows["first_action"]]
-        sizes = (len(states), int(np.maximum(0, rows["action_count"]).sum()), int(targets.sum()))
-        return self._may_go_on(*self._measure(self._sizes + np.array(sizes, np.intp)))
-
-    def _measure(self, sizes: NDArray[np.intp]) -> tuple[int, int]:
-        """Return nodes and bytes of this many nodes, edges and targets."""
-        return int(sizes[0]), int(sizes @ [kind.itemsize for kind in KINDS])
-
-    def _counts(self, states: Integers) -> NDArray[np.int32]:
-        return np.asarray(self._graph.states.array["action_count"][states])
-
-    def _which_open(self, states: Integers, level: int) -> NDArray[np.bool_]:
-        return np.ones(len(states), bool) if self._opens is None else self._opens(states, level)
-
-    def _ask(self, states: Integers, level: int) -> bool:
-        """Ask the model about states that are expanded and were not asked; False if forbidden."""
-        wanted = self._which_open(states, level) & (self._counts(states) == UNASKED)
-        size = self._measure(self._sizes)
-        for state in states[wanted].tolist():
-            if not self._may_go_on(*size):
-                return False
-            self._graph.expand(state)
-        return self._may_go_on(*size)
+def _find_nodes(
+    levels: Levels, states: NDArray[np.int32], level: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Return the nodes of some states after a level each, in the order of nodes and rows."""
+    arrays = levels.arrays
+    found = np.full(len(states), END, np.int32)
+    goes_on = (level + 2 < len(arrays.first)) & (arrays.action_count[states] != 0)
+    if len(arrays.first_child):
+        found[goes_on] = 1 + np.arange(int(goes_on.sum()))  # the root comes after nothing
+        return found
+    ends = np.searchsorted(level, np.arange(len(arrays.first)))
+    places = np.zeros(len(arrays.action_count), np.int32)
+    for k in range(len(arrays.first) - 2):
+        here = np.arange(arrays.first[k + 1], arrays.first[k + 2])
+        places[arrays.state[here]] = here
+        span = slice(ends[k], ends[k + 1])
+        found[span] = np.where(goes_on[span], places[states[span]], END)
+    return found

@@ -18,8 +18,6 @@ __all__ = [
     "STATE",
     "Rows",
     "find_growth",
-    "ranges",
-    "starts",
 ]
 
 
@@ -90,31 +88,24 @@ class Rows:
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Add rows at the end."""
-        end = self.count + len(rows)
-        if end > len(self.array):
-            self.lengthen(max(end, 2 * len(self.array)))
-        self.array[self.count : end] = rows
-        self.count = end
+        if rows:
+            self.extend(len(rows))[:] = rows
+
+    def extend(self, count: int) -> NDArray[np.void]:
+        """Add this many rows at the end, and return them, to be filled."""
+        begin, self.count = self.count, self.count + count
+        if self.count > len(self.array):
+            self.lengthen(max(self.count, 2 * len(self.array)))
+        return self.array[begin : self.count]
 
     def lengthen(self, length: int) -> None:
         """Make room for this many rows."""
         grown = np.zeros(length, self.array.dtype)
-        grown[: self.count] = self.array[: self.count]
+        filled = min(self.count, len(self.array))
+        grown[:filled] = self.array[:filled]
         self.array = grown
 
     def keep(self, kept: NDArray[np.intp]) -> None:
         """Drop every row but those given, in their order."""
         self.array[: len(kept)] = self.array[kept]
         self.count = len(kept)
-
-
-def starts(counts: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return where each of some consecutive ranges begins."""
-    return np.asarray(np.cumsum(counts) - counts, np.intp)
-
-
-def ranges(firsts: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return first, first + 1, ... of each range, one after the other."""
-    ends = np.cumsum(counts)
-    steps = np.arange(ends[-1] if len(ends) else 0)
-    return np.asarray(steps + np.repeat(firsts - (ends - counts), counts), np.intp)

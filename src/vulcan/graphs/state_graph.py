@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import CheckpointError, ConstraintError
-from vulcan.graphs.base import Graph
+from vulcan.graphs.base import Graph, Numbers
 from vulcan.graphs.rows import ACTION, OUTCOME, STATE, Rows
 from vulcan.model.interface import FAILURE, Outcome, Start, label_outcomes
 from vulcan.model.reader import ModelReader
-from vulcan.policies.policy import About, Policy, PolicyBuilder
-from vulcan.sentinels import FAILED, FAILURE_STATE, UNASKED
+from vulcan.policies.policy import About, Policy
+from vulcan.runtime.ranges import ranges, starts
+from vulcan.sentinels import FAILED, FAILURE_STATE, NONE, UNASKED
 from vulcan.tolerance import LARGEST_REWARD, TOLERANCE
 
 __all__ = ["StateGraph"]
@@ -46,6 +48,8 @@ class StateGraph(Graph):
     ----------
     expanded
         The states that were asked, in that order; `release` does not renumber it.
+    asking_seconds
+        The time that this took.
     """
 
     def __init__(self, reader: ModelReader, credit: Credit | None = None) -> None:
@@ -53,50 +57,68 @@ class StateGraph(Graph):
         self._credit = credit
         self.states, self.actions, self.outcomes = Rows(STATE), Rows(ACTION), Rows(OUTCOME)
         self._evaluations = 0
+        self.asking_seconds = 0.0
         self.expanded: list[int] = []
         self._state_objects: list[Any] = []
         self._action_labels: list[str] = []
         self._outcome_labels: list[str | None] = []
         self._index: dict[Any, int] = {}
+        self._ended: set[int] = set()
         self._find(reader.root)
+        self._write(_Gathered())
 
     def expand(self, state: int) -> None:
-        """Ask the model for the actions of a state and all their outcomes.
+        """Ask the model for the actions of a state and all their outcomes."""
+        self.expand_all((state,))
 
-        Nothing is written before every answer has passed its checks.
+    def expand_all(self, states: Sequence[int]) -> None:
+        """Ask the model for the actions of some states and all their outcomes.
+
+        Nothing of a state is written before every answer about it has passed its checks.
         """
-        place = self._state_objects[state]
-        answers = []
-        for label, action, outcomes in self.reader.answers(place):
-            self._evaluations += 1
-            mean = math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
-            answers.append((label, outcomes, mean, self._credit_of(place, action, mean)))
-        first = self.actions.count
-        for number, answer in enumerate(answers):
-            self._append(number, *answer)
-        self.states.array[state] = (first, len(answers))
-        self.expanded.append(state)
+        began = perf_counter()
+        gathered = _Gathered()
+        asked = self.reader.answer_all([self._state_objects[state] for state in states])
+        try:
+            for state, answers in zip(states, asked, strict=True):
+                self._gather(state, answers, gathered)
+        finally:
+            self._write(gathered)
+            self.asking_seconds += perf_counter() - began
 
-    def policy(
-        self, action_rows: Sequence[int], children: Sequence[Sequence[int]], about: About
-    ) -> Policy:
-        builder = PolicyBuilder(about)
-        described: dict[int, list[str]] = {}
-        for row, below in zip(action_rows, children, strict=True):
-            action = self.actions.array[row]
-            span = slice(action["first_outcome"], action["first_outcome"] + action["outcome_count"])
-            outcomes = self.outcomes.array[span]
-            if row not in described:
-                described[row] = self._label_outcomes(span)
-            ends = [*below, *[FAILED] * (len(outcomes) - len(below))]
-            builder.add(
-                self._action_labels[row],
-                described[row],
-                outcomes["probability"].tolist(),
-                outcomes["reward"].tolist(),
-                ends,
-            )
-        return builder.build()
+    def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
+        rows = np.asarray(action_rows, np.intp)
+        # The labels of a row are written once, in the order in which the rows are first taken.
+        first_taken = np.full(self.actions.count, NONE)
+        first_taken[rows[::-1]] = np.arange(len(rows))[::-1]
+        distinct = np.flatnonzero(first_taken != NONE)
+        distinct = distinct[np.argsort(first_taken[distinct])]
+        number = np.zeros(self.actions.count, np.intp)
+        number[distinct] = np.arange(len(distinct))
+        numbers: dict[str, int] = {}
+        action_labels, outcome_labels = [], []
+        for row in distinct.tolist():
+            action_labels.append(numbers.setdefault(self._name_action(row), len(numbers)))
+            for label in label_outcomes(self._list_outcomes(row)):
+                outcome_labels.append(numbers.setdefault(label, len(numbers)))
+        actions = self.actions.array
+        counts = actions["outcome_count"][distinct]
+        taken = number[rows]
+        labels = np.array(outcome_labels, np.int32)[ranges(starts(counts)[taken], counts[taken])]
+        counts = actions["outcome_count"][rows]
+        outcomes = self.outcomes.array[ranges(actions["first_outcome"][rows], counts)]
+        child = np.full(len(outcomes), FAILED, np.int32)
+        child[outcomes["state"] != FAILURE_STATE] = children
+        return Policy(
+            about,
+            tuple(numbers),
+            np.array(action_labels, np.int32)[taken],
+            np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
+            labels,
+            np.ascontiguousarray(outcomes["probability"]),
+            np.ascontiguousarray(outcomes["reward"]),
+            child,
+        )
 
     @property
     def evaluations(self) -> int:
@@ -123,6 +145,9 @@ class StateGraph(Graph):
         """Ask the model again what was asked before a checkpoint."""
         for state in np.frombuffer(data["expanded"], np.int32).tolist():
             self.expand(state)
+        self._compare_digest(data)
+
+    def _compare_digest(self, data: Mapping[str, bytes]) -> None:
         if self._digest() != data["digest"]:
             raise CheckpointError("the model no longer answers as it did before the checkpoint")
 
@@ -145,10 +170,9 @@ class StateGraph(Graph):
 
     def describe_outcome(self, action: int, outcome: int) -> tuple[str, str]:
         """Return the labels of an action row and of one of its outcome rows."""
-        row = self.actions.array[action]
-        first = int(row["first_outcome"])
-        labels = self._label_outcomes(slice(first, first + int(row["outcome_count"])))
-        return self._action_labels[action], labels[outcome - first]
+        first = int(self.actions.array["first_outcome"][action])
+        labels = label_outcomes(self._list_outcomes(action))
+        return self._name_action(action), labels[outcome - first]
 
     def _keep_objects(
         self,
@@ -159,39 +183,56 @@ class StateGraph(Graph):
         self._state_objects = [self._state_objects[k] for k in kept_states]
         self._action_labels = [self._action_labels[k] for k in kept_actions]
         self._outcome_labels = [self._outcome_labels[k] for k in kept_outcomes]
+        ended = np.flatnonzero(self.states.array["action_count"][: self.states.count] == 0)
+        self._ended = set(ended.tolist())
+
+    def _gather(
+        self, state: int, answers: Sequence[tuple[str, Any, Sequence[Outcome]]], to: _Gathered
+    ) -> None:
+        """Gather what the model said of a state."""
+        place = self._state_objects[state]
+        rows = []
+        for number, (label, action, outcomes) in enumerate(answers):
+            numbers = [(float(o.probability), float(o.reward)) for o in outcomes]
+            mean = math.fsum(probability * reward for probability, reward in numbers)
+            credit = self._credit_of(place, action, mean)
+            rows.append((number, label, outcomes, numbers, mean, credit))
+        self._evaluations += len(rows)
+        to.states.append((state, self.actions.count + len(to.actions), len(rows)))
+        if not rows:
+            self._ended.add(state)
+        for number, label, outcomes, numbers, mean, credit in rows:
+            reached = [self._find(o.state) for o in outcomes if o.state is not FAILURE]
+            safe = len(reached)
+            risk = math.fsum([p for p, _ in numbers[safe:]]) if reached else 1.0
+            first = self.outcomes.count + len(to.reached)
+            open_count = sum(target not in self._ended for target in reached)
+            to.actions.append((mean, risk, credit, first, safe, len(numbers), open_count, number))
+            to.numbers += numbers
+            to.reached += reached
+            to.reached += [FAILURE_STATE] * (len(numbers) - safe)
+            self._action_labels.append(label)
+            self._outcome_labels += [outcome.label for outcome in outcomes]
+        self.expanded.append(state)
 
     def _find(self, state: Any) -> int:
         """Return the number of a state, a new one if it was never met or nothing merges."""
-        merges = self.reader.merges
-        number = self._index.get(state) if merges else None
-        if number is None:
-            number = self.states.count
-            self.states.append([(0, UNASKED)])
+        count = len(self._state_objects)
+        number = self._index.setdefault(state, count) if self.merges else count
+        if number == count:
             self._state_objects.append(state)
-            if merges:
-                self._index[state] = number
         return number
 
-    def _append(
-        self, number: int, label: str, outcomes: Sequence[Outcome], mean: float, credit: float
-    ) -> None:
-        rows = [
-            (
-                float(o.probability),
-                float(o.reward),
-                0.0,
-                FAILURE_STATE if o.fails else self._find(o.state),
-            )
-            for o in outcomes
-        ]
-        reached = [row[3] for row in rows if row[3] != FAILURE_STATE]
-        ended = sum(self.states.array[state]["action_count"] == 0 for state in reached)
-        risk = math.fsum(row[0] for row in rows[len(reached) :]) if reached else 1.0
-        counts = (self.outcomes.count, len(reached), len(rows), len(reached) - ended)
-        self.actions.append([(mean, risk, credit, *counts, number)])
-        self.outcomes.append(rows)
-        self._action_labels.append(label)
-        self._outcome_labels.extend(outcome.label for outcome in outcomes)
+    def _write(self, gathered: _Gathered) -> None:
+        """Write the rows of what was gathered."""
+        new = len(self._state_objects) - self.states.count
+        self.states.append([(0, UNASKED)] * new)
+        for state, first, count in gathered.states:
+            self.states.array[state] = (first, count)
+        self.actions.append(gathered.actions)
+        rows = self.outcomes.extend(len(gathered.reached))
+        rows["probability"], rows["reward"] = np.array(gathered.numbers).reshape(-1, 2).T
+        rows["state"] = gathered.reached
 
     def _credit_of(self, state: Any, action: Any, mean: float) -> float:
         if self._credit is None or isinstance(state, Start):
@@ -208,12 +249,26 @@ class StateGraph(Graph):
             )
         return credit
 
-    def _label_outcomes(self, span: slice) -> list[str]:
-        states = self.outcomes.array["state"][span]
-        given = self._outcome_labels[span]
-        return label_outcomes(
-            [
-                Outcome(0, 0, FAILURE if s == FAILURE_STATE else self._state_objects[s], label)
-                for s, label in zip(states, given, strict=True)
-            ]
-        )
+    def _name_action(self, row: int) -> str:
+        return self._action_labels[row]
+
+    def _list_outcomes(self, row: int) -> list[Outcome]:
+        """Return all outcomes of an action row, as far as their labels need them."""
+        first, count = self.actions.array[["first_outcome", "outcome_count"]][row].item()
+        states = self.outcomes.array["state"][first : first + count].tolist()
+        rewards = self.outcomes.array["reward"][first : first + count].tolist()
+        given = self._outcome_labels[first : first + count]
+        return [
+            Outcome(0, reward, FAILURE if s == FAILURE_STATE else self._state_objects[s], label)
+            for s, reward, label in zip(states, rewards, given, strict=True)
+        ]
+
+
+class _Gathered:
+    """What the model said, on its way to the rows: one conversion for many answers."""
+
+    def __init__(self) -> None:
+        self.states: list[tuple[int, int, int]] = []  # state, first_action, action_count
+        self.actions: list[tuple[Any, ...]] = []
+        self.numbers: list[tuple[float, float]] = []  # probability, reward
+        self.reached: list[int] = []

@@ -1,11 +1,13 @@
-"""Dynamic programs over a layered graph (see `vulcan.graphs.layered_graph`).
+"""Dynamic programs over the levels of a state graph (see `vulcan.graphs.levels`).
 
-With w the weight of reward and k that of risk, a sweep from the last node to the first finds
+With w the weight of reward and k that of risk, a sweep from the last level to the first finds
 
-    V(n) = max over the edges e of n of   w reward(e) - k risk(e) + Σ_safe p V(target),
+    V(n) = max over the actions of n of   w γ^t R̄ - k r + Σ_safe p V(target),
 
 and with it the policy that attains it, and what that policy earns and risks from each node on:
-V = w reward - k risk. A node without edges keeps what `rewards` and `risks` held for it.
+V = w reward - k risk. Only the values of a level and the next are needed at a time, by state (or by
+place in the level, where every history is a node), so that a sweep takes no memory per node but
+what its caller asks for. A node that is not expanded, a tip, has the values that it is given.
 """
 
 from __future__ import annotations
@@ -13,53 +15,87 @@ from __future__ import annotations
 import numpy as np
 
 from vulcan.kernels.compilation import borrow, kernel, part
+from vulcan.kernels.level_arrays import borrow_levels, skip_children
+from vulcan.sentinels import NONE
 
-__all__ = ["borrow_layers", "evaluate", "sweep"]
-
-
-@part
-def borrow_layers(layers):
-    """Return the arrays of a layered graph without counted references."""
-    return borrow(layers.nodes), borrow(layers.edges), borrow(layers.targets)
+__all__ = ["evaluate", "sweep"]
 
 
 @part
-def follow(edges, targets, rewards, risks, e):
-    """Return reward and risk of an edge and all that comes after it."""
-    edge = edges[e]
-    reward, risk = edge.reward, edge.risk
-    for t in range(edge.first_target, edge.first_target + edge.target_count):
-        target = targets[t]
-        if target.node >= 0:
-            reward += target.probability * rewards[target.node]
-            risk += target.probability * risks[target.node]
-    return reward, risk
+def follow(levels, after, level, row, child):
+    """Return reward and risk of an action and all that comes after it, and the next child."""
+    reward, risk = levels.weights[level] * levels.expected_reward[row], levels.immediate_risk[row]
+    begin = levels.first_outcome[row]
+    for o in range(begin, begin + levels.safe_count[row]):
+        place = levels.target[o]
+        if child != NONE:  # every history is a node
+            if levels.action_count[place] == 0:
+                continue
+            place = child
+            child += 1
+        reward += levels.probability[o] * after[place].reward
+        risk += levels.probability[o] * after[place].risk
+    return reward, risk, child
+
+
+@part
+def find_place(levels, level, n):
+    """Return where the value of a node is kept, and where those of its children begin."""
+    if len(levels.first_child) == 0:
+        return levels.state[n], np.int32(NONE)
+    place = np.int32(n - levels.first[level])
+    if level + 2 == len(levels.first):
+        return place, np.int32(NONE)  # all that comes after is 0
+    return place, np.int32(levels.first_child[n] - levels.first[level + 1])
 
 
 @kernel
-def sweep(layers, reward_weight, risk_weight, rewards, risks, choice):
-    """Fill reward, risk and best edge of each node; among equals the one of least risk wins."""
-    nodes, edges, targets = borrow_layers(layers)
-    rewards, risks, choice = borrow(rewards), borrow(risks), borrow(choice)
-    for n in range(len(nodes) - 1, -1, -1):
-        node = nodes[n]
-        best = -np.inf
-        for e in range(node.first_edge, node.first_edge + node.edge_count):
-            reward, risk = follow(edges, targets, rewards, risks, e)
-            value = reward_weight * reward - risk_weight * risk
-            better = value > best
-            if value == best:
-                better = risk < risks[n] or (risk == risks[n] and reward > rewards[n])
-            if better:
-                best = value
-                rewards[n], risks[n], choice[n] = reward, risk, e
+def sweep(levels, reward_weight, risk_weight, tips, pair, choice, values):
+    """Fill the best action of each node and its value; among equals the one of least risk wins.
+
+    `choice` and `values` are filled if they have an entry per node. `pair` has room for two levels,
+    and is 0 before; afterwards pair[0] has the value of the root.
+    """
+    levels = borrow_levels(levels)
+    tips, choice, values = borrow(tips), borrow(choice), borrow(values)
+    for level in range(len(levels.first) - 2, -1, -1):
+        after, here = borrow(pair[(level + 1) % 2]), borrow(pair[level % 2])
+        for n in range(levels.first[level], levels.first[level + 1]):
+            place, child = find_place(levels, level, n)
+            best, best_reward, best_risk, best_row = -np.inf, 0.0, 0.0, np.int32(NONE)
+            if len(levels.expanded) > 0 and not levels.expanded[n]:
+                best_reward, best_risk = tips[n].reward, tips[n].risk
+            else:
+                first = levels.first_action[levels.state[n]]
+                for row in range(first, first + levels.action_count[levels.state[n]]):
+                    reward, risk, child = follow(levels, after, level, row, child)
+                    value = reward_weight * reward - risk_weight * risk
+                    better = value > best
+                    if value == best:
+                        better = risk < best_risk or (risk == best_risk and reward > best_reward)
+                    if better:
+                        best, best_reward, best_risk, best_row = value, reward, risk, np.int32(row)
+            here[place].reward, here[place].risk = best_reward, best_risk
+            if len(choice) > 0:
+                choice[n] = best_row
+            if len(values) > 0:
+                values[n].reward, values[n].risk = best_reward, best_risk
 
 
 @kernel
-def evaluate(layers, choice, rewards, risks):
+def evaluate(levels, tips, pair, choice, values):
     """Fill what a given policy earns and risks from each node on."""
-    nodes, edges, targets = borrow_layers(layers)
-    choice, rewards, risks = borrow(choice), borrow(rewards), borrow(risks)
-    for n in range(len(nodes) - 1, -1, -1):
-        if nodes[n].edge_count > 0:
-            rewards[n], risks[n] = follow(edges, targets, rewards, risks, choice[n])
+    levels = borrow_levels(levels)
+    tips, choice, values = borrow(tips), borrow(choice), borrow(values)
+    for level in range(len(levels.first) - 2, -1, -1):
+        after, here = borrow(pair[(level + 1) % 2]), borrow(pair[level % 2])
+        for n in range(levels.first[level], levels.first[level + 1]):
+            place, child = find_place(levels, level, n)
+            if choice[n] == NONE:
+                reward, risk = tips[n].reward, tips[n].risk
+            else:
+                if child != NONE:
+                    child += skip_children(levels, n, choice[n])
+                reward, risk, child = follow(levels, after, level, choice[n], child)
+            here[place].reward, here[place].risk = reward, risk
+            values[n].reward, values[n].risk = reward, risk

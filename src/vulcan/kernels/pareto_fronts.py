@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.backward_induction import borrow_layers
 from vulcan.kernels.codes import DONE, NEEDS_PARTS, NEEDS_POINTS, NEEDS_SCRATCH, PAUSED
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.front_drafts import BINS, DRAFT, combine, reduce_drafts
+from vulcan.kernels.layer_arrays import borrow_layers
 
 __all__ = ["BINS", "CONTROL", "DRAFT", "FRONT", "POINT", "Fronts", "extend", "find_least_reach"]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, KeysView, Set
+from collections.abc import Iterable, Iterator, KeysView, Sequence, Set
 from enum import Enum
 from itertools import islice
 from typing import Any, Final
@@ -186,6 +186,10 @@ class ModelReader(Questions):
             (label, action, self.outcomes(state, action))
             for label, action in self.actions(state).items()
         ]
+
+    def answer_all(self, states: Sequence[Any]) -> Iterator[list[tuple[str, Any, list[Outcome]]]]:
+        """Yield the answers about each of some states."""
+        return map(self.answers, states)
 
     def fingerprint(self) -> str:
         """Return a string that differs between models that answer differently at the start.

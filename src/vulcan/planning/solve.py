@@ -20,7 +20,13 @@ from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import OnProgress, watch_progress
 from vulcan.solvers.automatic import Automatic
-from vulcan.solvers.base import Options, Solver, refuse_unknown, require_solver
+from vulcan.solvers.base import (
+    Options,
+    Solver,
+    ask_for_randomised,
+    refuse_unknown,
+    require_solver,
+)
 from vulcan.solvers.finding import Finding, Status
 from vulcan.solvers.layered.upper_bound import bound_any_policy
 from vulcan.tolerance import AGREEMENT
@@ -39,6 +45,7 @@ def solve(
     gap: float | None = None,
     seed: int = 0,
     complete: bool = True,
+    randomised: bool = False,
     bound: bool = False,
     workers: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -54,7 +61,8 @@ def solve(
     problem
         Model and risk bound.
     solver
-        How to search; by default `Automatic()`, which chooses by the size of the problem.
+        How to search; by default `Automatic()`, which solves with a small proved gap what it can
+        unroll, and samples the rest.
     time_limit
         Stop the search after this many seconds. Loading and compiling kernels does not count.
     samples
@@ -66,11 +74,16 @@ def solve(
     gap
         Stop the search when the policy is proved to be within this share of the best: of the best
         at all for the exact solvers, of the best that the constraint admits for
-        `Vulcan(bounded=True)`.
+        `Vulcan(bounded=True)`. By default 1e-4 without a solver's name (and an absolute 1e-6 where
+        rewards are near 0); solvers with a name go on until nothing better is left. 0 asks for
+        proof.
     seed
         Seed of the random numbers. The same seed and the same samples give the same policy.
     complete
         Plan to the end what the search left unexplored. Without it a policy may have a frontier.
+    randomised
+        Return the best randomised policy, which draws one of two policies at the start. The solver
+        must know how: `Automatic` and `Lagrangian` do, and `LinearProgram` does nothing else.
     bound
         Add an upper bound on the reward of any policy, if the solver has none of its own, so that
         the result has a gap. The model is asked for what the search left out, if the state graph
@@ -114,9 +127,10 @@ def solve(
     """
     limits = Limits(time_limit, samples, histories, memory, gap)
     options = Options(seed, complete, checkpoint, checkpoint_every, resume)
+    solver = Automatic() if solver is None else solver
     return plan_and_certify(
         problem,
-        Automatic() if solver is None else solver,
+        ask_for_randomised(solver) if randomised else solver,
         limits,
         options,
         bound=bound,

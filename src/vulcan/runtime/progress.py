@@ -31,6 +31,8 @@ class Progress:
         Bytes of the search tree and the state graph.
     judgement
         What the search says of its best policy so far; the result has a certificate of it.
+    upper_bound
+        No policy within the risk bound earns more; None where nobody knows.
     """
 
     seconds: float
@@ -41,6 +43,7 @@ class Progress:
     samples: int = 0
     memory: int = 0
     judgement: Judgement | None = None
+    upper_bound: float | None = None
 
 
 OnProgress = Callable[[Progress], None]

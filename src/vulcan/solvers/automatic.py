@@ -1,24 +1,30 @@
 """The solver that is used when nobody names one.
 
-A problem whose state graph is small enough is solved exactly, by the dual bound and by fronts (see
-`Pareto`), until the gap is closed or a limit of work is reached. A larger one is left to `Vulcan`.
-Limits that only a tree search knows, such as samples, choose that at once.
+It unrolls the state graph as long as that pays (`vulcan.solvers.layered.growth`). What could be
+unrolled is solved with a proved gap: the dual bound, a deterministic policy close to it, and fronts
+where the gap is still larger than asked for. What could not is left to `Vulcan`, and where that
+finds nothing acceptable, to the most cautious policy that looks one step ahead. Limits that only a
+tree search knows, such as samples, choose that at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import ClassVar, Final
 
 from vulcan.certificates.problem import Problem
 from vulcan.graphs.compiled_graph import find_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.base import Coverage, Options, Solver
+from vulcan.solvers.base import RANDOMISED, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
+from vulcan.solvers.layered.dual import accepts
+from vulcan.solvers.layered.growth import Growth
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
-from vulcan.solvers.layered.size import Size
+from vulcan.solvers.layered.simple import find_cautious
 from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["Automatic"]
@@ -29,7 +35,7 @@ MOST_PAIRS: Final = 2_000_000_000
 FEW_PAIRS: Final = 200_000_000
 """The same where the gap is small already."""
 
-SMALL_GAP: Final = 1e-4
+SMALL_GAP: Final = 1e-3
 
 MOST_SAMPLES: Final = 1_000_000
 """Samples of a tree search without any limit."""
@@ -37,21 +43,34 @@ MOST_SAMPLES: Final = 1_000_000
 STEADY: Final = 0.1
 """The constant of UCT where bounds of a compiled model make estimates steady."""
 
+OVERTIME: Final = 1.0
+"""Seconds that the cautious policy may take beyond all limits."""
+
 
 @dataclass(frozen=True)
 class Automatic(Solver):
-    """Choose by size: exact, with a proved gap, where the state graph is small; `Vulcan` beyond.
+    """Solve with a proved gap what can be unrolled, and sample the rest with `Vulcan`.
 
-    It ends by itself. Without limits, fronts are given up after some seconds, with the gap that is
-    proved by then, and a tree search takes a million samples.
+    It ends by itself: when the gap is small enough (`gap`, by default 1e-4), or after some seconds
+    of work without a limit, with the gap that is proved by then. A tree search takes a million
+    samples.
+
+    Parameters
+    ----------
+    randomised
+        Return the best randomised policy, if the problem can be unrolled.
     """
 
     finds: ClassVar[str] = (
-        "what Pareto finds with a limit of work, or Vulcan where states are too many"
+        "a policy within a small proved gap, or what Vulcan finds where states don't merge"
     )
-    method: ClassVar[str] = "chooses by size"
+    method: ClassVar[str] = "unrolls as long as that pays"
     sampling: ClassVar[bool] = True
     covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
+    options: ClassVar[Sequence[Option]] = (RANDOMISED,)
+    default_gap: ClassVar[float] = 1e-4
+
+    randomised: bool = False
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -62,19 +81,43 @@ class Automatic(Solver):
             return self._sample(problem, reader, monitor, options)
         run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
-        if run.unroll(within=Size(run.graph, monitor)):
-            dual = run.find_dual()
-            most = MOST_PAIRS if run.gap > SMALL_GAP else FEW_PAIRS
-            advance_fronts(run, dual, most if limits.time_limit is None else None)
-            return run.find("best policy found, with a proved gap")
-        if monitor.stopped_by is not None:
-            return run.find()
-        spent = monitor.seconds
+        if run.unroll(within=Growth(run.graph, monitor)):
+            return self._search_levels(run)
+        if monitor.stopped_by is None:
+            finding = self._sample_on(run, options)
+            if finding.complete:
+                return finding
+        return self._be_cautious(run)
+
+    def _search_levels(self, run: LayeredRun) -> Finding:
+        """Search what is unrolled."""
+        dual = run.find_relaxed()
+        if self.randomised:
+            run.offer_mix(dual.best)
+            return run.find("best randomised policy found")
+        run.improve(dual)
+        most = MOST_PAIRS if run.gap > SMALL_GAP else FEW_PAIRS
+        advance_fronts(run, dual, most if run.monitor.limits.time_limit is None else None)
+        return run.find("best policy found, with a proved gap")
+
+    def _sample_on(self, run: LayeredRun, options: Options) -> Finding:
+        """Sample with what is left of the time, and what is known of the model."""
+        limits, spent = run.monitor.limits, run.monitor.seconds
         if limits.time_limit is not None:
-            monitor.limits = replace(limits, time_limit=max(0.0, limits.time_limit - spent))
-        finding = self._sample(problem, reader, monitor, replace(options, graph=run.graph))
+            run.monitor.limits = replace(limits, time_limit=max(0.0, limits.time_limit - spent))
+        known = replace(options, graph=run.graph)
+        finding = self._sample(run.problem, run.reader, run.monitor, known)
         seconds = finding.statistics.search_seconds + spent
         return replace(finding, statistics=replace(finding.statistics, search_seconds=seconds))
+
+    def _be_cautious(self, run: LayeredRun) -> Finding:
+        """Look for the cautious policy, within a second more than is allowed."""
+        began = perf_counter()
+        corner = find_cautious(run.graph, lambda: perf_counter() - began < OVERTIME)
+        if corner is not None and accepts(run.bound, corner):
+            run.rewards.append(corner.reward)
+            run.offer(corner)
+        return run.find("the most cautious policy that looks one step ahead")
 
     def _sample(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options

@@ -13,7 +13,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, Final, Self
 
@@ -28,10 +28,12 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.finding import Finding
 
 __all__ = [
+    "RANDOMISED",
     "Coverage",
     "Option",
     "Options",
     "Solver",
+    "ask_for_randomised",
     "describe_origin",
     "name_solver",
     "refuse_unknown",
@@ -117,6 +119,11 @@ class Options:
             raise OptionError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
 
 
+RANDOMISED: Final = Option(
+    "randomised", bool, "Return the best randomised policy: one of two, drawn at the start."
+)
+
+
 class Solver(ABC):
     """A small frozen dataclass of parameters that can search.
 
@@ -136,6 +143,9 @@ class Solver(ABC):
         Its parameters, as the command line offers them.
     shows_trials
         Whether its trials are worth showing beside its result.
+    default_gap
+        How far from the upper bound its policy may be by default, as a share of it; 0 asks for
+        proof.
     """
 
     finds: ClassVar[str]
@@ -145,6 +155,7 @@ class Solver(ABC):
     covers: ClassVar[Coverage] = Coverage.NOTHING
     options: ClassVar[Sequence[Option]] = ()
     shows_trials: ClassVar[bool] = False
+    default_gap: ClassVar[float] = 0.0
 
     @abstractmethod
     def search(
@@ -183,6 +194,14 @@ def refuse_unknown(solver: Any, limits: Limits, options: Options) -> None:
         limits.require_only(type(solver).__name__, tuple(solver.limits))
         if options.checkpoint is not None and not solver.sampling:
             raise OptionError(f"{type(solver).__name__} writes no checkpoints; Vulcan and UCT do")
+
+
+def ask_for_randomised(solver: Solver) -> Solver:
+    """Return the same solver, asked for randomised policies."""
+    if not any(option is RANDOMISED for option in getattr(solver, "options", ())):
+        name = type(solver).__name__
+        raise OptionError(f"{name} has no randomised policies; use Automatic() or Lagrangian()")
+    return replace(solver, randomised=True)  # type: ignore[type-var]
 
 
 def describe_origin(problem: Problem, reader: ModelReader, solver: object) -> About:

@@ -63,6 +63,12 @@ class Finding:
     graph: StateGraph | None = None
     estimate: float | None = None
 
+    @property
+    def complete(self) -> bool:
+        """Whether there is a complete policy that the search calls acceptable."""
+        passes = self.certificate is None or self.certificate.passes
+        return self.policy is not None and self.policy.complete and passes
+
 
 SMALLEST_SIZE: Final = 1e-9
 """Where the best reward is about 0, a gap is a share of this instead."""

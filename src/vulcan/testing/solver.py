@@ -33,7 +33,7 @@ from vulcan.bounds.straight import Constant, Linear
 from vulcan.certificates.problem import Problem
 from vulcan.domains import Bandit, ThreeActions
 from vulcan.errors import OptionError
-from vulcan.graphs.state_graph import StateGraph
+from vulcan.graphs.array_graph import open_graph
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
 from vulcan.planning.solve import plan_and_certify
@@ -141,7 +141,7 @@ def _check_problem(solver: Solver, problem: Problem) -> Iterator[str]:
         yield "repetition: the same seed and limits gave another policy"
     reader = ModelReader(problem.model)
     if reader.merges:
-        graph = StateGraph(reader)
+        graph = open_graph(reader)
         known = plan_and_certify(problem, solver, limits, Options(graph=graph))
         if known.policy != result.policy:
             yield "known graphs: a graph that is shared between searches gave another policy"

@@ -13,13 +13,11 @@ from hypothesis import given, settings
 import vulcan
 from tests.helpers.programs import Choose, make_edged
 from tests.helpers.tables import SEEDS, Table, bounds, one_action, tables
+from tests.helpers.unrolled import unroll_layers
 from tests.oracles.brute_force import enumerate_plans
 from tests.oracles.hulls import find_best_mixture
 from vulcan import Outcome, Status
 from vulcan.domains import Bandit
-from vulcan.graphs.layered_graph import build_layers
-from vulcan.graphs.state_graph import StateGraph
-from vulcan.model.reader import ModelReader
 from vulcan.policies.randomised import RandomisedPolicy
 from vulcan.solvers.baselines.flow_program import cut_at
 from vulcan.solvers.baselines.linear_program import LinearProgram, peel
@@ -123,8 +121,7 @@ def test_a_bound_without_derivative_is_closed_as_well() -> None:
 
 
 def test_a_flow_is_peeled_into_its_policies() -> None:
-    graph = StateGraph(ModelReader(Bandit(3)))
-    layers = build_layers(graph)
+    layers = unroll_layers(Bandit(3))
     links = Links(layers)
     random = np.random.default_rng(5)
     nodes = layers.arrays.nodes

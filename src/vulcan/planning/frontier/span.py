@@ -15,8 +15,8 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import OnProgress
 from vulcan.solvers.base import EXACT, Options
 from vulcan.solvers.layered.dual import Corner
+from vulcan.solvers.layered.growth import Growth
 from vulcan.solvers.layered.run import LayeredRun
-from vulcan.solvers.layered.size import Size
 from vulcan.solvers.tree.vulcan import UCT
 
 __all__ = ["RangeFinder", "Span"]
@@ -112,7 +112,7 @@ class RangeFinder:
         with Monitor(limits, self._on_progress) as monitor:
             run = LayeredRun(self._problem, graph.reader, monitor, None, graph)
             monitor.start_clock()
-            if run.unroll(within=Size(run.graph, monitor)):
+            if run.unroll(within=Growth(run.graph, monitor)):
                 return run.sweep(0.0, 1.0), run.sweep(1.0, 0.0)
             if monitor.requested:
                 raise KeyboardInterrupt

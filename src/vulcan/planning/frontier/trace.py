@@ -11,7 +11,7 @@ from vulcan.bounds.straight import Constant
 from vulcan.certificates.certificate import certify
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
-from vulcan.graphs.state_graph import StateGraph
+from vulcan.graphs.array_graph import open_graph
 from vulcan.model.interface import Model, describe_model
 from vulcan.model.reader import ModelReader
 from vulcan.planning.batch import watch_batch
@@ -141,7 +141,7 @@ class _Tracer:
         scaled: bool,
     ) -> None:
         self._problem, self._solver = problem, solver
-        self._graph = StateGraph(ModelReader(problem.model))
+        self._graph = open_graph(ModelReader(problem.model))
         self._limits, self._options = limits, Options(seed, graph=self._graph)
         self._scaled = scaled
         self._points: list[FrontierPoint] = []

@@ -25,8 +25,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal
 
-import numpy as np
-
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
@@ -118,7 +116,7 @@ class _Search:
         self._run, self._on = run, solver.on
         self._proved, self._top = False, math.inf
         self._target = max(EXACT_GAP, run.monitor.limits.gap or 0.0)
-        self._over = not len(run.layers)
+        self._over = not len(run.levels)
         if self._over or solver.reduced:
             self._begin(run.find_dual())
 
@@ -129,7 +127,7 @@ class _Search:
         if self._on == "graph":
             accepted = [corner for corner in dual.corners if accepts(run.bound, corner)]
             run.best = max(accepted, key=lambda corner: corner.reward, default=None)
-        settled = run.gap <= self._target or run.upper == -math.inf or not len(run.layers)
+        settled = run.gap <= self._target or run.upper == -math.inf or not len(run.levels)
         self._over = settled or not run.may_go_on()
         if not self._over:
             self._shortfall = Shortfall(run, dual)
@@ -139,7 +137,7 @@ class _Search:
         """Search trees of histories of growing size until the gap is closed."""
         run, most = self._run, FIRST_EDGES
         while not self._over and run.gap > self._target:
-            if not run.may_go_on(run.graph.memory + COLUMN_BYTES * most):
+            if not run.may_go_on(COLUMN_BYTES * most):
                 return
             found = self._grow(most)
             most *= GROWTH
@@ -156,16 +154,16 @@ class _Search:
         """Solve the program over the whole layered graph, with nothing but the bound's tangents."""
         run = self._run
         edges = run.layers.arrays.edges
-        if self._over or not run.may_go_on(run.graph.memory + COLUMN_BYTES * len(edges)):
+        if self._over or not run.may_go_on(COLUMN_BYTES * len(edges)):
             return
         # The bound need not have a value where no policy comes.
-        self._top = float(run.follow_weights(1.0, 0.0).rewards[0])
+        self._top = run.sweeps.find_best(1.0, 0.0).reward
         run.rewards.append(self._top)
         allowed, self._size = run.bound(self._top), abs(self._top) or 1.0
         if allowed < -TOLERANCE:  # and less for smaller rewards
             run.upper = -math.inf
             return
-        whole = Reduced(run.layers, np.arange(len(edges)), complete=True)
+        whole = Reduced(run.layers, complete=True)
         sizes = (self._size, max(min(1.0, allowed), float(edges["risk"].max())))
         with SwitchProgram(run, run.layers, *sizes, published=True) as program:
             program.stop_at(run.monitor.limits.gap or 0.0)
@@ -193,7 +191,7 @@ class _Search:
             return
         reduced = self._reduction.prune_graph(self._shortfall.find_enough())
         edges = len(reduced.layers.arrays.edges)
-        if run.may_go_on(run.graph.memory + COLUMN_BYTES * edges):
+        if run.may_go_on(COLUMN_BYTES * edges):
             self._solve(reduced)
 
     def find(self) -> Finding:
@@ -242,7 +240,7 @@ class _Search:
         """Let HiGHS start from the best policy so far, if that is in the reduced graph."""
         best = self._run.best
         if best is not None:
-            choice = reduced.follow(self._run.layers, best.plan)
+            choice = reduced.follow(self._run.levels, best.plan)
             if choice is not None:
                 program.suggest(choice, best)
 

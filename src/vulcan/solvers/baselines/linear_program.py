@@ -38,15 +38,15 @@ import numpy as np
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
-from vulcan.graphs.layered_graph import ChoicePlan, Layers
+from vulcan.graphs.layered_graph import Layers
+from vulcan.graphs.levels import ChoicePlan
 from vulcan.model.reader import ModelReader
-from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
 from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver, describe_origin
+from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver
 from vulcan.solvers.baselines.flow_program import COLUMN_BYTES, ON, Cut, Ending, FlowProgram, cut_at
 from vulcan.solvers.baselines.links import Choice, Floats, Links, judge, pick_edges
 from vulcan.solvers.finding import Finding, Status
-from vulcan.solvers.layered.dual import ROUNDING, Corner, Mix, best_mix
+from vulcan.solvers.layered.dual import ROUNDING, Corner, best_mix
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.tolerance import EXACT_GAP, TOLERANCE
 
@@ -122,35 +122,13 @@ class LinearProgram(Solver):
 
 
 class _MixRun(LayeredRun):
-    """A run whose best policy is a mixture.
-
-    Attributes
-    ----------
-    mix
-        The best acceptable mixture so far.
-    """
-
-    mix: Mix | None = None
-
-    def offer_mix(self, mix: Mix | None) -> None:
-        """Keep a mixture, the best so far."""
-        if mix is not None:
-            self.mix, self.best = mix, Corner(mix.reward, mix.risk, mix.safe.plan)
+    """A run whose best policy is a mixture."""
 
     def meets(self, tolerance: float) -> bool:
         """Whether reward and bound meet, but for what the tolerance of the bound is worth."""
         if self.best is None or self.gap <= tolerance:
             return self.best is not None
         return self.upper - self.best.reward <= (self.price or 0.0) * TOLERANCE
-
-    def build_policy(self) -> AnyPolicy | None:
-        """Return the best policy so far: randomised, unless one alone is best."""
-        if self.mix is None or self.mix.daring is self.mix.safe:
-            return super().build_policy()
-        about = describe_origin(self.problem, self.reader, self._solver)
-        plans = (self.mix.safe.plan, self.mix.daring.plan)
-        weights = (1 - self.mix.weight, self.mix.weight)
-        return RandomisedPolicy([self.layers.policy(plan, about) for plan in plans], weights)
 
 
 class _SimplexProgram(FlowProgram):
@@ -235,13 +213,13 @@ class _Search:
         run = self._run
         if run.gap == 0:
             run.price = 0.0  # the policy of largest reward is acceptable
-        memory = run.graph.memory + COLUMN_BYTES * len(run.layers.arrays.edges)
+        memory = COLUMN_BYTES * len(run.layers.arrays.edges)
         if run.gap == 0 or run.upper == -math.inf or not run.may_go_on(memory):
             return
         with _SimplexProgram(run, abs(self._top.reward)) as program:
             self._cut(program, self._top.reward)
             if self._warm:
-                program.start_from(self._top.plan.choice)
+                program.start_from(self._find_edges(self._top))
             while len(program.cuts) < MOST_CUTS and run.may_go_on():
                 ending = program.solve()
                 if ending is Ending.STOPPED:
@@ -302,8 +280,10 @@ class _Search:
         """Take from a solution what it shows, and cut it off; True if the search is over."""
         run, cut = self._run, program.combine_cuts()
         value = self._sweep(1.0 + cut.reward, cut.risk)
-        for choice in peel(run.layers, program.links, program.flow, self._corners[-1].plan.choice):
-            self._corners.append(Corner(*judge(run.layers, choice), ChoicePlan(choice)))
+        otherwise = self._find_edges(self._corners[-1])
+        for choice in peel(run.layers, program.links, program.flow, otherwise):
+            plan = ChoicePlan(run.levels, run.layers.arrays.edges["action"][choice])
+            self._corners.append(Corner(*judge(run.layers, choice), plan))
         self._offer_mix()
         self._bound(cut, value)
         if run.meets(self._tolerance):
@@ -311,6 +291,10 @@ class _Search:
         run.rewards.append(program.reward)
         acceptable = program.risk <= run.bound(program.reward)
         return acceptable or not self._cut(program, program.reward)
+
+    def _find_edges(self, corner: Corner) -> Choice:
+        """Return the edge that a policy takes in each node."""
+        return self._run.layers.find_edges(self._run.levels, corner.plan.choice)
 
     def _offer_mix(self) -> None:
         """Keep the best acceptable mixture of the policies so far."""

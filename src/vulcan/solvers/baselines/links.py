@@ -81,10 +81,10 @@ class Links:
 
 def judge(layers: Layers, choice: Choice) -> tuple[float, float]:
     """Return exactly what the policy earns and risks that takes an edge in each node."""
-    from vulcan.kernels.backward_induction import evaluate
+    from vulcan.kernels.layer_arrays import evaluate_edges
 
     rewards, risks = np.zeros(len(layers)), np.zeros(len(layers))
-    evaluate(layers.arrays, choice, rewards, risks)
+    evaluate_edges(layers.arrays, choice, rewards, risks)
     return float(rewards[0]), float(risks[0])
 
 

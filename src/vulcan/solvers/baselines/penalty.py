@@ -81,5 +81,5 @@ class Penalty(Solver):
     def _choose(self, run: LayeredRun) -> Sequence[float]:
         if self.penalties is not None:
             return self.penalties
-        unbounded = abs(float(run.follow_weights(1.0, 0.0).rewards[0]))
+        unbounded = abs(run.sweeps.find_best(1.0, 0.0).reward)
         return [0.0, *(SHARES * max(unbounded, 1e-9)).tolist()]

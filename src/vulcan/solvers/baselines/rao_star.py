@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import ModelError
-from vulcan.graphs.layered_graph import build_layers
+from vulcan.graphs.levels import build_levels
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.interface import Start
 from vulcan.model.reader import ModelReader
@@ -46,6 +46,7 @@ from vulcan.solvers.base import EXACT, Coverage, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
+from vulcan.solvers.layered.sweeps import Sweeps, make_values
 
 __all__ = ["RAOStar"]
 
@@ -103,21 +104,20 @@ class RAOStarRun(LayeredRun):
 
     def grow(self) -> bool:
         """Build the explicit graph as far as it is opened; False if a limit came first."""
-        layers = build_layers(
+        levels = build_levels(
             self.graph,
-            may_go_on=lambda nodes, memory: self.may_go_on(self.graph.memory + memory),
+            may_go_on=lambda nodes, memory: self.may_go_on(memory),
             opens=self._opens if self._guided else None,
         )
-        if layers is None:
+        if levels is None:
             return False
-        self.layers = layers
-        nodes = layers.arrays.nodes
-        self._tips = np.flatnonzero(nodes["edge_count"] == 0)
-        values = [
-            self._estimate(state, level)
-            for state, level in nodes[["state", "level"]][self._tips].tolist()
-        ]
-        self._tip_values = np.array(values, float).reshape(-1, 2)
+        expanded = levels.arrays.expanded
+        self._tips = np.flatnonzero(~expanded) if len(expanded) else np.zeros(0, np.intp)
+        self._keys = list(zip(levels.arrays.state.tolist(), levels.levels.tolist(), strict=True))
+        values = make_values(len(levels))
+        for tip in self._tips.tolist():
+            values[tip] = self._estimate(*self._keys[tip])
+        self.use(levels, values)
         return True
 
     def plan(self) -> bool:
@@ -130,7 +130,7 @@ class RAOStarRun(LayeredRun):
         dual = self.find_relaxed()
         if dual.best is not None:
             corners = (dual.best.safe, dual.best.daring)
-            tips = {tip for corner in corners for tip in self.layers.find_tips(corner.plan)}
+            tips = {tip for corner in corners for tip in corner.plan.decide().find_tips()}
             if tips:
                 return self._open(sorted(tips))
         self.improve(dual)
@@ -140,7 +140,7 @@ class RAOStarRun(LayeredRun):
         if self.best is None:
             self._finished = self.upper == -math.inf
             return False
-        tips_of_best = self.layers.find_tips(self.best.plan)
+        tips_of_best = self.best.plan.decide().find_tips()
         self._finished = not tips_of_best
         return not self._finished and self._open(tips_of_best)
 
@@ -151,18 +151,12 @@ class RAOStarRun(LayeredRun):
         else:
             self.best, self.upper = None, self._least_upper
 
-    def make_values(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return arrays for the reward and the risk from each node on, filled in for tips."""
-        rewards, risks = super().make_values()
-        rewards[self._tips], risks[self._tips] = self._tip_values.T
-        return rewards, risks
-
     def _open(self, tips: list[int]) -> bool:
         self._least_upper = min(self._least_upper, self.upper)
-        self._opened.update(self.layers.arrays.nodes[["state", "level"]][tips].tolist())
+        self._opened.update(self._keys[tip] for tip in tips)
         return self.may_go_on()
 
-    def _opens(self, states: NDArray[np.intp], level: int) -> NDArray[np.bool_]:
+    def _opens(self, states: NDArray[np.int32], level: int) -> NDArray[np.bool_]:
         opened = [
             (state, level) in self._opened or self._is_end(state) for state in states.tolist()
         ]
@@ -200,12 +194,12 @@ class RAOStarRun(LayeredRun):
 
     def _check_heuristics(self) -> None:
         """Refuse heuristics that policies of the explicit graph prove to be wrong."""
-        rewards, risks = self.make_values()
-        self._tip_values = np.array([-BEYOND, BEYOND]) * np.ones((len(self._tips), 1))
-        earned, risked = self.follow_weights(1.0, 0.0).rewards, self.follow_weights(0.0, 1.0).risks
-        self._tip_values = np.array([rewards[self._tips], risks[self._tips]]).T
-        numbers = self.layers.arrays.nodes[["state", "level"]].tolist()
-        for node, key in enumerate(numbers):
+        worst = make_values(len(self.levels))
+        worst["reward"], worst["risk"] = -BEYOND, BEYOND
+        sweeps = Sweeps(self.levels, worst)
+        earned = sweeps.follow_weights(1.0, 0.0).rewards
+        risked = sweeps.follow_weights(0.0, 1.0).risks
+        for node, key in enumerate(self._keys):
             if key not in self._heuristics:
                 continue
             reward, risk = self._heuristics[key]

@@ -18,14 +18,15 @@ them all bound the loss from below.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.graphs.layered_graph import Key, LayerArrays, Layers, Plan
-from vulcan.graphs.rows import ranges, starts
+from vulcan.graphs.decisions import Decisions, Plan, collect_decisions
+from vulcan.graphs.layered_graph import LayerArrays, Layers
+from vulcan.graphs.levels import Levels
+from vulcan.runtime.ranges import ranges, starts
 from vulcan.sentinels import END
 from vulcan.solvers.baselines.links import Choice, Links
 from vulcan.solvers.layered.run import LayeredRun
@@ -42,34 +43,40 @@ class Reduced:
     ----------
     layers
         A layered graph by itself.
-    origin
-        The edge of the whole graph that each of its edges comes from.
     complete
         Whether nothing was dropped.
     """
 
     layers: Layers
-    origin: NDArray[np.intp]
     complete: bool
 
-    def follow(self, whole: Layers, plan: Plan) -> Choice | None:
-        """Return the edges that a plan for the whole graph takes; None if one was dropped."""
-        nodes = self.layers.arrays.nodes
+    def follow(self, levels: Levels, plan: Plan) -> Choice | None:
+        """Return the edges that a plan for the whole graph takes; None if one was dropped.
+
+        Parameters
+        ----------
+        levels
+            The whole graph.
+        plan
+            The plan.
+        """
+        nodes, edges, _ = self.layers.arrays
         choice = np.array(nodes["first_edge"], np.int32)
-        level: dict[int, Key] = {0: plan.root}
-        while level:
-            following: dict[int, Key] = {}
-            for node, key in level.items():
-                edge, keys = plan.choose(whole, key)
-                first = int(nodes["first_edge"][node])
-                here = self.origin[first : first + int(nodes["edge_count"][node])]
-                taken = np.flatnonzero(here == edge)
-                if not len(taken):
-                    return None
-                choice[node] = first + taken[0]
-                pairs = zip(self.layers.follow(int(choice[node])), keys, strict=True)
-                following.update((after, next_) for after, next_ in pairs if after != END)
-            level = following
+        decisions = plan.decide()
+        first_child = starts(levels.arrays.safe_count[decisions.rows])
+        pending = {0: 0}  # of nodes, the decision that is taken there
+        while pending:
+            node, decision = pending.popitem()
+            first = int(nodes["first_edge"][node])
+            here = edges["action"][first : first + int(nodes["edge_count"][node])]
+            taken = np.flatnonzero(here == decisions.rows[decision])
+            if not len(taken):
+                return None
+            choice[node] = first + taken[0]
+            after = self.layers.follow(int(choice[node]))
+            begin = int(first_child[decision])
+            children = decisions.children[begin : begin + len(after)].tolist()
+            pending.update((n, d) for n, d in zip(after, children, strict=True) if n != END)
         return choice
 
 
@@ -79,12 +86,17 @@ class ReducedPlan:
 
     reduced: Reduced
     choice: Choice
-    root: int = 0
 
-    def choose(self, layers: Layers, key: int) -> tuple[int, Sequence[int]]:
-        """Return the edge of a node of the reduced graph, and the nodes after it."""
-        edge = int(self.choice[key])
-        return int(self.reduced.origin[edge]), self.reduced.layers.follow(edge)
+    def decide(self) -> Decisions:
+        """Return its decisions; the nodes are those of the reduced graph."""
+        layers = self.reduced.layers
+
+        def choose(node: int) -> tuple[int, int, list[int | None]]:
+            edge = int(self.choice[node])
+            after = [None if target == END else target for target in layers.follow(edge)]
+            return node, int(layers.arrays.edges["action"][edge]), after
+
+        return collect_decisions(0, choose)
 
 
 class Reduction:
@@ -120,7 +132,6 @@ class Reduction:
         """
         nodes, edges, targets = self._run.layers.arrays
         parts: list[tuple[NDArray[np.void], ...]] = []
-        origins: list[NDArray[np.intp]] = []
         node_count = edge_count = target_count = 0
         complete = True
         here, chance, loss = np.zeros(1, np.intp), np.ones(1), np.zeros(1)
@@ -149,9 +160,8 @@ class Reduction:
             loss = losses[way[inner]]
             level_targets["node"][inner] = node_count + np.arange(len(here))
             parts.append((level_nodes, level_edges, level_targets))
-            origins.append(rows)
         arrays = LayerArrays(*(np.concatenate(kind) for kind in zip(*parts, strict=True)))
-        return Reduced(Layers(self._run.graph, arrays), np.concatenate(origins), complete)
+        return Reduced(Layers(arrays), complete)
 
     def prune_graph(self, slack: float) -> Reduced:
         """Return the layered graph without what no policy of state and step may do.
@@ -161,7 +171,7 @@ class Reduction:
         slack
             What a policy may fall short.
         """
-        links, count = self._links, len(self._run.layers)
+        links, count = self._links, len(self._run.levels)
         loss, chance = np.full(count, np.inf), np.ones(count)
         loss[0] = 0.0
         for whole_level in links.levels:
@@ -188,5 +198,5 @@ class Reduction:
         new_edges["first_target"] = starts(new_edges["target_count"])
         inner = new_targets["node"] != END
         new_targets["node"][inner] = numbers[new_targets["node"][inner]]
-        layers = Layers(self._run.graph, LayerArrays(new_nodes, new_edges, new_targets))
-        return Reduced(layers, rows, len(rows) == len(edges))
+        layers = Layers(LayerArrays(new_nodes, new_edges, new_targets))
+        return Reduced(layers, len(rows) == len(edges))

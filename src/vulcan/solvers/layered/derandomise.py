@@ -17,21 +17,22 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound
-from vulcan.graphs.layered_graph import ChoicePlan, Layers
+from vulcan.graphs.decisions import Choice, Decisions
+from vulcan.graphs.levels import ChoicePlan, Levels
 from vulcan.sentinels import END
 from vulcan.solvers.layered.dual import Corner, accepts
+from vulcan.solvers.layered.sweeps import Ways
 
-__all__ = ["Ways", "derandomise"]
+__all__ = ["derandomise"]
 
-SAFE, DARING, UNDECIDED = range(3)
+SAFE, DARING, UNDECIDED = 0, 1, -1
 
 MOST_DECISIONS: Final = 500
 """Histories that are decided one by one; later ones gain next to nothing."""
@@ -45,25 +46,8 @@ LEAST_GAIN: Final = 1e-12
 Key = tuple[int, int]
 """How a history goes on: safely or daringly from a node, or undecided under a number."""
 
-Decision = tuple[int, list[Key]]
-"""An edge, and how each of its targets goes on."""
-
-
-@dataclass(frozen=True)
-class Ways:
-    """A policy that is a function of state and step.
-
-    Attributes
-    ----------
-    choice
-        The edge of each node.
-    rewards, risks
-        What it earns and risks from each node on.
-    """
-
-    choice: NDArray[np.int32]
-    rewards: NDArray[np.float64]
-    risks: NDArray[np.float64]
+Decision = tuple[int, int, list[Key]]
+"""A node, the row that is taken there, and how each of its targets goes on."""
 
 
 @dataclass(frozen=True)
@@ -72,32 +56,26 @@ class DecidedPlan:
 
     Attributes
     ----------
+    levels
+        The graph.
     safe, daring
-        The edge of each node for histories that go on safely or daringly.
+        The row of each node for histories that go on safely or daringly.
     decisions
         For each history that is decided by itself.
     """
 
-    safe: NDArray[np.int32]
-    daring: NDArray[np.int32]
+    levels: Levels
+    safe: Choice
+    daring: Choice
     decisions: list[Decision]
 
-    @property
-    def root(self) -> Key:
-        """The key of the initial node."""
-        return UNDECIDED, 0
-
-    def choose(self, layers: Layers, key: Key) -> tuple[int, Sequence[Key]]:
-        """Return the edge that a history takes, and how each of its targets goes on."""
-        mode, number = key
-        if mode == UNDECIDED:
-            return self.decisions[number]
-        edge = int((self.safe if mode == SAFE else self.daring)[number])
-        return edge, [(mode, node) for node in layers.follow(edge)]
+    def decide(self) -> Decisions:
+        """Return all decisions."""
+        return self.levels.decide(np.stack([self.safe, self.daring]), self.decisions)
 
 
 def derandomise(
-    layers: Layers,
+    levels: Levels,
     bound: RiskBound,
     safe: Ways,
     daring: Ways,
@@ -107,8 +85,8 @@ def derandomise(
 
     Parameters
     ----------
-    layers
-        The layered graph.
+    levels
+        The graph.
     bound
         The risk bound; it must accept the safe policy.
     safe, daring
@@ -116,23 +94,23 @@ def derandomise(
     may_go_on
         Asked before each decision.
     """
-    work = _Decisions(layers, bound, safe, daring)
+    work = _Decisions(levels, bound, safe, daring)
     while work.pending and work.looked_at < MOST_TARGETS and may_go_on():
         work.decide()
         if len(work.decisions) == MOST_DECISIONS:
             break
     work.leave()
     if not work.decisions:
-        return Corner(work.reward, work.risk, ChoicePlan(safe.choice))
-    plan = DecidedPlan(safe.choice, daring.choice, work.decisions)
+        return Corner(work.reward, work.risk, ChoicePlan(levels, safe.choice))
+    plan = DecidedPlan(levels, safe.choice, daring.choice, work.decisions)
     return Corner(*work.evaluate(), plan)
 
 
 @dataclass
 class _Trial:
-    """What an edge leads to, for a history that is undecided."""
+    """What an action leads to, for a history that is undecided."""
 
-    edge: int
+    row: int
     reward: float
     risk: float
     ways: list[Key]
@@ -153,8 +131,8 @@ class _Decisions:
         decision that leads there, which of its targets, node, probability.
     """
 
-    def __init__(self, layers: Layers, bound: RiskBound, safe: Ways, daring: Ways) -> None:
-        self._edges, self._targets = layers.arrays.edges, layers.arrays.targets
+    def __init__(self, levels: Levels, bound: RiskBound, safe: Ways, daring: Ways) -> None:
+        self._levels, self._arrays = levels, levels.arrays
         self._bound, self._safe, self._daring = bound, safe, daring
         self.reward, self.risk = float(safe.rewards[0]), float(safe.risks[0])
         self._least = LEAST_GAIN * abs(float(daring.rewards[0]))
@@ -165,24 +143,23 @@ class _Decisions:
     def decide(self) -> None:
         """Decide the history that has most to gain."""
         _, parent, place, node, reach = heapq.heappop(self.pending)
-        edges = {int(self._safe.choice[node]), int(self._daring.choice[node])}
-        trials = [self._try(node, edge, reach) for edge in sorted(edges)]
+        rows = {int(self._safe.choice[node]), int(self._daring.choice[node])}
+        trials = [self._try(node, row, reach) for row in sorted(rows)]
         best = max((t for t in trials if t is not None), key=lambda t: (t.reward, -t.risk))
         number = len(self.decisions)
-        self.decisions.append((best.edge, best.ways))
+        self.decisions.append((node, best.row, best.ways))
         if parent >= 0:
-            self.decisions[parent][1][place] = (UNDECIDED, number)
+            self.decisions[parent][2][place] = (UNDECIDED, number)
         self.reward, self.risk = best.reward, best.risk
-        first = int(self._edges["first_target"][best.edge])
+        targets = self._list_targets(node, best.row)
         for gain, k in best.undecided:
-            target = self._targets[first + k]
-            there = reach * float(target["probability"])
-            heapq.heappush(self.pending, (-gain, number, k, int(target["node"]), there))
+            probability, target = targets[k]
+            heapq.heappush(self.pending, (-gain, number, k, target, reach * probability))
 
     def leave(self) -> None:
         """Let what is still undecided go on safely."""
         for _, parent, place, node, _ in self.pending:
-            self.decisions[parent][1][place] = (SAFE, node)
+            self.decisions[parent][2][place] = (SAFE, node)
 
     def evaluate(self) -> tuple[float, float]:
         """Return reward and risk of the whole policy, computed anew.
@@ -192,17 +169,16 @@ class _Decisions:
         """
         values: list[tuple[float, float]] = [(0.0, 0.0)] * len(self.decisions)
         for number in range(len(self.decisions) - 1, -1, -1):
-            edge, ways = self.decisions[number]
-            row = self._edges[edge]
-            rewards, risks = [float(row["reward"])], [float(row["risk"])]
-            first = int(row["first_target"])
+            node, row, ways = self.decisions[number]
+            earned, risked = self._take(node, row)
+            rewards, risks = [earned], [risked]
+            targets = self._list_targets(node, row)
             for k, (mode, place) in enumerate(ways):
                 if mode != UNDECIDED and place == END:
                     continue
                 reward, risk = values[place] if mode == UNDECIDED else self._value(mode, place)
-                probability = float(self._targets["probability"][first + k])
-                rewards.append(probability * reward)
-                risks.append(probability * risk)
+                rewards.append(targets[k][0] * reward)
+                risks.append(targets[k][0] * risk)
             values[number] = (math.fsum(rewards), math.fsum(risks))
         return values[0]
 
@@ -210,14 +186,26 @@ class _Decisions:
         ways = self._safe if mode == SAFE else self._daring
         return float(ways.rewards[node]), float(ways.risks[node])
 
-    def _try(self, node: int, edge: int, reach: float) -> _Trial | None:
-        """Take an edge, as daringly as the bound allows; None if it forbids it altogether."""
+    def _take(self, node: int, row: int) -> tuple[float, float]:
+        """Return reward and risk of an action by itself."""
+        arrays = self._arrays
+        level = int(np.searchsorted(arrays.first, node, side="right")) - 1
+        reward = float(arrays.weights[level] * arrays.expected_reward[row])
+        return reward, float(arrays.immediate_risk[row])
+
+    def _list_targets(self, node: int, row: int) -> list[tuple[float, int]]:
+        """Return probability and node of each safe outcome."""
+        first = int(self._arrays.first_outcome[row])
+        nodes = self._levels.follow(node, row)
+        chances = self._arrays.probability[first : first + len(nodes)].tolist()
+        return list(zip(chances, nodes, strict=True))
+
+    def _try(self, node: int, row: int, reach: float) -> _Trial | None:
+        """Take an action, as daringly as the bound allows; None if it forbids it altogether."""
         safe, daring = self._safe, self._daring
-        row = self._edges[edge]
-        first, count = int(row["first_target"]), int(row["target_count"])
-        targets = self._targets[first : first + count].tolist()
-        self.looked_at += count
-        earned, risked = float(row["reward"]), float(row["risk"])
+        targets = self._list_targets(node, row)
+        self.looked_at += len(targets)
+        earned, risked = self._take(node, row)
         changes = []
         for k, (probability, target) in enumerate(targets):
             if target == END:
@@ -229,9 +217,9 @@ class _Decisions:
             changes.append((gain, danger, k))
         reward = self.reward + reach * (earned - float(safe.rewards[node]))
         risk = self.risk + reach * (risked - float(safe.risks[node]))
-        if edge != safe.choice[node] and not accepts(self._bound, Corner(reward, risk)):
+        if row != safe.choice[node] and not accepts(self._bound, Corner(reward, risk)):
             return None
-        trial = _Trial(edge, reward, risk, [(SAFE, target) for _, target in targets], [])
+        trial = _Trial(row, reward, risk, [(SAFE, target) for _, target in targets], [])
         for gain, danger, k in sorted(changes, reverse=True):
             after = Corner(trial.reward + gain, trial.risk + danger)
             if gain > 0 and accepts(self._bound, after):

@@ -16,7 +16,7 @@ from typing import ClassVar
 from vulcan.certificates.problem import Problem
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.base import EXACT, Coverage, Options, Solver
+from vulcan.solvers.base import EXACT, RANDOMISED, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.layered.run import LayeredRun
 
@@ -29,12 +29,20 @@ class Lagrangian(Solver):
 
     Its upper bound holds for every policy, randomised or not. The policy that it returns is the
     best deterministic one that was found on the way: rarely the very best, often close to it.
+
+    Parameters
+    ----------
+    randomised
+        Return the best randomised policy instead, which attains the bound.
     """
 
     finds: ClassVar[str] = "an upper bound on all policies, and a deterministic policy close to it"
     method: ClassVar[str] = "dynamic programs for a price of failure; milliseconds"
     limits: ClassVar[Sequence[str]] = EXACT
     covers: ClassVar[Coverage] = Coverage.EVERY
+    options: ClassVar[Sequence[Option]] = (RANDOMISED,)
+
+    randomised: bool = False
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -42,7 +50,11 @@ class Lagrangian(Solver):
         run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
         if run.unroll():
-            run.find_dual()
+            dual = run.find_relaxed()
+            if self.randomised:
+                run.offer_mix(dual.best)
+                return run.find("best randomised policy found")
+            run.improve(dual)
         return run.find(
             "best deterministic policy that a price of failure leads to"
             if run.best is not None

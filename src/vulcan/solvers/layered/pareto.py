@@ -22,11 +22,12 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from vulcan.certificates.problem import Problem
-from vulcan.graphs.layered_graph import KINDS, LayerArrays, Layers
+from vulcan.graphs.decisions import Decisions, collect_decisions
+from vulcan.graphs.layered_graph import KINDS, LayerArrays
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
-from vulcan.sentinels import END
+from vulcan.sentinels import END, NONE
 from vulcan.solvers.base import EXACT, Coverage, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.layered.dual import Corner, Dual, accepts
@@ -88,15 +89,15 @@ class FrontPlan:
     root
         The key of the initial node.
     steps
-        For each key the edge, and the keys of its targets.
+        For each key the row that is taken, and the keys of its targets, None at ends.
     """
 
     root: Key
-    steps: dict[Key, tuple[int, list[Key]]]
+    steps: dict[Key, tuple[int, list[Key | None]]]
 
-    def choose(self, layers: Layers, key: Key) -> tuple[int, Sequence[Key]]:
-        """Return the edge that a history takes, and the keys of its targets."""
-        return self.steps[key]
+    def decide(self) -> Decisions:
+        """Return its decisions."""
+        return collect_decisions(self.root, lambda key: (key[0], *self.steps[key]))
 
 
 def advance_fronts(run: LayeredRun, dual: Dual, most_pairs: int | None = None) -> None:
@@ -111,7 +112,7 @@ def advance_fronts(run: LayeredRun, dual: Dual, most_pairs: int | None = None) -
     most_pairs
         Pairs of points that may be combined; None for no limit.
     """
-    if not len(run.layers):
+    if not len(run.levels):
         return
     fronts: FrontRun | None = None
     slack, points = 0.0, FIRST_POINTS
@@ -119,6 +120,8 @@ def advance_fronts(run: LayeredRun, dual: Dual, most_pairs: int | None = None) -
         if fronts is None:
             with run.monitor.clock_stopped():
                 load_kernels()
+            if not run.has_room_for_layers():
+                return
             fronts = FrontRun(run, dual, most_pairs)
             slack = fronts.first_slack()
         if not fronts.compute(slack, points):
@@ -181,7 +184,7 @@ class FrontRun:
         control["next_node"] = len(self._run.layers) - 1
         control["patience"] = CHUNK
         kernels.find_least_reach(layers, short.values, short.price, slack, self._least_reach)
-        while self._run.may_go_on(self._run.graph.memory + self._bytes()):
+        while self._run.may_go_on(self._bytes()):
             done = int(control["work"][0])
             if done > self._pairs_left:
                 return False
@@ -224,21 +227,27 @@ class FrontRun:
 
     def plan(self, place: int) -> FrontPlan:
         """Return the policy of a point of the root's front."""
-        steps: dict[Key, tuple[int, list[Key]]] = {}
+        layers = self._run.layers
+        steps: dict[Key, tuple[int, list[Key | None]]] = {}
         pending = [(0, place)]
         while pending:
             key = pending.pop()
-            if key in steps or key[0] == END:
+            if key in steps:
                 continue
             node, at = key
             point = self._memory.points[self._memory.fronts[node]["first"] + at]
             edge, first = int(point["edge"]), int(point["first_part"])
             if edge < 0:  # a tip
+                steps[key] = (NONE, [])
                 continue
-            nodes = self._run.layers.follow(edge)
+            nodes = layers.follow(edge)
             parts = self._memory.parts[first : first + len(nodes)].tolist()
-            steps[key] = (edge, list(zip(nodes, parts, strict=True)))
-            pending.extend(steps[key][1])
+            after = [
+                None if target == END else (target, at)
+                for target, at in zip(nodes, parts, strict=True)
+            ]
+            steps[key] = (int(layers.arrays.edges["action"][edge]), after)
+            pending.extend(target for target in after if target is not None)
         return FrontPlan((0, place), steps)
 
     def _points_of_root(self) -> Any:

@@ -1,9 +1,10 @@
-"""What all exact solvers share: the layered graph, its dual bound, and the best policy so far."""
+"""What all exact solvers share: the levels, their dual bound, and the best policy so far."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from itertools import islice, product
 from typing import Final
 
@@ -11,17 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
-from vulcan.graphs.layered_graph import KINDS, ChoicePlan, LayerArrays, Layers, build_layers
+from vulcan.graphs.array_graph import open_graph
+from vulcan.graphs.layered_graph import Layers, count_bytes, write_layers
+from vulcan.graphs.levels import ChoicePlan, Levels, build_levels
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
-from vulcan.policies.randomised import AnyPolicy
+from vulcan.policies.policy import Policy
+from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
 from vulcan.runtime.limits import DEFAULT_MEMORY, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, find_gap
-from vulcan.solvers.layered.derandomise import Ways, derandomise
-from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, accepts
+from vulcan.solvers.layered.derandomise import derandomise
+from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, Mix, accepts
+from vulcan.solvers.layered.sweeps import Sweeps, load_kernels
 from vulcan.tolerance import EXACT_GAP
 
 __all__ = ["LayeredRun"]
@@ -35,8 +40,14 @@ UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 MOST_PAIRS: Final = 40
 """Pairs of policies between which a deterministic one is looked for."""
 
+ABSOLUTE_GAP: Final = 1e-6
+"""The distance from the upper bound that is always small enough, unless proof is asked for."""
+
 SMALL_GAP: Final = 1e-6
 """Below this gap no further pairs of policies are tried."""
+
+DECISION_SECONDS: Final = 1.5e-6
+"""What a decision takes to be written out and certified, about."""
 
 
 class LayeredRun:
@@ -55,6 +66,8 @@ class LayeredRun:
     ----------
     best
         The best acceptable deterministic policy so far: a corner whose plan makes a `Policy`.
+    mix
+        The randomised policy that counts as the best one, if that is what is looked for.
     upper
         No policy within the risk bound earns more.
     price
@@ -65,7 +78,7 @@ class LayeredRun:
         What a proof is called: who made it, if it was not made here.
     """
 
-    layers: Layers
+    levels: Levels
 
     def __init__(
         self,
@@ -75,58 +88,73 @@ class LayeredRun:
         solver: object,
         graph: StateGraph | None = None,
     ) -> None:
-        from vulcan.kernels import backward_induction
-        from vulcan.kernels.compilation import announce_compilation
-
-        announce_compilation(backward_induction.sweep)
+        load_kernels()
         self.problem, self.reader, self.monitor = problem, reader, monitor
         self.bound = problem.risk_bound
-        self.graph = StateGraph(reader) if graph is None else graph
+        self.graph = open_graph(reader) if graph is None else graph
         self._solver = solver
-        self._kernel = backward_induction
         self.best: Corner | None = None
+        self.mix: Mix | None = None
         self.upper = math.inf
         self.price: float | None = None
         self.proof = "proved"
         self.rewards: list[float] = []
         self.trials: list[Trial] = []
-        self._compile()
+        self._nodes = 0
         memory = monitor.limits.memory
         self._memory = DEFAULT_MEMORY if memory is None else memory
 
-    def _compile(self) -> None:
-        """Load or compile the kernels now, before the clock starts."""
-        layers = LayerArrays(*(np.zeros(1, kind) for kind in KINDS))
-        values, choice = np.zeros(1), np.zeros(1, np.int32)
-        self._kernel.sweep(layers, 1.0, 0.0, values, values, choice)
-        self._kernel.evaluate(layers, choice, values, values)
-
-    def unroll(self, *, tree: bool = False, within: Callable[[int], bool] | None = None) -> bool:
-        """Build the layered graph; False if a limit or Ctrl-C came first.
+    def unroll(self, *, tree: bool = False, within: Callable[[float], bool] | None = None) -> bool:
+        """Build the levels; False if a limit or Ctrl-C came first.
 
         Parameters
         ----------
         tree
             One node for each history.
         within
-            Asked with the number of nodes whether to go on.
+            Asked whether to go on, with the seconds that the answer needs; see `reserve`.
         """
 
         def may_go_on(nodes: int, memory: int) -> bool:
-            self.monitor.report(lambda: self.describe_progress(nodes))
-            small = within is None or within(nodes)
-            return small and self.may_go_on(self.graph.memory + memory)
+            self._nodes = nodes
+            self.report()
+            return (within is None or within(self.reserve)) and self.may_go_on(memory)
 
-        layers = build_layers(self.graph, tree=tree, may_go_on=may_go_on)
-        if layers is not None:
-            self.layers = layers
-        return layers is not None
+        levels = build_levels(self.graph, tree=tree, may_go_on=may_go_on)
+        if levels is not None:
+            self.use(levels)
+        return levels is not None
+
+    def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
+        """Work on some levels, with what is known of their tips."""
+        self.levels, self.sweeps = levels, Sweeps(levels, tips)
+        self.__dict__.pop("layers", None)
+
+    @cached_property
+    def layers(self) -> Layers:
+        """The levels with every action of every node written out."""
+        return write_layers(self.levels)
+
+    def has_room_for_layers(self) -> bool:
+        """Whether the limit of memory allows to write the levels out."""
+        return self.may_go_on(count_bytes(self.levels))
 
     def may_go_on(self, memory: int = 0) -> bool:
-        """Whether no limit is reached yet, with this many bytes in use."""
-        if memory > self._memory:
+        """Whether no limit is reached yet, with this many bytes in use beside the state graph."""
+        if self.graph.memory + memory > self._memory:
             self.monitor.stopped_by = StopReason.MEMORY
-        return self.monitor.stopped_by is None and not self.monitor.wants_stop(0)
+        stopped = self.monitor.stopped_by is not None
+        return not stopped and not self.monitor.wants_stop(0, reserve=self.reserve)
+
+    @property
+    def reserve(self) -> float:
+        """Seconds that it takes to write out and certify a policy, about.
+
+        A certificate asks the model for an action of each state that the policy comes to.
+        """
+        asked = max(1, self.graph.evaluations)
+        share = len(self.graph.expanded) / asked
+        return share * self.graph.asking_seconds + DECISION_SECONDS * self._nodes
 
     def find_dual(self) -> Dual:
         """Find the dual bound, and the best deterministic policies that it leads to."""
@@ -136,8 +164,8 @@ class LayeredRun:
 
     def find_relaxed(self) -> Dual:
         """Find the best randomised policy, and with it the dual bound."""
-        if not len(self.layers):
-            self.offer(Corner(0.0, 0.0, ChoicePlan(np.zeros(0, np.int32))))
+        if not len(self.levels):
+            self.offer(Corner(0.0, 0.0, ChoicePlan(self.levels, np.zeros(0, np.int32))))
         search = DualSearch(self.bound, self.sweep, self.may_go_on)
         dual = search.run()
         self.rewards += search.rewards
@@ -150,15 +178,14 @@ class LayeredRun:
         accepted = [corner for corner in dual.corners if accepts(self.bound, corner)]
         others = [corner for corner in dual.corners if not accepts(self.bound, corner)]
         for safe, daring in islice(product(reversed(accepted), others), MOST_PAIRS):
-            if self.gap <= SMALL_GAP or not self.may_go_on():
+            if self.closed or self.gap <= SMALL_GAP or not self.may_go_on():
                 return
-            ways = [self.follow(corner.plan.choice) for corner in (safe, daring)]
-            self.offer(derandomise(self.layers, self.bound, ways[0], ways[1], self.may_go_on))
+            ways = [self.sweeps.follow(corner.plan.choice) for corner in (safe, daring)]
+            self.offer(derandomise(self.levels, self.bound, ways[0], ways[1], self.may_go_on))
 
     def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
         """Return the best policy for some weights: one dynamic program."""
-        ways = self.follow_weights(reward_weight, risk_weight)
-        corner = Corner(float(ways.rewards[0]), float(ways.risks[0]), ChoicePlan(ways.choice))
+        corner = self.sweeps.find_best(reward_weight, risk_weight)
         allowed = self.bound(corner.reward)
         price = risk_weight / reward_weight if reward_weight else math.inf
         passes = accepts(self.bound, corner)
@@ -167,19 +194,6 @@ class LayeredRun:
         self.report()
         return corner
 
-    def follow_weights(self, reward_weight: float, risk_weight: float) -> Ways:
-        """Return the same with what that policy earns and risks from each node on."""
-        rewards, risks = self.make_values()
-        choice = np.zeros(len(self.layers), np.int32)
-        weights = (reward_weight, risk_weight)
-        self._kernel.sweep(self.layers.arrays, *weights, rewards, risks, choice)
-        return Ways(choice, rewards, risks)
-
-    def make_values(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return arrays for the reward and the risk from each node on, filled in for tips."""
-        size = max(1, len(self.layers))  # also a graph without nodes has the values of its start
-        return np.zeros(size), np.zeros(size)
-
     def offer(self, corner: Corner) -> bool:
         """Keep a policy if it is acceptable and the best so far."""
         better = self.best is None or corner.reward > self.best.reward
@@ -187,12 +201,6 @@ class LayeredRun:
             self.best = corner
             return True
         return False
-
-    def follow(self, choice: NDArray[np.int32]) -> Ways:
-        """Return what a policy earns and risks from each node on."""
-        rewards, risks = self.make_values()
-        self._kernel.evaluate(self.layers.arrays, choice, rewards, risks)
-        return Ways(choice, rewards, risks)
 
     @property
     def gap(self) -> float:
@@ -213,7 +221,9 @@ class LayeredRun:
     @property
     def tolerance(self) -> float:
         """The distance from the upper bound at which a policy is good enough."""
-        return max(self.rounding, (self.monitor.limits.gap or 0.0) * abs(self.upper))
+        gap = self.monitor.limits.gap
+        gap = getattr(self._solver, "default_gap", 0.0) if gap is None else gap
+        return max(self.rounding, gap * abs(self.upper), ABSOLUTE_GAP if gap else 0.0)
 
     @property
     def closed(self) -> bool:
@@ -224,19 +234,39 @@ class LayeredRun:
 
     def report(self) -> None:
         """Tell how far the search is, if it is time to."""
-        self.monitor.report(lambda: self.describe_progress(len(self.layers)))
+        self.monitor.report(self._describe_progress)
 
-    def describe_progress(self, nodes: int) -> Progress:
-        """Return how far the search is."""
+    def _describe_progress(self) -> Progress:
         reward = None if self.best is None else self.best.reward
-        return Progress(self.monitor.seconds, None, nodes, self.graph.evaluations, reward)
+        upper = None if math.isinf(self.upper) else self.upper
+        return Progress(
+            self.monitor.seconds,
+            None,
+            self._nodes,
+            self.graph.evaluations,
+            reward,
+            upper_bound=upper,
+        )
+
+    def offer_mix(self, mix: Mix | None) -> None:
+        """Take a randomised policy for the best so far."""
+        if mix is not None:
+            self.mix, self.best = mix, Corner(mix.reward, mix.risk, mix.safe.plan)
 
     def build_policy(self) -> AnyPolicy | None:
         """Return the best policy so far; None without one."""
         if self.best is None:
             return None
+        if self.mix is None or self.mix.daring is self.mix.safe:
+            return self.write_out(self.best)
+        members = [self.write_out(corner) for corner in (self.mix.safe, self.mix.daring)]
+        return RandomisedPolicy(members, (1 - self.mix.weight, self.mix.weight))
+
+    def write_out(self, corner: Corner) -> Policy:
+        """Return the policy of a corner."""
         about = describe_origin(self.problem, self.reader, self._solver)
-        return self.layers.policy(self.best.plan, about)
+        decisions = corner.plan.decide()
+        return self.graph.policy(decisions.rows, decisions.children, about)
 
     def find(self, otherwise: str = UNSETTLED) -> Finding:
         """Return what was found.
@@ -250,9 +280,12 @@ class LayeredRun:
         if self.closed and self.best is not None and self.upper - self.best.reward <= self.rounding:
             self.upper = self.best.reward
         status, explanation = self._explain(policy, otherwise)
-        nodes = len(self.layers) if hasattr(self, "layers") else 0
         statistics = Statistics(
-            self.monitor.seconds, 0, self.graph.evaluations, nodes=nodes, memory=self.graph.memory
+            self.monitor.seconds,
+            0,
+            self.graph.evaluations,
+            nodes=len(self.levels) if hasattr(self, "levels") else 0,
+            memory=self.graph.memory,
         )
         return Finding(
             status=status,

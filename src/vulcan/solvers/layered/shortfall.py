@@ -44,7 +44,7 @@ class Shortfall:
         self._run = run
         self.price, self.size = dual.multiplier, run.size
         self._least = min(dual.corners, key=lambda corner: corner.risk).reward
-        self.ways = run.follow_weights(1.0, self.price)
+        self.ways = run.sweeps.follow_weights(1.0, self.price)
         self.values = self.ways.rewards - self.price * self.ways.risks
 
     def limit(self, slack: float) -> float:

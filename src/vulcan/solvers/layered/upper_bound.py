@@ -14,8 +14,8 @@ from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.interface import Start
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.layered.growth import Growth
 from vulcan.solvers.layered.run import LayeredRun
-from vulcan.solvers.layered.size import Size
 
 __all__ = ["bound_any_policy"]
 
@@ -36,7 +36,7 @@ def bound_any_policy(
     """
     run = LayeredRun(problem, reader, monitor, None, graph)
     monitor.start_clock()
-    if run.unroll(within=Size(run.graph, monitor)):
+    if run.unroll(within=Growth(run.graph, monitor)):
         run.find_relaxed()
         problem.risk_bound.verify(run.rewards)
         return run.upper, run.price

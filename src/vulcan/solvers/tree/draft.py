@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final, Self
 
 import numpy as np
@@ -60,10 +59,8 @@ class Draft:
 
     def write_out(self, graph: Graph, about: About) -> Policy:
         """Return the policy."""
-        entries = self.below.tolist()
-        children = [entries[start:end] for start, end in pairwise(self.firsts.tolist())]
         with pause_collection():
-            return graph.policy(self.rows.tolist(), children, about)
+            return graph.policy(self.rows.tolist(), self.below.tolist(), about)
 
     def pack(self) -> dict[str, bytes]:
         """Return the draft as bytes, for a checkpoint."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -211,7 +212,7 @@ class ForwardSearchRun(KernelRun):
         children = self._link(rows)
         self.risk = self._add_risks(rows, children)
         about = describe_origin(self.problem, self.reader, self._solver)
-        return self.graph.policy(rows, children, about)
+        return self.graph.policy(rows, list(chain.from_iterable(children)), about)
 
     def _add_risks(self, rows: list[int], children: list[list[int]]) -> float:
         """Return the probability of failure of a policy, by the rows that were searched."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import ModelError
+from vulcan.graphs.array_graph import open_graph
 from vulcan.graphs.base import Graph
 from vulcan.graphs.compiled_graph import CompiledGraph, find_compiled
 from vulcan.graphs.state_graph import StateGraph
@@ -56,7 +57,7 @@ class KernelRun:
         if form is not None:
             self.graph = CompiledGraph(reader, form)
         else:
-            self.graph = known if known and fits else StateGraph(reader, constraint.own_credit)
+            self.graph = known if known and fits else open_graph(reader, constraint.own_credit)
         self.table = problem.risk_bound.table()
         self.test = np.zeros(1, TEST)
         for name in ("form", "by_outcome", "ends_suffice"):

@@ -1,0 +1,252 @@
+"""The levels of a large policy, by arrays: the same as `vulcan.certificates.levels`, sooner.
+
+Where each decision of a policy belongs to one state and one level, as in every policy over a graph,
+a level is followed at once: a table has the model's answers, each (state, action) of which is asked
+once, however many decisions take it. All that the plain walk compares is compared here as well. At
+the first thing that is not as expected this gives up, and the plain walk says what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.certificates.levels import Level, Watch
+from vulcan.model.reader import ModelReader
+from vulcan.policies.policy import Policy
+from vulcan.runtime.ranges import ranges, starts
+from vulcan.sentinels import END, FAILED, NONE, UNPLANNED
+
+__all__ = ["sweep_policy"]
+
+ANSWER: Final = np.dtype([("first", "i8"), ("count", "i8")])
+OUTCOME: Final = np.dtype(
+    [("probability", "f8"), ("reward", "f8"), ("state", "i4"), ("label", "i4"), ("fails", "?")]
+)
+
+MOST_ENTRIES: Final = 100_000_000
+"""Pairs of a state and an action that are looked up in a table."""
+
+OTHER_LABEL: Final = -2
+"""A label that the policy does not know."""
+
+
+class _UnexpectedError(Exception):
+    """Something that the plain walk had better look at."""
+
+
+def sweep_policy(
+    members: Sequence[Policy], reader: ModelReader, watch: Watch
+) -> tuple[list[Level], int] | None:
+    """Return the levels of a policy, and how many (state, action) were asked.
+
+    Parameters
+    ----------
+    members
+        The policies of which one is followed; the first level has one place for each.
+    reader
+        The model, asked with care.
+    watch
+        Told which share is done.
+
+    Returns
+    -------
+    tuple or None
+        None if the policy is not of this kind, or the model's answers are not what it expects.
+    """
+    if any(len(member) == 0 for member in members):
+        return None
+    answers = _Answers(reader)
+    try:
+        swept = [_sweep_member(member, answers, watch) for member in members]
+    except _UnexpectedError:
+        return None
+    return _join(swept), answers.count
+
+
+def _sweep_member(policy: Policy, answers: _Answers, watch: Watch) -> list[Level]:
+    reader = answers.reader
+    answers.know(policy)
+    levels: list[Level] = []
+    nodes, states = np.zeros(1, np.intp), np.zeros(1, np.int32)
+    for number in range(reader.levels):
+        if not len(nodes):
+            break
+        last = number + 1 == reader.levels
+        ends = policy.first_outcome[nodes[0] : nodes[-1] + 2]
+        counts, flat = np.diff(ends), slice(int(ends[0]), int(ends[-1]))
+        rows = answers.find(states, policy.action[nodes])
+        if not np.array_equal(answers.rows["count"][rows], counts):
+            raise _UnexpectedError
+        said = answers.outcomes[ranges(answers.rows["first"][rows], counts)]
+        child = policy.child[flat]
+        _compare(policy, flat, said)
+        if not last:
+            answers.require_ends(said["state"][child == END])
+        elif (child >= 0).any():
+            raise _UnexpectedError
+        level, nodes, states = _make_level(said, child, counts, nodes)
+        level.weight = float(reader.weights[number])
+        levels.append(level)
+        watch((number + 1) / reader.levels)
+    return levels
+
+
+def _compare(policy: Policy, flat: slice, said: NDArray[np.void]) -> None:
+    """Refuse answers that are not those that the policy was made with."""
+    same = (
+        np.array_equal(said["probability"], policy.probability[flat])
+        and np.array_equal(said["reward"], policy.reward[flat])
+        and np.array_equal(said["fails"], policy.child[flat] == FAILED)
+        and bool(((said["label"] == NONE) | (said["label"] == policy.label[flat])).all())
+    )
+    if not same:
+        raise _UnexpectedError
+
+
+def _make_level(
+    said: NDArray[np.void], child: NDArray[np.int32], counts: NDArray[Any], nodes: NDArray[np.intp]
+) -> tuple[Level, NDArray[np.intp], NDArray[np.int32]]:
+    """Return a level, and the decisions of the next with their states."""
+    level, size = Level(1.0), len(counts)
+    place = np.repeat(np.arange(size), counts)
+    fails, chance = said["fails"], said["probability"]
+    earned = chance * said["reward"]
+    level.risk = np.bincount(place, chance * fails, size)
+    level.failing_reward = np.bincount(place, earned * fails, size)
+    level.safe_reward = np.bincount(place, earned * ~fails, size)
+    level.unplanned = np.bincount(place, chance * (child == UNPLANNED), size)
+    goes_on = child >= 0
+    after, states = child[goes_on], said["state"][goes_on]
+    level.source, level.probability = place[goes_on], chance[goes_on]
+    first = int(after.min(initial=nodes[-1] + 1))
+    if first <= nodes[-1]:
+        raise _UnexpectedError  # a decision that is taken at several levels
+    state = np.full(int(after.max(initial=first - 1)) - first + 1, NONE, np.int32)
+    state[after - first] = states
+    if not np.array_equal(state[after - first], states) or (state == NONE).any():
+        raise _UnexpectedError  # a decision that is taken in several states, or out of order
+    level.target = after - first
+    return level, np.arange(first, first + len(state)), state
+
+
+def _join(members: Sequence[list[Level]]) -> list[Level]:
+    """Return the levels of all members together."""
+    if len(members) == 1:
+        return members[0]
+    joined: list[Level] = []
+    for number in range(max(map(len, members))):
+        parts = [levels[number] for levels in members if number < len(levels)]
+        following = [
+            len(levels[number + 1].risk) if number + 1 < len(levels) else 0
+            for levels in members
+            if number < len(levels)
+        ]
+        level = Level(parts[0].weight)
+        for name in ("risk", "failing_reward", "safe_reward", "unplanned", "probability"):
+            setattr(level, name, np.concatenate([getattr(part, name) for part in parts]))
+        sizes = np.array([len(part.risk) for part in parts])
+        for name, shifts in (("source", starts(sizes)), ("target", starts(np.array(following)))):
+            shifted = [getattr(part, name) + by for part, by in zip(parts, shifts, strict=True)]
+            setattr(level, name, np.concatenate(shifted))
+        joined.append(level)
+    return joined
+
+
+class _Answers:
+    """What the model says of each (state, action) that decisions take.
+
+    Attributes
+    ----------
+    rows
+        Of each answer, its first outcome and how many there are.
+    outcomes
+        The outcomes; `label` is the policy's number of a label that the model gave, else NONE.
+    count
+        How many answers there are.
+    """
+
+    def __init__(self, reader: ModelReader) -> None:
+        self.reader = reader
+        self.rows, self.outcomes = np.zeros(64, ANSWER), np.zeros(64, OUTCOME)
+        self.count = self._outcome_count = 0
+        self._states: list[Any] = [reader.root]
+        self._numbers: dict[Any, int] = {reader.root: 0}
+        self._ends: set[int] = set()
+
+    def know(self, policy: Policy) -> None:
+        """Take over the labels of a policy."""
+        self._labels = {label: number for number, label in enumerate(policy.labels)}
+        taken = np.unique(policy.action)
+        self._names = [policy.labels[label] for label in taken.tolist()]
+        self._columns = np.zeros(len(policy.labels), np.intp)
+        self._columns[taken] = np.arange(len(taken))
+        self._table = np.full((len(self._states), len(taken)), NONE, np.int32)
+
+    def find(self, states: NDArray[np.int32], actions: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the answer about each action in each state; what is missing is asked."""
+        if len(self._table) < len(self._states):
+            if 2 * len(self._states) * len(self._names) > MOST_ENTRIES:
+                raise _UnexpectedError
+            self._table = _double(self._table, len(self._states), NONE)
+        columns = self._columns[actions]
+        answers = self._table[states, columns]
+        missing = answers == NONE
+        if missing.any():
+            pairs = np.stack([states[missing], columns[missing]], axis=1)
+            for state, column in np.unique(pairs, axis=0).tolist():
+                self._table[state, column] = self._ask(state, self._names[column])
+            answers = self._table[states, columns]
+        return answers
+
+    def require_ends(self, states: NDArray[np.int32]) -> None:
+        """Refuse states that have actions."""
+        for state in set(states.tolist()) - self._ends:
+            if self.reader.actions(self._states[state]):
+                raise _UnexpectedError
+            self._ends.add(state)
+
+    def _ask(self, state: int, label: str) -> int:
+        place = self._states[state]
+        actions = self.reader.actions(place)
+        if label not in actions:
+            raise _UnexpectedError
+        outcomes = self.reader.outcomes(place, actions[label])
+        begin = self._outcome_count
+        self._outcome_count += len(outcomes)
+        if self._outcome_count > len(self.outcomes):
+            self.outcomes = _double(self.outcomes, self._outcome_count)
+        if self.count == len(self.rows):
+            self.rows = _double(self.rows, self.count + 1)
+        self.outcomes[begin : self._outcome_count] = [
+            (
+                float(outcome.probability),
+                float(outcome.reward),
+                NONE if outcome.fails else self._number(outcome.state),
+                NONE if outcome.label is None else self._labels.get(outcome.label, OTHER_LABEL),
+                outcome.fails,
+            )
+            for outcome in outcomes
+        ]
+        self.rows[self.count] = (begin, len(outcomes))
+        self.count += 1
+        return self.count - 1
+
+    def _number(self, state: Any) -> int:
+        count = len(self._states)
+        number = self._numbers.setdefault(state, count) if self.reader.merges else count
+        if number == count:
+            self._states.append(state)
+        return number
+
+
+def _double(array: NDArray[Any], least: int, blank: int = 0) -> NDArray[Any]:
+    """Return an array twice as long as it must be, the rest of it blank."""
+    longer = np.zeros((2 * least, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    if blank:
+        longer[len(array) :] = blank
+    return longer

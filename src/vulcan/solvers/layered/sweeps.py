@@ -1,0 +1,147 @@
+"""Dynamic programs over levels: the best policy for some weights of reward and risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graphs.decisions import Choice, Decisions
+from vulcan.graphs.levels import ChoicePlan, Levels
+from vulcan.solvers.layered.dual import Corner
+
+__all__ = ["PricePlan", "Sweeps", "Ways", "load_kernels", "make_values"]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """A policy that is a function of state and step.
+
+    Attributes
+    ----------
+    choice
+        The row of the action that is taken in each node.
+    rewards, risks
+        What it earns and risks from each node on.
+    """
+
+    choice: Choice
+    rewards: NDArray[np.float64]
+    risks: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PricePlan:
+    """The best policy for some weights, found again when it is needed.
+
+    On a large graph the choices of the policies that a search has seen would take more memory than
+    everything else.
+    """
+
+    sweeps: Sweeps
+    reward_weight: float
+    risk_weight: float
+
+    @property
+    def choice(self) -> Choice:
+        """The row that is taken in each node."""
+        return self.sweeps.choose(self.reward_weight, self.risk_weight)
+
+    def decide(self) -> Decisions:
+        """Return the decisions in the nodes that are reached."""
+        return ChoicePlan(self.sweeps.levels, self.choice).decide()
+
+
+class Sweeps:
+    """The dynamic programs of some levels.
+
+    Parameters
+    ----------
+    levels
+        The levels.
+    tips
+        Reward and risk from each tip on, an array of kind `VALUE` with an entry for each node;
+        None if there are no tips.
+    """
+
+    def __init__(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
+        from vulcan.kernels import backward_induction
+
+        self.levels = levels
+        self._kernels = backward_induction
+        self._tips = make_values(0) if tips is None else tips
+
+    def find_best(self, reward_weight: float, risk_weight: float) -> Corner:
+        """Return the policy with the largest weighted difference of reward and risk."""
+        pair = self._sweep(reward_weight, risk_weight, make_values(0), np.zeros(0, np.int32))
+        place = 0 if len(self.levels.arrays.first_child) else self.levels.graph.ROOT
+        reward, risk = pair[0, place].item()
+        return Corner(reward, risk, PricePlan(self, reward_weight, risk_weight))
+
+    def choose(self, reward_weight: float, risk_weight: float) -> Choice:
+        """Return the row that this policy takes in each node."""
+        choice = np.zeros(len(self.levels), np.int32)
+        self._sweep(reward_weight, risk_weight, make_values(0), choice)
+        return choice
+
+    def follow_weights(self, reward_weight: float, risk_weight: float) -> Ways:
+        """Return the same with what the policy earns and risks from each node on."""
+        values, choice = make_values(len(self.levels)), np.zeros(len(self.levels), np.int32)
+        self._sweep(reward_weight, risk_weight, values, choice)
+        return _separate(choice, values)
+
+    def follow(self, choice: Choice) -> Ways:
+        """Return what a policy earns and risks from each node on."""
+        values = make_values(len(self.levels))
+        self._kernels.evaluate(self.levels.arrays, self._tips, self._pair(), choice, values)
+        return _separate(choice, values)
+
+    def _sweep(
+        self, reward_weight: float, risk_weight: float, values: NDArray[np.void], choice: Choice
+    ) -> NDArray[np.void]:
+        pair = self._pair()
+        weights = (float(reward_weight), float(risk_weight))
+        self._kernels.sweep(self.levels.arrays, *weights, self._tips, pair, choice, values)
+        return pair
+
+    def _pair(self) -> NDArray[np.void]:
+        return make_values(2 * self.levels.width).reshape(2, -1)
+
+
+def make_values(size: int) -> NDArray[np.void]:
+    """Return reward and risk of this many nodes, all of them 0."""
+    from vulcan.kernels.level_arrays import VALUE
+
+    return np.zeros(size, VALUE)
+
+
+def _separate(choice: Choice, values: NDArray[np.void]) -> Ways:
+    rewards, risks = (np.ascontiguousarray(values[name]) for name in ("reward", "risk"))
+    return Ways(choice, rewards, risks)
+
+
+def load_kernels() -> None:
+    """Load or compile the kernels of dynamic programs and of unrolling."""
+    from vulcan.graphs.rows import ACTION, OUTCOME, STATE
+    from vulcan.kernels import backward_induction, level_arrays, unrolling
+    from vulcan.kernels.compilation import announce_compilation
+
+    announce_compilation(backward_induction.sweep)
+    none = np.zeros(0, np.int32)
+    kinds: dict[str, Any] = {"first": np.int64, "expanded": np.bool_}
+    kinds |= dict.fromkeys(("weights", "expected_reward", "immediate_risk", "probability"), float)
+    fields = level_arrays.LevelArrays._fields
+    arrays = level_arrays.LevelArrays(*(np.zeros(0, kinds.get(name, np.int32)) for name in fields))
+    arrays = arrays._replace(first=np.zeros(1, np.int64))
+    values = np.zeros(0, level_arrays.VALUE)
+    pair = np.zeros((2, 1), level_arrays.VALUE)
+    backward_induction.sweep(arrays, 1.0, 0.0, values, pair, none, values)
+    backward_induction.evaluate(arrays, values, pair, none, values)
+    rows = (np.zeros(0, kind) for kind in (STATE, ACTION, OUTCOME))
+    unrolling.find_following(*rows, none, 0, none, none)
+    numbers, one = np.zeros((1, 0), np.int32), np.zeros(1, np.int32)
+    found = unrolling.Found(one, one.copy(), np.zeros(1, np.int8), none, numbers)
+    given = (np.zeros(0, unrolling.DECISION), np.zeros(0, unrolling.WAY))
+    unrolling.number_decisions(arrays, numbers, *given, found, none)
