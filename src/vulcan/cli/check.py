@@ -13,7 +13,7 @@ from vulcan.cli.options import AsJson, ModelText, Settings, StateLimit
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from vulcan.model.report import ModelReport
+    from vulcan.model.report import Merged, ModelReport
     from vulcan.model.rules import Violation
 
 __all__ = ["EXAMPLES", "check"]
@@ -65,6 +65,8 @@ def _print_document(model: Any, report: ModelReport) -> None:
             "finished": report.finished,
             "violation_count": report.violation_count,
             "violations": [_describe(violation, LONGEST) for violation in report.violations],
+            "merged_count": report.merged_count,
+            "merged": [_describe_merged(merged) for merged in report.merged],
             "statistics": {
                 "states": report.states,
                 "terminals": report.terminals,
@@ -114,6 +116,16 @@ def _describe(violation: Violation, most: int) -> dict[str, str | None]:
         "message": violation.message,
         **{name: None if place is None else shorten(place, most) for name, place in places.items()},
     }
+
+
+def _describe_merged(merged: Merged) -> dict[str, str | int | None]:
+    """Return outcomes that count as one as strings, like violations."""
+    from vulcan.parameters import shorten
+
+    places = {"state": merged.state, "action": merged.action}
+    after = None if merged.outcome.fails else shorten(merged.outcome.state, LONGEST)
+    texts = {name: shorten(place, LONGEST) for name, place in places.items()}
+    return {**texts, "next_state": after, "outcomes": merged.count}
 
 
 def _tabulate(violations: Sequence[Violation]) -> Table:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from vulcan.errors import CheckpointError, ConstraintError
 from vulcan.graphs.base import Graph
 from vulcan.graphs.rows import ACTION, OUTCOME, STATE, Rows
-from vulcan.model.interface import FAILURE, Outcome, Start, label_outcomes
+from vulcan.model.interface import FAILURE, Outcome, Start
+from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, Policy, PolicyBuilder
 from vulcan.sentinels import FAILED, FAILURE_STATE, UNASKED
@@ -209,11 +210,11 @@ class StateGraph(Graph):
         return credit
 
     def _label_outcomes(self, span: slice) -> list[str]:
-        states = self.outcomes.array["state"][span]
-        given = self._outcome_labels[span]
+        rows, given = self.outcomes.array[span], self._outcome_labels[span]
+        reached = zip(rows["reward"].tolist(), rows["state"].tolist(), given, strict=True)
         return label_outcomes(
             [
-                Outcome(0, 0, FAILURE if s == FAILURE_STATE else self._state_objects[s], label)
-                for s, label in zip(states, given, strict=True)
+                Outcome(0, reward, FAILURE if s == FAILURE_STATE else self._state_objects[s], label)
+                for reward, s, label in reached
             ]
         )

@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
-__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "describe_model", "label_outcomes"]
+__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "describe_model"]
 
 
 class Failure(Enum):
@@ -50,7 +50,9 @@ class Outcome(msgspec.Struct, frozen=True):
         The safe state that it leads to: anything hashable, but not None.
     label
         What an observer of this outcome would call it. The labels of one action's outcomes are all
-        different. By default the text of the state.
+        different. By default the text of the state. Outcomes without labels that lead to the same
+        state can't be told apart, except by their rewards: if these agree as well, they are one
+        outcome to everybody.
 
     Examples
     --------
@@ -154,28 +156,6 @@ class Model(Protocol):
 
     def outcomes(self, state: Any, action: Any) -> Iterable[Outcome]:
         """Return the outcomes of an action in a state."""
-
-
-def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the label of each outcome of one action.
-
-    Labels that the model gave stand as they are. Others are the text of the state, numbered where
-    two would be the same.
-    """
-    used = {str(outcome.label) for outcome in outcomes if outcome.label is not None}
-    labels = []
-    for outcome in outcomes:
-        if outcome.label is not None:
-            labels.append(str(outcome.label))
-            continue
-        text = base = "failure" if outcome.fails else str(outcome.state)
-        number = 2
-        while text in used:
-            text = f"{base} ({number})"
-            number += 1
-        used.add(text)
-        labels.append(text)
-    return labels
 
 
 def describe_model(model: Any) -> str:

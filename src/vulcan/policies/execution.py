@@ -72,9 +72,15 @@ class Run:
     @property
     def expected(self) -> dict[str, float]:
         """The labels that can be observed now, with their probabilities."""
-        policy = self.policy
-        rows = policy.outcomes(self._place) if not self.finished else range(0)
-        return {policy.labels[policy.label[row]]: float(policy.probability[row]) for row in rows}
+        rows = self.policy.outcomes(self._place) if not self.finished else range(0)
+        labels = [self.policy.labels[self.policy.label[row]] for row in rows]
+        if len(set(labels)) < len(labels):
+            raise PolicyError(
+                f"the policy can't be followed: outcomes of {self.action_label!r} have the same "
+                f"label, {', '.join(map(repr, labels))}"
+            )
+        chances = (float(self.policy.probability[row]) for row in rows)
+        return dict(zip(labels, chances, strict=True))
 
     def observe(self, outcome: str | int) -> None:
         """Tell which outcome the action had.
@@ -82,7 +88,9 @@ class Run:
         Parameters
         ----------
         outcome
-            Its label, or its position in `expected`.
+            Its label, or its position in `expected`. Outcomes to which the model gave no label are
+            called by the state that they lead to, and by the reward as well where two lead to the
+            same state with different rewards ("harbour, reward 2").
 
         Raises
         ------
@@ -91,7 +99,7 @@ class Run:
         """
         labels = list(self.expected)
         action = self.action
-        label = self._label_of(outcome, labels)
+        position = self._find(outcome, labels)
         if self._reader is not None:
             outcomes = self._reader.outcomes(self._state, action)
             if len(outcomes) != len(labels):
@@ -99,12 +107,13 @@ class Run:
                     f"the model has {len(outcomes)} outcomes of {action!r} in state "
                     f"{self._state!r}, the policy {len(labels)}"
                 )
-            self._state = outcomes[labels.index(label)].state
-        self.history.append((self.action_label, label))
-        row = self.policy.outcomes(self._place)[labels.index(label)]
+            self._state = outcomes[position].state
+        self.history.append((self.action_label, labels[position]))
+        row = self.policy.outcomes(self._place)[position]
         self._place = int(self.policy.child[row])
 
-    def _label_of(self, outcome: str | int, labels: list[str]) -> str:
+    def _find(self, outcome: str | int, labels: list[str]) -> int:
+        """Return the position of an outcome."""
         if (
             isinstance(outcome, int)
             and not isinstance(outcome, bool)
@@ -114,9 +123,9 @@ class Run:
                 raise PolicyError(
                     f"{outcome!r} may be a position or the label {str(outcome)!r}; give a label"
                 )
-            return labels[outcome]
+            return outcome
         if outcome in labels:
-            return str(outcome)
+            return labels.index(str(outcome))
         listed = ", ".join(f"{k}: {label!r}" for k, label in enumerate(labels))
         raise PolicyError(
             f"{self.action_label!r} has no outcome {outcome!r}; its outcomes are {listed}"

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from vulcan.errors import MismatchError
-from vulcan.model.interface import Outcome, describe_model, label_outcomes
+from vulcan.model.interface import Outcome, describe_model
+from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, Policy
 from vulcan.policies.randomised import AnyPolicy
