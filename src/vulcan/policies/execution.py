@@ -16,7 +16,9 @@ class Run:
     """One mission under a policy.
 
     Get one from `Policy.start`. Act on `action`, tell what happened with `observe`, and stop when
-    `finished`.
+    `finished`. A model that begins with a `Start` has an action before the first step: after
+    `Start.draw` it is called "start", nothing is to be done, and the first observation is the start
+    state that was drawn; after `Start.choose` it is the choice.
 
     Attributes
     ----------
