@@ -111,3 +111,37 @@ def test_rewards_that_differ_are_seen() -> None:
     assert result.certificate.risk == pytest.approx(0.01)
     assert result.policy.start().expected == {"mild, reward 0": 0.5, "mild, reward 2.5": 0.5}
     assert follow(result.policy, seen)[1] == pytest.approx(0.01)
+
+
+class Turning(Table):
+    """A model whose two equally probable outcomes change places."""
+
+    turned = False
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        outcomes = super().outcomes(state, action)
+        return outcomes[::-1] if self.turned else outcomes
+
+
+def test_outcomes_that_change_places_get_no_certificate() -> None:
+    # Its numbers are as they were: only the texts of states show that they are others.
+    cure = {"operate": [Outcome(0.9, 1.0, "well"), Outcome.failure(0.1)]}
+    wait = {"wait": [Outcome(1.0, 0.0, "well")]}
+    turning = Turning(
+        {
+            "ill": {"treat": [Outcome(0.5, 0.0, "mild"), Outcome(0.5, 0.0, "bad")]},
+            "mild": cure | wait,
+            "bad": {"operate": [Outcome(0.5, 1.0, "well"), Outcome.failure(0.5)]} | wait,
+        },
+        horizon=2,
+        start="ill",
+    )
+    problem = vulcan.Problem(turning, vulcan.Constant(0.05))
+    policy = vulcan.solve(problem).policy
+    assert vulcan.certify(problem, policy).risk == pytest.approx(0.05)
+    turning.turned = True
+    changed = r"\['bad', 'mild'\]; the policy was made with \['mild', 'bad'\]"
+    with pytest.raises(vulcan.MismatchError, match=changed):
+        vulcan.certify(problem, policy)
+    with pytest.raises(vulcan.MismatchError, match=changed):
+        policy.bind(turning).start().observe("mild")

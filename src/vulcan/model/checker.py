@@ -115,7 +115,6 @@ class Walk(Questions):
         self._violations: list[Violation] = []
         self._violation_count = 0
         self._merged: list[Merged] = []
-        self._merged_count = 0
         self._states = self._terminals = self._evaluations = self._outcomes = 0
         self._most_actions = self._most_outcomes = 0
         self._rewards: tuple[float, float] | None = None
@@ -136,8 +135,8 @@ class Walk(Questions):
             largest_immediate_risk=self._largest_risk,
             levels=self.levels,
             finished=self._finished,
-            merged=tuple(self._merged),
-            merged_count=self._merged_count,
+            merged=tuple(self._merged[:MOST_VIOLATIONS]),
+            merged_count=len(self._merged),
         )
 
     def run(self) -> None:
@@ -229,11 +228,11 @@ class Walk(Questions):
         if together is None:  # states that can't be compared are found when they are followed
             return possible
         observed = [add_up(parts) for parts in together]
-        for parts, outcome in zip(together, observed, strict=True):
-            if len(parts) > 1:
-                self._merged_count += 1
-                if len(self._merged) < MOST_VIOLATIONS:
-                    self._merged.append(Merged(place.copy, action, outcome, len(parts)))
+        self._merged += [
+            Merged(place.copy, action, outcome, len(parts))
+            for outcome, parts in zip(observed, together, strict=True)
+            if len(parts) > 1
+        ]
         return observed
 
     def _measure(self, outcomes: Sequence[Any], sound: bool) -> None:

@@ -32,7 +32,14 @@ from vulcan.model.rules import Rule, Violation, check_outcomes
 from vulcan.model.text import stable_text
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
-__all__ = ["add_up", "group_outcomes", "label_outcomes", "merge_outcomes", "observe_outcomes"]
+__all__ = [
+    "add_up",
+    "fit_labels",
+    "group_outcomes",
+    "label_outcomes",
+    "merge_outcomes",
+    "observe_outcomes",
+]
 
 PLAIN_NUMBERS: Final = frozenset((float, int, np.float64))
 """Types whose values can all be compared with floats. True and False are of another."""
@@ -161,3 +168,23 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
         used.add(text)
         labels.append(text)
     return labels
+
+
+def fit_labels(outcomes: Sequence[Outcome], labels: Sequence[str], recorded: Sequence[str]) -> bool:
+    """Whether outcomes can be those that a policy was made with.
+
+    There are as many, and labels that the model gives are as they were. The text of a state need
+    not be the same for equal states, but where it is that of another outcome, the order has
+    changed.
+
+    Parameters
+    ----------
+    outcomes, labels
+        What the model says now, and the labels of that.
+    recorded
+        The labels then.
+    """
+    return len(labels) == len(recorded) and all(
+        now == before or (outcome.label is None and now not in recorded)
+        for outcome, now, before in zip(outcomes, labels, recorded, strict=True)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vulcan.errors import MismatchError, PolicyError
+from vulcan.model.observations import fit_labels, label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 from vulcan.sentinels import END, FAILED, UNPLANNED
@@ -104,10 +105,11 @@ class Run:
         position = self._find(outcome, labels)
         if self._reader is not None:
             outcomes = self._reader.outcomes(self._state, action)
-            if len(outcomes) != len(labels):
+            now = label_outcomes(outcomes)
+            if not fit_labels(outcomes, now, labels):
                 raise MismatchError(
-                    f"the model has {len(outcomes)} outcomes of {action!r} in state "
-                    f"{self._state!r}, the policy {len(labels)}"
+                    f"action {action!r} in state {self._state!r} has the outcomes {now}; the "
+                    f"policy was made with {labels}"
                 )
             self._state = outcomes[position].state
         self.history.append((self.action_label, labels[position]))
