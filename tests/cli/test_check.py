@@ -64,3 +64,37 @@ def test_states_in_a_document_are_whole_and_in_a_table_short(run):
     broken = ("check", "harbour:Wide")
     assert "'quay'" * 200 not in run(*broken).out
     assert run(*broken, "--json").document["violations"][0]["state"] == repr(("quay",) * 200)
+
+
+def test_check_names_what_nobody_can_tell_apart(run):
+    answer = run("check", "harbour:Foggy")
+    assert answer.code == 0
+    text = " ".join(answer.out.split())
+    assert "2 outcomes without labels end in 'sea' with the same reward, and count as one" in text
+    document = run("check", "harbour:Foggy", "--json").document
+    assert document["merged_count"] == len(document["merged"]) == 2
+    assert document["merged"][0] == {
+        "state": "'quay'",
+        "action": "'sail'",
+        "next_state": "'sea'",
+        "outcomes": 2,
+    }
+
+
+def test_check_compares_a_compiled_form(run):
+    compiled = ("check", "bandit", "--set", "horizon=3", "--set", "merges=False")
+    answer = run(*compiled)
+    assert answer.code == 0
+    assert "says the same; 50 states were compared" in answer.out
+    document = run(*compiled, "--json").document
+    assert document["compiled"]["ok"] is document["compiled"]["finished"] is True
+    assert run("check", *SMALL, "--json").document["compiled"] is None
+
+
+def test_check_refuses_a_compiled_form_that_differs(run):
+    answer = run("check", "harbour:Mistaken")
+    assert answer.code == 1
+    assert answer.out.startswith("✗ unsound")
+    assert "compiled must be a vulcan.CompiledModel" in " ".join(answer.out.split())
+    document = run("check", "harbour:Mistaken", "--json").document
+    assert document["ok"] is document["compiled"]["ok"] is False

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 import vulcan
-from tests.helpers.charts import Asked
 from tests.helpers.plain_models import PlainBandit
 from vulcan.domains import Bandit
 from vulcan.domains.bandit import MACHINES, Machine
+from vulcan.testing.compiled import CompiledAnswers
 
 UNDER_A = vulcan.SequenceConstraint()
 
@@ -63,7 +63,7 @@ SURE = Machine((1.0, 2.0), 0.5, 0.25, 0.1, 0.0)  # it never fails
 @pytest.mark.parametrize("horizon", [1, 5, 24])
 def test_compiled_form_says_the_very_same(machines: tuple[Machine, ...], horizon: int) -> None:
     bandit = Bandit(horizon, merges=False, machines=machines)
-    asked, rng = Asked(bandit.compiled), random.Random(horizon)
+    asked, rng = CompiledAnswers(bandit.compiled), random.Random(horizon)
     for _ in range(5):
         state, record = bandit.initial_state(), bandit.compiled.initial
         for _ in range(horizon):

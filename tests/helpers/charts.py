@@ -9,30 +9,11 @@ import numpy as np
 
 import vulcan
 from vulcan import Outcome, SequenceConstraint, SurvivalConstraint
-from vulcan.model.compiled import ANSWER, CompiledModel, bound_signature, outcomes_signature
+from vulcan.model.compiled import CompiledModel, bound_signature, outcomes_signature
 
 CURVED = vulcan.parse("(1 - exp(-0.4*x)) * (0.015 + 0.001*x)")
 STEEP = vulcan.parse("min(0.01*x, 0.05)")
 CONSTRAINTS = [SurvivalConstraint(), SequenceConstraint(), SequenceConstraint("received")]
-
-
-class Asked:
-    """A compiled model, asked from Python."""
-
-    def __init__(self, form: CompiledModel) -> None:
-        self.form, self.parameters = form, form.parameters.copy()
-        self.answers = np.zeros(form.most_outcomes, ANSWER)
-        self.following = np.zeros(form.most_outcomes, form.initial.dtype)
-
-    def outcomes(self, record: np.ndarray, number: int) -> tuple[list[tuple[Any, ...]], np.ndarray]:
-        """Return (probability, reward, fails) of each outcome, and the records after them."""
-        places = (self.parameters.ctypes.data, record.ctypes.data, number)
-        written = (self.answers.ctypes.data, self.following.ctypes.data)
-        count = self.form.outcomes.ctypes(*places, *written)
-        return self.answers[:count].tolist(), self.following[:count].copy()
-
-    def bound(self, record: np.ndarray, step: int) -> float:
-        return self.form.bound.ctypes(self.parameters.ctypes.data, record.ctypes.data, step)
 
 
 # A chart: a model that is a table, in its plain form and in its compiled one. A lie is another one.

@@ -23,6 +23,17 @@ class Harbour:
         return [Outcome(1.0, 0.1, state)]
 
 
+class Foggy(Harbour):
+    def outcomes(self, state, action):
+        if action == "sail":
+            return [Outcome(0.5, 1.0, "sea"), Outcome(0.5, 1.0, "sea")]
+        return super().outcomes(state, action)
+
+
+class Mistaken(Harbour):
+    compiled = "soon"
+
+
 class Talkative(Harbour):
     def outcomes(self, state, action):
         print("asked", state, action)

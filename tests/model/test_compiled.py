@@ -1,13 +1,8 @@
-"""Compiled models: which parts they have, and the example of their page."""
+"""Compiled models: which parts they have."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
-import sys
-import textwrap
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -24,27 +19,6 @@ from tests.helpers.charts import (
     solve,
 )
 from vulcan import ModelError, OptionError
-
-
-def test_example_agrees_by_the_snippets_of_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    root = Path(__file__).parents[2]
-    page = (root / "docs" / "compiled.md").read_text()
-    snippets: dict[str, Any] = {}
-    for code in re.findall(r"^  ```python\n(.*?)^  ```", page, re.DOTALL | re.MULTILINE):
-        exec(textwrap.dedent(code), snippets)
-    place = spec_from_file_location("glider", root / "examples" / "glider.py")
-    module = module_from_spec(place)
-    monkeypatch.setitem(sys.modules, "glider", module)  # where Numba's cache looks for it
-    place.loader.exec_module(module)
-    glider = module.Glider
-    for seed in range(20):
-        snippets["compare"](glider(), seed)
-    other = glider()
-    assert other.compiled.most_outcomes == 4
-    other.worth = [[worth + 1e-6 for worth in column] for column in other.worth]
-    with pytest.raises(AssertionError):
-        snippets["compare"](other, 0)
-
 
 LIED_TO = [vulcan.Vulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
 

@@ -20,7 +20,7 @@ from tests.helpers.charts import (
     look_ahead,
     solve,
 )
-from vulcan import ModelError
+from vulcan import ModelError, Outcome
 from vulcan.domains.exploration.field import Field
 from vulcan.domains.exploration.model import Exploration
 
@@ -152,6 +152,25 @@ def test_other_probabilities_with_the_same_mean(solver: Any) -> None:
     chart.table["probability"][0, 0, 0, :2] = [0.25, 0.75]
     with pytest.raises(ModelError, match=r"differ: .* up to 0\.25 apart"):
         solve(chart, solver)
+
+
+class Unlabelled(Chart):
+    """A chart whose plain form gives no labels."""
+
+    def outcomes(self, place: int, action: str) -> list[Outcome]:
+        return [Outcome(o.probability, o.reward, o.state) for o in super().outcomes(place, action)]
+
+
+@pytest.mark.parametrize("solver", LIED_TO, ids=str)
+def test_outcomes_that_nobody_can_tell_apart(solver: Any) -> None:
+    alike: Any = {(0, "left"): [(0.25, 1.0, 1), (0.5, 1.0, 1), (0.25, 0.0, 1)]}
+    with pytest.raises(ModelError, match="that agree in state and reward are to be one outcome"):
+        solve(Unlabelled(alike, 2), solver)
+    merged = Unlabelled({(0, "left"): [(0.75, 1.0, 1), (0.25, 0.0, 1)]}, 2)
+    merged.answers = alike  # of the plain form; the compiled one has its table
+    result = solve(merged, solver)
+    assert result.certificate.reward == pytest.approx(0.75)
+    assert list(result.policy.start().expected) == ["1, reward 1", "1, reward 0"]
 
 
 def test_smooth_fields_are_no_lies() -> None:

@@ -8,7 +8,7 @@ from tests.helpers.lying_models import (
 )
 from vulcan import Outcome
 from vulcan.model.checker import check_model
-from vulcan.model.report import MOST_VIOLATIONS
+from vulcan.model.report import MOST_VIOLATIONS, Merged
 from vulcan.model.rules import Violation
 
 
@@ -53,3 +53,18 @@ def test_report_shows_even_what_can_not_be_shown() -> None:
         ),
     )
     assert "Faceless object" in str(report)
+
+
+def test_merged_outcomes_are_named_and_break_no_rule() -> None:
+    twice = [Outcome(0.25, 1.0, "end"), Outcome(0.5, 0.0, "end"), Outcome(0.25, 1.0, "end")]
+    report = check_model(Mission(**answer_go(lambda: twice)))
+    assert report.ok
+    assert report.merged == (Merged("middle", "go", Outcome(0.5, 1.0, "end"), 2),)
+    assert dict(report.rows())["merged"] == (
+        "2 outcomes without labels end in 'end' with the same reward, and count as one "
+        "(state 'middle', action 'go')"
+    )
+    again = check_model(Mission(outcomes=lambda state, action: twice, actions=lambda s: ["a", "b"]))
+    assert again.merged_count == len(again.merged) == 4
+    assert "; and in 3 more places" in str(again)
+    assert report.most_outcomes == 2

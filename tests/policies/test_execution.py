@@ -9,7 +9,7 @@ import pytest
 
 import vulcan
 from tests.helpers.tables import Table
-from vulcan import Outcome, Policy
+from vulcan import Outcome, Policy, Start
 from vulcan.domains import Bandit
 
 
@@ -79,3 +79,38 @@ def test_bound_policy_gives_the_models_own_actions(tmp_path: Path) -> None:
     assert run.finished
     with pytest.raises(vulcan.MismatchError, match="answers differently"):
         loaded.bind(Bandit(2))
+
+
+def test_run_refuses_labels_that_say_too_little(policy: Policy) -> None:
+    arrays = {name: getattr(policy, name).copy() for name in Policy.ARRAYS}
+    arrays["label"][1] = arrays["label"][0]
+    run = Policy(policy.about, policy.labels, **arrays).start()
+    for ask in (lambda: run.expected, lambda: run.observe("pays 0"), lambda: run.observe(0)):
+        with pytest.raises(vulcan.PolicyError, match="outcomes of 'play 1' have the same label"):
+            ask()
+    assert run.history == []
+
+
+def test_position_and_label_mean_the_same() -> None:
+    outcomes = [Outcome(0.5, 1, "x"), Outcome(0.25, 2, "x"), Outcome(0.25, 1, "y")]
+    table = Table({0: {"go": outcomes}, "x": {"a": [Outcome(1, 0, "x")]}}, horizon=2)
+    policy = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0)), vulcan.ForwardSearch()).policy
+    labels = list(policy.start().expected)
+    assert labels == ["x, reward 1", "x, reward 2", "y"]
+    for position, label in enumerate(labels):
+        by_position, by_label = policy.bind(table).start(), policy.bind(table).start()
+        by_position.observe(position)
+        by_label.observe(label)
+        assert by_position.history == by_label.history == [("go", label)]
+        assert by_position.finished == by_label.finished == (label == "y")
+
+
+def test_first_observation_is_the_start_that_was_drawn() -> None:
+    start = Start.draw([Outcome(0.5, 0, 0), Outcome(0.5, 0, 1)])
+    table = Table({0: {"up": [Outcome(1, 1, 2)]}, 1: {"down": [Outcome(1, 1, 2)]}}, start=start)
+    policy = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0)), vulcan.ForwardSearch()).policy
+    for state, action in (("0", "up"), ("1", "down")):
+        run = policy.bind(table).start()
+        assert (run.action, run.expected) == ("start", {"0": 0.5, "1": 0.5})
+        run.observe(state)
+        assert run.action == action

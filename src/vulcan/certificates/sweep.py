@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.levels import Level, Watch
+from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 from vulcan.runtime.ranges import ranges, starts
@@ -101,7 +102,7 @@ def _compare(policy: Policy, flat: slice, said: NDArray[np.void]) -> None:
         np.array_equal(said["probability"], policy.probability[flat])
         and np.array_equal(said["reward"], policy.reward[flat])
         and np.array_equal(said["fails"], policy.child[flat] == FAILED)
-        and bool(((said["label"] == NONE) | (said["label"] == policy.label[flat])).all())
+        and np.array_equal(said["label"], policy.label[flat])
     )
     if not same:
         raise _UnexpectedError
@@ -164,7 +165,7 @@ class _Answers:
     rows
         Of each answer, its first outcome and how many there are.
     outcomes
-        The outcomes; `label` is the policy's number of a label that the model gave, else NONE.
+        The outcomes; `label` is the policy's number of their labels.
     count
         How many answers there are.
     """
@@ -226,10 +227,10 @@ class _Answers:
                 float(outcome.probability),
                 float(outcome.reward),
                 NONE if outcome.fails else self._number(outcome.state),
-                NONE if outcome.label is None else self._labels.get(outcome.label, OTHER_LABEL),
+                self._labels.get(label, OTHER_LABEL),
                 outcome.fails,
             )
-            for outcome in outcomes
+            for outcome, label in zip(outcomes, label_outcomes(outcomes), strict=True)
         ]
         self.rows[self.count] = (begin, len(outcomes))
         self.count += 1

@@ -19,7 +19,8 @@ from vulcan.errors import ModelError
 from vulcan.graphs.base import Graph, Numbers
 from vulcan.graphs.rows import ACTION, OUTCOME, STATE, Rows, find_growth
 from vulcan.model.compiled import ANSWER, CompiledModel
-from vulcan.model.interface import Outcome, Start, label_outcomes
+from vulcan.model.interface import Outcome, Start
+from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
 from vulcan.policies.policy import About, Policy, PolicyBuilder
@@ -208,6 +209,8 @@ class CompiledGraph(Graph):
         most = AGREEMENT * max(1.0, abs(mean))
         apart = max(abs(a - b) for a, b in zip(plain, compiled, strict=True))
         what = f"(expected reward, risk, outcomes) are {compiled} and {plain}"
+        if compiled[2] > plain[2]:
+            what += "; outcomes without labels that agree in state and reward are to be one outcome"
         if apart <= most:
             apart = self._compare_outcomes(action, outcomes)
             what = f"probabilities or rewards of outcomes are up to {apart:.3g} apart"

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from vulcan.errors import CheckpointError, ConstraintError
 from vulcan.graphs.base import Graph, Numbers
 from vulcan.graphs.rows import ACTION, OUTCOME, STATE, Rows
-from vulcan.model.interface import FAILURE, Outcome, Start, label_outcomes
+from vulcan.model.interface import FAILURE, Outcome, Start
+from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, Policy
 from vulcan.runtime.ranges import ranges, starts

@@ -23,15 +23,16 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 from vulcan.errors import ModelError, OptionError
-from vulcan.model.interface import Outcome, Start, label_outcomes
+from vulcan.model.interface import Outcome, Start
+from vulcan.model.observations import add_up, group_outcomes, label_outcomes
 from vulcan.model.reader import Questions
-from vulcan.model.report import MOST_VIOLATIONS, ModelReport
+from vulcan.model.report import MOST_VIOLATIONS, Merged, ModelReport
 from vulcan.model.rules import (
     Rule,
     Violation,
@@ -113,6 +114,7 @@ class Walk(Questions):
         self._finished = False
         self._violations: list[Violation] = []
         self._violation_count = 0
+        self._merged: list[Merged] = []
         self._states = self._terminals = self._evaluations = self._outcomes = 0
         self._most_actions = self._most_outcomes = 0
         self._rewards: tuple[float, float] | None = None
@@ -133,6 +135,8 @@ class Walk(Questions):
             largest_immediate_risk=self._largest_risk,
             levels=self.levels,
             finished=self._finished,
+            merged=tuple(self._merged[:MOST_VIOLATIONS]),
+            merged_count=len(self._merged),
         )
 
     def run(self) -> None:
@@ -192,9 +196,11 @@ class Walk(Questions):
             self._evaluations += 1
             if outcomes is not None:
                 found = check_outcomes(place.copy, action, outcomes)
-                self._measure(outcomes, self._note_all(found, place.copy, action))
+                sound = self._note_all(found, place.copy, action)
+                observed = self._merge(outcomes, place, action) if sound else outcomes
+                self._measure(observed, sound)
                 # Before the model is asked again: it may reuse its state objects.
-                place.reached += [(action, _Place(state)) for state in _next_states(outcomes)]
+                place.reached += [(action, _Place(state)) for state in _next_states(observed)]
             self._ask_again(outcomes, place, action)
 
     def _follow(self, place: _Place) -> Iterator[_Place]:
@@ -215,7 +221,21 @@ class Walk(Questions):
                 message = f"merges is False, but two histories reach {shorten(reached.copy)}"
                 self._note(Violation(Rule.MERGES, message, *where))
 
-    def _measure(self, outcomes: tuple[Any, ...], sound: bool) -> None:
+    def _merge(self, outcomes: tuple[Any, ...], place: _Place, action: Any) -> Sequence[Outcome]:
+        """Return what can be observed, and note what can't be told apart."""
+        possible = list(_possible(outcomes))
+        together = _try(group_outcomes, possible)
+        if together is None:  # states that can't be compared are found when they are followed
+            return possible
+        observed = [add_up(parts) for parts in together]
+        self._merged += [
+            Merged(place.copy, action, outcome, len(parts))
+            for outcome, parts in zip(observed, together, strict=True)
+            if len(parts) > 1
+        ]
+        return observed
+
+    def _measure(self, outcomes: Sequence[Any], sound: bool) -> None:
         possible = list(_possible(outcomes))
         self._outcomes += len(possible)
         self._most_outcomes = max(self._most_outcomes, len(possible))

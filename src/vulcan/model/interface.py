@@ -18,11 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from enum import Enum
+from numbers import Real
 from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
-__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "describe_model", "label_outcomes"]
+from vulcan.parameters import shorten
+
+__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "describe_model"]
 
 
 class Failure(Enum):
@@ -50,7 +53,9 @@ class Outcome(msgspec.Struct, frozen=True):
         The safe state that it leads to: anything hashable, but not None.
     label
         What an observer of this outcome would call it. The labels of one action's outcomes are all
-        different. By default the text of the state.
+        different. By default the text of the state. Outcomes without labels that lead to the same
+        state can't be told apart, except by their rewards: if these agree as well, they are one
+        outcome to everybody.
 
     Examples
     --------
@@ -156,30 +161,32 @@ class Model(Protocol):
         """Return the outcomes of an action in a state."""
 
 
-def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the label of each outcome of one action.
-
-    Labels that the model gave stand as they are. Others are the text of the state, numbered where
-    two would be the same.
-    """
-    used = {str(outcome.label) for outcome in outcomes if outcome.label is not None}
-    labels = []
-    for outcome in outcomes:
-        if outcome.label is not None:
-            labels.append(str(outcome.label))
-            continue
-        text = base = "failure" if outcome.fails else str(outcome.state)
-        number = 2
-        while text in used:
-            text = f"{base} ({number})"
-            number += 1
-        used.add(text)
-        labels.append(text)
-    return labels
+MOST_DESCRIBED: Final = 100
+"""A model without a `repr` of its own is described in about this many characters at the most."""
 
 
 def describe_model(model: Any) -> str:
-    """Return a short string for a model: its own `repr`, or else the name of its class."""
+    """Return a short string for a model: its own `repr`, or else its class and its parameters.
+
+    Parameters are the public attributes of the instance that are numbers or strings.
+
+    Examples
+    --------
+    >>> class Crossing:
+    ...     def __init__(self, width, current=0.5):
+    ...         self.width, self.current, self._cells = width, current, {}
+    >>> describe_model(Crossing(12))
+    'Crossing(width=12, current=0.5)'
+    """
     kind = type(model)
-    own = getattr(kind, "__repr__", None) is not getattr(object, "__repr__", None)
-    return repr(model) if own else f"{kind.__name__}()"
+    if getattr(kind, "__repr__", None) is not getattr(object, "__repr__", None):
+        return repr(model)
+    shown: list[str] = []
+    for name, value in getattr(model, "__dict__", {}).items():
+        # What a class has under that name as well is computed: a cached property.
+        simple = isinstance(value, Real | str) and not hasattr(getattr(kind, name, None), "__get__")
+        if simple and not name.startswith("_"):
+            shown.append(f"{name}={shorten(value, MOST_DESCRIBED // 2)}")
+    while len(shown) > 1 and sum(map(len, shown)) > MOST_DESCRIBED:
+        shown[-2:] = ["…"]
+    return f"{kind.__name__}({', '.join(shown)})"

@@ -24,15 +24,16 @@ import numpy as np
 
 from vulcan.errors import ModelError
 from vulcan.model.interface import Outcome, Start
+from vulcan.model.observations import observe_outcomes
 from vulcan.model.rules import (
     Rule,
     Violation,
     check_actions,
     check_frame,
-    check_outcomes,
     check_state,
     is_number,
 )
+from vulcan.model.text import stable_text
 from vulcan.parameters import shorten
 
 MOST_ANSWERS: Final = 100_000
@@ -55,7 +56,7 @@ class Questions:
         """Return the text by which people know an action of a state."""
         if not isinstance(state, Start) and hasattr(self.model, "action_label"):
             return str(self._call("action_label", action, state=state, action=action))
-        return action.name if isinstance(action, Enum) else str(action)
+        return action.name if isinstance(action, Enum) else stable_text(action)
 
     def _call(self, method: str, *arguments: Any, state: Any = None, action: Any = None) -> Any:
         try:
@@ -68,6 +69,8 @@ class Questions:
         """Return the actions of a state, or the outcomes of an action, as a tuple."""
         where = (state, *action)
         answer = self._call(kind, *where, state=state, action=action[0] if action else None)
+        if type(answer) in (list, tuple) and len(answer) <= MOST_ANSWERS:
+            return tuple(answer)
         if not isinstance(answer, Iterable) or _is_unordered(answer):
             message = f"{kind} must be a list, in an order that stays, not {shorten(answer)}"
             where = (state, action[0] if action else None)
@@ -140,8 +143,9 @@ class ModelReader(Questions):
     def outcomes(self, state: Any, action: Any) -> list[Outcome]:
         """Return the outcomes of an action, checked: the safe ones, then the failures.
 
-        Outcomes of probability 0 are omitted. Answers about the root, which the fingerprint asks
-        for as well, are remembered.
+        Outcomes of probability 0 are omitted, and those that can't be told apart are one; see
+        `vulcan.model.observations`. Answers about the root, which the fingerprint asks for as well,
+        are remembered.
         """
         if state is self.root:
             if action not in self._first_answers:
@@ -154,9 +158,7 @@ class ModelReader(Questions):
             outcomes: tuple[Any, ...] = state.choices[action]
         else:
             outcomes = self._ask_model("outcomes", state, action)
-        for violation in check_outcomes(state, action, outcomes):
-            raise ModelError(violation)
-        return sorted((o for o in outcomes if float(o.probability)), key=_fails)
+        return observe_outcomes(state, action, outcomes)
 
     def discount_after(self, level: int) -> Any:
         """Return the discount after a decision, as the model gave it."""
@@ -216,7 +218,3 @@ class ModelReader(Questions):
 
 def _is_unordered(answer: object) -> bool:
     return isinstance(answer, str) or (isinstance(answer, Set) and not isinstance(answer, KeysView))
-
-
-def _fails(outcome: Outcome) -> bool:
-    return outcome.fails

@@ -4,15 +4,44 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from vulcan.model.interface import Outcome
 from vulcan.model.rules import Violation
+from vulcan.parameters import shorten
 
 MOST_VIOLATIONS: Final = 1_000
-"""This many violations are kept; all are counted."""
+"""This many violations are kept, and this many merged outcomes; all are counted."""
 
 MOST_SHOWN: Final = 20
 """This many violations are shown to people."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Outcomes of an action that nobody can tell apart, and that are one outcome to everybody.
+
+    Attributes
+    ----------
+    state, action
+        Where the model was asked.
+    outcome
+        What they are together.
+    count
+        How many they are.
+    """
+
+    state: Any
+    action: Any
+    outcome: Outcome
+    count: int
+
+    def __str__(self) -> str:
+        end = "in failure" if self.outcome.fails else f"in {shorten(self.outcome.state)}"
+        return (
+            f"{self.count} outcomes without labels end {end} with the same reward, and count as "
+            f"one (state {shorten(self.state)}, action {shorten(self.action)})"
+        )
 
 
 @dataclass(frozen=True)
@@ -33,7 +62,8 @@ class ModelReport:
     evaluations
         (state, action) asked.
     outcomes
-        Their outcomes; those of probability 0 do not count.
+        Their outcomes; those of probability 0 do not count, and those that nobody can tell apart
+        count as one.
     most_actions, most_outcomes
         The largest number of actions of a state, and of outcomes of an action.
     reward_range
@@ -46,6 +76,12 @@ class ModelReport:
     finished
         Whether the walk went through all states; False if it stopped at `most_states` or could not
         even begin.
+    merged
+        Where outcomes without labels lead to the same state with the same reward, so that they are
+        one outcome: the first 1,000 places at the most. That breaks no rule; give labels if they
+        can be told apart.
+    merged_count
+        How many such places there are in all.
     """
 
     violations: tuple[Violation, ...]
@@ -60,6 +96,8 @@ class ModelReport:
     largest_immediate_risk: float
     levels: int
     finished: bool
+    merged: tuple[Merged, ...] = ()
+    merged_count: int = 0
 
     @property
     def ok(self) -> bool:
@@ -80,10 +118,15 @@ class ModelReport:
                 f"{self.evaluations:,}, up to {self.most_actions:,} actions in a state",
             ),
             ("outcomes", f"{self.outcomes:,}, up to {self.most_outcomes:,} of an action"),
+            *([("merged", self._describe_merged())] if self.merged else []),
             ("rewards", f"{low:.6g} to {high:.6g}" if self.reward_range else "none"),
             ("largest risk", f"{self.largest_immediate_risk:.6g} of a single action"),
             ("levels", f"{_count(self.levels, 'decision')} in the longest history"),
         ]
+
+    def _describe_merged(self) -> str:
+        more = f"; and in {self.merged_count - 1:,} more places" if self.merged_count > 1 else ""
+        return f"{self.merged[0]}{more}"
 
     def __str__(self) -> str:
         lines = [f"{name:<13} {text}" for name, text in self.rows()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vulcan.errors import MismatchError, PolicyError
+from vulcan.model.observations import fit_labels, label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 from vulcan.sentinels import END, FAILED, UNPLANNED
@@ -16,7 +17,9 @@ class Run:
     """One mission under a policy.
 
     Get one from `Policy.start`. Act on `action`, tell what happened with `observe`, and stop when
-    `finished`.
+    `finished`. A model that begins with a `Start` has an action before the first step: after
+    `Start.draw` it is called "start", nothing is to be done, and the first observation is the start
+    state that was drawn; after `Start.choose` it is the choice.
 
     Attributes
     ----------
@@ -72,9 +75,15 @@ class Run:
     @property
     def expected(self) -> dict[str, float]:
         """The labels that can be observed now, with their probabilities."""
-        policy = self.policy
-        rows = policy.outcomes(self._place) if not self.finished else range(0)
-        return {policy.labels[policy.label[row]]: float(policy.probability[row]) for row in rows}
+        rows = self.policy.outcomes(self._place) if not self.finished else range(0)
+        labels = [self.policy.labels[self.policy.label[row]] for row in rows]
+        if len(set(labels)) < len(labels):
+            raise PolicyError(
+                f"the policy can't be followed: outcomes of {self.action_label!r} have the same "
+                f"label, {', '.join(map(repr, labels))}"
+            )
+        chances = (float(self.policy.probability[row]) for row in rows)
+        return dict(zip(labels, chances, strict=True))
 
     def observe(self, outcome: str | int) -> None:
         """Tell which outcome the action had.
@@ -82,7 +91,9 @@ class Run:
         Parameters
         ----------
         outcome
-            Its label, or its position in `expected`.
+            Its label, or its position in `expected`. Outcomes to which the model gave no label are
+            called by the state that they lead to, and by the reward as well where two lead to the
+            same state with different rewards ("harbour, reward 2").
 
         Raises
         ------
@@ -91,20 +102,22 @@ class Run:
         """
         labels = list(self.expected)
         action = self.action
-        label = self._label_of(outcome, labels)
+        position = self._find(outcome, labels)
         if self._reader is not None:
             outcomes = self._reader.outcomes(self._state, action)
-            if len(outcomes) != len(labels):
+            now = label_outcomes(outcomes)
+            if not fit_labels(outcomes, now, labels):
                 raise MismatchError(
-                    f"the model has {len(outcomes)} outcomes of {action!r} in state "
-                    f"{self._state!r}, the policy {len(labels)}"
+                    f"action {action!r} in state {self._state!r} has the outcomes {now}; the "
+                    f"policy was made with {labels}"
                 )
-            self._state = outcomes[labels.index(label)].state
-        self.history.append((self.action_label, label))
-        row = self.policy.outcomes(self._place)[labels.index(label)]
+            self._state = outcomes[position].state
+        self.history.append((self.action_label, labels[position]))
+        row = self.policy.outcomes(self._place)[position]
         self._place = int(self.policy.child[row])
 
-    def _label_of(self, outcome: str | int, labels: list[str]) -> str:
+    def _find(self, outcome: str | int, labels: list[str]) -> int:
+        """Return the position of an outcome."""
         if (
             isinstance(outcome, int)
             and not isinstance(outcome, bool)
@@ -114,9 +127,9 @@ class Run:
                 raise PolicyError(
                     f"{outcome!r} may be a position or the label {str(outcome)!r}; give a label"
                 )
-            return labels[outcome]
+            return outcome
         if outcome in labels:
-            return str(outcome)
+            return labels.index(str(outcome))
         listed = ", ".join(f"{k}: {label!r}" for k, label in enumerate(labels))
         raise PolicyError(
             f"{self.action_label!r} has no outcome {outcome!r}; its outcomes are {listed}"

@@ -173,6 +173,8 @@ class Policy:
     def start(self, seed: int | None = None) -> Run:
         """Begin to follow the policy.
 
+        Where the model draws its start (`Start.draw`), the first observation is the drawn state.
+
         Parameters
         ----------
         seed

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from vulcan.errors import MismatchError
-from vulcan.model.interface import Outcome, describe_model, label_outcomes
+from vulcan.model.interface import Outcome, describe_model
+from vulcan.model.observations import fit_labels, label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, Policy
 from vulcan.policies.randomised import AnyPolicy
@@ -74,7 +75,7 @@ class PolicyWalk:
         self.evaluations = 0
         self._about, self._reader = policy.about, reader
         self._members = [_Nodes(member) for member in policy.members]
-        self._answers: dict[tuple[Any, str], list[Outcome]] = {}
+        self._answers: dict[tuple[Any, str], tuple[list[Outcome], list[str]]] = {}
 
     def begin(self) -> list[Place]:
         """Return the places before the first decision, one per member that has any decision."""
@@ -97,8 +98,8 @@ class PolicyWalk:
         member, node, state = place
         nodes, last = self._members[member], level + 1 == self._reader.levels
         first, end = nodes.first[node], nodes.first[node + 1]
-        outcomes = self._ask(state, nodes.action[node])
-        self._compare(outcomes, nodes, node, state)
+        outcomes, labels = self._ask(state, nodes.action[node])
+        self._compare(outcomes, labels, nodes, node, state)
         children = nodes.child[first:end]
         for outcome, child in zip(outcomes, children, strict=True):
             if child == END and not last:
@@ -111,18 +112,15 @@ class PolicyWalk:
         """Return the label of the action that is taken at a place."""
         return self._members[place.member].action[place.node]
 
-    def _compare(self, outcomes: list[Outcome], nodes: _Nodes, node: int, state: Any) -> None:
+    def _compare(
+        self, outcomes: list[Outcome], labels: list[str], nodes: _Nodes, node: int, state: Any
+    ) -> None:
         """Refuse answers that are not those that the policy was made with."""
         span = slice(nodes.first[node], nodes.first[node + 1])
         label, recorded, said = nodes.action[node], nodes.label[span], nodes.said[span]
-        # Outcomes keep their order. A label that the model did not give is the text of a state,
-        # which need not be the same for equal states.
-        same = len(outcomes) == len(recorded) and all(
-            outcome.label in (None, text) for outcome, text in zip(outcomes, recorded, strict=True)
-        )
-        if not same:
+        if labels != recorded and not fit_labels(outcomes, labels, recorded):
             raise self._refuse(
-                f"action {label!r} in state {state!r} has the outcomes {label_outcomes(outcomes)}; "
+                f"action {label!r} in state {state!r} has the outcomes {labels}; "
                 f"the policy was made with {recorded}"
             )
         for outcome, text, before in zip(outcomes, recorded, said, strict=True):
@@ -133,7 +131,7 @@ class PolicyWalk:
                     f"state {state!r}: (probability, reward, fails) was {before}, is {now}"
                 )
 
-    def _ask(self, state: Any, label: str) -> list[Outcome]:
+    def _ask(self, state: Any, label: str) -> tuple[list[Outcome], list[str]]:
         if (state, label) not in self._answers:
             actions = self._reader.actions(state)
             if label not in actions:
@@ -142,7 +140,8 @@ class PolicyWalk:
                     f"{', '.join(map(repr, actions)) or 'no actions'}"
                 )
             self.evaluations += 1
-            answer = self._reader.outcomes(state, actions[label])
+            outcomes = self._reader.outcomes(state, actions[label])
+            answer = (outcomes, label_outcomes(outcomes))
             if not self._reader.merges:
                 return answer  # nobody comes there again
             self._answers[state, label] = answer

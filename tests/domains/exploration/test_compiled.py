@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.charts import Asked
 from tests.helpers.plain_models import PlainExploration
 from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
 from vulcan.domains.exploration.maps import Map
 from vulcan.domains.exploration.model import MOVES, Exploration, History
+from vulcan.testing.compiled import CompiledAnswers
 
 
 @st.composite
@@ -49,7 +49,7 @@ def missions(draw: Callable[..., Any]) -> Exploration:
 
 
 def compare_answers(
-    mission: Exploration, asked: Asked, state: History, record: np.ndarray
+    mission: Exploration, asked: CompiledAnswers, state: History, record: np.ndarray
 ) -> list[tuple[History, np.ndarray]]:
     """Compare all answers about one history, and return the histories after it."""
     step, moves = len(state.path) - 1, mission.actions(state)
@@ -74,7 +74,7 @@ def compare_answers(
 @settings(max_examples=60)
 @given(mission=missions(), seed=st.integers(0, 1 << 32))
 def test_compiled_exploration_says_what_the_plain_one_says(mission: Exploration, seed: int) -> None:
-    asked, rng = Asked(mission.compiled), random.Random(seed)
+    asked, rng = CompiledAnswers(mission.compiled), random.Random(seed)
     state, record = mission.initial_state(), mission.compiled.initial
     for step in range(mission.horizon):
         assert len(state.path) == step + 1
@@ -88,7 +88,7 @@ def test_compiled_exploration_says_what_the_plain_one_says(mission: Exploration,
 @given(mission=missions(), seed=st.integers(0, 1 << 32))
 def test_order_of_questions_does_not_matter(mission: Exploration, seed: int) -> None:
     """What the functions note in their parameters must never show."""
-    rng, fresh = random.Random(seed), lambda: Asked(mission.compiled)
+    rng, fresh = random.Random(seed), lambda: CompiledAnswers(mission.compiled)
     known = [(0, mission.compiled.initial)]
     for _ in range(60):  # histories, many of which return to cells that they know
         step, record = rng.choice(known)
