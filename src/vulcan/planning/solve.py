@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vulcan.certificates.certificate import Certificate, certify
-from vulcan.certificates.problem import Problem
+from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import DisagreementError, ModelError
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
@@ -138,6 +138,7 @@ def plan_and_certify(
     progress: bool = False,
 ) -> Result:
     """Plan, and certify the plan: `solve` for those who have limits and options as objects."""
+    require_problem(problem, beside=solver)
     require_solver(solver)
     refuse_unknown(solver, limits, options)
     with (
