@@ -175,6 +175,8 @@ def plan_and_certify(
         trials=finding.trials,
         price=finding.price,
         estimate=finding.estimate,
+        safest=finding.safest,
+        sufficient=finding.sufficient,
     )
 
 

@@ -46,6 +46,11 @@ class Finding:
     estimate
         The value that a tree search gives the root, which is not that of its policy unless all of
         it was explored.
+    safest
+        Where no policy is within the bound: what the policy of least risk is worth, and of those
+        the one that earns most. None if the search does not know.
+    sufficient
+        A multiple of the bound that would accept a policy, in the same case.
     """
 
     status: Status
@@ -62,6 +67,8 @@ class Finding:
     price: float | None = None
     graph: StateGraph | None = None
     estimate: float | None = None
+    safest: Worth | None = None
+    sufficient: Sufficient | None = None
 
 
 SMALLEST_SIZE: Final = 1e-9
@@ -140,6 +147,40 @@ class Trial:
     risk: float
     allowed: float
     passes: bool
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a policy is worth.
+
+    Attributes
+    ----------
+    reward, risk
+        What it earns and risks.
+    """
+
+    reward: float
+    risk: float
+
+
+@dataclass(frozen=True)
+class Sufficient:
+    """A multiple of a risk bound that accepts a policy where the bound itself accepts none.
+
+    Attributes
+    ----------
+    multiple
+        How many times the bound.
+    reward, risk
+        What that policy earns and risks.
+    least
+        Whether no smaller multiple accepts any policy, randomised or not.
+    """
+
+    multiple: float
+    reward: float
+    risk: float
+    least: bool
 
 
 def find_gap(reward: float, upper_bound: float) -> float:

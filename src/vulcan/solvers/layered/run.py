@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice, product
 from typing import Final
 
@@ -19,9 +20,10 @@ from vulcan.runtime.limits import DEFAULT_MEMORY, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import describe_origin
-from vulcan.solvers.finding import Finding, Statistics, Status, Trial, find_gap
+from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap
 from vulcan.solvers.layered.derandomise import Ways, derandomise
 from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, accepts
+from vulcan.solvers.layered.refusal import find_multiple
 from vulcan.tolerance import EXACT_GAP
 
 __all__ = ["LayeredRun"]
@@ -90,6 +92,7 @@ class LayeredRun:
         self.proof = "proved"
         self.rewards: list[float] = []
         self.trials: list[Trial] = []
+        self._worths: list[Worth] = []
         self._compile()
         memory = monitor.limits.memory
         self._memory = DEFAULT_MEMORY if memory is None else memory
@@ -141,6 +144,7 @@ class LayeredRun:
         search = DualSearch(self.bound, self.sweep, self.may_go_on)
         dual = search.run()
         self.rewards += search.rewards
+        self._worths = [Worth(corner.reward, corner.risk) for corner in dual.corners]
         self.upper = dual.upper_bound
         self.price = None if self.upper == -math.inf else dual.price
         return dual
@@ -254,7 +258,7 @@ class LayeredRun:
         statistics = Statistics(
             self.monitor.seconds, 0, self.graph.evaluations, nodes=nodes, memory=self.graph.memory
         )
-        return Finding(
+        finding = Finding(
             status=status,
             explanation=explanation,
             policy=policy,
@@ -266,6 +270,21 @@ class LayeredRun:
             trials=tuple(self.trials),
             price=self.price,
             graph=self.graph,
+        )
+        refused = status is Status.INFEASIBLE and self._worths
+        return self._explain_refusal(finding) if refused else finding
+
+    def _explain_refusal(self, finding: Finding) -> Finding:
+        """Return the same with what comes closest to the bound."""
+
+        def weigh(reward_weight: float, risk_weight: float) -> Worth:
+            ways = self.follow_weights(reward_weight, risk_weight)
+            return Worth(float(ways.rewards[0]), float(ways.risks[0]))
+
+        return replace(
+            finding,
+            safest=min(self._worths, key=lambda worth: (worth.risk, -worth.reward)),
+            sufficient=find_multiple(self.bound, self._worths, weigh, self.may_go_on),
         )
 
     def _explain(self, policy: AnyPolicy | None, otherwise: str) -> tuple[Status, str]:
