@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from vulcan.bounds.shape import warn_of_loose
 from vulcan.certificates.certificate import Certificate, certify
 from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import DisagreementError, ModelError
@@ -229,6 +230,7 @@ def _check(problem: Problem, finding: Finding, certificate: Certificate | None) 
     rewards = [] if certificate is None else [float(certificate.reward)]
     if points := [*finding.credits, *rewards]:
         problem.risk_bound.verify(points)
+        warn_of_loose(problem.risk_bound, points)
     if certificate is None or finding.policy is None:
         return
     largest = max(float(np.abs(p.reward).max(initial=1.0)) for p in finding.policy.members)
