@@ -88,12 +88,15 @@ SAMPLING: Final = {
         bool, "Plan to the end what the samples left unexplored.", None, "complete"
     ),
     "checkpoint": SearchOption(
-        Path, "Write the search to a file now and then, so that it can be resumed.", "FILE"
+        Path,
+        "Write a search that samples to a file now and then, so that it can be resumed.",
+        "FILE",
     ),
     "checkpoint_every": SearchOption(float, "Seconds between two checkpoints.", "SECONDS", "60", 0),
     "resume": SearchOption(
         bool, "Resume the search of the checkpoint file, if it exists.", None, False
     ),
+    "overwrite": SearchOption(bool, "Replace the checkpoint file, if it exists.", None, False),
 }
 
 EVERY: Final = (*LIMITS, *SAMPLING)

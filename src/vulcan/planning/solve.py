@@ -45,6 +45,7 @@ def solve(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     resume: bool = False,
+    overwrite: bool = False,
     on_progress: OnProgress | None = None,
     progress: bool = False,
 ) -> Result:
@@ -80,12 +81,16 @@ def solve(
         How many processes answer for the model at once; the model must be picklable. The result
         does not depend on it.
     checkpoint
-        A file to which the search writes itself now and then.
+        A file to which a search that samples writes itself now and then. An existing file is an
+        error, unless the search in it is resumed or overwritten. `Automatic` chooses as it does
+        without a checkpoint, and says so where nothing was sampled and no file written.
     checkpoint_every
         Seconds between two checkpoints.
     resume
         Go on from that file, if it exists. With a limit of samples the result is the same, bit for
         bit, as that of a search that was never interrupted.
+    overwrite
+        Replace that file, if it exists.
     on_progress
         Called with a `Progress` about ten times a second.
     progress
@@ -114,7 +119,7 @@ def solve(
     (1.528, True)
     """
     limits = Limits(time_limit, samples, histories, memory, gap)
-    options = Options(seed, complete, checkpoint, checkpoint_every, resume)
+    options = Options(seed, complete, checkpoint, checkpoint_every, resume, overwrite)
     return plan_and_certify(
         problem,
         Automatic() if solver is None else solver,

@@ -2,7 +2,8 @@
 
 A problem whose state graph is small enough is solved exactly, by the dual bound and by fronts (see
 `Pareto`), until the gap is closed or a limit of work is reached. A larger one is left to `Vulcan`.
-Limits that only a tree search knows, such as samples, choose that at once.
+Limits that only a tree search knows, such as samples, choose that at once, and so does a checkpoint
+that is to be resumed. A checkpoint that is only to be written changes nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from vulcan.solvers.finding import Finding
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.size import Size
+from vulcan.solvers.tree.checkpoint import require_free
 from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["Automatic"]
@@ -58,7 +60,9 @@ class Automatic(Solver):
     ) -> Finding:
         limits = monitor.limits
         samples = limits.samples is not None or limits.histories is not None
-        if samples or options.checkpoint is not None or not options.complete:
+        if options.checkpoint is not None:
+            require_free(options.checkpoint, resume=options.resume, overwrite=options.overwrite)
+        if samples or options.resumes or not options.complete:
             return self._sample(problem, reader, monitor, options)
         run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
@@ -66,9 +70,9 @@ class Automatic(Solver):
             dual = run.find_dual()
             most = MOST_PAIRS if run.gap > SMALL_GAP else FEW_PAIRS
             advance_fronts(run, dual, most if limits.time_limit is None else None)
-            return run.find("best policy found, with a proved gap")
+            return _mention_checkpoint(run.find("best policy found, with a proved gap"), options)
         if monitor.stopped_by is not None:
-            return run.find()
+            return _mention_checkpoint(run.find(), options)
         spent = monitor.seconds
         if limits.time_limit is not None:
             monitor.limits = replace(limits, time_limit=max(0.0, limits.time_limit - spent))
@@ -89,3 +93,11 @@ class Automatic(Solver):
         steady = form is not None and form.bound is not None
         solver = Vulcan(STEADY if steady else 1.0, bounded=bounded)
         return solver.search(problem, reader, monitor, options)
+
+
+def _mention_checkpoint(finding: Finding, options: Options) -> Finding:
+    """Return the same, and where a checkpoint was wanted, that there is none."""
+    if options.checkpoint is None:
+        return finding
+    explanation = f"{finding.explanation} (no checkpoint: only a search that samples writes one)"
+    return replace(finding, explanation=explanation)
