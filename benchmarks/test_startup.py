@@ -30,7 +30,7 @@ application()
 def test_help_beside_a_bare_program(tmp_path: Path, report: Callable[[str, str], None]) -> None:
     program = tmp_path / "bare.py"
     program.write_text(BARE)
-    ours = [sys.executable, "-m", "vulcan.cli", "--help"]
+    ours = [sys.executable, "-m", "vulcan", "--help"]
     bare = [sys.executable, str(program), "--help"]
     ratios = [measure(ours) / measure(bare) for _ in range(11)]
     report("seconds of --help / those of a bare typer program", f"{median(ratios):.2f}")

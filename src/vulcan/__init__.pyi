@@ -22,6 +22,9 @@ from .errors import (
     BoundError as BoundError,
 )
 from .errors import (
+    BoundWarning as BoundWarning,
+)
+from .errors import (
     CheckpointError as CheckpointError,
 )
 from .errors import (

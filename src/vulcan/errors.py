@@ -13,6 +13,8 @@
     │   └── MismatchError     a policy and a model that don't belong together
     └── DisagreementError     search and certificate differ: a defect in Vulcan itself
 
+    BoundWarning              the risk bound refuses nothing, which is hardly meant
+
 No admissible policy and a reached limit are results, not errors.
 """
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundError",
+    "BoundWarning",
     "CheckpointError",
     "ConstraintError",
     "DisagreementError",
@@ -61,6 +64,10 @@ class ModelError(VulcanError):
 
 class BoundError(VulcanError):
     """The risk bound is not concave and nondecreasing where it was used, or can't be parsed."""
+
+
+class BoundWarning(UserWarning):
+    """The risk bound is above 1 wherever it was used: it refuses nothing, which is hardly meant."""
 
 
 class ConstraintError(VulcanError):

@@ -16,6 +16,9 @@ answers of a compiled model beside those of the plain one.
 `EXACT_GAP` is the share of an upper bound within which a policy is called the best: the rest is
 rounding.
 
+`ABSOLUTE_GAP` is the distance between a reward and an upper bound that is always small enough,
+unless proof is asked for: what a share of the reward can't say where rewards are near 0.
+
 `LARGEST_REWARD` is the largest size of a reward: sums of larger ones could leave the range of
 floating point.
 """
@@ -26,4 +29,5 @@ TOLERANCE: Final = 1e-12
 SUM_TOLERANCE: Final = 1e-12
 AGREEMENT: Final = 1e-9
 EXACT_GAP: Final = 1e-9
+ABSOLUTE_GAP: Final = 1e-6
 LARGEST_REWARD: Final = 1e100

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import vulcan
 from tests.helpers.risk_bounds import concave, shares
-from vulcan import BoundError, Concave
+from vulcan import BoundError, BoundWarning, Concave, Constant, Linear
+from vulcan.bounds.shape import warn_of_loose
+from vulcan.domains import Bandit
 
 
 @given(concave(), shares, st.sampled_from([1e-6, 1.0, 30.0]))
@@ -126,3 +129,20 @@ def test_only_what_was_used_is_verified():
 def test_points_that_are_no_numbers_are_refused(point):
     with pytest.raises(BoundError, match=f"finite number, not {point}"):
         Concave(math.atan).verify([0.0, point])
+
+
+def test_a_bound_that_refuses_nothing_gets_a_warning():
+    with pytest.warns(BoundWarning, match=r"every policy is acceptable.* 5\.0.* 5 or more") as seen:
+        warn_of_loose(Constant(5), [0.0, 3.0])
+    assert seen[0].filename == __file__
+    with pytest.warns(BoundWarning, match="2 or more"):
+        warn_of_loose(Linear(1.0), [3.0, 2.0])
+    # One that refuses something at the least of these rewards, or that says "all" in so many words.
+    warn_of_loose(Linear(1.0), [0.5, 3.0])
+    warn_of_loose(Constant(1), [0.5, 3.0])
+
+
+def test_solving_warns_at_the_line_of_the_user():
+    with pytest.warns(BoundWarning) as seen:
+        vulcan.solve(vulcan.Problem(Bandit(2), 5))
+    assert seen[0].filename == __file__

@@ -1,10 +1,12 @@
 """The command line as a whole: version and help."""
 
 import re
+import warnings
 
 import pytest
 
 import vulcan
+from tests.helpers.command_line import SMALL
 from vulcan.cli.codes import ExitCode
 
 
@@ -22,6 +24,40 @@ def test_every_option_is_documented_and_every_command_has_examples(run, command)
         assert re.search(r"\S  +\S", option) or len(option) > 26, option
     assert all(len(line) <= 80 for line in answer.out.splitlines())
     assert command in run("--help").out
+
+
+def test_options_of_solve_are_grouped(run):
+    _, *sections = re.split(r"\n\n(?=[A-Z][a-z ]+:\n)", run("solve", "--help").out)
+    found = {name: text for name, _, text in (section.partition(":\n") for section in sections)}
+    assert list(found) == [
+        "Arguments",
+        "Model and bound",
+        "Search",
+        "Limits",
+        "Options of solvers",
+        "Files",
+        "Answer",
+        "Options",
+    ]
+    for section, option in {
+        "Model and bound": "--bound",
+        "Search": "--workers",
+        "Limits": "--time-limit",
+        "Options of solvers": "--exploration",
+        "Files": "--checkpoint",
+        "Answer": "--json",
+        "Options": "--help",
+    }.items():
+        assert option in found[section]
+
+
+def test_a_bound_that_refuses_nothing_is_told_in_a_line(run):
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        answer = run("solve", *SMALL, "--bound", "5")
+    assert answer.code == 0
+    assert "Warning: every policy is acceptable under this bound" in answer.err
+    assert ".py" not in answer.err
 
 
 def test_help_lists_the_exit_codes_and_asks_for_limits(run):

@@ -12,6 +12,7 @@ import time
 import pytest
 
 import vulcan
+from tests.helpers.model_files import write
 from tests.helpers.processes import COMMAND
 from vulcan.solvers.registry import load_solvers
 
@@ -76,9 +77,37 @@ def test_ctrl_c_at_random_moments_shows_the_best_so_far(solver):
 
 
 def test_python_can_run_the_package():
-    answer = start([sys.executable, "-m", "vulcan.cli", "--version"])
+    answer = start([sys.executable, "-m", "vulcan", "--version"])
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.startswith("vulcan ")
+
+
+def test_workers_know_classes_of_files_and_print_nothing_into_the_answer(tmp_path):
+    write(
+        tmp_path / "ferry.py",
+        "from dataclasses import dataclass\n"
+        "from vulcan import Outcome\n"
+        "from depot import PRICE\n"
+        "print('loaded')\n"
+        "@dataclass(frozen=True)\n"
+        "class Place:\n"
+        "    name: int\n"
+        "class Ferry:\n"
+        "    horizon = 2\n"
+        "    def initial_state(self): return Place(0)\n"
+        "    def actions(self, state): return ['go', 'wait']\n"
+        "    def outcomes(self, state, action):\n"
+        "        print('asked')\n"
+        "        if action == 'wait': return [Outcome(1.0, 0.0, state)]\n"
+        "        return [Outcome(0.5, PRICE, Place(state.name + 1)), Outcome.failure(0.5)]\n",
+    )
+    write(tmp_path / "depot.py", "PRICE = 2.0\n")
+    file = f"{tmp_path / 'ferry.py'}:Ferry"
+    answer = run("solve", file, "--bound", "0.5", "--workers", "1", "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["certificate"]["reward"] == 1.0
+    assert answer.stderr.count("loaded") == 2
+    assert "asked" in answer.stderr
 
 
 def test_pipes_get_plain_text():

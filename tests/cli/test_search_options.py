@@ -202,7 +202,7 @@ def test_the_sweep_of_penalties_is_shown(solve, capsys):
 def test_every_option_fits_some_solver():
     declared = {option.name for kind in load_solvers().values() for option in kind.options}
     # The rest needs another option beside it: --constraint A, --checkpoint.
-    assert declared | set(EVERY) == {*FITTING, "credit", "resume"}
+    assert declared | set(EVERY) == {*FITTING, "credit", "resume", "overwrite"}
     for option, (value, owners) in FITTING.items():
         for name in NAMES:
             if name in owners:

@@ -18,6 +18,7 @@ import reprlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from operator import add
 from typing import Any, Final
 
@@ -25,8 +26,9 @@ from vulcan.bounds.base import RiskBound
 from vulcan.bounds.concave import Concave
 from vulcan.bounds.straight import Constant, Linear, PiecewiseLinear
 from vulcan.errors import BoundError
+from vulcan.parameters import require_number, shorten
 
-__all__ = ["parse"]
+__all__ = ["parse", "read_bound"]
 
 MOST_CHARACTERS: Final = 100_000
 DEEPEST: Final = 100
@@ -53,6 +55,20 @@ LANGUAGE: Final = (
     f"a risk bound is made of numbers, x, {', '.join(CONSTANTS)}, + - * / ** and "
     f"{', '.join([*FUNCTIONS, *CHOICES])}; or it is piecewise((x0, y0), (x1, y1), ...)"
 )
+
+
+def read_bound(given: Any) -> RiskBound:
+    """Return the risk bound that somebody gave: as such, as a number, or as a string."""
+    if isinstance(given, RiskBound):
+        return given
+    if isinstance(given, str):
+        return parse(given)
+    if isinstance(given, Real) and not isinstance(given, bool):
+        return Constant(require_number("a constant risk bound", given, error=BoundError))
+    raise BoundError(
+        'a risk bound is a number, a string such as "0.002*x", vulcan.Constant, vulcan.Linear, '
+        f"vulcan.PiecewiseLinear or vulcan.Concave, not {shorten(given)}"
+    )
 
 
 def parse(text: str) -> RiskBound:

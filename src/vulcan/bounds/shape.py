@@ -1,17 +1,21 @@
-"""The shape of a risk bound: whether points lie on a concave, nondecreasing function."""
+"""The shape of a risk bound: whether it is concave and nondecreasing, and refuses anything."""
 
 from __future__ import annotations
 
 import math
 import sys
+import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from vulcan.errors import BoundError
+from vulcan.errors import BoundError, BoundWarning
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Point", "upper_hull", "verify_shape"]
+if TYPE_CHECKING:
+    from vulcan.bounds.base import RiskBound
+
+__all__ = ["Point", "upper_hull", "verify_shape", "warn_of_loose"]
 
 Point = tuple[float, float]
 """A reward and a risk, or any other place in a plane."""
@@ -71,6 +75,28 @@ def verify_shape(points: Sequence[Point]) -> None:
         f"the risk bound is not concave: {y!r} at {x!r} lies below the line from {y0!r} at {x0!r} "
         f"to {y1!r} at {x1!r}"
     )
+
+
+def warn_of_loose(bound: RiskBound, points: Iterable[float]) -> None:
+    """Warn of a bound that refuses nothing, being above 1 at all points where it was used."""
+    least = min(map(bound, points))
+    if least > 1:
+        warnings.warn(
+            f"every policy is acceptable under this bound, Δ(x) = {bound}: it allows a risk of "
+            f"{least:.4g} or more at all rewards that the search met, and no risk is above 1 "
+            "(5 % is written 0.05)",
+            BoundWarning,
+            stacklevel=_count_own_frames(),
+        )
+
+
+def _count_own_frames() -> int:
+    """Return the `stacklevel` of the first line that is not in this package."""
+    frame, level = sys._getframe(1), 1
+    package = __name__.partition(".")[0]
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def upper_hull(points: Iterable[Item], at: Callable[[Item], Point]) -> list[Item]:

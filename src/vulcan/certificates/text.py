@@ -26,19 +26,17 @@ def describe_certificate(
 
 
 def _describe_margin(certificate: Certificate) -> str:
+    """Return how wrong the model's risks may be, all by the same factor."""
     margin = certificate.margin
     if certificate.risk == 0:
         return "(no risk at all)"
     if margin == 0:
-        return "(not even without any risk)"
+        return "(would not hold even without any risk)"
     if margin == float("inf"):
-        return "(whatever the size of the risks)"
+        return "(holds however large the risks are)"
     if not certificate.passes:
-        return f"(would hold if all risks were multiplied by {_show_factor(margin)})"
-    return f"(holds until all risks are multiplied by {_show_factor(margin)})"
-
-
-def _show_factor(factor: float) -> str:
-    """Return a factor to four digits: 1.0 rather than 1, which would look like a count."""
-    text = f"{factor:.4g}"
-    return text if "." in text or "e" in text else f"{text}.0"
+        return f"(would hold if all risks were {margin:.4g} times as large)"
+    factor = f"{margin:.4g}"
+    if factor == "1":
+        return "(no room: would not hold if the risks were any larger)"
+    return f"(holds until all risks are {factor} times as large)"

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import sys
 import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from vulcan.cli.codes import ExitCode
 from vulcan.parameters import suggest
@@ -25,7 +29,13 @@ __all__ = ["application"]
 
 COMMANDS: Final = ("solve", "frontier", "compare", "check", "certify", "show", "draw")
 
-CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
+COLUMNS: Final = shutil.get_terminal_size().columns
+
+CONTEXT: Final = {
+    "help_option_names": ["-h", "--help"],
+    # By itself, help would not become narrower than this.
+    "terminal_width": max(30, COLUMNS - 2) if COLUMNS < 52 else None,
+}
 
 OVERVIEW = """
 \b
@@ -39,10 +49,31 @@ Examples:
   vulcan show plan.vulcan --depth 4
   vulcan draw plan.vulcan mission.toml --outcomes six.png
 
+rover.py, mission.toml and plan.vulcan stand for files of your own.
+
 \b
 Exit codes:
   0 yes, 1 no, 2 bad input, 70 defect in Vulcan, 130 interrupted by Ctrl-C
 """
+
+
+class Command(TyperCommand):
+    """A command whose help has its options in sections."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and then the options, section by section."""
+        from vulcan.cli.options import SECTIONS
+
+        sections: dict[str, list[Any]] = {name: [] for name in ("Arguments", *SECTIONS, "Options")}
+        for parameter in self.get_params(ctx):
+            argument = parameter.param_type_name == "argument"
+            section = getattr(parameter, "rich_help_panel", None) or "Options"
+            if record := parameter.get_help_record(ctx):
+                sections["Arguments" if argument else section].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records, col_max=min(30, formatter.width // 3))
 
 
 class Commands(TyperGroup):
@@ -60,7 +91,9 @@ class Commands(TyperGroup):
         single = typer.Typer(
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
         )
-        register = single.command(cmd_name, epilog=module.EXAMPLES, context_settings=CONTEXT)
+        register = single.command(
+            cmd_name, cls=Command, epilog=module.EXAMPLES, context_settings=CONTEXT
+        )
         register(getattr(module, cmd_name))
         return typer.main.get_command(single)
 
@@ -81,7 +114,8 @@ class Commands(TyperGroup):
         from vulcan.errors import DisagreementError, VulcanError
 
         try:
-            return super().invoke(ctx)
+            with _show_warnings():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             show_error("interrupted")
             raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -102,6 +136,25 @@ def _summarise(command: str) -> str:
     functions = [node for node in source.body if isinstance(node, ast.FunctionDef)]
     described = next(function for function in functions if function.name == command)
     return (ast.get_docstring(described) or "").partition("\n")[0]
+
+
+@contextmanager
+def _show_warnings() -> Iterator[None]:
+    """Show our own warnings as remarks; others as Python does."""
+    from vulcan.cli.screen import show_note
+    from vulcan.errors import BoundWarning
+
+    with warnings.catch_warnings():
+        otherwise = warnings.showwarning
+
+        def show(message: Any, category: Any, *place: Any, **rest: Any) -> None:
+            if issubclass(category, BoundWarning):
+                show_note(f"Warning: {message}\n")
+            else:
+                otherwise(message, category, *place, **rest)
+
+        warnings.showwarning = show
+        yield
 
 
 def _forget_broken_pipes() -> None:

@@ -77,7 +77,7 @@ def frontier(
         if bound is None and levels is None:
             bound = own_bound
         where = _choose_range(bound, levels, scales, low, high, points)
-        problem = planned if bound is None else vulcan.Problem(planned, vulcan.parse(bound))
+        problem = planned if bound is None else vulcan.Problem(planned, bound)
         check_plot(plot)
         traced = vulcan.trace_frontier(
             problem,

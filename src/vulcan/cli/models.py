@@ -26,7 +26,6 @@ def find_problem(text: str, settings: Sequence[str], bound: str | None) -> Probl
     OptionError
         As `open_model`, and if there is no bound.
     """
-    from vulcan.bounds.parsing import parse
     from vulcan.certificates.problem import Problem
 
     model, own_bound = open_model(text, settings)
@@ -34,7 +33,7 @@ def find_problem(text: str, settings: Sequence[str], bound: str | None) -> Probl
     if chosen is None:
         elsewhere = f', or bound = "0.002*x" in {text}' if text.endswith(".toml") else ""
         raise OptionError(f"Missing option '--bound', such as --bound \"0.002*x\"{elsewhere}")
-    return Problem(model, parse(chosen))
+    return Problem(model, chosen)
 
 
 def choose_bound(given: str | None, own: str | None, about: About) -> RiskBound | None:

@@ -6,13 +6,21 @@ How to search is in `vulcan.cli.search_options`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from vulcan.cli.choices import complete_model
 
 __all__ = [
+    "ANSWER",
+    "FILES",
+    "LIMITS",
+    "PROBLEM",
+    "RANGE",
+    "SEARCH",
+    "SECTIONS",
+    "TUNING",
     "AsJson",
     "BoundText",
     "Depth",
@@ -35,6 +43,16 @@ __all__ = [
     "Workers",
 ]
 
+# The sections of a command's help, in their order.
+PROBLEM: Final = "Model and bound"
+RANGE: Final = "Range"
+SEARCH: Final = "Search"
+LIMITS: Final = "Limits"
+TUNING: Final = "Options of solvers"
+FILES: Final = "Files"
+ANSWER: Final = "Answer"
+SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, FILES, ANSWER)
+
 # What is worked on.
 
 ModelText = Annotated[
@@ -56,6 +74,7 @@ Settings = Annotated[
         help="A parameter of the model: a Python literal, or else a string. Wins over a mission "
         "file. May be repeated.",
         show_default=False,
+        rich_help_panel=PROBLEM,
     ),
 ]
 
@@ -67,6 +86,7 @@ BoundText = Annotated[
         help="Acceptable probability of failure as a function of the expected reward x: "
         '0.01, "0.002*x", "piecewise((0, 0), (3, 0.02))".',
         show_default="that of the mission file; else required",
+        rich_help_panel=PROBLEM,
     ),
 ]
 
@@ -77,6 +97,7 @@ RecordedBoundText = Annotated[
         metavar="EXPR",
         help="The risk bound to judge by.",
         show_default="that of the mission file, or else the one that the policy was made for",
+        rich_help_panel=PROBLEM,
     ),
 ]
 
@@ -96,20 +117,29 @@ ScaledBoundText = Annotated[
         metavar="EXPR",
         help="A risk bound of which multiples are used, instead of constant bounds.",
         show_default="that of the mission file, unless there are --levels",
+        rich_help_panel=PROBLEM,
     ),
 ]
 
 Levels = Annotated[
     str | None,
     typer.Option(
-        "--levels", metavar="A,B,...", help="Constant bounds to plan for.", show_default=False
+        "--levels",
+        metavar="A,B,...",
+        help="Constant bounds to plan for.",
+        show_default=False,
+        rich_help_panel=RANGE,
     ),
 ]
 
 Scales = Annotated[
     str | None,
     typer.Option(
-        "--scales", metavar="A,B,...", help="Multiples of --bound to plan for.", show_default=False
+        "--scales",
+        metavar="A,B,...",
+        help="Multiples of --bound to plan for.",
+        show_default=False,
+        rich_help_panel=RANGE,
     ),
 ]
 
@@ -120,6 +150,7 @@ From = Annotated[
         metavar="X",
         help="The smallest bound or multiple.",
         show_default="the smallest risk of any policy",
+        rich_help_panel=RANGE,
     ),
 ]
 
@@ -130,22 +161,39 @@ To = Annotated[
         metavar="X",
         help="The largest bound or multiple.",
         show_default="where more risk brings nothing",
+        rich_help_panel=RANGE,
     ),
 ]
 
 Points = Annotated[
     int | None,
-    typer.Option("--points", metavar="N", help="How many, evenly spaced.", show_default="21"),
+    typer.Option(
+        "--points",
+        metavar="N",
+        help="How many, evenly spaced.",
+        show_default="21",
+        rich_help_panel=RANGE,
+    ),
 ]
 
 StateLimit = Annotated[
     int,
-    typer.Option("--states", min=1, metavar="N", help="Stop after this many distinct states."),
+    typer.Option(
+        "--states",
+        min=1,
+        metavar="N",
+        help="Stop after this many distinct states.",
+        rich_help_panel=LIMITS,
+    ),
 ]
 
 Exact = Annotated[
     bool,
-    typer.Option("--exact", help="Compute with fractions: slow, and without any rounding."),
+    typer.Option(
+        "--exact",
+        help="Compute with fractions: slow, and without any rounding.",
+        rich_help_panel=SEARCH,
+    ),
 ]
 
 # What comes out.
@@ -157,6 +205,7 @@ Output = Annotated[
         "-o",
         metavar="FILE",
         help="Write the policy to a file, if it is safe. An existing file is replaced.",
+        rich_help_panel=FILES,
     ),
 ]
 
@@ -169,6 +218,7 @@ Depth = Annotated[
         metavar="N",
         help="How many decisions deep to show the policy; 0 for none.",
         show_default="3",
+        rich_help_panel=ANSWER,
     ),
 ]
 
@@ -178,12 +228,17 @@ Plot = Annotated[
         "--plot",
         metavar="FILE",
         help="Draw a figure into a file: .png, .svg or .pdf. An existing file is replaced.",
+        rich_help_panel=FILES,
     ),
 ]
 
 AsJson = Annotated[
     bool,
-    typer.Option("--json", help="Print one JSON document, numbers at full precision."),
+    typer.Option(
+        "--json",
+        help="Print one JSON document, numbers at full precision.",
+        rich_help_panel=ANSWER,
+    ),
 ]
 
 ShowProgress = Annotated[
@@ -192,6 +247,7 @@ ShowProgress = Annotated[
         "--progress/--no-progress",
         help="Show how far the search is, once it takes longer than a moment.",
         show_default="on a terminal",
+        rich_help_panel=ANSWER,
     ),
 ]
 
@@ -201,6 +257,7 @@ UpperBound = Annotated[
         "--upper-bound/--no-upper-bound",
         help="Find an upper bound on the reward of any policy, if the solver has none of its own, "
         "and with it the gap.",
+        rich_help_panel=SEARCH,
     ),
 ]
 
@@ -212,5 +269,6 @@ Workers = Annotated[
         metavar="N",
         help="Processes that answer for the model at once: for models that are slow to answer.",
         show_default="none",
+        rich_help_panel=SEARCH,
     ),
 ]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import typer
 
+from vulcan.cli import options
 from vulcan.cli.choices import read_size
 from vulcan.errors import OptionError
 from vulcan.runtime.limits import Limits
@@ -87,12 +88,15 @@ SAMPLING: Final = {
         bool, "Plan to the end what the samples left unexplored.", None, "complete"
     ),
     "checkpoint": SearchOption(
-        Path, "Write the search to a file now and then, so that it can be resumed.", "FILE"
+        Path,
+        "Write a search that samples to a file now and then, so that it can be resumed.",
+        "FILE",
     ),
     "checkpoint_every": SearchOption(float, "Seconds between two checkpoints.", "SECONDS", "60", 0),
     "resume": SearchOption(
         bool, "Resume the search of the checkpoint file, if it exists.", None, False
     ),
+    "overwrite": SearchOption(bool, "Replace the checkpoint file, if it exists.", None, False),
 }
 
 EVERY: Final = (*LIMITS, *SAMPLING)
@@ -133,8 +137,16 @@ def _describe_search_option(name: str) -> Any:
         min=option.least,
         show_default=option.default or name == "time_limit",
         parser=read_size if name == "memory" else None,
+        rich_help_panel=_choose_section(name),
     )
     return Annotated[option.kind | None, info]
+
+
+def _choose_section(name: str) -> str:
+    """Return the section of the help in which an option is."""
+    if name in LIMITS:
+        return options.LIMITS
+    return options.TUNING if name in ("seed", "complete") else options.FILES
 
 
 def _describe_solver_option(option: Option) -> Any:
@@ -145,6 +157,7 @@ def _describe_solver_option(option: Option) -> Any:
         help=_describe_owners(option.name) + option.help,
         show_default=option.default or False,
         case_sensitive=False,
+        rich_help_panel=options.TUNING,
     )
     kind: Any = Literal[option.choices] if option.choices else option.kind
     return Annotated[kind | None, info]
@@ -221,10 +234,10 @@ def read_search(solver: str, given: Mapping[str, Any]) -> Search:
             raise OptionError(f"--{option} belongs to --solver {listed}; this is {solver}")
     limits = Limits(**{name: given[name] for name in LIMITS if name in given})
     told = {field.name for field in fields(Options)}
-    options = Options(**{name: value for name, value in given.items() if name in told})
+    chosen = Options(**{name: value for name, value in given.items() if name in told})
     rest = set(LIMITS) | told
     tuning = {name: value for name, value in given.items() if name not in rest}
-    return Search(load_solvers()[solver].from_options(tuning, limits), limits, options)
+    return Search(load_solvers()[solver].from_options(tuning, limits), limits, chosen)
 
 
 def _describe_solvers() -> str:
@@ -237,7 +250,9 @@ if TYPE_CHECKING:
 else:
     SolverChoice = Annotated[
         Literal[tuple(load_solvers())],
-        typer.Option("--solver", metavar="NAME", help=_describe_solvers()),
+        typer.Option(
+            "--solver", metavar="NAME", help=_describe_solvers(), rich_help_panel=options.SEARCH
+        ),
     ]
 
 SolverList = Annotated[
@@ -247,5 +262,6 @@ SolverList = Annotated[
         metavar="NAME,...",
         help="The solvers to compare: see --solver of vulcan solve.",
         show_default="all but automatic",
+        rich_help_panel=options.SEARCH,
     ),
 ]

@@ -64,7 +64,7 @@ def solve(
 ) -> None:
     """Find the best policy within a risk bound, and certify it.
 
-    The model and the bound may also come from a mission file: see examples/mission.toml.
+    The model and the bound may also come from a mission file, written in TOML.
 
     Without --solver the way to search is chosen by the size of the problem, and ends by itself.
     Ctrl-C ends the search and shows the best policy so far. The solvers vulcan and uct go on until

@@ -20,7 +20,7 @@ in the order in which the plain model lists them. `bound` is the model's `reward
 Numba functions see pointers: `numba.carray(pointer, length)` makes an array of one. The parameters
 are copied for each search, so that the functions may use part of them for notes of their own.
 `outcomes_signature` and `bound_signature` give the types for `numba.cfunc`. A complete example is
-`examples/glider.py`.
+`examples/glider.py` in the repository.
 """
 
 from __future__ import annotations

@@ -6,17 +6,22 @@ gives the same result with any number of workers, and asks nothing that it would
 alone. It pays where an answer takes a millisecond or more; passing a question to another process
 and back takes about a tenth of that.
 
-Workers are started afresh and get the model by pickling it, as `multiprocessing` does; nothing is
-read from files. Ctrl-C is left to the search.
+Workers are started afresh and get the model by pickling it, as `multiprocessing` does. They load
+the Python files that were loaded here (`vulcan.runtime.modules`), and print where the search
+prints. Ctrl-C is left to the search.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
+import sys
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,6 +29,7 @@ from vulcan.errors import ModelError, OptionError
 from vulcan.model.interface import Outcome, Start
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
+from vulcan.runtime.modules import list_loaded, load_file
 
 __all__ = ["WorkerReader"]
 
@@ -44,11 +50,12 @@ class WorkerReader(ModelReader):
         if not isinstance(workers, int) or workers < 1:
             raise OptionError(f"workers must be a whole number of at least 1, not {workers!r}")
         try:
-            ForkingPickler.dumps(model)
+            pickled = bytes(ForkingPickler.dumps(model))
         except Exception as error:
             raise OptionError(f"workers need a model that can be pickled: {error}") from error
+        told = (pickled, list_loaded(), sys.stdout is sys.stderr)
         self._pool = ProcessPoolExecutor(
-            workers, multiprocessing.get_context("spawn"), _begin, (model,)
+            workers, multiprocessing.get_context("spawn"), _begin, told
         )
 
     def __enter__(self) -> Self:
@@ -82,16 +89,25 @@ class WorkerReader(ModelReader):
 
 
 _reader: ModelReader | None = None
+_fault = ""
 
 
-def _begin(model: Any) -> None:
+def _begin(pickled: bytes, files: Sequence[Path], quiet: bool) -> None:
     """Get ready in a worker."""
-    global _reader  # noqa: PLW0603 - the one thing that a worker process is there for
+    global _reader, _fault  # noqa: PLW0603 - the one thing that a worker process is there for
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["OMP_NUM_THREADS"] = "1"
-    _reader = ModelReader(model)
+    if quiet:
+        sys.stdout = sys.stderr
+    try:
+        for path in files:
+            load_file(path)
+        _reader = ModelReader(pickle.loads(pickled))  # noqa: S301 - it comes from our own process
+    except Exception as error:  # told with the first answer: here it would only break the pool
+        _fault = f"the model can't be loaded in another process: {error!r}"
 
 
 def _answer(question: tuple[Any, Any]) -> list[Outcome]:
-    assert _reader is not None
+    if _reader is None:
+        raise RuntimeError(_fault)
     return _reader.outcomes(*question)

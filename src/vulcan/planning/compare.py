@@ -18,7 +18,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from vulcan.certificates.problem import Problem
+from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import OptionError, VulcanError
 from vulcan.planning.batch import watch_batch
 from vulcan.planning.comparison import Comparison, ComparisonRow
@@ -96,6 +96,7 @@ def compare(
     Pareto 6.0 True
     Penalty 5.0 True
     """
+    require_problem(problem, beside=solvers)
     named = _name_solvers(solvers)
     limits = Limits(time_limit, samples, histories, memory)
     rows: list[ComparisonRow] = []

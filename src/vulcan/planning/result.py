@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Final
 
 from vulcan.certificates.certificate import Certificate
 from vulcan.certificates.problem import Problem
 from vulcan.certificates.text import describe_certificate
 from vulcan.errors import ModelError
 from vulcan.policies.randomised import AnyPolicy
+from vulcan.runtime.formatting import show_probability
 from vulcan.runtime.limits import StopReason
-from vulcan.solvers.finding import Statistics, Status, Trial, find_gap
-from vulcan.tolerance import EXACT_GAP
+from vulcan.solvers.finding import Statistics, Status, Sufficient, Trial, Worth, find_gap
+from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP
+
+WORTH_SAYING: Final = 0.01
+"""The gain of a randomised policy from which on it is mentioned."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +51,17 @@ class Result:
         The policies that the search weighed against each other (`Penalty`, `Lagrangian`).
     price
         The price of risk: what the upper bound gains per unit of allowed risk; None if unknown.
+    relaxed
+        What the best randomised policy earns within the risk bound; None if it is not known.
     estimate
         The value that a tree search gave the root in the end: an estimate of what its policy earns,
         which the certificate computes. None for other solvers.
+    safest
+        Where no policy is within the risk bound: what the policy of least risk earns and risks.
+        None if the solver does not know.
+    sufficient
+        In the same case, a multiple of the bound that would accept a policy; None if none would,
+        or the solver does not know.
     """
 
     problem: Problem
@@ -63,6 +77,9 @@ class Result:
     trials: tuple[Trial, ...] = ()
     price: float | None = None
     estimate: float | None = None
+    relaxed: float | None = None
+    safest: Worth | None = None
+    sufficient: Sufficient | None = None
 
     @property
     def gap(self) -> float | None:
@@ -73,6 +90,14 @@ class Result:
         if self.upper_bound is None or self.certificate is None or not self.safe:
             return None
         return find_gap(float(self.certificate.reward), self.upper_bound)
+
+    @property
+    def gain_of_randomising(self) -> float:
+        """How much more the best randomised policy earns, as a share of this one's reward."""
+        if self.relaxed is None or self.certificate is None:
+            return 0.0
+        reward = float(self.certificate.reward)
+        return max(0.0, self.relaxed - reward) / max(abs(reward), ABSOLUTE_GAP)
 
     @property
     def safe(self) -> bool:
@@ -96,8 +121,12 @@ class Result:
         rows = [("status", self.explanation)]
         if self.certificate is not None and self.policy is not None:
             rows += describe_certificate(self.certificate, self.problem, len(self.policy))
-        if self.upper_bound is not None:
+        if self.upper_bound is not None and self.safest is None:
             rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))
+        rows += self._describe_refusal()
+        if self.gain_of_randomising > WORTH_SAYING:
+            more = f"would earn {100 * self.gain_of_randomising:.2g} % more"
+            rows.append(("randomised", f"a randomised policy {more} (randomised=True)"))
         seconds = f"{statistics.search_seconds:.3g} s"
         if self.certificate is not None:
             seconds += f", certificate {statistics.certificate_seconds:.3g} s"
@@ -114,6 +143,31 @@ class Result:
             ("evaluations", f"{statistics.evaluations:,} of the model{self._describe_speed()}"),
             ("time", seconds),
         ]
+
+    def _describe_refusal(self) -> list[tuple[str, str]]:
+        """Return what comes closest where no policy is within the bound."""
+        safest, sufficient = self.safest, self.sufficient
+        if safest is None:
+            return []
+        allowed = self.problem.risk_bound(safest.reward)
+        risk, earned = show_probability(safest.risk), f"{safest.reward:.6f}"
+        least = f"{risk}  of any policy; the best policy of this risk earns {earned}"
+        there = f"{show_probability(allowed)}  Δ({earned})"
+        if allowed < 0:
+            there += ": the bound is negative there, so that not even a risk of 0 is acceptable"
+        if sufficient is not None:
+            enough = (
+                f"{_round_up(sufficient.multiple)} times this bound would accept a policy that "
+                f"earns {sufficient.reward:.6f} and risks {show_probability(sufficient.risk)}"
+            )
+            if sufficient.least:
+                enough += "; no smaller multiple would accept any"
+        else:
+            enough = "no multiple of this bound: it is not above 0 at any reward that can be earned"
+            if allowed > -math.inf:
+                more = _round_up(safest.risk - allowed)
+                enough += f"; raised by {more} everywhere, it would accept the policy above"
+        return [("least risk", least), ("allowed there", there), ("would do", enough)]
 
     def _describe_speed(self) -> str:
         """Return how fast a tree search was; others spend their time elsewhere."""
@@ -139,3 +193,9 @@ class Result:
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<13} {text}" for name, text in self.rows())
+
+
+def _round_up(number: float) -> str:
+    """Return a positive number to five digits and not below it: who types it gets a policy."""
+    step = 10.0 ** (math.floor(math.log10(number)) - 4)
+    return f"{math.ceil(number / step - 1e-9) * step:.5g}"

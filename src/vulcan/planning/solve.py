@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from vulcan.bounds.shape import warn_of_loose
 from vulcan.certificates.certificate import Certificate, certify
-from vulcan.certificates.problem import Problem
+from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import DisagreementError, ModelError
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
@@ -51,6 +52,7 @@ def solve(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     resume: bool = False,
+    overwrite: bool = False,
     on_progress: OnProgress | None = None,
     progress: bool = False,
 ) -> Result:
@@ -92,12 +94,16 @@ def solve(
         How many processes answer for the model at once; the model must be picklable. The result
         does not depend on it.
     checkpoint
-        A file to which the search writes itself now and then.
+        A file to which a search that samples writes itself now and then. An existing file is an
+        error, unless the search in it is resumed or overwritten. `Automatic` chooses as it does
+        without a checkpoint, and says so where nothing was sampled and no file written.
     checkpoint_every
         Seconds between two checkpoints.
     resume
         Go on from that file, if it exists. With a limit of samples the result is the same, bit for
         bit, as that of a search that was never interrupted.
+    overwrite
+        Replace that file, if it exists.
     on_progress
         Called with a `Progress` about ten times a second.
     progress
@@ -126,7 +132,7 @@ def solve(
     (1.528, True)
     """
     limits = Limits(time_limit, samples, histories, memory, gap)
-    options = Options(seed, complete, checkpoint, checkpoint_every, resume)
+    options = Options(seed, complete, checkpoint, checkpoint_every, resume, overwrite)
     solver = Automatic() if solver is None else solver
     return plan_and_certify(
         problem,
@@ -152,6 +158,7 @@ def plan_and_certify(
     progress: bool = False,
 ) -> Result:
     """Plan, and certify the plan: `solve` for those who have limits and options as objects."""
+    require_problem(problem, beside=solver)
     require_solver(solver)
     refuse_unknown(solver, limits, options)
     with (
@@ -188,6 +195,9 @@ def plan_and_certify(
         trials=finding.trials,
         price=finding.price,
         estimate=finding.estimate,
+        relaxed=finding.relaxed,
+        safest=finding.safest,
+        sufficient=finding.sufficient,
     )
 
 
@@ -240,6 +250,7 @@ def _check(problem: Problem, finding: Finding, certificate: Certificate | None) 
     rewards = [] if certificate is None else [float(certificate.reward)]
     if points := [*finding.credits, *rewards]:
         problem.risk_bound.verify(points)
+        warn_of_loose(problem.risk_bound, points)
     if certificate is None or finding.policy is None:
         return
     largest = max(float(np.abs(p.reward).max(initial=1.0)) for p in finding.policy.members)

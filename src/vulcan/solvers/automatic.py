@@ -4,7 +4,8 @@ It unrolls the state graph as long as that pays (`vulcan.solvers.layered.growth`
 unrolled is solved with a proved gap: the dual bound, a deterministic policy close to it, and fronts
 where the gap is still larger than asked for. What could not is left to `Vulcan`, and where that
 finds nothing acceptable, to the most cautious policy that looks one step ahead. Limits that only a
-tree search knows, such as samples, choose that at once.
+tree search knows, such as samples, choose that at once, and so does a checkpoint that is to be
+resumed. A checkpoint that is only to be written changes nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from vulcan.solvers.layered.growth import Growth
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.simple import find_cautious
+from vulcan.solvers.tree.checkpoint import require_free
 from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["Automatic"]
@@ -77,17 +79,19 @@ class Automatic(Solver):
     ) -> Finding:
         limits = monitor.limits
         samples = limits.samples is not None or limits.histories is not None
-        if samples or options.checkpoint is not None or not options.complete:
+        if options.checkpoint is not None:
+            require_free(options.checkpoint, resume=options.resume, overwrite=options.overwrite)
+        if samples or options.resumes or not options.complete:
             return self._sample(problem, reader, monitor, options)
         run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
         if run.unroll(within=Growth(run.graph, monitor)):
-            return self._search_levels(run)
+            return _mention_checkpoint(self._search_levels(run), options)
         if monitor.stopped_by is None:
             finding = self._sample_on(run, options)
             if finding.complete:
                 return finding
-        return self._be_cautious(run)
+        return _mention_checkpoint(self._be_cautious(run), options)
 
     def _search_levels(self, run: LayeredRun) -> Finding:
         """Search what is unrolled."""
@@ -132,3 +136,11 @@ class Automatic(Solver):
         steady = form is not None and form.bound is not None
         solver = Vulcan(STEADY if steady else 1.0, bounded=bounded)
         return solver.search(problem, reader, monitor, options)
+
+
+def _mention_checkpoint(finding: Finding, options: Options) -> Finding:
+    """Return the same, and where a checkpoint was wanted, that there is none."""
+    if options.checkpoint is None:
+        return finding
+    explanation = f"{finding.explanation} (no checkpoint: only a search that samples writes one)"
+    return replace(finding, explanation=explanation)

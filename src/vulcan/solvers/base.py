@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from vulcan.certificates.problem import Problem
@@ -99,6 +100,8 @@ class Options:
         A file to write checkpoints to, and the seconds between two of them.
     resume
         Go on from the checkpoint file, if it exists.
+    overwrite
+        Replace the checkpoint file, if it exists.
     graph
         What is known of the model already.
     """
@@ -108,15 +111,25 @@ class Options:
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: float = 60.0
     resume: bool = False
+    overwrite: bool = False
     graph: StateGraph | None = None
 
     def __post_init__(self) -> None:
         if self.resume and self.checkpoint is None:
             raise OptionError("resume needs a checkpoint file to resume from")
+        if self.overwrite and self.checkpoint is None:
+            raise OptionError("overwrite needs a checkpoint file to overwrite")
+        if self.resume and self.overwrite:
+            raise OptionError("resume or overwrite, not both: a checkpoint goes on or is replaced")
         if not self.checkpoint_every >= 0:
             raise OptionError(f"checkpoint_every must be at least 0, not {self.checkpoint_every!r}")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 64:
             raise OptionError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
+
+    @property
+    def resumes(self) -> bool:
+        """Whether there is a search to go on with."""
+        return self.resume and self.checkpoint is not None and Path(self.checkpoint).exists()
 
 
 RANDOMISED: Final = Option(

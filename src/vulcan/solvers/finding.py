@@ -43,9 +43,16 @@ class Finding:
         What the upper bound gains per unit of allowed risk, if the search knows that.
     graph
         What the search knows of the model, if all of it is still there.
+    relaxed
+        What the best randomised policy earns, if the search knows that.
     estimate
         The value that a tree search gives the root, which is not that of its policy unless all of
         it was explored.
+    safest
+        Where no policy is within the bound: what the policy of least risk is worth, and of those
+        the one that earns most. None if the search does not know.
+    sufficient
+        A multiple of the bound that would accept a policy, in the same case.
     """
 
     status: Status
@@ -62,6 +69,9 @@ class Finding:
     price: float | None = None
     graph: StateGraph | None = None
     estimate: float | None = None
+    relaxed: float | None = None
+    safest: Worth | None = None
+    sufficient: Sufficient | None = None
 
     @property
     def complete(self) -> bool:
@@ -146,6 +156,40 @@ class Trial:
     risk: float
     allowed: float
     passes: bool
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a policy is worth.
+
+    Attributes
+    ----------
+    reward, risk
+        What it earns and risks.
+    """
+
+    reward: float
+    risk: float
+
+
+@dataclass(frozen=True)
+class Sufficient:
+    """A multiple of a risk bound that accepts a policy where the bound itself accepts none.
+
+    Attributes
+    ----------
+    multiple
+        How many times the bound.
+    reward, risk
+        What that policy earns and risks.
+    least
+        Whether no smaller multiple accepts any policy, randomised or not.
+    """
+
+    multiple: float
+    reward: float
+    risk: float
+    least: bool
 
 
 def find_gap(reward: float, upper_bound: float) -> float:

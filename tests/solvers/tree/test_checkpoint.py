@@ -124,11 +124,42 @@ def test_no_file_yet_means_to_begin(tmp_path: Path, unbroken: vulcan.Result) -> 
 def test_checkpoint_of_another_search_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "search"
     solve(samples=100, checkpoint=path)
-    with pytest.raises(vulcan.CheckpointError, match="belongs to another search"):
+    other = "belongs to another search; what differs:"
+    with pytest.raises(vulcan.CheckpointError, match=rf"{other}\n  seed: 3 there, 4 here$"):
         solve(checkpoint=path, resume=True, seed=4)
-    problem = vulcan.Problem(Bandit(6), CURVED)
-    with pytest.raises(vulcan.CheckpointError, match="belongs to another search"):
-        vulcan.solve(problem, vulcan.Vulcan(), checkpoint=path, resume=True, **OPTIONS)
+    problem = vulcan.Problem(Bandit(6), 0.01)
+    differences = (
+        rf"{other}\n  model: it answers otherwise here\n"
+        r"  risk bound: .*exp.* there, 0\.01 here\n  solver: Vulcan there, UCT here\n"
+    )
+    with pytest.raises(vulcan.CheckpointError, match=differences):
+        vulcan.solve(problem, vulcan.UCT(), checkpoint=path, resume=True, **OPTIONS)
+
+
+def test_a_checkpoint_is_resumed_or_overwritten_but_never_lost(tmp_path: Path) -> None:
+    path = tmp_path / "search"
+    solve(samples=100, checkpoint=path)
+    written = path.read_bytes()
+    for solver in (vulcan.Vulcan(), None):
+        with pytest.raises(vulcan.CheckpointError, match=r"exists already: resume .* overwrite"):
+            vulcan.solve(vulcan.Problem(Bandit(9), CURVED), solver, checkpoint=path)
+    assert path.read_bytes() == written
+    solve(samples=50, checkpoint=path, overwrite=True)
+    assert samples_in(path) == 50
+
+
+def test_a_checkpoint_does_not_change_what_is_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "search"
+    problem = vulcan.Problem(Bandit(5), CURVED)
+    told = vulcan.solve(problem, checkpoint=path)
+    assert told.policy == vulcan.solve(problem).policy
+    assert told.explanation.endswith("(no checkpoint: only a search that samples writes one)")
+    assert not path.exists()
+    # A limit of samples, and a search that was sampled before, are sampled.
+    assert vulcan.solve(problem, checkpoint=path, samples=70).statistics.samples == 70
+    assert (
+        vulcan.solve(problem, checkpoint=path, resume=True, time_limit=60).statistics.samples > 70
+    )
 
 
 def test_model_that_changed_is_refused(tmp_path: Path) -> None:
@@ -162,6 +193,10 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
 def test_options_that_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(vulcan.OptionError, match="resume needs a checkpoint"):
         solve(resume=True)
+    with pytest.raises(vulcan.OptionError, match="overwrite needs a checkpoint"):
+        solve(overwrite=True)
+    with pytest.raises(vulcan.OptionError, match="resume or overwrite, not both"):
+        solve(checkpoint=tmp_path / "search", resume=True, overwrite=True)
     problem = vulcan.Problem(Bandit(3), CURVED)
     with pytest.raises(vulcan.OptionError, match="writes no checkpoints"):
         vulcan.solve(problem, vulcan.ForwardSearch(), checkpoint=tmp_path / "search")

@@ -13,7 +13,7 @@ A file gives what differs from the defaults of `Exploration`:
 
 The keys are the parameters of `Exploration`, `Map`, `Field` and `Vehicle`, where they are
 described. A key that none of them has is an error, so that a misspelt one is not passed over. The
-file `examples/mission.toml` has all of them.
+file `examples/mission.toml` of the repository has all of them.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice, product
 from typing import Final
@@ -23,11 +24,12 @@ from vulcan.runtime.limits import DEFAULT_MEMORY, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import describe_origin
-from vulcan.solvers.finding import Finding, Statistics, Status, Trial, find_gap
+from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap
 from vulcan.solvers.layered.derandomise import derandomise
 from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, Mix, accepts
+from vulcan.solvers.layered.refusal import find_multiple
 from vulcan.solvers.layered.sweeps import Sweeps, load_kernels
-from vulcan.tolerance import EXACT_GAP
+from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP
 
 __all__ = ["LayeredRun"]
 
@@ -39,9 +41,6 @@ UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 
 MOST_PAIRS: Final = 40
 """Pairs of policies between which a deterministic one is looked for."""
-
-ABSOLUTE_GAP: Final = 1e-6
-"""The distance from the upper bound that is always small enough, unless proof is asked for."""
 
 SMALL_GAP: Final = 1e-6
 """Below this gap no further pairs of policies are tried."""
@@ -72,6 +71,8 @@ class LayeredRun:
         No policy within the risk bound earns more.
     price
         What the upper bound gains per unit of allowed risk; None before there is one.
+    relaxed
+        What the best randomised policy earns; None before that is known.
     trials
         One for each dynamic program.
     proof
@@ -97,10 +98,12 @@ class LayeredRun:
         self.mix: Mix | None = None
         self.upper = math.inf
         self.price: float | None = None
+        self.relaxed: float | None = None
         self.proof = "proved"
         self.rewards: list[float] = []
         self.trials: list[Trial] = []
         self._nodes = 0
+        self._worths: list[Worth] = []
         memory = monitor.limits.memory
         self._memory = DEFAULT_MEMORY if memory is None else memory
 
@@ -169,6 +172,8 @@ class LayeredRun:
         search = DualSearch(self.bound, self.sweep, self.may_go_on)
         dual = search.run()
         self.rewards += search.rewards
+        self._worths = [Worth(corner.reward, corner.risk) for corner in dual.corners]
+        self.relaxed = None if dual.best is None else dual.best.reward
         self.upper = dual.upper_bound
         self.price = None if self.upper == -math.inf else dual.price
         return dual
@@ -287,7 +292,7 @@ class LayeredRun:
             nodes=len(self.levels) if hasattr(self, "levels") else 0,
             memory=self.graph.memory,
         )
-        return Finding(
+        finding = Finding(
             status=status,
             explanation=explanation,
             policy=policy,
@@ -299,6 +304,22 @@ class LayeredRun:
             trials=tuple(self.trials),
             price=self.price,
             graph=self.graph,
+            relaxed=self.relaxed,
+        )
+        refused = status is Status.INFEASIBLE and self._worths
+        return self._explain_refusal(finding) if refused else finding
+
+    def _explain_refusal(self, finding: Finding) -> Finding:
+        """Return the same with what comes closest to the bound."""
+
+        def weigh(reward_weight: float, risk_weight: float) -> Worth:
+            corner = self.sweeps.find_best(reward_weight, risk_weight)
+            return Worth(corner.reward, corner.risk)
+
+        return replace(
+            finding,
+            safest=min(self._worths, key=lambda worth: (worth.risk, -worth.reward)),
+            sufficient=find_multiple(self.bound, self._worths, weigh, self.may_go_on),
         )
 
     def _explain(self, policy: AnyPolicy | None, otherwise: str) -> tuple[Status, str]:

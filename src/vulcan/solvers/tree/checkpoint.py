@@ -13,6 +13,7 @@ A checkpoint is a sealed file (`vulcan.runtime.files`), replaced at once.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,11 +28,14 @@ __all__ = [
     "Snapshot",
     "pack_array",
     "read_snapshot",
-    "require_writable",
+    "require_free",
     "unpack_array",
 ]
 
-SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 3, CheckpointError, oldest=3)
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 4, CheckpointError, oldest=4)
+
+MODEL: Final = "model"
+"""What an identity calls the model's fingerprint."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +44,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     identity
-        What was searched, and how; a search resumes only its own checkpoints.
+        What was searched, and how, by name; a search resumes only its own checkpoints.
     graph
         What is known of the model; see `StateGraph.pack`.
     credits
@@ -55,7 +59,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         The best policy so far; see `Draft.pack`.
     """
 
-    identity: str
+    identity: dict[str, str]
     graph: dict[str, bytes]
     credits: list[tuple[float, float]]
     capacities: dict[str, int]
@@ -68,7 +72,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         SEAL.write(path, msgspec.msgpack.encode(self))
 
 
-def read_snapshot(path: str | os.PathLike[str], identity: str) -> Snapshot | None:
+def read_snapshot(path: str | os.PathLike[str], identity: Mapping[str, str]) -> Snapshot | None:
     """Return the snapshot in a file; None if there is no file yet.
 
     Raises
@@ -82,18 +86,42 @@ def read_snapshot(path: str | os.PathLike[str], identity: str) -> Snapshot | Non
         snapshot = msgspec.msgpack.decode(SEAL.read(path), type=Snapshot)
     except msgspec.DecodeError as error:
         raise CheckpointError(f"{path}: the content is not a checkpoint: {error}") from error
-    if snapshot.identity != identity:
-        raise CheckpointError(
-            f"{path} belongs to another search:\n  {snapshot.identity}\nnot to\n  {identity}"
-        )
+    if differences := _list_differences(snapshot.identity, identity):
+        listed = "".join(f"\n  {line}" for line in differences)
+        raise CheckpointError(f"{path} belongs to another search; what differs:{listed}")
     return snapshot
 
 
-def require_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a checkpoint file that can't be written, before the search rather than after it."""
+def _list_differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
+    """Return what two searches differ in, a line each."""
+    differences = []
+    for name in {**there, **here}:
+        theirs, ours = there.get(name, "not known"), here.get(name, "not known")
+        if theirs == ours:
+            continue
+        # A fingerprint says nothing to people.
+        text = f"{theirs} there, {ours} here" if name != MODEL else "it answers otherwise here"
+        differences.append(f"{name}: {text}")
+    return differences
+
+
+def require_free(path: str | os.PathLike[str], *, resume: bool, overwrite: bool) -> None:
+    """Refuse a checkpoint file that can't be written or is not ours, before the search.
+
+    Parameters
+    ----------
+    path
+        The file.
+    resume, overwrite
+        Whether a search that is there goes on, or is lost.
+    """
     folder = Path(path).absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
         raise CheckpointError(f"{path}: no file can be written there")
+    if Path(path).exists() and not (resume or overwrite):
+        raise CheckpointError(
+            f"{path} exists already: resume goes on with the search in it, overwrite replaces it"
+        )
 
 
 def pack_array(array: NDArray[Any]) -> bytes:

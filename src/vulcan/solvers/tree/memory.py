@@ -128,7 +128,7 @@ class TreeArrays(KernelRun):
         """Whether the largest answer so far would fit once more."""
         return self.memory + self._largest_answer <= self._memory
 
-    def take_snapshot(self, identity: str, target: int, best: Draft | None) -> Snapshot:
+    def take_snapshot(self, identity: dict[str, str], target: int, best: Draft | None) -> Snapshot:
         """Return all that is needed to go on from here."""
         size = self._sizes[0]
         fills = {"_nodes": size["nodes"], "_edges": size["edges"], "_children": size["children"]}

@@ -33,7 +33,7 @@ from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import Options, describe_origin
 from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.finding import Finding, Statistics, Status, find_gap
-from vulcan.solvers.tree.checkpoint import read_snapshot, require_writable
+from vulcan.solvers.tree.checkpoint import MODEL, read_snapshot, require_free
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.sampling import TreeRun
 
@@ -79,7 +79,7 @@ class Planner:
         if solver.bounded and not hasattr(problem.model, "reward_to_go_bound"):
             raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
         if options.checkpoint is not None:
-            require_writable(options.checkpoint)
+            require_free(options.checkpoint, resume=options.resume, overwrite=options.overwrite)
         # A checkpoint asks the model again, in the order in which the search itself asked.
         known = options.graph if options.checkpoint is None else None
         # A function of the user gets the model's own states, and so does a bound in Python.
@@ -201,24 +201,24 @@ class Planner:
             self._best, self._proved = done[0] if done else None, False
         self._seconds_per_decision = (time.perf_counter() - began) / max(1, len(draft))
 
-    def _identify(self) -> str:
-        """Return what was searched, and how, in a string that is the same in every process."""
-        solver, reader = self._solver, self._run.reader
-        chosen = [
-            type(self._name).__name__,
-            solver.exploration,
-            solver.constraint.letter,
-            _name(getattr(solver.constraint, "credit", None)),
-            _name(solver.default_policy),
-            solver.bounded,
-            solver.as_printed,
-            type(self._run.graph).__name__,
-            self._options.seed,
-            self._options.complete,
-        ]
-        bound = self._problem.risk_bound
-        allowed = bound.text or _name(getattr(bound, "function", bound))
-        return f"{reader.fingerprint()} | {allowed} | {chosen}"
+    def _identify(self) -> dict[str, str]:
+        """Return what was searched, and how, in strings that are the same in every process."""
+        solver, bound = self._solver, self._problem.risk_bound
+        parts = {
+            MODEL: self._run.reader.fingerprint(),
+            "risk bound": bound.text or _name(getattr(bound, "function", bound)),
+            "solver": type(self._name).__name__,
+            "exploration": solver.exploration,
+            "constraint": solver.constraint.letter,
+            "credit": _name(getattr(solver.constraint, "credit", None)),
+            "default_policy": _name(solver.default_policy),
+            "bounded": solver.bounded,
+            "as_printed": solver.as_printed,
+            "kind of state graph": type(self._run.graph).__name__,
+            "seed": self._options.seed,
+            "complete": self._options.complete,
+        }
+        return {name: str(part) for name, part in parts.items()}
 
     def _keep_checkpoint(self) -> None:
         if time.perf_counter() - self._kept >= self._options.checkpoint_every:

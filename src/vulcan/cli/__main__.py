@@ -1,5 +1,0 @@
-"""`python -m vulcan.cli`, for where the `vulcan` script is not on the path."""
-
-from vulcan.cli import main
-
-main()

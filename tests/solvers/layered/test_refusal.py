@@ -1,0 +1,76 @@
+"""How far off a risk bound is that no policy is within."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given, settings
+
+import vulcan
+from tests.helpers.tables import Table, bounds, one_action, tables
+from tests.oracles.best_policies import best_mixture
+from tests.oracles.brute_force import enumerate_plans
+from vulcan import Outcome, Status
+from vulcan.solvers.finding import Worth
+
+
+@settings(max_examples=150)
+@given(table=tables(), bound=bounds())
+def test_what_comes_closest_to_the_bound(table: Table, bound: vulcan.RiskBound) -> None:
+    result = vulcan.solve(vulcan.Problem(table, bound), vulcan.Lagrangian())
+    assume(result.status is Status.INFEASIBLE)
+    plans = enumerate_plans(table)
+    least = min(plan.risk for plan in plans)
+    assert result.safest is not None
+    assert result.safest.risk == pytest.approx(least, abs=1e-12)
+    earned = max(plan.reward for plan in plans if plan.risk <= least + 1e-12)
+    assert result.safest.reward == pytest.approx(earned, abs=1e-9)
+    accepted = [plan for plan in plans if bound(plan.reward) > 0]
+    if not accepted:
+        assert result.sufficient is None
+        return
+    found = result.sufficient
+    assert found is not None
+    multiples = [plan.risk / bound(plan.reward) for plan in accepted]
+    assert found.multiple == pytest.approx(found.risk / bound(found.reward))
+    assert found.multiple >= min(multiples) - 1e-9
+    assert found.multiple > 1
+    if found.least:
+        assert found.multiple <= min(multiples) + 1e-9
+        assert best_mixture(plans, bound.scale(0.999 * found.multiple)) == -math.inf
+
+
+def test_of_a_straight_bound_the_least_multiple_is_known() -> None:
+    cheap = [Outcome(0.99, 1.0, 1), Outcome.failure(0.01)]
+    dear = [Outcome(0.95, 9.0, 1), Outcome.failure(0.05)]
+    table = Table({0: {"cheap": cheap, "dear": dear}}, horizon=1)
+    result = vulcan.solve(vulcan.Problem(table, "0.001*x"))
+    assert result.status is Status.INFEASIBLE
+    assert result.safest == Worth(0.99, pytest.approx(0.01))
+    assert result.sufficient is not None
+    assert result.sufficient.least
+    assert result.sufficient.multiple == pytest.approx(0.05 / (0.001 * 8.55))
+    shown = dict(result.rows())
+    # Five digits, rounded upwards: what is shown does.
+    multiple = float(shown["would do"].partition(" ")[0])
+    assert vulcan.solve(vulcan.Problem(table, vulcan.Linear(0.001 * multiple))).safe
+    assert shown["would do"].endswith("no smaller multiple would accept any")
+
+
+def test_a_negative_bound_is_pointed_out() -> None:
+    table = one_action(Outcome(1.0, -53.0, 1))
+    result = vulcan.solve(vulcan.Problem(table, "0.02*x"))
+    shown = dict(result.rows())
+    assert shown["allowed there"].startswith(
+        "-1.060000  Δ(-53.000000): the bound is negative there"
+    )
+    assert shown["would do"].startswith("no multiple of this bound")
+    assert "raised by 1.06 everywhere" in shown["would do"]
+    assert vulcan.solve(vulcan.Problem(table, "0.02*x + 1.06")).safe
+
+
+def test_other_answers_say_nothing_of_it() -> None:
+    for solver in (vulcan.Automatic(), vulcan.ForwardSearch()):
+        result = vulcan.solve(vulcan.Problem(one_action(Outcome(1.0, 1.0, 1)), 0.1), solver)
+        assert (result.safest, result.sufficient) == (None, None)
