@@ -294,7 +294,7 @@ FIELDS = [
     Field(
         "reactor",
         Reactor(),
-        "piecewise((0, 0), (100, 0.002), (200, 0.008))",
+        "piecewise((0, 0), (100, 0.006), (200, 0.008))",
         "large and stationary",
     ),
     Field("queue", Queue(), "0.01", "large, stationary, discounted"),
