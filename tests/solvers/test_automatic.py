@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 import vulcan
@@ -10,13 +12,13 @@ from vulcan import Outcome, Status
 from vulcan.domains import Bandit
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.solvers import automatic
-from vulcan.solvers.layered import size
+from vulcan.solvers.layered import growth
 
 LINEAR = vulcan.Linear(0.002)
 
 
 def test_a_small_problem_is_solved_exactly_without_being_told_how() -> None:
-    result = vulcan.solve(vulcan.Problem(Bandit(7), LINEAR))
+    result = vulcan.solve(vulcan.Problem(Bandit(7), LINEAR), gap=0)
     assert result.status is Status.SOLVED
     assert result.certificate.reward == pytest.approx(3.7009878, abs=1e-7)
     assert result.gap == 0
@@ -24,7 +26,8 @@ def test_a_small_problem_is_solved_exactly_without_being_told_how() -> None:
 
 
 def test_a_large_problem_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(size, "MOST_EVALUATIONS", 1000)
+    monkeypatch.setattr(growth, "FEW_QUESTIONS", 100)
+    monkeypatch.setattr(growth, "MOST_QUESTIONS", 1000)
     monkeypatch.setattr(automatic, "MOST_SAMPLES", 2000)
     model = Bandit(9)
     first, second = (vulcan.solve(vulcan.Problem(model, LINEAR)) for _ in range(2))
@@ -41,16 +44,17 @@ def test_limits_of_a_tree_search_choose_it() -> None:
 def test_what_was_asked_before_the_problem_proved_too_large_is_not_asked_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(size, "MOST_EVALUATIONS", 30)
+    monkeypatch.setattr(growth, "FEW_QUESTIONS", 10)
+    monkeypatch.setattr(growth, "MOST_QUESTIONS", 30)
     monkeypatch.setattr(automatic, "MOST_SAMPLES", 500)
     asked: list[object] = []
-    expand = StateGraph.expand
+    expand = StateGraph.expand_all
 
-    def note(graph: StateGraph, state: int) -> None:
-        asked.append(graph.state_object(state))
-        expand(graph, state)
+    def note(graph: StateGraph, states: Sequence[int]) -> None:
+        asked.extend(map(graph.state_object, states))
+        expand(graph, states)
 
-    monkeypatch.setattr(StateGraph, "expand", note)
+    monkeypatch.setattr(StateGraph, "expand_all", note)
     table = {k: {"a": [Outcome(1.0, 1.0, k + 1)], "b": [Outcome(1.0, 0.0, k)]} for k in range(40)}
     result = vulcan.solve(vulcan.Problem(Table(table, horizon=40), vulcan.Constant(0)))
     assert result.statistics.samples > 0

@@ -84,7 +84,7 @@ def _sweep_member(policy: Policy, answers: _Answers, watch: Watch) -> list[Level
             raise _UnexpectedError
         said = answers.outcomes[ranges(answers.rows["first"][rows], counts)]
         child = policy.child[flat]
-        _compare(policy, flat, said)
+        _compare(policy, flat, said, answers.labels)
         if not last:
             answers.require_ends(said["state"][child == END])
         elif (child >= 0).any():
@@ -96,13 +96,13 @@ def _sweep_member(policy: Policy, answers: _Answers, watch: Watch) -> list[Level
     return levels
 
 
-def _compare(policy: Policy, flat: slice, said: NDArray[np.void]) -> None:
+def _compare(policy: Policy, flat: slice, said: NDArray[np.void], labels: NDArray[np.intp]) -> None:
     """Refuse answers that are not those that the policy was made with."""
     same = (
         np.array_equal(said["probability"], policy.probability[flat])
         and np.array_equal(said["reward"], policy.reward[flat])
         and np.array_equal(said["fails"], policy.child[flat] == FAILED)
-        and np.array_equal(said["label"], policy.label[flat])
+        and np.array_equal(said["label"], labels[policy.label[flat]])
     )
     if not same:
         raise _UnexpectedError
@@ -165,7 +165,9 @@ class _Answers:
     rows
         Of each answer, its first outcome and how many there are.
     outcomes
-        The outcomes; `label` is the policy's number of their labels.
+        The outcomes, with a number for each label.
+    labels
+        The number of each label of the member that is followed.
     count
         How many answers there are.
     """
@@ -176,16 +178,23 @@ class _Answers:
         self.count = self._outcome_count = 0
         self._states: list[Any] = [reader.root]
         self._numbers: dict[Any, int] = {reader.root: 0}
+        self._labels: dict[str, int] = {}
+        self._names: dict[str, int] = {}
+        self._table = np.full((1, 0), NONE, np.int32)
         self._ends: set[int] = set()
 
     def know(self, policy: Policy) -> None:
-        """Take over the labels of a policy."""
-        self._labels = {label: number for number, label in enumerate(policy.labels)}
-        taken = np.unique(policy.action)
-        self._names = [policy.labels[label] for label in taken.tolist()]
+        """Take over the labels of a member of the policy."""
+        numbers = self._labels
+        self.labels = np.array([numbers.setdefault(label, len(numbers)) for label in policy.labels])
+        taken = np.unique(policy.action).tolist()
+        for label in taken:
+            self._names.setdefault(policy.labels[label], len(self._names))
         self._columns = np.zeros(len(policy.labels), np.intp)
-        self._columns[taken] = np.arange(len(taken))
-        self._table = np.full((len(self._states), len(taken)), NONE, np.int32)
+        self._columns[taken] = [self._names[policy.labels[label]] for label in taken]
+        wider = np.full((len(self._table), len(self._names)), NONE, np.int32)
+        wider[:, : self._table.shape[1]] = self._table
+        self._table = wider
 
     def find(self, states: NDArray[np.int32], actions: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the answer about each action in each state; what is missing is asked."""
@@ -198,8 +207,9 @@ class _Answers:
         missing = answers == NONE
         if missing.any():
             pairs = np.stack([states[missing], columns[missing]], axis=1)
+            names = list(self._names)
             for state, column in np.unique(pairs, axis=0).tolist():
-                self._table[state, column] = self._ask(state, self._names[column])
+                self._table[state, column] = self._ask(state, names[column])
             answers = self._table[states, columns]
         return answers
 

@@ -62,7 +62,7 @@ class ArrayGraph(StateGraph):
     def _fill_states(self) -> None:
         model = self._model
         self.states.extend(model.states - self.states.count)
-        rows = self.states.array
+        rows = self.states.array[: model.states]
         rows["first_action"] = model.first_action[:-1]
         rows["action_count"] = np.diff(model.first_action)
         rows[[0, model.start]] = rows[[model.start, 0]]
@@ -76,7 +76,7 @@ class ArrayGraph(StateGraph):
         rows["state"][model.target == model.start] = 0
 
     def _fill_actions(self) -> None:
-        model, outcomes = self._model, self.outcomes.array
+        model, outcomes = self._model, self.outcomes.array[: self.outcomes.count]
         rows = self.actions.extend(len(model.number))
         begin = model.first_row[:-1]
 

@@ -22,6 +22,7 @@ from vulcan.model.interface import FAILURE, Outcome, Start
 from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, Policy
+from vulcan.runtime.garbage import pause_collection
 from vulcan.runtime.ranges import ranges, starts
 from vulcan.sentinels import FAILED, FAILURE_STATE, NONE, UNASKED
 from vulcan.tolerance import LARGEST_REWARD, TOLERANCE
@@ -65,7 +66,9 @@ class StateGraph(Graph):
         self._outcome_labels: list[str | None] = []
         self._index: dict[Any, int] = {}
         self._ended: set[int] = set()
-        self._find(reader.root)
+        self._state_objects.append(reader.root)
+        if reader.merges:
+            self._index[reader.root] = self.ROOT
         self._write(_Gathered())
 
     def expand(self, state: int) -> None:
@@ -81,8 +84,9 @@ class StateGraph(Graph):
         gathered = _Gathered()
         asked = self.reader.answer_all([self._state_objects[state] for state in states])
         try:
-            for state, answers in zip(states, asked, strict=True):
-                self._gather(state, answers, gathered)
+            with pause_collection():
+                for state, answers in zip(states, asked, strict=True):
+                    self._gather(state, answers, gathered)
         finally:
             self._write(gathered)
             self.asking_seconds += perf_counter() - began
@@ -203,11 +207,13 @@ class StateGraph(Graph):
         if not rows:
             self._ended.add(state)
         for number, label, outcomes, numbers, mean, credit in rows:
-            reached = [self._find(o.state) for o in outcomes if o.state is not FAILURE]
+            reached = self._find_all(outcomes)
             safe = len(reached)
             risk = math.fsum([p for p, _ in numbers[safe:]]) if reached else 1.0
             first = self.outcomes.count + len(to.reached)
-            open_count = sum(target not in self._ended for target in reached)
+            open_count = safe
+            if self._ended and not self._ended.isdisjoint(reached):
+                open_count = sum(target not in self._ended for target in reached)
             to.actions.append((mean, risk, credit, first, safe, len(numbers), open_count, number))
             to.numbers += numbers
             to.reached += reached
@@ -216,13 +222,20 @@ class StateGraph(Graph):
             self._outcome_labels += [outcome.label for outcome in outcomes]
         self.expanded.append(state)
 
-    def _find(self, state: Any) -> int:
-        """Return the number of a state, a new one if it was never met or nothing merges."""
-        count = len(self._state_objects)
-        number = self._index.setdefault(state, count) if self.merges else count
-        if number == count:
-            self._state_objects.append(state)
-        return number
+    def _find_all(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """Return the numbers of the states that outcomes lead to, new ones for new states."""
+        states = [outcome.state for outcome in outcomes if outcome.state is not FAILURE]
+        if self.reader.merges:
+            index, objects, numbers = self._index, self._state_objects, []
+            for state in states:
+                number = index.setdefault(state, len(objects))
+                if number == len(objects):
+                    objects.append(state)
+                numbers.append(number)
+            return numbers
+        first = len(self._state_objects)
+        self._state_objects += states
+        return list(range(first, first + len(states)))
 
     def _write(self, gathered: _Gathered) -> None:
         """Write the rows of what was gathered."""

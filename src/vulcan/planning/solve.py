@@ -19,7 +19,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
-from vulcan.runtime.progress import OnProgress, watch_progress
+from vulcan.runtime.progress import OnProgress, Phase, Progress, watch_progress
 from vulcan.solvers.automatic import Automatic
 from vulcan.solvers.base import (
     Options,
@@ -171,7 +171,7 @@ def plan_and_certify(
         began = time.perf_counter()
         certificate = finding.certificate
         if finding.policy is not None and certificate is None:
-            certificate = certify(problem, finding.policy)
+            certificate = _certify(problem, finding, monitor)
         _check(problem, finding, certificate)
         finding = _doubt(finding, certificate)
         seconds = time.perf_counter() - began
@@ -199,6 +199,28 @@ def plan_and_certify(
         safest=finding.safest,
         sufficient=finding.sufficient,
     )
+
+
+def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Certificate:
+    """Return the certificate of what was found, telling how far it is."""
+    assert finding.policy is not None
+    statistics = finding.statistics
+
+    def watch(share: float) -> None:
+        def describe() -> Progress:
+            counts = (statistics.histories, statistics.evaluations)
+            return Progress(
+                monitor.seconds,
+                share,
+                *counts,
+                finding.reward,
+                pairs=statistics.nodes,
+                phase=Phase.CERTIFYING,
+            )
+
+        monitor.report(describe)
+
+    return certify(problem, finding.policy, watch=watch)
 
 
 @contextmanager

@@ -12,6 +12,11 @@ time, from the lowest seen to the highest:
     320,768 samples   95.7 k/s   1,917,574 histories   321 MB           Ctrl-C stops
     reward 6.015297   risk 0.010350 of 0.012031 allowed   planned 100 %   ▁▁▃▃▅▅▅▅██
 
+An exact solver says how far its reward is below the upper bound, so that one knows when to stop:
+
+    searching ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 2 s
+    67,301 pairs   336,505 questions   reward so far 2.839731   at most 2.873470   gap 1.2 %
+
 Elsewhere a line is written now and then, at times that double.
 """
 
@@ -32,7 +37,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from vulcan.runtime.formatting import show_probability
+from vulcan.runtime.formatting import show_gap, show_probability
 from vulcan.runtime.progress import OnProgress, Progress
 
 __all__ = ["show_progress"]
@@ -74,11 +79,12 @@ def show_progress() -> Iterator[OnProgress]:
             reward = progress.reward
             if reward is not None and (not steps or steps[-1][1] != reward):
                 steps.append((progress.seconds, reward))
-            if progress.seconds < PATIENCE or not progress.histories:
+            if progress.seconds < PATIENCE or not (progress.histories or progress.pairs):
                 return
             # The time left follows from what was seen happening since this first report. Whole
             # branches may be gone in an instant, which says nothing about the others.
-            first = first or progress
+            if first is None or first.phase is not progress.phase:
+                first = progress
             draw(progress, _times(first, progress), steps)
 
         yield show
@@ -93,7 +99,7 @@ def _write_lines(console: Console) -> Iterator[Draw]:
         nonlocal due
         if progress.seconds >= due:
             due = 2 * progress.seconds
-            words = ["searching", _percent(progress), times, _counts(progress)]
+            words = [progress.phase, _percent(progress), times, _counts(progress)]
             if progress.samples:
                 words.append(_judgement(progress).plain)
             console.print("   ".join(filter(None, words)), soft_wrap=True)
@@ -132,7 +138,7 @@ def _picture(progress: Progress, times: str, steps: Steps) -> Group:
         bar = ProgressBar(pulse=True)  # nobody knows how far it is, only that it goes on
     else:
         bar = ProgressBar(total=1.0, completed=progress.fraction)
-    first.add_row("searching", bar, _percent(progress), times)
+    first.add_row(progress.phase, bar, _percent(progress), times)
     second = Table.grid(padding=(0, 1), expand=True)
     second.add_column(ratio=1, no_wrap=True, style="dim")
     second.add_column(justify="right", no_wrap=True, style="dim")
@@ -202,9 +208,20 @@ def _counts(progress: Progress) -> str:
             f"{progress.samples:,} samples   {_short(progress.samples / seconds)}/s   "
             f"{progress.histories:,} histories   {_short(progress.memory)}B"
         )
-    speed = progress.histories / seconds
     reward = "no policy yet" if progress.reward is None else f"reward so far {progress.reward:.6f}"
+    if progress.pairs:
+        counts = f"{progress.pairs:,} pairs   {progress.evaluations:,} questions"
+        return f"{counts}   {reward}{_bound(progress)}"
+    speed = progress.histories / seconds
     return f"{progress.histories:,} histories   {_short(speed)}/s   {reward}"
+
+
+def _bound(progress: Progress) -> str:
+    """Return the upper bound and how far the reward is below it, as far as they are known."""
+    if progress.upper_bound is None:
+        return ""
+    text = f"   at most {progress.upper_bound:.6f}"
+    return text if progress.gap is None else f"{text}   gap {show_gap(progress.gap)}"
 
 
 def _judgement(progress: Progress) -> Text:

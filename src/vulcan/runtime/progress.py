@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vulcan.certificates.certificate import Judgement
+
+
+class Phase(StrEnum):
+    """What is being done; users see the text."""
+
+    SEARCHING = "searching"
+    CERTIFYING = "certifying"
 
 
 @dataclass(frozen=True)
@@ -31,8 +39,13 @@ class Progress:
         Bytes of the search tree and the state graph.
     judgement
         What the search says of its best policy so far; the result has a certificate of it.
-    upper_bound
-        No policy within the risk bound earns more; None where nobody knows.
+    upper_bound, gap
+        No policy within the risk bound earns more, and how far the reward is below that, as a share
+        of it; None where nobody knows.
+    pairs
+        Pairs of state and step that an exact solver works on; 0 for others.
+    phase
+        What is being done. `fraction` is the share of that.
     """
 
     seconds: float
@@ -44,6 +57,9 @@ class Progress:
     memory: int = 0
     judgement: Judgement | None = None
     upper_bound: float | None = None
+    gap: float | None = None
+    pairs: int = 0
+    phase: Phase = Phase.SEARCHING
 
 
 OnProgress = Callable[[Progress], None]

@@ -247,10 +247,12 @@ class LayeredRun:
         return Progress(
             self.monitor.seconds,
             None,
-            self._nodes,
+            0,
             self.graph.evaluations,
             reward,
             upper_bound=upper,
+            gap=None if upper is None or reward is None else self.gap,
+            pairs=self._nodes,
         )
 
     def offer_mix(self, mix: Mix | None) -> None:
