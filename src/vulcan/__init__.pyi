@@ -17,6 +17,8 @@ from .bounds.straight import (
 )
 from .certificates.certificate import Certificate as Certificate
 from .certificates.certificate import certify as certify
+from .certificates.explanation import Explanation as Explanation
+from .certificates.explanation import explain as explain
 from .certificates.problem import Problem as Problem
 from .errors import (
     BoundError as BoundError,

@@ -27,7 +27,7 @@ from vulcan.parameters import suggest
 
 __all__ = ["application"]
 
-COMMANDS: Final = ("solve", "frontier", "compare", "check", "certify", "show", "draw")
+COMMANDS: Final = ("solve", "frontier", "compare", "check", "certify", "explain", "show", "draw")
 
 COLUMNS: Final = shutil.get_terminal_size().columns
 
@@ -46,6 +46,7 @@ Examples:
   vulcan solve mission.toml --set horizon=5 --time-limit 10
   vulcan solve rover.py:Rover --set days=6 --bound 0.01 -o plan.vulcan
   vulcan certify plan.vulcan rover.py:Rover --set days=6
+  vulcan explain plan.vulcan rover.py:Rover --set days=6
   vulcan show plan.vulcan --depth 4
   vulcan draw plan.vulcan mission.toml --outcomes six.png
 

@@ -19,6 +19,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from vulcan.certificates.certificate import Certificate
+    from vulcan.certificates.explanation import Explanation
     from vulcan.certificates.problem import Problem
     from vulcan.planning.comparison import Comparison, ComparisonRow
     from vulcan.planning.frontier import Frontier, FrontierPoint
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "describe_certificate",
     "describe_comparison",
+    "describe_explanation",
     "describe_fields",
     "describe_frontier",
     "describe_policy",
@@ -160,6 +162,16 @@ def describe_certificate(certificate: Certificate | None) -> Document | None:
         names = ("reward", "risk", "allowed", "slack", "frontier")
         document["fractions"] = {name: str(getattr(certificate, name)) for name in names}
     return document
+
+
+def describe_explanation(explanation: Explanation, problem: Problem, most: int) -> Document:
+    """Return where a policy takes its risk, with this many rows of each kind."""
+    lists = ("failures", "choices", "actions")
+    return {
+        "model": describe_problem(problem)["model"],
+        **describe_fields(explanation, "deliberate", "tempting", omit=lists),
+        **{name: _describe_value(getattr(explanation, name)[:most]) for name in lists},
+    }
 
 
 def describe_policy(policy: AnyPolicy | None, depth: int) -> Document | None:

@@ -41,7 +41,7 @@ Examples:
   vulcan frontier mission.toml --set horizon=3 --scales 0.5,1,2
 """
 
-LEGEND = "price: reward gained per unit of allowed risk; ≈ estimated from neighbours"
+LEGEND = ("price", "reward gained per unit of allowed risk; ≈ estimated from neighbours")
 
 
 @takes_search_options((*LIMITS, "seed"))
@@ -158,4 +158,5 @@ def _show(traced: Frontier, as_json: bool) -> None:
         console.print()
         styles = ["" if point.safe else screen.UNSURE for point in traced]
         screen.show_table(console, traced.tabulate(), styles)
-        console.print(f"\n  {LEGEND}", style=screen.QUIET, soft_wrap=True)
+        console.print()
+        screen.show_rows(console, [LEGEND], {"price": screen.QUIET})

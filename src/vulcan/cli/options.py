@@ -33,6 +33,7 @@ __all__ = [
     "Plot",
     "Points",
     "RecordedBoundText",
+    "Rows",
     "ScaledBoundText",
     "Scales",
     "Settings",
@@ -206,6 +207,17 @@ Output = Annotated[
         metavar="FILE",
         help="Write the policy to a file, if it is safe. An existing file is replaced.",
         rich_help_panel=FILES,
+    ),
+]
+
+Rows = Annotated[
+    int,
+    typer.Option(
+        "--rows",
+        min=1,
+        metavar="N",
+        help="How many rows of each table to show, those that matter most.",
+        rich_help_panel=ANSWER,
     ),
 ]
 

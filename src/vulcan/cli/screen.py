@@ -34,6 +34,7 @@ __all__ = [
     "show_policy",
     "show_rows",
     "show_table",
+    "show_title",
     "style_certificate",
 ]
 
@@ -52,6 +53,10 @@ TREE_STYLES: Final = (
     (r"→ end$|→| …$|^….*", QUIET),
     (r"not planned$", UNSURE),
 )
+
+
+BRANCHES: Final = str.maketrans({"├": "│", "└": " ", "─": " "})
+"""Branches of a tree as they go on below a line."""
 
 
 class _Console(Console):
@@ -84,7 +89,18 @@ def clip(text: str, most: int = 160) -> str:
 
 def show_heading(console: Console, verdict: str, style: str, text: str) -> None:
     """Show the answer itself: a coloured verdict, and a sentence beside it."""
-    _show_beside(console, Text(f"{verdict}  ", style=f"bold {style}"), Text(printable(text)))
+    label = Text(f"{verdict}  ", style=f"bold {style}")
+    if 3 * label.cell_len > console.width:  # there is little room beside it
+        console.print(Text(verdict, style=label.style))
+        label = Text("  ")
+    _show_beside(console, label, Text(printable(text)))
+
+
+def show_title(console: Console, title: str, hidden: int = 0) -> None:
+    """Show what a table is about, and how many rows it leaves out."""
+    rest = f"  and {hidden:,} more" if hidden > 0 else ""
+    console.print()
+    console.print(Text.assemble((f"  {title}", "bold"), (rest, QUIET)))
 
 
 def show_rows(
@@ -101,17 +117,18 @@ def show_table(console: Console, table: TextTable, styles: Sequence[str]) -> Non
     """Show a table, with a style for the remark of each row.
 
     Remarks are beside their rows where there is room for them, and below the table where there is
-    not.
+    not. Where there is no room for the table itself, its rows are shown one below the other.
     """
     shown = replace(table, rows=[[printable(cell) for cell in row] for row in table.rows])
     width = console.measure(shown.build(remarks=False)).maximum
+    if width + 2 > console.width:
+        _show_one_by_one(console, shown, styles)
+        return
     longest = max((len(row[-1]) for row in shown.rows), default=0)
     beside = console.width - width - 4 >= min(longest, MOST_ROOM)
     built = shown.build(remarks=beside, styles=styles)
-    # A terminal may wrap a row; nothing of it is cut.
-    wide = max(console.width, width + 2)
     with console.capture() as capture:
-        console.print(Padding(built, (0, 0, 0, 2), expand=False), width=wide, crop=False)
+        console.print(Padding(built, (0, 0, 0, 2), expand=False), crop=False)
     for line in capture.get().splitlines():
         console.out(line.rstrip(), highlight=False)  # rich fills the last column with spaces
     remarks = [(row[table.left - 1 if table.left else 0], row[-1]) for row in shown.rows if row[-1]]
@@ -120,13 +137,26 @@ def show_table(console: Console, table: TextTable, styles: Sequence[str]) -> Non
         show_rows(console, remarks)
 
 
-def _show_beside(console: Console, label: Text, text: Text) -> None:
-    """Show a text beside its label; its further lines are indented as far."""
+def _show_one_by_one(console: Console, table: TextTable, styles: Sequence[str]) -> None:
+    """Show each row of a table as pairs of a name and a cell, under its words."""
+    words = max(1, table.left)
+    for k, (row, style) in enumerate(zip(table.rows, styles, strict=True)):
+        if k:
+            console.print()
+        heading = "  ".join(row[:words]) if table.left else f"{table.header[0]}  {row[0]}"
+        _show_beside(console, Text("  "), Text(heading, style="bold"))
+        cells = [("", row[-1])] if row[-1] else []
+        cells = [*zip(table.header[words:-1], row[words:-1], strict=True), *cells]
+        show_rows(console, [(f"  {name}", cell) for name, cell in cells], {"  ": style})
+
+
+def _show_beside(console: Console, label: Text, text: Text, below: Text | None = None) -> None:
+    """Show a text beside its label; its further lines are indented as far, or have `below`."""
     width = max(20, console.width - label.cell_len)
     for line in text.wrap(console, width):
         line.rstrip()
         console.print(Text.assemble(label, line), soft_wrap=True)
-        label = Text(" " * label.cell_len)
+        label = Text(" " * label.cell_len) if below is None else below
 
 
 def show_policy(console: Console, policy: AnyPolicy, depth: int | None) -> None:
@@ -137,11 +167,14 @@ def show_policy(console: Console, policy: AnyPolicy, depth: int | None) -> None:
     drawn = policy.draw(levels, LINES if depth is None else MOST_LINES)
     console.print()
     for line in printable(drawn).splitlines():
-        text = Text(line, no_wrap=True, overflow="ellipsis")
+        text = Text(line)
         for pattern, style in TREE_STYLES:
             text.highlight_regex(pattern, style)
-        text.pad_left(2)
-        console.print(text)
+        # Where a line is too long, the branches go on beside the rest of it.
+        branches = len(line) - len(line.lstrip("│├└─ "))
+        below = line[:branches].translate(BRANCHES)
+        label = Text.assemble("  ", text[:branches])
+        _show_beside(console, label, text[branches:], Text(f"  {below}", style=QUIET))
 
 
 def style_certificate(certificate: Certificate | None) -> dict[str, str]:

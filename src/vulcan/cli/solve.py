@@ -114,7 +114,8 @@ def _show(result: Result, with_trials: bool, depth: int | None, as_json: bool) -
     console.print()
     rows = [row for row in result.rows() if row[0] != "status"]
     rows.insert(0, ("model", screen.clip(describe_model(result.problem.model))))
-    screen.show_rows(console, rows, screen.style_certificate(result.certificate))
+    styles = {**screen.style_certificate(result.certificate), "surely fails": screen.UNSURE}
+    screen.show_rows(console, rows, styles)
     if with_trials:
         _show_trials(console, result.trials)
     if result.policy is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from vulcan.certificates.certificate import Certificate
+from vulcan.certificates.explanation import describe_sure_failures
 from vulcan.certificates.problem import Problem
 from vulcan.certificates.text import describe_certificate
 from vulcan.errors import ModelError
@@ -121,6 +122,8 @@ class Result:
         rows = [("status", self.explanation)]
         if self.certificate is not None and self.policy is not None:
             rows += describe_certificate(self.certificate, self.problem, len(self.policy))
+            if sure := describe_sure_failures(self.policy):
+                rows.append(("surely fails", sure))
         if self.upper_bound is not None and self.safest is None:
             rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))
         rows += self._describe_refusal()

@@ -1,0 +1,45 @@
+"""`vulcan explain`."""
+
+import pytest
+
+import vulcan
+from tests.helpers.convoys import CONVOY
+from tests.helpers.model_files import write
+
+
+@pytest.fixture
+def convoy(tmp_path):
+    """A plan that fails on purpose, and the name of its model."""
+    write(
+        tmp_path / "convoy.py",
+        "from tests.helpers.convoys import CONVOY\n"
+        "class Convoy:\n"
+        "    def __new__(cls): return CONVOY\n",
+    )
+    path = tmp_path / "plan.vulcan"
+    vulcan.solve(vulcan.Problem(CONVOY, 1.0)).policy.save(path)
+    return path, f"{tmp_path / 'convoy.py'}:Convoy"
+
+
+def test_explain_says_that_nothing_is_odd(run, plan):
+    answer = run("explain", plan, "bandit", "--set", "horizon=3")
+    assert answer.code == 0
+    assert "✓ nothing odd" in answer.out
+    assert "none of it where failing pays more" in answer.out
+    assert "surely fail" not in answer.out
+
+
+def test_explain_points_out_failures_on_purpose(run, convoy):
+    answer = run("explain", *convoy)
+    assert answer.code == 1
+    assert "✗ fails on purpose  with probability 70.0 %" in answer.out
+    assert "road fails 2.0 %" in answer.out
+    assert "nothing else could be done" in answer.out
+
+
+def test_explain_as_a_document(run, convoy):
+    document = run("explain", *convoy, "--json", "--rows", "1").document
+    assert document["deliberate"] == pytest.approx(0.7)
+    assert [failure["instead"] for failure in document["failures"]] == ["road"]
+    assert len(document["choices"]) == len(document["actions"]) == 1
+    assert document["choices"][0]["risk"] == pytest.approx(0.7)
