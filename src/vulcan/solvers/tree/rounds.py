@@ -169,9 +169,7 @@ class Planner:
         run = self._run
         began = time.perf_counter()
         solved = run.solved
-        draft = None
-        if self._complete:
-            draft = plan_whole(run, lambda draft: self._rank(draft.judgement), self._allow(began))
+        draft = plan_whole(run, self._allow(began)) if self._complete else None
         if draft is None and not run.exhausted:
             # Without room or time for all of it, a part with its frontier is an answer, too.
             draft = run.plan(False, lambda: False)

@@ -1,12 +1,13 @@
 """How the policy of a tree is completed: over histories, or, where states merge, over pairs.
 
-Decisions shared by all histories in one state at one step (`vulcan.solvers.tree.shared`) take all
-pairs that any action can lead to. That may be far fewer than the histories of one policy, or far
-more. So both are tried with a share of what the search itself has taken, and with four times that
-until one of them succeeds: together they take little more than the cheaper one alone. Where both
-succeed the better policy wins: decisions over pairs look at the bound itself, those over histories
-(`vulcan.kernels.completion`) at the local constraint, which is stricter but can tell histories
-apart. Where the constraint admits no policy at all, only the former can succeed.
+Over histories (`vulcan.kernels.completion`) every history is tested by the local constraint, as the
+search does. There may be millions of them where there are a few hundred pairs of a state and a
+step; there, decisions are shared by all histories in the same state (`vulcan.solvers.tree.shared`).
+But pairs are all that any action can lead to, and may also be far more than the histories of one
+policy. So both are tried in turn, histories first, with a share of what the search itself has
+taken, and with four times that until one succeeds: that takes little more than the cheaper one
+would alone. Where the constraint admits no policy at all, pairs may still find one that is within
+the bound.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.draft import Draft
@@ -31,34 +32,30 @@ FEW: Final = 5
 """How many of them are tried where the constraint admits no policy at all."""
 
 
-def plan_whole(run: TreeRun, rank: Callable[[Draft], Any], until: float) -> Draft | None:
+def plan_whole(run: TreeRun, until: float) -> Draft | None:
     """Return the policy of a tree, completed; None without room or time for it.
 
     Parameters
     ----------
     run
         The search. It may learn that there is no admissible policy, or that all is solved.
-    rank
-        Says which of two policies is better: the one with the larger rank.
     until
         When it must end, by `time.perf_counter`.
     """
-    if run.solved or not run.graph.merges:
+    if not run.graph.merges or run.solved:
         return run.plan(True, _watch(run, Allowance(math.inf, math.inf, until)))
-    found: list[Draft | None] = []
     for scale in SCALES[:FEW] if run.exhausted else SCALES:
         # Histories leave half of the time to pairs.
-        middle = (time.perf_counter() + until) / 2
-        histories, pairs = _allow(run, scale, middle), _allow(run, scale, until)
-        if not run.exhausted:
-            found.append(run.plan(True, _watch(run, histories)))
-        if run.solved:
+        histories = _allow(run, scale, (time.perf_counter() + until) / 2)
+        pairs = _allow(run, scale, until)
+        draft = None if run.exhausted else run.plan(True, _watch(run, histories))
+        if draft is None:
+            draft = run.plan_by_pairs(pairs)
+        if draft is not None:
+            return draft
+        if pairs.late or not (histories.exceeded or pairs.exceeded):
             break
-        found.append(run.plan_by_pairs(pairs))
-        succeeded = any(draft is not None for draft in found)
-        if succeeded or pairs.late or not (histories.exceeded or pairs.exceeded):
-            break
-    return max((draft for draft in found if draft is not None), key=rank, default=None)
+    return None
 
 
 def _watch(run: TreeRun, histories: Allowance) -> Callable[[], bool]:
