@@ -47,6 +47,23 @@ def require_certified(result: Result, bound: RiskBound) -> None:
     assert (certificate.frontier > 0) == (not policy.complete)
 
 
+def require_none_admitted(result: Result, bound: RiskBound) -> None:
+    """Require that a result says that the constraint admits no policy.
+
+    Where states merge, it may have one that is within the bound all the same.
+    """
+    assert "proved" in result.explanation
+    if result.policy is None:
+        assert result.status is vulcan.Status.INFEASIBLE
+        assert result.certificate is None
+    else:
+        assert result.status is vulcan.Status.DONE
+        assert "there is none that constraint" in result.explanation
+        assert result.problem.model.merges
+        require_certified(result, bound)
+        assert result.safe
+
+
 def find_plan(table: Table, result: Result) -> Plan:
     """Return the very policy of a result among all policies."""
     choice = sort_choice(policy_choice(result.policy), table)

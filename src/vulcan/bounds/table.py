@@ -59,6 +59,8 @@ class BoundTable(ABC):
         The credits that can be looked up.
     top, beyond
         Above `high` the bound is at most top + beyond (x - high).
+    ceiling
+        The bound is nowhere above this; inf where nobody knows.
     """
 
     pieces: NDArray[np.void]
@@ -66,6 +68,7 @@ class BoundTable(ABC):
     high: float
     top: float = math.inf
     beyond: float = math.inf
+    ceiling: float = math.inf
 
     @abstractmethod
     def cover(self, credit: float) -> None:
@@ -88,6 +91,10 @@ class ExactTable(BoundTable):
     def __init__(self, pieces: Sequence[tuple[float, float, float]]) -> None:
         self.pieces = np.array([(*piece, 0.0) for piece in pieces], PIECE)
         self.low, self.high = -math.inf, math.inf
+        _, level, slope = pieces[-1]
+        if slope == 0:
+            # Pieces on the way up may be rounded above the level on which they end.
+            self.ceiling = level + GUARD * max(1.0, abs(level))
 
     def cover(self, credit: float) -> None:
         """Fail: there is nothing to ask."""

@@ -41,6 +41,7 @@ TEST: Final = np.dtype(
         ("largest", "f8"),
         ("top", "f8"),  # above high, Δ is at most top + beyond (credit - high)
         ("beyond", "f8"),
+        ("ceiling", "f8"),  # Δ is nowhere above this
         ("asked", "f8"),  # the credit at which the table must be made finer
         ("foresight", "i8"),  # whether what can still be earned may speak against a history
     ],
@@ -111,7 +112,8 @@ def hope(test, pieces, survival, credit, more):
     survival, credit
         Of the history.
     more
-        An upper bound on what an average history adds to the credit, before survival.
+        An upper bound on what an average history adds to the credit, before survival; inf if
+        nobody knows one.
     """
     if test.form == SURVIVAL:
         risk, most = 1.0 - survival, credit + survival * more
@@ -125,6 +127,8 @@ def allow_at_most(test, pieces, credit):
     """Return an upper bound on Δ(credit); unlike a comparison, it has nothing evaluated there."""
     if test.low > test.high:
         return np.inf
+    if credit == np.inf:
+        return test.ceiling
     if credit > test.high:
         return test.top + test.beyond * (credit - test.high)
     piece = find_piece(pieces, max(credit, test.low))

@@ -153,13 +153,16 @@ def add_child(problem, tree, test, action, weight, node, edge, k):
 def foresee(problem, test, depth, node, action, edge):
     """Whether an action could lead to histories that pass, by the most that can still be earned.
 
-    Asked when it is first tried, and only while the history has taken more risk than it has earned
-    credit for. A compiled model has a bound for each outcome; others have one for the action, if
-    they were asked for it when the history was opened (`bounded`).
+    Asked when it is first tried. A risk above all that Δ ever allows is hopeless whatever is
+    earned. Beyond that, a compiled model has a bound for each outcome, asked only while the history
+    has taken more risk than it has earned credit for; others have one for the action, if they were
+    asked for it when the history was opened (`bounded`).
     """
     survival = node.survival * (1.0 - action.immediate_risk)
     if not test.foresight or edge.visits > 0 or survival <= 0.0:
         return ADMITTED
+    if not hope(test, problem.pieces, survival, 0.0, np.inf):
+        return REFUSED
     weight = problem.weights[depth]
     credit = add_credit(test, action, node.survival, node.credit, weight)
     if problem.source[0].bound:

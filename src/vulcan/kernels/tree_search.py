@@ -38,6 +38,7 @@ from vulcan.kernels.codes import (
     NEEDS_ROOM,
     NEEDS_STATE,
     NO_ACTION,
+    PAUSED,
     REFUSED,
     REJECT,
     UNDECIDED,
@@ -81,6 +82,8 @@ CONTROL: Final = np.dtype(
         ("samples", "i8"),
         ("budget", "i8"),  # stop after this many samples
         ("most_histories", "i8"),  # or with this many histories in the tree
+        ("work", "i8"),  # steps so far; a sample takes many where much is refused
+        ("pause", "i8"),  # look at the clock after this many
         ("exhausted", "i8"),  # whether the root has no action left
         ("default_policy", "i8"),
         ("choice", "i8"),  # position of the action that the user chose
@@ -103,6 +106,9 @@ def sample(problem, tree, returns, path, tests, controls):
         and control.samples < control.budget
         and tree.sizes[0].nodes < control.most_histories
     ):
+        if control.work >= control.pause:
+            return PAUSED
+        control.work += 1
         if control.phase == TRY:
             news = try_edge(problem, tree, returns, path, test, control)
         elif control.phase == OPEN:

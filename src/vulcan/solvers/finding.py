@@ -90,7 +90,7 @@ class Status(Enum):
     SOLVED = "solved"
     """The policy is the best, or within the gap asked for of the best, proved.
 
-    For a solver with a local constraint: the best that the constraint admits."""
+    For a solver with a local constraint: no policy that the constraint admits is better."""
 
     INFEASIBLE = "infeasible"
     """There is no policy within the risk bound, or none that the constraint admits, proved."""

@@ -1,4 +1,4 @@
-"""A policy as a search tree has it, before it is written out for people."""
+"""A policy as a tree search has it, before it is written out for people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ARRAYS: Final = ("rows", "firsts", "below")
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """The decisions of a policy in preorder, and what the tree says of them.
+    """The decisions of a policy, parents before children, and what the search says of them.
 
     Attributes
     ----------

@@ -126,5 +126,5 @@ class KernelRun:
         return f"Histories had credits from {low} to {high}. "
 
     def _read_table(self) -> None:
-        for name in ("low", "high", "top", "beyond"):
+        for name in ("low", "high", "top", "beyond", "ceiling"):
             self.test[name] = getattr(self.table, name)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import CheckpointError
-from vulcan.graphs.rows import find_growth
+from vulcan.graphs.rows import find_growth, lengthen
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import DEFAULT_MEMORY
@@ -124,9 +124,25 @@ class TreeArrays(KernelRun):
         """Give a compiled model room for more rows, within this many bytes."""
         return self.make_rows(most - (self.memory - self.graph.memory))
 
-    def _has_room_for_an_answer(self) -> bool:
-        """Whether the largest answer so far would fit once more."""
-        return self.memory + self._largest_answer <= self._memory
+    def has_room(self, extra: int = 0) -> bool:
+        """Whether the largest answer so far would fit once more, beside this many bytes."""
+        return self.memory + self._largest_answer + extra <= self._memory
+
+    def ask(self, state: int) -> bool:
+        """Ask a model in Python about a state; False if there is no room for an answer."""
+        if not self.has_room():
+            return False
+        self._expand(state)
+        return True
+
+    def _expand(self, state: int) -> None:
+        before = self.graph.memory
+        self.state_graph.expand(state)
+        self._largest_answer = max(self._largest_answer, self.graph.memory - before)
+
+    def count_actions(self, states: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return how many actions some states have; UNASKED where nobody knows."""
+        return np.asarray(self.graph.states.array["action_count"][states])
 
     def take_snapshot(self, identity: dict[str, str], target: int, best: Draft | None) -> Snapshot:
         """Return all that is needed to go on from here."""
@@ -174,13 +190,14 @@ class TreeArrays(KernelRun):
         for name in ("nodes", "edges", "children"):
             self._sizes[name] = before[name]
 
-    def _tree(self) -> Any:
+    def tree(self) -> Any:
+        """Return the arrays of the tree as they are now."""
         return self._tree_class(self._nodes, self._edges, self._children, self._sizes)
 
     def _grow(self, most: float) -> bool:
         """Lengthen the arrays that are more than half full, to the double if memory allows it."""
         size = self._sizes[0]
-        filled = {"_nodes": size["nodes"], "_edges": size["edges"], "_children": size["children"]}
+        filled = {name: int(size[name[1:]]) for name in ("_nodes", "_edges", "_children")}
         short = [n for n, count in filled.items() if 2 * count >= len(getattr(self, n))]
         names = short or list(filled)
         if "_nodes" in names:
@@ -190,5 +207,6 @@ class TreeArrays(KernelRun):
             return False
         for name in names:
             old = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros(int(share * len(old)), old.dtype)]))
+            length = len(old) + int(share * len(old))
+            setattr(self, name, lengthen(old, filled.get(name, len(old)), length))
         return True

@@ -1,8 +1,8 @@
 """One run of Vulcan: samples, rounds, and the best policy so far.
 
 Samples are taken by `vulcan.kernels.tree_search`. In rounds, at sample counts that grow by a factor
-of four and once at the end, the policy of the tree is settled (`vulcan.kernels.completion`:
-completed, or cleaned up as in the paper) and judged. The best policy so far is the answer, whenever
+of four and once at the end, the policy of the tree is settled (`vulcan.solvers.tree.whole`:
+completed; or cleaned up as in the paper) and judged. The best policy so far is the answer, whenever
 the search has to stop: a complete one that passes outranks any other, then the larger reward wins.
 Rounds depend on sample counts alone, so that the same seed and samples give the same policy,
 however long they took.
@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +35,8 @@ from vulcan.solvers.finding import Finding, Statistics, Status, find_gap
 from vulcan.solvers.tree.checkpoint import MODEL, read_snapshot, require_free
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.sampling import TreeRun
+from vulcan.solvers.tree.whole import plan_whole
+from vulcan.tolerance import TOLERANCE
 
 if TYPE_CHECKING:
     from vulcan.solvers.tree.vulcan import Vulcan
@@ -52,6 +53,9 @@ SLOW_ANSWER: Final = 1e-3
 
 SHARE_OF_CERTIFYING: Final = 0.05
 """This share of the time spent so far may go into certifying a policy before the end."""
+
+SHORTEST_ROUND: Final = 1.0
+"""Seconds that a round may take, however little time is left."""
 
 PATIENCE: Final = 0.5
 """Seconds that an answer may still take after Ctrl-C if there is one already."""
@@ -91,7 +95,7 @@ class Planner:
         )
         self._complete = options.complete and not solver.as_printed  # the paper's are never
         self._error: ModelError | None = None
-        self._proved = False  # whether the policy of a solved tree was certified
+        self._proved: Draft | None = None  # the policy of a solved tree
         self._target = FIRST_ROUND
         self._kept = time.perf_counter()
         self._best: Draft | None = None
@@ -150,9 +154,11 @@ class Planner:
             hurried = (
                 monitor.stopped_by is StopReason.INTERRUPTED and self._round_seconds > PATIENCE
             )
-            if run.samples and not run.exhausted and not (hurried and self._best):
+            # Where no history passes, a policy may be within the bound all the same.
+            worth = self._complete and run.graph.merges if run.exhausted else run.samples
+            if worth and not (hurried and self._best):
                 self._take_round()
-                if run.solved and not self._proved:
+                if run.solved and self._proved is None:
                     # Completion itself settled the tree, after it had chosen actions higher up.
                     self._take_round()
             ended = ended or run.exhausted or self._error is not None or self._reached_gap()
@@ -163,12 +169,12 @@ class Planner:
         run = self._run
         began = time.perf_counter()
         solved = run.solved
-        draft = run.plan(self._complete, self._takes_too_long(began))
+        draft = plan_whole(run, self._allow(began)) if self._complete else None
         if draft is None and not run.exhausted:
             # Without room or time for all of it, a part with its frontier is an answer, too.
             draft = run.plan(False, lambda: False)
         self._keep_better(draft)
-        self._proved = solved and draft is not None
+        self._proved = draft if solved else None
         self._round_seconds = time.perf_counter() - began
         if self._best is not None:
             expected = len(self._best) * self._seconds_per_decision
@@ -198,7 +204,7 @@ class Planner:
             if error.violation.rule is not Rule.ANSWERS:
                 raise
             self._error, self._monitor.stopped_by = error, StopReason.MODEL
-            self._best, self._proved = done[0] if done else None, False
+            self._best, self._proved = done[0] if done else None, None
         self._seconds_per_decision = (time.perf_counter() - began) / max(1, len(draft))
 
     def _identify(self) -> dict[str, str]:
@@ -264,12 +270,13 @@ class Planner:
             return judgement.complete, True, reward
         return judgement.safe, judgement.passes, reward
 
-    def _takes_too_long(self, began: float) -> Callable[[], bool]:
-        def decide() -> bool:
-            limit = self._monitor.limits.time_limit
-            return limit is not None and time.perf_counter() - began > max(1.0, limit / 2)
-
-        return decide
+    def _allow(self, began: float) -> float:
+        """Return until when a round may go on: for half of the time that is left, or a trifle."""
+        limit = self._monitor.limits.time_limit
+        if limit is None:
+            return math.inf
+        left = limit - self._monitor.seconds
+        return began + max(SHORTEST_ROUND, limit / 10, left / 2)
 
     def _conclude(self) -> Finding:
         run, monitor = self._run, self._monitor
@@ -302,13 +309,20 @@ class Planner:
 
     def _explain(self) -> tuple[Status, str]:
         run, constraint = self._run, self._solver.constraint
+        admits = f"that constraint {constraint.letter} admits, proved"
+        best = None if self._solver.as_printed else self._best
+        if run.exhausted and best is not None and best.judgement.safe:
+            # Completion on merged states looks at the bound itself, which is less strict.
+            self._monitor.stopped_by = None
+            return Status.DONE, f"best policy found within the bound; there is none {admits}"
         if run.exhausted:
             return Status.INFEASIBLE, run.explain_infeasible(constraint)
-        if self._proved:
+        if self._proved is not None and best is not None:
             self._monitor.stopped_by = None
             if isinstance(constraint, NoConstraint):
                 return Status.SOLVED, "best policy without regard to risk, proved"
-            return Status.SOLVED, f"best policy that constraint {constraint.letter} admits, proved"
+            more = best.reward > self._proved.reward + TOLERANCE
+            return Status.SOLVED, f"{'better than any' if more else 'best'} policy {admits}"
         kind = "last" if self._solver.as_printed else "best"
         found = "no policy yet" if self._best is None else f"{kind} policy so far"
         cause = f" ({self._error})" if self._error else ""

@@ -14,8 +14,10 @@ from vulcan.model.rules import Rule, Violation
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.sentinels import NONE
+from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.memory import TreeArrays
+from vulcan.solvers.tree.shared import compile_kernels, complete_by_pairs
 
 __all__ = ["DefaultPolicy", "TreeRun"]
 
@@ -24,6 +26,9 @@ FIRST_LENGTH: Final = 1 << 12
 
 CHUNK: Final = 1 << 14
 """Samples, or histories of a policy, between two looks at the clock."""
+
+STEPS: Final = 1 << 20
+"""Steps of samples between two looks at the clock, however few samples they make."""
 
 SHARE_OF_SAMPLING: Final = 0.75
 
@@ -66,6 +71,8 @@ class TreeRun(TreeArrays):
         self._call_settle()
         self._choice[0] = NONE
         self._write_outline()
+        if self.graph.merges:
+            compile_kernels(self)
 
     def sample(
         self,
@@ -100,11 +107,13 @@ class TreeRun(TreeArrays):
             and not monitor.wants_stop(self.histories, self.samples, reserve)
         ):
             self.control["budget"] = min(target, self.samples + CHUNK)
+            self.control["pause"] = self.control["work"] + STEPS
             wants = self._call_sample()
             if self._bytes_in_use() > SHARE_OF_SAMPLING * self._memory:
                 self.full = True
             elif wants == codes.NEEDS_STATE:
-                self._expand(self._path["node"][self.control["depth"][0]])
+                node = self._path["node"][self.control["depth"][0]]
+                self._expand(int(self._nodes["state"][node]))
             elif wants == codes.NEEDS_ROWS:
                 self.full = not self._lengthen_rows(SHARE_OF_SAMPLING * self._memory)
             elif wants == codes.BROKEN:
@@ -124,7 +133,7 @@ class TreeRun(TreeArrays):
         """Return an upper bound on the reward of any policy that the constraint admits."""
         from vulcan.kernels.tree_bound import bound_root
 
-        return float(bound_root(self.arrays(), self._tree(), np.zeros(self.histories)))
+        return float(bound_root(self.arrays(), self.tree(), np.zeros(self.histories)))
 
     def plan(self, complete: bool, give_up: Callable[[], bool]) -> Draft | None:
         """Return the policy of the tree; None without room or time for it, or without any.
@@ -151,6 +160,21 @@ class TreeRun(TreeArrays):
             self._roll_back(before)
         return draft
 
+    def plan_by_pairs(self, allowance: Allowance) -> Draft | None:
+        """Return the policy of the tree, completed on merged states; None if that fails.
+
+        Parameters
+        ----------
+        allowance
+            What it may take.
+        """
+        return complete_by_pairs(self, allowance)
+
+    @property
+    def walked(self) -> int:
+        """Histories of the policy that is being settled."""
+        return int(self._walk["visited"][0])
+
     def _find_settled_value(self) -> float:
         """Return the value of the action that was settled at the root."""
         taken = int(self._choice[0])
@@ -172,10 +196,10 @@ class TreeRun(TreeArrays):
             wants = self._call_settle()
             if wants == codes.DONE:
                 return True
-            if wants == codes.NEEDS_STATE and not self._has_room_for_an_answer():
-                return False
             if wants == codes.NEEDS_STATE:
-                self._expand(self._places["node"][self._walk["depth"][0]])
+                node = self._places["node"][self._walk["depth"][0]]
+                if give_up() or not self.ask(int(self._nodes["state"][node])):
+                    return False
             elif wants == codes.NEEDS_ROWS and not self._lengthen_rows(self._memory):
                 return False
             elif wants == codes.BROKEN:
@@ -200,7 +224,7 @@ class TreeRun(TreeArrays):
             rows, firsts = np.empty(length, np.int32), np.empty(length + 1, np.int32)
             below = np.empty(2 * length, np.int32)
             arrays = (self._choice, levels, rows, firsts, below, summary)
-            if extraction.write_outline(self.arrays(), self._tree(), *arrays):
+            if extraction.write_outline(self.arrays(), self.tree(), *arrays):
                 break
             length *= 2
         decisions, entries = int(summary["decisions"][0]), int(summary["entries"][0])
@@ -217,16 +241,11 @@ class TreeRun(TreeArrays):
 
     def _call_sample(self) -> int:
         state = (self._returns, self._path, self.test, self.control)
-        return int(self._search.sample(self.arrays(), self._tree(), *state))
+        return int(self._search.sample(self.arrays(), self.tree(), *state))
 
     def _call_settle(self) -> int:
         state = (self._choice, self._places, self.test, self._walk)
-        return int(self._completion.settle(self.arrays(), self._tree(), *state))
-
-    def _expand(self, node: int) -> None:
-        before = self.graph.memory
-        self.state_graph.expand(int(self._nodes["state"][node]))
-        self._largest_answer = max(self._largest_answer, self.graph.memory - before)
+        return int(self._completion.settle(self.arrays(), self.tree(), *state))
 
     def _limit_actions(self) -> None:
         """Bound the value of each action of the history that was just opened."""

@@ -1,0 +1,70 @@
+"""How the policy of a tree is completed: over histories, or, where states merge, over pairs.
+
+Over histories (`vulcan.kernels.completion`) every history is tested by the local constraint, as the
+search does. There may be millions of them where there are a few hundred pairs of a state and a
+step; there, decisions are shared by all histories in the same state (`vulcan.solvers.tree.shared`).
+But pairs are all that any action can lead to, and may also be far more than the histories of one
+policy. So both are tried in turn, histories first, with a share of what the search itself has
+taken, and with four times that until one succeeds: that takes little more than the cheaper one
+would alone. Where the constraint admits no policy at all, pairs may still find one that is within
+the bound.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+from vulcan.solvers.tree.allowance import Allowance
+from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.sampling import TreeRun
+
+__all__ = ["plan_whole"]
+
+FEWEST_PLACES: Final = 1 << 14
+FEWEST_QUESTIONS: Final = 256
+"""Pairs or histories, and states that the model is asked, that a completion may always take."""
+
+SCALES: Final = tuple(4**k for k in range(12))
+FEW: Final = 5
+"""How many of them are tried where the constraint admits no policy at all."""
+
+
+def plan_whole(run: TreeRun, until: float) -> Draft | None:
+    """Return the policy of a tree, completed; None without room or time for it.
+
+    Parameters
+    ----------
+    run
+        The search. It may learn that there is no admissible policy, or that all is solved.
+    until
+        When it must end, by `time.perf_counter`.
+    """
+    if not run.graph.merges or run.solved:
+        return run.plan(True, _watch(run, Allowance(math.inf, math.inf, until)))
+    for scale in SCALES[:FEW] if run.exhausted else SCALES:
+        # Histories leave half of the time to pairs.
+        histories = _allow(run, scale, (time.perf_counter() + until) / 2)
+        pairs = _allow(run, scale, until)
+        draft = None if run.exhausted else run.plan(True, _watch(run, histories))
+        if draft is None:
+            draft = run.plan_by_pairs(pairs)
+        if draft is not None:
+            return draft
+        if pairs.late or not (histories.exceeded or pairs.exceeded):
+            break
+    return None
+
+
+def _watch(run: TreeRun, histories: Allowance) -> Callable[[], bool]:
+    """Return what says when a walk over histories must stop."""
+    return lambda: histories.forbids(run.walked)
+
+
+def _allow(run: TreeRun, scale: int, until: float) -> Allowance:
+    """Return a share of what the search has taken, times a scale."""
+    places = max(FEWEST_PLACES, run.histories // 16)
+    questions = max(FEWEST_QUESTIONS, len(run.state_graph.expanded) // 4)
+    return Allowance(scale * places, scale * questions, until)
