@@ -134,7 +134,7 @@ def add_up(
 
 
 def arrive(
-    targets: NDArray[np.intp], probabilities: NDArray[np.float64], size: int
+    targets: NDArray[Any], probabilities: NDArray[np.float64], size: int
 ) -> NDArray[np.float64]:
     """Return the probability of arriving in each place.
 

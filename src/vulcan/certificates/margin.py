@@ -113,8 +113,8 @@ class _Scaled:
     def __init__(self, levels: Sequence[Level], start: Sequence[Number]) -> None:
         self._start = _floats(start)
         self._weights = [float(level.weight) for level in levels]
-        self._sources = [np.asarray(level.source, int) for level in levels]
-        self._targets = [np.asarray(level.target, int) for level in levels]
+        self._sources = [np.asarray(level.source, np.int32) for level in levels]
+        self._targets = [np.asarray(level.target, np.int32) for level in levels]
         self._probabilities = [_floats(level.probability) for level in levels]
         self._risks = [_floats(level.risk) for level in levels]
         self._failing = [_floats(level.failing_reward) for level in levels]

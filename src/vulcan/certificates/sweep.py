@@ -113,7 +113,7 @@ def _make_level(
 ) -> tuple[Level, NDArray[np.intp], NDArray[np.int32]]:
     """Return a level, and the decisions of the next with their states."""
     level, size = Level(1.0), len(counts)
-    place = np.repeat(np.arange(size), counts)
+    place = np.repeat(np.arange(size, dtype=np.int32), counts)
     fails, chance = said["fails"], said["probability"]
     earned = chance * said["reward"]
     level.risk = np.bincount(place, chance * fails, size)

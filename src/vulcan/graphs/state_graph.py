@@ -23,7 +23,7 @@ from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, Policy
 from vulcan.runtime.garbage import pause_collection
-from vulcan.runtime.ranges import ranges, starts
+from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import FAILED, FAILURE_STATE, NONE, UNASKED
 from vulcan.tolerance import LARGEST_REWARD, TOLERANCE
 
@@ -92,36 +92,33 @@ class StateGraph(Graph):
             self.asking_seconds += perf_counter() - began
 
     def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
-        rows = np.asarray(action_rows, np.intp)
+        rows = np.asarray(action_rows, np.int32)
+        actions, outcomes = self.actions.array, self.outcomes.array[: self.outcomes.count]
         # The labels of a row are written once, in the order in which the rows are first taken.
-        first_taken = np.full(self.actions.count, NONE)
-        first_taken[rows[::-1]] = np.arange(len(rows))[::-1]
+        first_taken = np.full(self.actions.count, NONE, np.int32)
+        first_taken[rows[::-1]] = np.arange(len(rows), dtype=np.int32)[::-1]
         distinct = np.flatnonzero(first_taken != NONE)
         distinct = distinct[np.argsort(first_taken[distinct])]
-        number = np.zeros(self.actions.count, np.intp)
-        number[distinct] = np.arange(len(distinct))
         numbers: dict[str, int] = {}
-        action_labels, outcome_labels = [], []
+        action_label = np.zeros(self.actions.count, np.int32)
+        outcome_label = np.zeros(self.outcomes.count, np.int32)
         for row in distinct.tolist():
-            action_labels.append(numbers.setdefault(self._name_action(row), len(numbers)))
-            for label in label_outcomes(self._list_outcomes(row)):
-                outcome_labels.append(numbers.setdefault(label, len(numbers)))
-        actions = self.actions.array
-        counts = actions["outcome_count"][distinct]
-        taken = number[rows]
-        labels = np.array(outcome_labels, np.int32)[ranges(starts(counts)[taken], counts[taken])]
+            action_label[row] = numbers.setdefault(self._name_action(row), len(numbers))
+            first = int(actions["first_outcome"][row])
+            for k, label in enumerate(label_outcomes(self._list_outcomes(row))):
+                outcome_label[first + k] = numbers.setdefault(label, len(numbers))
         counts = actions["outcome_count"][rows]
-        outcomes = self.outcomes.array[ranges(actions["first_outcome"][rows], counts)]
-        child = np.full(len(outcomes), FAILED, np.int32)
-        child[outcomes["state"] != FAILURE_STATE] = children
+        taken = ranges(actions["first_outcome"][rows], counts)
+        child = np.full(len(taken), FAILED, np.int32)
+        child[(outcomes["state"] != FAILURE_STATE)[taken]] = children
         return Policy(
             about,
             tuple(numbers),
-            np.array(action_labels, np.int32)[taken],
+            action_label[rows],
             np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
-            labels,
-            np.ascontiguousarray(outcomes["probability"]),
-            np.ascontiguousarray(outcomes["reward"]),
+            outcome_label[taken],
+            np.ascontiguousarray(outcomes["probability"])[taken],
+            np.ascontiguousarray(outcomes["reward"])[taken],
             child,
         )
 

@@ -1,10 +1,10 @@
 """Several processes that answer for one model.
 
-A search asks for all actions of a state at once, and their outcomes don't depend on each other. So
-they are asked in parallel, one action a task, and come back in the order of the actions: a search
-gives the same result with any number of workers, and asks nothing that it would not have asked
-alone. It pays where an answer takes a millisecond or more; passing a question to another process
-and back takes about a tenth of that.
+A search asks for all actions of a state at once, an exact solver for those of many states, and
+their outcomes don't depend on each other. So they are asked in parallel, and come back in the order
+of the actions: a search gives the same result with any number of workers, and asks nothing that it
+would not have asked alone. It pays where an answer takes a millisecond or more; passing a question
+to another process and back takes about a tenth of that.
 
 Workers are started afresh and get the model by pickling it, as `multiprocessing` does. They load
 the Python files that were loaded here (`vulcan.runtime.modules`), and print where the search
@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.model.interface import Outcome, Start
@@ -32,6 +31,9 @@ from vulcan.model.rules import Rule, Violation
 from vulcan.runtime.modules import list_loaded, load_file
 
 __all__ = ["WorkerReader"]
+
+PORTIONS: Final = 4
+"""Into how many parts the questions of a worker are divided, since some take longer than others."""
 
 
 class WorkerReader(ModelReader):
@@ -53,6 +55,7 @@ class WorkerReader(ModelReader):
             pickled = bytes(ForkingPickler.dumps(model))
         except Exception as error:
             raise OptionError(f"workers need a model that can be pickled: {error}") from error
+        self._workers = workers
         told = (pickled, list_loaded(), sys.stdout is sys.stderr)
         self._pool = ProcessPoolExecutor(
             workers, multiprocessing.get_context("spawn"), _begin, told
@@ -71,21 +74,33 @@ class WorkerReader(ModelReader):
 
     def answers(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
         """Return each action of a state with its label and its outcomes, asked in parallel."""
-        if isinstance(state, Start):
-            return super().answers(state)
-        actions = self.actions(state)
-        questions = [(state, action) for action in actions.values()]
+        return next(self.answer_all([state]))
+
+    def answer_all(self, states: Sequence[Any]) -> Iterator[list[tuple[str, Any, list[Outcome]]]]:
+        """Yield the answers about each of some states, all of them asked in parallel."""
+        if any(isinstance(state, Start) for state in states):
+            yield from map(super().answers, states)
+            return
+        actions = [self.actions(state) for state in states]
+        questions = [
+            (state, action)
+            for state, some in zip(states, actions, strict=True)
+            for action in some.values()
+        ]
+        answers = iter(self._ask(questions))
+        for some in actions:
+            yield [(label, action, next(answers)) for label, action in some.items()]
+
+    def _ask(self, questions: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
+        """Return the outcomes of actions in states."""
+        portion = max(1, len(questions) // (PORTIONS * self._workers))
         try:
-            answers = list(self._pool.map(_answer, questions))
+            return list(self._pool.map(_answer, questions, chunksize=portion))
         except ModelError:
             raise
         except Exception as error:  # a worker that died, or an answer that can't be sent
             message = f"the workers gave no answer: {error!r}"
-            raise ModelError(Violation(Rule.ANSWERS, message, state)) from error
-        return [
-            (label, action, outcomes)
-            for (label, action), outcomes in zip(actions.items(), answers, strict=True)
-        ]
+            raise ModelError(Violation(Rule.ANSWERS, message, questions[0][0])) from error
 
 
 _reader: ModelReader | None = None
@@ -102,7 +117,7 @@ def _begin(pickled: bytes, files: Sequence[Path], quiet: bool) -> None:
     try:
         for path in files:
             load_file(path)
-        _reader = ModelReader(pickle.loads(pickled))  # noqa: S301 - it comes from our own process
+        _reader = ModelReader(ForkingPickler.loads(pickled))
     except Exception as error:  # told with the first answer: here it would only break the pool
         _fault = f"the model can't be loaded in another process: {error!r}"
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from vulcan.solvers.layered.upper_bound import bound_any_policy
 from vulcan.tolerance import AGREEMENT
 
 __all__ = ["solve"]
+
+UNCERTIFIED: Final = "interrupted before the policy was certified; certify() can still do it"
 
 
 def solve(
@@ -171,7 +173,10 @@ def plan_and_certify(
         began = time.perf_counter()
         certificate = finding.certificate
         if finding.policy is not None and certificate is None:
-            certificate = _certify(problem, finding, monitor)
+            try:
+                certificate = _certify(problem, finding, monitor)
+            except KeyboardInterrupt:
+                finding = replace(finding, status=Status.STOPPED, explanation=UNCERTIFIED)
         _check(problem, finding, certificate)
         finding = _doubt(finding, certificate)
         seconds = time.perf_counter() - began

@@ -42,6 +42,9 @@ UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 MOST_PAIRS: Final = 40
 """Pairs of policies between which a deterministic one is looked for."""
 
+MOST_VISITS: Final = 20_000_000
+"""Visits of nodes after which no further pairs are looked at."""
+
 SMALL_GAP: Final = 1e-6
 """Below this gap no further pairs of policies are tried."""
 
@@ -182,11 +185,12 @@ class LayeredRun:
         """Look for deterministic policies between the corners that the bound accepts and others."""
         accepted = [corner for corner in dual.corners if accepts(self.bound, corner)]
         others = [corner for corner in dual.corners if not accepts(self.bound, corner)]
-        for safe, daring in islice(product(reversed(accepted), others), MOST_PAIRS):
+        few = max(1, min(MOST_PAIRS, MOST_VISITS // max(1, len(self.levels))))
+        for safe, daring in islice(product(reversed(accepted), others), few):
             if self.closed or self.gap <= SMALL_GAP or not self.may_go_on():
                 return
-            ways = [self.sweeps.follow(corner.plan.choice) for corner in (safe, daring)]
-            self.offer(derandomise(self.levels, self.bound, ways[0], ways[1], self.may_go_on))
+            ways = (safe.plan.follow(), daring.plan.follow())
+            self.offer(derandomise(self.levels, self.bound, *ways, self.may_go_on))
 
     def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
         """Return the best policy for some weights: one dynamic program."""

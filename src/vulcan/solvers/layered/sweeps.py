@@ -49,6 +49,10 @@ class PricePlan:
         """The row that is taken in each node."""
         return self.sweeps.choose(self.reward_weight, self.risk_weight)
 
+    def follow(self) -> Ways:
+        """Return the policy with what it earns and risks from each node on."""
+        return self.sweeps.follow_weights(self.reward_weight, self.risk_weight)
+
     def decide(self) -> Decisions:
         """Return the decisions in the nodes that are reached."""
         return ChoicePlan(self.sweeps.levels, self.choice).decide()
