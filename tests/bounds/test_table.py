@@ -217,3 +217,14 @@ def test_a_function_that_is_no_bound_at_all_does_no_harm(seed, credits_asked):
         table.cover(credit)
         assert line_at(table, credit) == bound(credit)
         assert not any(np.isnan(table.pieces[name]).any() for name in table.pieces.dtype.names)
+
+
+def test_ceilings():
+    assert Constant(0.1).table().ceiling == pytest.approx(0.1)
+    assert PiecewiseLinear([(0, 0), (1, 0.1), (3, 0.15)]).table().ceiling == pytest.approx(0.15)
+    assert Linear(0.1).table().ceiling == math.inf
+    assert Concave(math.tanh).table().ceiling == math.inf
+    # No piece is rounded above it.
+    steep = PiecewiseLinear([(0.1, 0.1), (0.3, 0.7), (0.7, 0.9)]).table()
+    for x in np.linspace(0, 1, 1001):
+        assert line_at(steep, x) <= steep.ceiling

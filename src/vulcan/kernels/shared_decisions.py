@@ -1,9 +1,9 @@
 """Completion where states merge: decisions shared by all histories in one state at one level.
 
-The search tree decides at the *top*: in every history all of whose remaining actions were tried.
-What comes after it are *frontier* points, each a pair (state, level) with the probability of
-reaching it. All pairs that can follow are unrolled level by level, and a dynamic program from the
-last level to the first finds, for weights w of reward and k of risk,
+The search tree decides at the *top*: in every history all of whose remaining actions were tried
+often enough. What comes after it are *frontier* points, each a pair (state, level) with the
+probability of reaching it. All pairs that can follow are unrolled level by level, and a dynamic
+program from the last level to the first finds, for weights w of reward and k of risk,
 
     V(s, t) = max over a of   w γ^t R̄(s, a) - k r(s, a) + Σ_safe p(s') V(s', t + 1),
 
@@ -50,9 +50,10 @@ TIE: Final = 1e-13
 
 
 @kernel
-def write_top(problem, tree, decisions, below, frontier, tops):
+def write_top(problem, tree, least, decisions, below, frontier, tops):
     """Write the decisions of the tree, in the order of their levels; False without room for them.
 
+    It decides where each action that remains was tried at least so often (`least`).
     What comes after an outcome is a decision, END, or NONE - 1 - k at frontier point k.
     """
     problem, tree = borrow_problem(problem), borrow_tree(tree)
@@ -60,13 +61,13 @@ def write_top(problem, tree, decisions, below, frontier, tops):
     top = tops[0]
     top.decisions, top.entries, top.frontier = 0, 0, 0
     top.reward, top.risk = 0.0, 0.0
-    add_place(problem, tree, 0, 0, 0, 1.0, decisions, frontier, top)
+    add_place(problem, tree, least, 0, 0, 0, 1.0, decisions, frontier, top)
     k = 0
     while k < top.decisions:
         here = decisions[k]
         k += 1
         node = tree.nodes[here.node]
-        e = choose_tried(problem, tree, node)
+        e = choose_tried(problem, tree, least, node)
         here.row, here.first = action_row(problem, node, e), top.entries
         action = problem.actions[here.row]
         top.reward += problem.weights[here.level] * here.reach * action.expected_reward
@@ -82,16 +83,25 @@ def write_top(problem, tree, decisions, below, frontier, tops):
             below[top.entries] = END
             if level < len(problem.discounts) and problem.states[outcome.state].action_count != 0:
                 below[top.entries] = add_place(
-                    problem, tree, child, outcome.state, level, reach, decisions, frontier, top
+                    problem,
+                    tree,
+                    least,
+                    child,
+                    outcome.state,
+                    level,
+                    reach,
+                    decisions,
+                    frontier,
+                    top,
                 )
             top.entries += 1
     return True
 
 
 @part
-def add_place(problem, tree, child, state, level, reach, decisions, frontier, top):
+def add_place(problem, tree, least, child, state, level, reach, decisions, frontier, top):
     """Add a history to the decisions if the tree decides there, else to the frontier."""
-    decided = child != NONE and choose_tried(problem, tree, tree.nodes[child]) != NONE
+    decided = child != NONE and choose_tried(problem, tree, least, tree.nodes[child]) != NONE
     if decided:
         here = decisions[top.decisions]
         here.node, here.level, here.reach = child, level, reach
@@ -104,15 +114,15 @@ def add_place(problem, tree, child, state, level, reach, decisions, frontier, to
 
 
 @part
-def choose_tried(problem, tree, node):
-    """Return the best action of a history, if all that remain were tried; NONE otherwise."""
+def choose_tried(problem, tree, least, node):
+    """Return the best action of a history, if all that remain were tried so often; else NONE."""
     best, chosen = -np.inf, NONE
     if node.first_edge == NONE:
         return NONE
     for e in range(node.first_edge, node.first_edge + problem.states[node.state].action_count):
         edge = tree.edges[e]
         if edge.mark in (LIVE, SOLVED):
-            if edge.visits == 0:
+            if edge.visits < least:
                 return NONE
             if chosen == NONE or edge.value > best:
                 best, chosen = edge.value, e

@@ -118,7 +118,8 @@ def test_default_policy_that_makes_no_sense() -> None:
 
 @pytest.mark.parametrize("solver", [vulcan.Vulcan, vulcan.UCT])
 def test_default_policies(solver: Any) -> None:
-    # One sample takes the action of the default policy: greedy always "high".
+    # One sample takes the action of the default policy: greedy always "high". States that merge
+    # would be planned as a whole.
     table = Table(
         {
             0: {
@@ -129,6 +130,7 @@ def test_default_policies(solver: Any) -> None:
             1: {"on": [Outcome(1.0, 0.0, 1)]},
         },
         horizon=2,
+        merges=False,
     )
     problem = vulcan.Problem(table, vulcan.Constant(0))
 

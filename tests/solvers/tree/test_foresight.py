@@ -210,3 +210,63 @@ def test_a_valley_that_is_never_entered(kind: str) -> None:
     assert (early.evaluations, early.histories) == (2 * 5, 5)
     assert late.evaluations > 3 * early.evaluations
     assert late.histories > 3 * early.histories
+
+
+LEAP = {
+    "cliff": {
+        "leap": [Outcome(0.8, 5.0, "valley"), Outcome.failure(0.2)],
+        "walk": [Outcome(1.0, 0.01, "cliff")],
+    },
+    "valley": {
+        "left": [Outcome(1.0, 0.1, "valley")],
+        "right": [Outcome(1.0, 0.05, "valley")],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("bound", "entered"),
+    [
+        (vulcan.Constant(0.15), False),
+        (vulcan.PiecewiseLinear([(0, 0), (1, 0.1), (3, 0.15)]), False),
+        (vulcan.Linear(0.001), True),  # nobody knows what the valley earns
+        (vulcan.Constant(0.25), True),
+    ],
+)
+@pytest.mark.parametrize("kind", ["A", "A received", "B"])
+def test_more_risk_than_the_bound_ever_allows_is_refused_at_once(
+    kind: str, bound: RiskBound, entered: bool
+) -> None:
+    # Nothing bounds what the valley earns; but no reward justifies the leap where Δ has a ceiling.
+    model = Table(LEAP, 5, start="cliff", merges=False)
+    solver = vulcan.Vulcan(constraint=constraint(kind, model))
+    result = vulcan.solve(vulcan.Problem(model, bound), solver)
+    assert result.status is vulcan.Status.SOLVED
+    assert result.safe
+    assert any("valley" in state for state, _ in model.calls) == entered
+
+
+def test_the_algorithm_as_printed_refuses_nothing_early() -> None:
+    model = Table(LEAP, 5, start="cliff", merges=False)
+    problem = vulcan.Problem(model, vulcan.Constant(0.15))
+    vulcan.solve(problem, vulcan.Vulcan.paper(), samples=50)
+    assert any("valley" in state for state, _ in model.calls)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=200)
+@given(table=tables(), level=st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.5]), seed=st.integers(0, 999))
+def test_what_is_refused_for_its_risk_alone_was_never_admissible(
+    kind: str, table: Table, level: float, seed: int
+) -> None:
+    bound = vulcan.Constant(level)
+    plans = [plan for plan in enumerate_plans(table) if admits(kind, bound, plan)]
+    run = start(table, bound, constraint(kind, table), seed=seed)
+    sample(run, 10_000)
+    assert (run.solved, run.exhausted) == (bool(plans), not plans)
+    root = unfold(run, kind)
+    for plan in plans:
+        require_kept(root, plan.choice)
+    if plans:
+        best = max(plan.reward for plan in plans)
+        assert root.value == pytest.approx(best, abs=1e-9)

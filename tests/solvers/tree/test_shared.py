@@ -192,27 +192,19 @@ def test_price_between_least_risk_and_most_reward() -> None:
     assert bound(0) < 0
 
 
-def test_a_top_that_risks_too_much_is_left_out() -> None:
-    # B refuses no history before its end, so that the tree begins with what is worth its risk only
-    # together with the rare prize, which least of all is there when the risk was for nothing.
+def test_a_tree_that_risks_too_much_is_left_out() -> None:
     table = {
         0: {
             "leap": [Outcome(0.8, 1.0, 1), Outcome.failure(0.2)],
-            "walk": [Outcome(1.0, 0.1, 2)],
+            "walk": [Outcome(1.0, 0.1, 1)],
         },
         1: {"rest": [Outcome(1.0, 0.0, 1)]},
-        2: {"rest": [Outcome(1.0, 0.0, 2)]},
     }
-    run = start(Table(table, 4), vulcan.Linear(0.1))
-    run.test["foresight"] = 0
-    sample(run, 1)
-    # As if the leap had been the only action that was ever there.
-    root = run._nodes[0]
-    run._edges["visits"][root["first_edge"] + 1] = 1
-    run._edges["value"][root["first_edge"] + 1] = -1.0
-    run._edges["visits"][root["first_edge"]] = 1
-    run._edges["value"][root["first_edge"]] = 1.0
-    run._edges["mark"][root["first_edge"]] = 0
+    run = begin(Table(table, 4), vulcan.Linear(0.1), 1)
+    # Values by hand, as if the leap had been sampled and found best: 0.2 is more than 0.08.
+    first = run._nodes["first_edge"][0]
+    for edge, value in zip(run._edges[first : first + 2], (1.0, 0.1), strict=True):
+        edge["visits"], edge["value"], edge["mark"], edge["first_child"] = 1, value, 0, 0
     draft = run.plan_by_pairs(allow())
     assert certify(run, draft).safe
     assert draft.reward == pytest.approx(0.1)

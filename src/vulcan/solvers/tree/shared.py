@@ -8,7 +8,8 @@ first that it does not, as in docs/theory.md ("Bounds from above"), but with exa
 of the whole policy, top included. Then the risk that is left is spent: points of the frontier go
 over to the riskier decisions, the most probable ones first, as long as the bound accepts it.
 
-If no price does, the top itself takes too much risk, and the same is tried without it.
+A few tops are tried, by how often the actions of a history must have been tried for the tree to
+decide there. If no price makes any of them pass, the same is tried without the tree.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ __all__ = ["compile_kernels", "complete_by_pairs"]
 
 FIRST_LENGTH: Final = 1 << 12
 BYTES_PER_PAIR: Final = 40
+TRIALS: Final = (1, 16, 256)
+"""The tree decides where each action was tried this often; the best of these policies counts."""
 MOST_PRICES: Final = 60
 MOST_SWITCHES: Final = 1 << 12
 ALIKE: Final = 1e-11
@@ -73,12 +76,27 @@ class Completed:
 
 
 def complete_by_pairs(run: TreeRun, allowance: Allowance) -> Draft | None:
-    """Return the policy of the tree, completed; None if it takes too much, or nothing passes."""
-    top = _write_top(run)
-    draft = _complete(run, top, allowance)
-    if draft is None and len(top.decisions):
+    """Return the policy of the tree, completed; None if it takes too much, or nothing passes.
+
+    Parameters
+    ----------
+    run
+        The search.
+    allowance
+        What it may take.
+    """
+    found: list[Draft] = []
+    length = NONE
+    for least in TRIALS:
+        top = _write_top(run, least)
+        if len(top.decisions) != length:
+            length = len(top.decisions)
+            draft = _complete(run, top, allowance)
+            found += [] if draft is None else [draft]
+    if not found and length:
         draft = _complete(run, _leave_out_the_tree(), allowance)
-    return draft
+        found += [] if draft is None else [draft]
+    return max(found, key=lambda draft: draft.reward, default=None)
 
 
 def compile_kernels(run: TreeRun) -> None:
@@ -88,7 +106,7 @@ def compile_kernels(run: TreeRun) -> None:
     nothing = np.zeros(0, np.int32)
     reach_level(run.arrays(), nothing, nothing, nothing, nothing)
     first, end = np.zeros(run.reader.levels + 1, np.int32), np.full(1, NONE, np.int32)
-    _write_top(run)
+    _write_top(run, 1)
     completion = Completion(run, _leave_out_the_tree(), Pairs(first, nothing, nothing, end))
     completion.lay_out([completion.sweep(1.0, 0.0)], np.zeros(1, np.int32))
 
@@ -98,15 +116,15 @@ def _complete(run: TreeRun, top: Top, allowance: Allowance) -> Draft | None:
     return None if pairs is None else Completion(run, top, pairs).find(allowance)
 
 
-def _write_top(run: TreeRun) -> Top:
-    """Return what the tree decides."""
+def _write_top(run: TreeRun, least: int) -> Top:
+    """Return what the tree decides where every action was tried at least so often."""
     from vulcan.kernels import shared_decisions as kernels
 
     length, found = FIRST_LENGTH, np.zeros(1, kernels.TOP)
     while True:
         decisions = np.zeros(length, kernels.DECISION)
         below, frontier = np.zeros(2 * length, np.int32), np.zeros(2 * length, kernels.FRONTIER)
-        if kernels.write_top(run.arrays(), run.tree(), decisions, below, frontier, found):
+        if kernels.write_top(run.arrays(), run.tree(), least, decisions, below, frontier, found):
             break
         length *= 2
     size = found[0]

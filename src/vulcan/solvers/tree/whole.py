@@ -6,8 +6,10 @@ step; there, decisions are shared by all histories in the same state (`vulcan.so
 But pairs are all that any action can lead to, and may also be far more than the histories of one
 policy. So both are tried in turn, histories first, with a share of what the search itself has
 taken, and with four times that until one succeeds: that takes little more than the cheaper one
-would alone. Where the constraint admits no policy at all, pairs may still find one that is within
-the bound.
+would alone. Where histories succeed, pairs are tried only if the model need not be asked for them.
+
+Decisions over pairs look at the bound itself, and may be better than any that the constraint
+admits; where it admits no policy at all, they may still find one that is within the bound.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ FEW: Final = 5
 """How many of them are tried where the constraint admits no policy at all."""
 
 
-def plan_whole(run: TreeRun, until: float) -> Draft | None:
-    """Return the policy of a tree, completed; None without room or time for it.
+def plan_whole(run: TreeRun, until: float) -> list[Draft]:
+    """Return policies of a tree, completed; none without room or time for it.
 
     Parameters
     ----------
@@ -43,19 +45,20 @@ def plan_whole(run: TreeRun, until: float) -> Draft | None:
         When it must end, by `time.perf_counter`.
     """
     if not run.graph.merges or run.solved:
-        return run.plan(True, _watch(run, Allowance(math.inf, math.inf, until)))
+        draft = run.plan(True, _watch(run, Allowance(math.inf, math.inf, until)))
+        return [] if draft is None else [draft]
     for scale in SCALES[:FEW] if run.exhausted else SCALES:
         # Histories leave half of the time to pairs.
         histories = _allow(run, scale, (time.perf_counter() + until) / 2)
         pairs = _allow(run, scale, until)
         draft = None if run.exhausted else run.plan(True, _watch(run, histories))
-        if draft is None:
-            draft = run.plan_by_pairs(pairs)
         if draft is not None:
-            return draft
-        if pairs.late or not (histories.exceeded or pairs.exceeded):
-            break
-    return None
+            pairs.questions = 0
+        shared = None if run.solved else run.plan_by_pairs(pairs)
+        found = [policy for policy in (draft, shared) if policy is not None]
+        if found or pairs.late or not (histories.exceeded or pairs.exceeded):
+            return found
+    return []
 
 
 def _watch(run: TreeRun, histories: Allowance) -> Callable[[], bool]:
