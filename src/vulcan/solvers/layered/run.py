@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import islice, product
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,7 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, find_gap
-from vulcan.solvers.layered.derandomise import Ways, derandomise
+from vulcan.solvers.layered.coins import Coins, find_between, load_kernels, make_levels
 from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, accepts
 from vulcan.tolerance import EXACT_GAP
 
@@ -32,11 +32,28 @@ ROUNDING_OF_REWARDS: Final = 1e-11
 
 UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 
-MOST_PAIRS: Final = 40
-"""Pairs of policies between which a deterministic one is looked for."""
-
 SMALL_GAP: Final = 1e-6
-"""Below this gap no further pairs of policies are tried."""
+"""A gap that fronts need little work to close, if it can be closed."""
+
+GOOD_GAP: Final = 1e-4
+"""Below this gap no better deterministic policies are looked for, unless a smaller one is asked."""
+
+
+@dataclass(frozen=True)
+class Ways:
+    """A policy that is a function of state and step.
+
+    Attributes
+    ----------
+    choice
+        The edge of each node.
+    rewards, risks
+        What it earns and risks from each node on.
+    """
+
+    choice: NDArray[np.int32]
+    rewards: NDArray[np.float64]
+    risks: NDArray[np.float64]
 
 
 class LayeredRun:
@@ -99,7 +116,6 @@ class LayeredRun:
         layers = LayerArrays(*(np.zeros(1, kind) for kind in KINDS))
         values, choice = np.zeros(1), np.zeros(1, np.int32)
         self._kernel.sweep(layers, 1.0, 0.0, values, values, choice)
-        self._kernel.evaluate(layers, choice, values, values)
 
     def unroll(self, *, tree: bool = False, within: Callable[[int], bool] | None = None) -> bool:
         """Build the layered graph; False if a limit or Ctrl-C came first.
@@ -146,14 +162,28 @@ class LayeredRun:
         return dual
 
     def improve(self, dual: Dual) -> None:
-        """Look for deterministic policies between the corners that the bound accepts and others."""
-        accepted = [corner for corner in dual.corners if accepts(self.bound, corner)]
-        others = [corner for corner in dual.corners if not accepts(self.bound, corner)]
-        for safe, daring in islice(product(reversed(accepted), others), MOST_PAIRS):
-            if self.gap <= SMALL_GAP or not self.may_go_on():
+        """Look for better deterministic policies near the price of failure of the dual bound."""
+        whole = len(self.layers) > 0 and bool((self.layers.arrays.nodes["edge_count"] > 0).all())
+        if not whole or self.upper == -math.inf or self._near_enough:
+            return
+        with self.monitor.clock_stopped():
+            load_kernels()
+        ways = self.follow_weights(1.0, dual.multiplier)
+        values = ways.rewards - dual.multiplier * ways.risks
+        span = (min(dual.corners, key=lambda corner: corner.risk).reward, self.upper)
+        levels, left = make_levels(self.layers), self._memory - self.graph.memory
+        price = dual.multiplier
+        coins = Coins(levels, self.bound, price, values, span, self.may_go_on, left)
+        for corner in find_between(coins, self.upper, self.best):
+            self.offer(corner)
+            self.report()
+            if self._near_enough:
                 return
-            ways = [self.follow(corner.plan.choice) for corner in (safe, daring)]
-            self.offer(derandomise(self.layers, self.bound, ways[0], ways[1], self.may_go_on))
+
+    @property
+    def _near_enough(self) -> bool:
+        """Whether to look no further for deterministic policies."""
+        return self.closed or (self.monitor.limits.gap is None and self.gap <= GOOD_GAP)
 
     def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
         """Return the best policy for some weights: one dynamic program."""
@@ -187,12 +217,6 @@ class LayeredRun:
             self.best = corner
             return True
         return False
-
-    def follow(self, choice: NDArray[np.int32]) -> Ways:
-        """Return what a policy earns and risks from each node on."""
-        rewards, risks = self.make_values()
-        self._kernel.evaluate(self.layers.arrays, choice, rewards, risks)
-        return Ways(choice, rewards, risks)
 
     @property
     def gap(self) -> float:
