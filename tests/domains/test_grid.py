@@ -6,6 +6,7 @@ import pytest
 
 import vulcan
 from vulcan.domains import Grid, ThreeActions
+from vulcan.testing import check_model
 
 
 @pytest.mark.parametrize("solver", [vulcan.Lagrangian(), vulcan.Pareto()], ids=str)
@@ -28,4 +29,4 @@ def test_a_map_that_is_none() -> None:
 
 @pytest.mark.parametrize("model", [Grid(), Grid(slip=0.0), ThreeActions()], ids=str)
 def test_domains_keep_the_rules(model: object) -> None:
-    assert vulcan.model.checker.check_model(model).ok
+    assert check_model(model).ok

@@ -13,7 +13,6 @@ from tests.helpers.unrolled import unroll_levels
 from vulcan import Outcome
 from vulcan.domains import Bandit, Grid
 from vulcan.graphs.layered_graph import count_bytes, write_layers
-from vulcan.graphs.levels import ChoicePlan
 from vulcan.model.reader import ModelReader
 from vulcan.sentinels import END
 from vulcan.solvers.base import describe_origin
@@ -104,25 +103,3 @@ def test_following_a_node_finds_the_nodes_of_the_next_level() -> None:
 def test_the_layered_graph_takes_the_bytes_that_were_foretold() -> None:
     levels = unroll_levels(Bandit(5))
     assert count_bytes(levels) == sum(array.nbytes for array in write_layers(levels).arrays)
-
-
-def test_a_policy_in_several_modes_goes_on_as_it_was_decided() -> None:
-    """Two decisions one by one, and below them one outcome in each mode."""
-    table = {
-        0: {"a": [Outcome(0.5, 0.0, 1), Outcome(0.5, 0.0, 2)], "b": [Outcome(1.0, 0.0, 1)]},
-        1: {"a": [Outcome(0.5, 1.0, 1), Outcome(0.5, 1.0, 2)], "b": [Outcome(1.0, 9.0, 2)]},
-        2: {"a": [Outcome(1.0, 2.0, 1)], "b": [Outcome(1.0, 0.0, 2)]},
-    }
-    levels = unroll_levels(Table(table, horizon=3))
-    arrays = levels.arrays
-    modes = np.stack([arrays.first_action[arrays.state] + k for k in (0, 1)]).astype(np.int32)
-    root = int(arrays.first_action[0])
-    decisions = levels.decide(modes, [(0, root, [(1, -1), (0, -1)])])
-    labels = [levels.graph.action_labels(int(arrays.state[n])) for n in decisions.nodes]
-    firsts = arrays.first_action[arrays.state[decisions.nodes]]
-    assert decisions.nodes[0] == 0
-    taken = [names[row - k] for names, row, k in zip(labels, decisions.rows, firsts, strict=True)]
-    assert taken == ["a", "b", "a", "b", "a"]
-    assert decisions.children.tolist() == [1, 2, 3, 4, -1, -1, -1][: len(decisions.children)]
-    plain = ChoicePlan(levels, modes[0]).decide()
-    assert plain.children.tolist()[:2] == [1, 2]

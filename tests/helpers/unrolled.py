@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from vulcan.graphs.layered_graph import Layers, write_layers
 from vulcan.graphs.levels import Levels, build_levels
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
+from vulcan.solvers.layered import growth
 
-__all__ = ["unroll_layers", "unroll_levels"]
+__all__ = ["allow_questions", "unroll_layers", "unroll_levels"]
 
 
 def unroll_levels(model: Any, **options: Any) -> Levels:
@@ -22,3 +25,9 @@ def unroll_levels(model: Any, **options: Any) -> Levels:
 def unroll_layers(model: Any, **options: Any) -> Layers:
     """Return the layered graph of a model."""
     return write_layers(unroll_levels(model, **options))
+
+
+def allow_questions(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Let the default unroll no more than what this many questions tell."""
+    monkeypatch.setattr(growth, "FEW_QUESTIONS", count)
+    monkeypatch.setattr(growth, "MOST_QUESTIONS", count)

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 
 import vulcan
 from tests.helpers.tables import bounds, tables
+from tests.helpers.unrolled import allow_questions
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Constant, Lagrangian, Linear, OptionError, Pareto, Penalty, Problem
 from vulcan.domains import Bandit, ThreeActions
 from vulcan.planning.compare import compare
 from vulcan.solvers.baselines.integer_program import IntegerProgram
 from vulcan.solvers.baselines.linear_program import LinearProgram
-from vulcan.solvers.layered import size
 from vulcan.solvers.registry import load_solvers
 
 SMALL = Problem(Bandit(horizon=4), Linear(0.002))
@@ -158,7 +158,7 @@ def test_solvers_with_a_bound_of_their_own_need_no_other():
 
 
 def test_a_bound_that_can_not_be_found_is_looked_for_once(monkeypatch):
-    monkeypatch.setattr(size, "MOST_EVALUATIONS", -1)
+    allow_questions(monkeypatch, -1)
     problem = Problem(ThreeActions(), Linear(0.004))
     comparison = compare(problem, [vulcan.ForwardSearch(), vulcan.Vulcan()], samples=100)
     assert comparison.upper_bound is comparison.randomised_upper_bound is None

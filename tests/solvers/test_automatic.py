@@ -8,11 +8,11 @@ import pytest
 
 import vulcan
 from tests.helpers.tables import Table
+from tests.helpers.unrolled import allow_questions
 from vulcan import Outcome, Status
 from vulcan.domains import Bandit
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.solvers import automatic
-from vulcan.solvers.layered import growth
 
 LINEAR = vulcan.Linear(0.002)
 
@@ -26,8 +26,7 @@ def test_a_small_problem_is_solved_exactly_without_being_told_how() -> None:
 
 
 def test_a_large_problem_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "FEW_QUESTIONS", 100)
-    monkeypatch.setattr(growth, "MOST_QUESTIONS", 1000)
+    allow_questions(monkeypatch, 1000)
     monkeypatch.setattr(automatic, "MOST_SAMPLES", 2000)
     model = Bandit(9)
     first, second = (vulcan.solve(vulcan.Problem(model, LINEAR)) for _ in range(2))
@@ -44,8 +43,7 @@ def test_limits_of_a_tree_search_choose_it() -> None:
 def test_what_was_asked_before_the_problem_proved_too_large_is_not_asked_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(growth, "FEW_QUESTIONS", 10)
-    monkeypatch.setattr(growth, "MOST_QUESTIONS", 30)
+    allow_questions(monkeypatch, 30)
     monkeypatch.setattr(automatic, "MOST_SAMPLES", 500)
     asked: list[object] = []
     expand = StateGraph.expand_all

@@ -10,14 +10,16 @@ from vulcan.domains.bandit import Bandit
 from vulcan.domains.exploration import Exploration
 from vulcan.domains.grid import Grid
 from vulcan.domains.three_actions import ThreeActions
+from vulcan.domains.treasure_grid import TreasureGrid
 
-__all__ = ["DOMAINS", "Bandit", "Exploration", "Grid", "ThreeActions"]
+__all__ = ["DOMAINS", "Bandit", "Exploration", "Grid", "ThreeActions", "TreasureGrid"]
 
 DOMAINS: Final = {
     "bandit": "vulcan.domains.bandit:Bandit",
     "exploration": "vulcan.domains.exploration:Exploration",
     "grid": "vulcan.domains.grid:Grid",
     "three-actions": "vulcan.domains.three_actions:ThreeActions",
+    "treasure-grid": "vulcan.domains.treasure_grid:TreasureGrid",
 }
 """The names by which the command line knows these models, and where each class is.
 

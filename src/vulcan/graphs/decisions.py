@@ -11,6 +11,7 @@ and the children of a decision are as many entries as its row has safe outcomes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from vulcan.sentinels import END, NONE
 
-__all__ = ["Choice", "Decisions", "Plan", "collect_decisions"]
+__all__ = ["Choice", "DecidedPlan", "Decisions", "Plan", "collect_decisions"]
 
 Choice = NDArray[np.int32]
 """A row of an action for each node, NONE in tips: a policy that is a function of the node."""
@@ -41,6 +42,17 @@ class Plan(Protocol):
 
     def decide(self) -> Decisions:
         """Return its decisions."""
+
+
+@dataclass(frozen=True)
+class DecidedPlan:
+    """A plan whose decisions are there already."""
+
+    decisions: Decisions
+
+    def decide(self) -> Decisions:
+        """Return its decisions."""
+        return self.decisions
 
 
 Key = TypeVar("Key", bound=Hashable)

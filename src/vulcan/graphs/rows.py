@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "ACTION",
+    "MOST_ROWS",
     "OUTCOME",
     "SOURCE",
     "STATE",

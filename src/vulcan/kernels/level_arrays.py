@@ -7,8 +7,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vulcan.kernels.compilation import borrow, part
+from vulcan.sentinels import END
 
-__all__ = ["VALUE", "LevelArrays", "borrow_levels", "skip_children"]
+__all__ = [
+    "VALUE",
+    "LevelArrays",
+    "borrow_levels",
+    "find_next",
+    "put_in_place",
+    "skip_children",
+]
 
 VALUE: Final = np.dtype([("reward", "f8"), ("risk", "f8")])
 """What a policy earns and risks from somewhere on."""
@@ -35,6 +43,8 @@ class LevelArrays(NamedTuple):
         Of each row of an action: R̄, r, and its safe outcomes, which are consecutive.
     probability, target
         Of each outcome: how likely it is, and the state that it leads to.
+    place
+        Scratch, one for each state: its node in the level that follows (`put_in_place`).
     """
 
     first: Any
@@ -50,6 +60,7 @@ class LevelArrays(NamedTuple):
     safe_count: Any
     probability: Any
     target: Any
+    place: Any
 
 
 @part
@@ -69,7 +80,24 @@ def borrow_levels(levels):
         borrow(levels.safe_count),
         borrow(levels.probability),
         borrow(levels.target),
+        borrow(levels.place),
     )
+
+
+@part
+def put_in_place(levels, level):
+    """Note the nodes of a level by their states."""
+    for n in range(levels.first[level], levels.first[level + 1]):
+        levels.place[levels.state[n]] = n
+
+
+@part
+def find_next(levels, level, o):
+    """Return the node after an outcome at a level, END if the history ends there."""
+    state = levels.target[o]
+    if level + 2 >= len(levels.first) or levels.action_count[state] == 0:
+        return END
+    return levels.place[state]
 
 
 @part

@@ -6,41 +6,11 @@ state: the last level in which it was met, or its place in the next.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
-
 from vulcan.kernels.compilation import borrow, kernel
-from vulcan.kernels.level_arrays import borrow_levels, skip_children
+from vulcan.kernels.level_arrays import borrow_levels, put_in_place, skip_children
 from vulcan.sentinels import END, NONE
 
-__all__ = ["DECIDED", "DECISION", "WAY", "Found", "find_following", "number_decisions"]
-
-DECIDED = -1
-"""The mode of decisions that are taken one by one."""
-
-DECISION = np.dtype([("node", "i4"), ("row", "i4"), ("first_way", "i4")])
-WAY = np.dtype([("mode", "i4"), ("number", "i4")])
-
-
-class Found(NamedTuple):
-    """What `number_decisions` fills.
-
-    Attributes
-    ----------
-    rows, nodes, modes
-        Of each decision.
-    children
-        One for each safe outcome of each decision.
-    numbers
-        Scratch: the decision of each state in each mode, -1 before.
-    """
-
-    rows: Any
-    nodes: Any
-    modes: Any
-    children: Any
-    numbers: Any
+__all__ = ["find_following", "number_decisions"]
 
 
 @kernel
@@ -67,76 +37,55 @@ def find_following(states, actions, outcomes, here, level, met, following):
 
 
 @kernel
-def number_decisions(levels, choices, decided, ways, found, places):  # noqa: PLR0912 - one loop
+def number_decisions(levels, choice, rows, children, nodes, numbers):
     """Give numbers to the decisions of a policy, level by level, in the order they are met.
 
     Parameters
     ----------
     levels
         The graph.
-    choices
-        The row of each node in each of some modes: choices[mode, node]. A tip has none.
-    decided, ways
-        Decisions that are taken one by one: node, row and first way; and of each way the mode in
-        which it goes on, or the number of a decided one. The first is the root; without any, the
-        root is in mode 0.
-    found
-        What is filled: rows, nodes and modes of decisions, their children, and scratch.
-    places
-        Scratch for the node of each state.
+    choice
+        The row that is taken in each node; NONE in tips.
+    rows, children, nodes
+        What is filled: the row of each decision, what comes after each of its safe outcomes, and
+        the node that it is taken in.
+    numbers
+        Scratch: the decision of each state, NONE before.
 
     Returns
     -------
     tuple
         How many decisions and children there are.
     """
-    levels, choices = borrow_levels(levels), borrow(choices)
-    decided, ways, places = borrow(decided), borrow(ways), borrow(places)
-    rows, nodes, modes = borrow(found.rows), borrow(found.nodes), borrow(found.modes)
-    children, numbers = borrow(found.children), borrow(found.numbers)
+    levels, choice, rows = borrow_levels(levels), borrow(choice), borrow(rows)
+    children, nodes, numbers = borrow(children), borrow(nodes), borrow(numbers)
     tree = len(levels.first_child) > 0
     count, written, begin = 1, 0, 0
-    nodes[0], modes[0] = 0, 0 if len(decided) == 0 else DECIDED
+    nodes[0] = 0
     for level in range(len(levels.first) - 1):
         last = level + 2 == len(levels.first)
         if not tree and not last:
-            for n in range(levels.first[level + 1], levels.first[level + 2]):
-                places[levels.state[n]] = n
+            put_in_place(levels, level + 1)
         end = count
         for decision in range(begin, end):
-            n, mode, way = nodes[decision], modes[decision], np.int32(0)
-            if mode == DECIDED:
-                n, row, way = decided[n].node, decided[n].row, decided[n].first_way
-                nodes[decision] = n
-            else:
-                row = choices[mode, n]
+            n = nodes[decision]
+            row = choice[n]
             rows[decision] = row
             if row == NONE:
                 continue
-            child = np.int32(0)
-            if tree:
-                child = levels.first_child[n] + skip_children(levels, n, row)
+            child = levels.first_child[n] + skip_children(levels, n, row) if tree else NONE
             first = levels.first_outcome[row]
             for o in range(first, first + levels.safe_count[row]):
-                state, after, place = levels.target[o], mode, NONE
-                if mode == DECIDED:
-                    after, place = ways[way].mode, ways[way].number
-                    way += 1
+                state = levels.target[o]
                 if last or levels.action_count[state] == 0:
                     children[written] = END
-                elif after == DECIDED or tree or numbers[after, state] < end:
-                    nodes[count], modes[count] = places[state], after
-                    if after == DECIDED:
-                        nodes[count] = place
-                    else:
-                        numbers[after, state] = count
-                    if tree:
-                        nodes[count] = child
-                        child += 1
-                    children[written] = count
+                elif tree or numbers[state] < end:
+                    nodes[count] = child if tree else levels.place[state]
+                    children[written] = numbers[state] = count
                     count += 1
+                    child += 1
                 else:
-                    children[written] = numbers[after, state]
+                    children[written] = numbers[state]
                 written += 1
         begin = end
     return count, written

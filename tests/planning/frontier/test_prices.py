@@ -3,10 +3,10 @@
 import pytest
 
 import vulcan
+from tests.helpers.unrolled import allow_questions
 from vulcan import Lagrangian, Linear, Problem
 from vulcan.domains import Bandit
 from vulcan.planning.frontier import trace_frontier
-from vulcan.solvers.layered import size
 
 SMALL = Bandit(horizon=4)
 
@@ -45,7 +45,7 @@ def test_the_price_of_a_scaled_bound(scale, text):
 
 
 def test_without_a_dual_the_price_comes_from_the_neighbours(monkeypatch):
-    monkeypatch.setattr(size, "MOST_NODES", 0)
+    allow_questions(monkeypatch, -1)
     levels = [0.0, 0.001, 0.0015, 0.003]
     frontier = trace_frontier(SMALL, solver=vulcan.ForwardSearch(), levels=levels)
     rewards = [point.reward for point in frontier]
@@ -64,7 +64,7 @@ def test_without_a_dual_the_price_comes_from_the_neighbours(monkeypatch):
 
 
 def test_differences_of_scales_are_per_unit_of_allowed_risk(monkeypatch):
-    monkeypatch.setattr(size, "MOST_NODES", 0)
+    allow_questions(monkeypatch, -1)
     base = Linear(0.002)
     frontier = trace_frontier(
         Problem(SMALL, base), solver=vulcan.ForwardSearch(), scales=[0.5, 0.9]

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 
 import vulcan
 from tests.helpers.tables import tables
+from tests.helpers.unrolled import allow_questions
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Constant, Linear, OptionError, Pareto, Problem
 from vulcan.domains import Bandit
 from vulcan.planning.frontier import Span, trace_frontier
-from vulcan.solvers.layered import size
 
 SMALL = Bandit(horizon=4)
 
@@ -68,7 +68,7 @@ def test_a_bound_that_allows_nothing_is_scaled_up_to_itself():
 
 
 def test_what_is_too_large_to_unroll_is_sampled_for_its_range(monkeypatch):
-    monkeypatch.setattr(size, "MOST_NODES", 0)
+    allow_questions(monkeypatch, -1)
     frontier = trace_frontier(SMALL, solver=vulcan.Vulcan(), points=3, samples=2000)
     assert frontier.points[0].level == 0
     assert frontier.points[-1].level == pytest.approx(0.004794, abs=1e-6)

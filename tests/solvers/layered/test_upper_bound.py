@@ -9,9 +9,9 @@ import pytest
 import vulcan
 from tests.helpers.heuristics import CHAIN, Unknowing
 from tests.helpers.tables import Table, one_action
+from tests.helpers.unrolled import allow_questions
 from vulcan import Outcome
 from vulcan.domains import Bandit
-from vulcan.solvers.layered import size
 
 LINEAR = vulcan.Linear(0.002)
 
@@ -45,14 +45,14 @@ def test_how_a_gap_reads() -> None:
 def test_the_models_own_bound_serves_where_the_graph_is_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(size, "MOST_EVALUATIONS", 100)
+    allow_questions(monkeypatch, 100)
     problem = vulcan.Problem(Bandit(6), LINEAR)
     result = vulcan.solve(problem, vulcan.Vulcan(), samples=2000, bound=True)
     assert result.upper_bound == Bandit(6).reward_to_go_bound((0,) * 6, 0)
 
 
 def test_without_any_bound_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(size, "MOST_EVALUATIONS", 0)
+    allow_questions(monkeypatch, -1)
     table = {k: {"a": [Outcome(1.0, 1.0, k + 1)]} for k in range(5)}
     problem = vulcan.Problem(Table(table, 5), vulcan.Constant(0.1))
     result = vulcan.solve(problem, vulcan.Vulcan(), samples=10, bound=True)

@@ -1,6 +1,6 @@
 """Solvers on pairs of state and step, by dynamic programs over a layered graph.
 
 `pareto` and `lagrangian` are the solvers. They share a `run`; `dual` is the bound on every policy,
-`derandomise` makes one deterministic policy of two, `shortfall` says what need not be looked at,
+`coins` finds deterministic policies close to it, `shortfall` says what need not be looked at,
 `size` when a problem is small enough, and `upper_bound` bounds the results of other solvers.
 """

@@ -3,8 +3,8 @@
 For each price k the policy with the largest E g - k er is one dynamic program over the layered
 graph. The search for the price at which the bound binds, for any concave Δ, and the bound on all
 policies that comes with it, are in `vulcan.solvers.layered.dual`. The best randomised policy mixes
-two policies of that price; deterministic policies between them are made by deciding history by
-history which of the two to follow (`vulcan.solvers.layered.derandomise`).
+two policies of that price; deterministic policies that come close to it let the outcomes of the
+world decide instead of a draw (`vulcan.solvers.layered.coins`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Lagrangian(Solver):
     """
 
     finds: ClassVar[str] = "an upper bound on all policies, and a deterministic policy close to it"
-    method: ClassVar[str] = "dynamic programs for a price of failure; milliseconds"
+    method: ClassVar[str] = "dynamic programs for a price of failure, and fronts of a few points"
     limits: ClassVar[Sequence[str]] = EXACT
     covers: ClassVar[Coverage] = Coverage.EVERY
     options: ClassVar[Sequence[Option]] = (RANDOMISED,)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice, product
 from typing import Final
 
 import numpy as np
@@ -25,7 +24,7 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap
-from vulcan.solvers.layered.derandomise import derandomise
+from vulcan.solvers.layered import coins
 from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, Mix, accepts
 from vulcan.solvers.layered.refusal import find_multiple
 from vulcan.solvers.layered.sweeps import Sweeps, load_kernels
@@ -39,14 +38,8 @@ ROUNDING_OF_REWARDS: Final = 1e-11
 
 UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 
-MOST_PAIRS: Final = 40
-"""Pairs of policies between which a deterministic one is looked for."""
-
-MOST_VISITS: Final = 20_000_000
-"""Visits of nodes after which no further pairs are looked at."""
-
-SMALL_GAP: Final = 1e-6
-"""Below this gap no further pairs of policies are tried."""
+GOOD_GAP: Final = 1e-4
+"""Below this gap no better deterministic policies are looked for, unless a smaller one is asked."""
 
 DECISION_SECONDS: Final = 1.5e-6
 """What a decision takes to be written out and certified, about."""
@@ -182,15 +175,29 @@ class LayeredRun:
         return dual
 
     def improve(self, dual: Dual) -> None:
-        """Look for deterministic policies between the corners that the bound accepts and others."""
-        accepted = [corner for corner in dual.corners if accepts(self.bound, corner)]
-        others = [corner for corner in dual.corners if not accepts(self.bound, corner)]
-        few = max(1, min(MOST_PAIRS, MOST_VISITS // max(1, len(self.levels))))
-        for safe, daring in islice(product(reversed(accepted), others), few):
-            if self.closed or self.gap <= SMALL_GAP or not self.may_go_on():
+        """Look for better deterministic policies near the price of failure of the dual bound."""
+        levels = self.levels.arrays
+        plain = len(levels.state) > 0 and not len(levels.expanded) and not len(levels.first_child)
+        if not plain or self.upper == -math.inf or self._near_enough:
+            return
+        with self.monitor.clock_stopped():
+            coins.load_kernels()
+        price = dual.multiplier
+        ways = self.sweeps.follow_weights(1.0, price)
+        values = ways.rewards - price * ways.risks
+        span = (min(dual.corners, key=lambda corner: corner.risk).reward, self.upper)
+        left = self._memory - self.graph.memory
+        search = coins.Coins(levels, self.bound, price, values, span, self.may_go_on, left)
+        for corner in coins.find_between(search, self.upper, self.best):
+            self.offer(corner)
+            self.report()
+            if self._near_enough:
                 return
-            ways = (safe.plan.follow(), daring.plan.follow())
-            self.offer(derandomise(self.levels, self.bound, *ways, self.may_go_on))
+
+    @property
+    def _near_enough(self) -> bool:
+        """Whether to look no further for deterministic policies."""
+        return self.closed or (self.monitor.limits.gap is None and self.gap <= GOOD_GAP)
 
     def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
         """Return the best policy for some weights: one dynamic program."""

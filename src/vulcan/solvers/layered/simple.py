@@ -11,27 +11,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vulcan.graphs.decisions import Decisions
+from vulcan.graphs.decisions import DecidedPlan, Decisions
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.runtime.ranges import ranges, starts
 from vulcan.sentinels import END, UNASKED
 from vulcan.solvers.layered.dual import Corner
 
-__all__ = ["DecidedPlan", "find_cautious"]
+__all__ = ["find_cautious"]
 
 PORTION = 64
 """States that are asked about between two looks at the limits."""
-
-
-class DecidedPlan:
-    """A plan whose decisions are there already."""
-
-    def __init__(self, decisions: Decisions) -> None:
-        self._decisions = decisions
-
-    def decide(self) -> Decisions:
-        """Return its decisions."""
-        return self._decisions
 
 
 def find_cautious(graph: StateGraph, may_go_on: Callable[[], bool]) -> Corner | None:

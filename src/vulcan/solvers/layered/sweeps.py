@@ -49,10 +49,6 @@ class PricePlan:
         """The row that is taken in each node."""
         return self.sweeps.choose(self.reward_weight, self.risk_weight)
 
-    def follow(self) -> Ways:
-        """Return the policy with what it earns and risks from each node on."""
-        return self.sweeps.follow_weights(self.reward_weight, self.risk_weight)
-
     def decide(self) -> Decisions:
         """Return the decisions in the nodes that are reached."""
         return ChoicePlan(self.sweeps.levels, self.choice).decide()
@@ -126,26 +122,41 @@ def _separate(choice: Choice, values: NDArray[np.void]) -> Ways:
     return Ways(choice, rewards, risks)
 
 
+def make_smallest_levels() -> Any:
+    """Return the arrays of one node with one action, for kernels to begin with."""
+    from vulcan.kernels.level_arrays import LevelArrays
+
+    one, number = np.zeros(1, np.int32), np.zeros(1)
+    return LevelArrays(
+        first=np.arange(2),
+        state=one,
+        expanded=np.zeros(0, np.bool_),
+        first_child=np.zeros(0, np.int32),
+        weights=np.ones(1),
+        first_action=one,
+        action_count=np.ones(1, np.int32),
+        expected_reward=number,
+        immediate_risk=number,
+        first_outcome=one,
+        safe_count=one,
+        probability=number,
+        target=one,
+        place=one.copy(),
+    )
+
+
 def load_kernels() -> None:
     """Load or compile the kernels of dynamic programs and of unrolling."""
     from vulcan.graphs.rows import ACTION, OUTCOME, STATE
-    from vulcan.kernels import backward_induction, level_arrays, unrolling
+    from vulcan.kernels import backward_induction, unrolling
     from vulcan.kernels.compilation import announce_compilation
 
     announce_compilation(backward_induction.sweep)
-    none = np.zeros(0, np.int32)
-    kinds: dict[str, Any] = {"first": np.int64, "expanded": np.bool_}
-    kinds |= dict.fromkeys(("weights", "expected_reward", "immediate_risk", "probability"), float)
-    fields = level_arrays.LevelArrays._fields
-    arrays = level_arrays.LevelArrays(*(np.zeros(0, kinds.get(name, np.int32)) for name in fields))
-    arrays = arrays._replace(first=np.zeros(1, np.int64))
-    values = np.zeros(0, level_arrays.VALUE)
-    pair = np.zeros((2, 1), level_arrays.VALUE)
-    backward_induction.sweep(arrays, 1.0, 0.0, values, pair, none, values)
-    backward_induction.evaluate(arrays, values, pair, none, values)
-    rows = (np.zeros(0, kind) for kind in (STATE, ACTION, OUTCOME))
-    unrolling.find_following(*rows, none, 0, none, none)
-    numbers, one = np.zeros((1, 0), np.int32), np.zeros(1, np.int32)
-    found = unrolling.Found(one, one.copy(), np.zeros(1, np.int8), none, numbers)
-    given = (np.zeros(0, unrolling.DECISION), np.zeros(0, unrolling.WAY))
-    unrolling.number_decisions(arrays, numbers, *given, found, none)
+    arrays, values, choice = make_smallest_levels(), make_values(1), np.zeros(1, np.int32)
+    pair = make_values(2).reshape(2, 1)
+    backward_induction.sweep(arrays, 1.0, 0.0, values, pair, choice, values)
+    backward_induction.evaluate(arrays, values, pair, choice, values)
+    rows = (np.zeros(1, kind) for kind in (STATE, ACTION, OUTCOME))
+    unrolling.find_following(*rows, choice, 0, choice.copy(), choice.copy())
+    taken = (choice.copy() for _ in range(4))
+    unrolling.number_decisions(arrays, choice, *taken)

@@ -1,0 +1,262 @@
+"""From the price of failure to a deterministic policy: the world throws the coins.
+
+The best randomised policy draws once between two policies of one price k. A deterministic policy
+can't, but outcomes are random, too: it may do one thing after one outcome, another after another,
+and wait for outcomes where the horizon has room. Fronts of a few points for each node
+(`vulcan.kernels.thin_fronts`) find such policies.
+
+A policy that earns more than the best so far falls short of the price's optimum by less than the
+distance from there to the upper bound (see `shortfall`). Two rounds of search have the same number
+of points: one drops what falls short by more than that distance anywhere, and is quick; the other
+drops what falls short by ten times as much, since what few histories come to may fall short more.
+Then the points are doubled.
+
+Where levels have few nodes, as those after the start, fronts have more points: they are passed by
+every history, and cost little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.bounds.base import RiskBound
+from vulcan.bounds.straight import Constant
+from vulcan.graphs.decisions import DecidedPlan, Decisions
+from vulcan.graphs.rows import MOST_ROWS
+from vulcan.kernels import codes
+from vulcan.solvers.layered.dual import ACCEPTED, Corner, accepts
+from vulcan.solvers.layered.sweeps import make_smallest_levels
+
+__all__ = ["Coins", "find_between", "load_kernels"]
+
+FIRST_POINTS: Final = 4
+"""Points of a front in the first round."""
+
+MOST_POINTS: Final = 32
+"""Points of a front in the last round."""
+
+MORE_POINTS: Final = 16
+"""How many times as many a front may have where levels are small."""
+
+LONGEST_FRONT: Final = 1024
+
+SLACKS: Final = (1.0, 10.0)
+"""What may fall short from a node on, as shares of the gap."""
+
+IDLE_ROUNDS: Final = 3
+"""After this many rounds that hardly gained anything the search ends."""
+
+SMALL_GAIN: Final = 0.02
+"""As a share of the gap: less is hardly anything."""
+
+SLACK_OF_ROUNDING: Final = 1e-9
+"""As a share of the rewards: equal policies fall short by this much at most."""
+
+PLACES: Final = 256
+"""At how many rewards the risk bound is evaluated."""
+
+CHUNK: Final = 1 << 24
+"""Pairs of points between two looks at the clock; about a tenth of a second."""
+
+FIRST_DECISIONS: Final = 1 << 12
+
+LARGEST: Final = 1e300
+
+BYTES_OF_A_POINT: Final = 20
+BYTES_OF_A_NODE: Final = 12
+
+
+def find_between(coins: Coins, upper: float, best: Corner | None) -> Iterator[Corner]:
+    """Yield acceptable policies, each better than the one before.
+
+    Parameters
+    ----------
+    coins
+        The search.
+    upper
+        No acceptable policy earns more.
+    best
+        The best policy so far; None without one.
+    """
+    points, idle = FIRST_POINTS, 0
+    while points <= MOST_POINTS:
+        for share in SLACKS:
+            gap = math.inf if best is None else upper - best.reward
+            found = coins.search(share * gap, points, -math.inf if best is None else best.reward)
+            if coins.stopped or idle == IDLE_ROUNDS:
+                return
+            idle += 1
+            if found is not None:
+                if best is None or found.reward - best.reward > SMALL_GAIN * gap:
+                    idle = 0
+                best = found
+                yield found
+        points *= 2
+
+
+class Coins:
+    """The search for deterministic policies by thin fronts.
+
+    Parameters
+    ----------
+    levels
+        The levels (`vulcan.kernels.level_arrays`), all of them expanded, and not empty.
+    bound
+        The risk bound.
+    price
+        The price of failure, k.
+    values
+        The largest E g - k er from each node on.
+    span
+        The smallest and largest reward that matter.
+    may_go_on
+        Asked every tenth of a second.
+    memory
+        Bytes that the fronts may take.
+
+    Attributes
+    ----------
+    stopped
+        Whether it was not allowed to go on, or had no room for any fronts.
+    """
+
+    def __init__(
+        self,
+        levels: Any,
+        bound: RiskBound,
+        price: float,
+        values: NDArray[np.float64],
+        span: tuple[float, float],
+        may_go_on: Callable[[], bool] = lambda: True,
+        memory: float = math.inf,
+    ) -> None:
+        self._levels, self._bound, self._price, self._values = levels, bound, price, values
+        self._may_go_on, self._memory = may_go_on, memory
+        self._size = max(abs(span[0]), abs(span[1]))
+        self._low, self._step = span[0], max((span[1] - span[0]) / PLACES, 1e-12 * self._size)
+        places = [min(self._low + k * self._step, span[1]) for k in range(PLACES + 1)]
+        allowed = [max(-LARGEST, bound(place) + ACCEPTED / 2) for place in places]
+        self._allowed = np.array(allowed)
+        self._marked = np.zeros(len(levels.state), np.uint8)
+        self._sizes = np.zeros(len(levels.first) - 1, np.int64)
+        self.stopped = False
+
+    def search(self, slack: float, points: int, least: float = -math.inf) -> Corner | None:
+        """Return the best policy of fronts of some points.
+
+        Parameters
+        ----------
+        slack
+            How much less the points of a front may be worth than the best.
+        points
+            How many there are in a front, and more where levels are small.
+        least
+            Policies that earn no more than this are of no interest.
+
+        Returns
+        -------
+        Corner or None
+            None if there is no such policy, or the search was stopped.
+        """
+        from vulcan.kernels import thin_fronts
+
+        slack = min(max(slack, SLACK_OF_ROUNDING * self._size), LARGEST)
+        marking = (self._levels, self._values, self._price, slack, self._marked, self._sizes)
+        thin_fronts.mark(*marking)
+        fronts = self._make_fronts(points)
+        self.stopped = fronts is None
+        if fronts is None:
+            return None
+        fronts.control["slack"] = slack
+        fronts.control["node"] = len(self._levels.state) - 1
+        fronts.best["reward"] = -math.inf
+        extend = (self._levels, self._values, self._marked, fronts)
+        self.stopped = not self._call(thin_fronts.extend, extend, fronts)
+        if self.stopped or float(fronts.best["reward"][0]) <= least:
+            return None
+        corner = self._trace(fronts)
+        if corner is None or corner.reward <= least or not accepts(self._bound, corner):
+            return None
+        return corner
+
+    def _call(self, kernel: Any, arguments: tuple[Any, ...], fronts: Any) -> bool:
+        """Call a kernel until it is done; False if it may not go on."""
+        status = codes.PAUSED
+        while status == codes.PAUSED:
+            if not self._may_go_on():
+                return False
+            fronts.control["pause"] = fronts.control["work"] + CHUNK
+            status = kernel(*arguments)
+        return status == codes.DONE
+
+    def _trace(self, fronts: Any) -> Corner | None:
+        """Return the policy of the root's best point; None if stopped before it was written."""
+        from vulcan.kernels import thin_plans
+
+        plan = thin_plans.Decisions(
+            rows=np.zeros(FIRST_DECISIONS, np.int32),
+            children=np.zeros(4 * FIRST_DECISIONS, np.int32),
+            starts=np.zeros(len(self._levels.first), np.int64),
+        )
+        fronts.control["node"] = 0
+        while not self._call(thin_plans.trace, (self._levels, self._values, fronts, plan), fronts):
+            if not self._may_go_on():
+                self.stopped = True
+                return None
+            rows, children = (np.concatenate([array, np.zeros_like(array)]) for array in plan[:2])
+            plan = plan._replace(rows=rows, children=children)
+        count, width = (int(fronts.control[name][0]) for name in ("decisions", "children"))
+        rewards, risks = np.zeros(count), np.zeros(count)
+        thin_plans.close(self._levels, fronts, plan, rewards, risks)
+        nodes = np.zeros(count, np.int32)  # nobody asks where decisions are taken
+        made = Decisions(plan.rows[:count].copy(), plan.children[:width].copy(), nodes)
+        return Corner(float(rewards[0]), float(risks[0]), DecidedPlan(made))
+
+    def _make_fronts(self, points: int) -> Any:
+        """Return arrays with room for fronts of some points; None if there is too little memory."""
+        from vulcan.kernels import thin_fronts
+
+        levels, sizes = self._levels, np.maximum(self._sizes, 1)
+        more = np.clip(np.sqrt(sizes.max() / sizes), 1, MORE_POINTS)
+        bins = np.minimum(LONGEST_FRONT, points * more).astype(np.int64)
+        room = int(self._sizes @ (bins + 1))
+        longest = 4 * int(bins.max()) + 2
+        first, counts = levels.first_action, np.maximum(0, levels.action_count)
+        widths = np.concatenate(([0], np.cumsum(levels.safe_count + 1, dtype=np.int64)))
+        widest = int((widths[first + counts] - widths[first]).max())
+        taken = BYTES_OF_A_POINT * room + BYTES_OF_A_NODE * len(levels.state)
+        if taken + widest * longest * thin_fronts.LINK.itemsize > self._memory or room > MOST_ROWS:
+            return None
+        control = np.zeros(1, thin_fronts.CONTROL)
+        control["price"], control["low"], control["step"] = self._price, self._low, self._step
+        return thin_fronts.ThinFronts(
+            first=np.zeros(len(levels.state), np.int64),
+            count=np.zeros(len(levels.state), np.int32),
+            bins=bins,
+            risks=np.empty(room),
+            rewards=np.empty(room),
+            number=np.empty(room, np.int32),
+            allowed=self._allowed,
+            kept=np.zeros(longest, thin_fronts.DRAFT),
+            sums=np.zeros(longest, thin_fronts.DRAFT),
+            links=np.zeros(widest * longest, thin_fronts.LINK),
+            offered=np.zeros(int(counts.max(initial=1))),
+            points=np.zeros(longest, thin_fronts.DRAFT),
+            best=np.zeros(1, thin_fronts.DRAFT),
+            control=control,
+        )
+
+
+def load_kernels() -> None:
+    """Load or compile the kernels of thin fronts, by a search of one node with an action."""
+    from vulcan.kernels.compilation import announce_compilation
+    from vulcan.kernels.thin_fronts import extend
+
+    announce_compilation(extend)
+    span, values = (0.0, 1.0), np.zeros(1)
+    Coins(make_smallest_levels(), Constant(0.0), 0.0, values, span).search(1.0, 1)
