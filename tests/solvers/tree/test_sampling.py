@@ -40,14 +40,21 @@ def test_bandit_with_horizon_6(under: Any, merges: bool) -> None:
         assert result.policy == exact.policy
 
 
-def test_merging_changes_nothing_but_the_evaluations() -> None:
+@pytest.mark.parametrize("complete", [True, False])
+def test_merging_changes_evaluations_and_completion_alone(complete: bool) -> None:
     merged, unmerged = (
         vulcan.solve(
-            vulcan.Problem(Bandit(7, merges=merges), LINEAR), vulcan.Vulcan(), samples=3000
+            vulcan.Problem(Bandit(7, merges=merges), LINEAR),
+            vulcan.Vulcan(),
+            samples=3000,
+            complete=complete,
         )
         for merges in (True, False)
     )
-    assert merged.policy == unmerged.policy
+    if complete:
+        assert merged.certificate.reward >= unmerged.certificate.reward
+    else:
+        assert merged.policy == unmerged.policy
     assert merged.statistics.histories == unmerged.statistics.histories
     assert merged.statistics.evaluations < unmerged.statistics.evaluations
 

@@ -4,9 +4,9 @@ Over histories (`vulcan.kernels.completion`) every history is tested by the loca
 search does. There may be millions of them where there are a few hundred pairs of a state and a
 step; there, decisions are shared by all histories in the same state (`vulcan.solvers.tree.shared`).
 But pairs are all that any action can lead to, and may also be far more than the histories of one
-policy. So both are tried in turn, histories first, with a share of what the search itself has
-taken, and with four times that until one succeeds: that takes little more than the cheaper one
-would alone. Where histories succeed, pairs are tried only if the model need not be asked for them.
+policy. So both are tried with a share of what the search itself has taken, and with four times that
+until one succeeds: that takes little more than the cheaper one would alone. Where histories
+succeed, the model is asked little more for pairs.
 
 Decisions over pairs look at the bound itself, and may be better than any that the constraint
 admits; where it admits no policy at all, they may still find one that is within the bound.
@@ -28,6 +28,9 @@ __all__ = ["plan_whole"]
 FEWEST_PLACES: Final = 1 << 14
 FEWEST_QUESTIONS: Final = 256
 """Pairs or histories, and states that the model is asked, that a completion may always take."""
+
+SAMPLES_PER_QUESTION: Final = 64
+"""Where there is a complete policy already, a state may be asked for this many samples."""
 
 SCALES: Final = tuple(4**k for k in range(12))
 FEW: Final = 5
@@ -53,7 +56,7 @@ def plan_whole(run: TreeRun, until: float) -> list[Draft]:
         pairs = _allow(run, scale, until)
         draft = None if run.exhausted else run.plan(True, _watch(run, histories))
         if draft is not None:
-            pairs.questions = 0
+            pairs.questions = run.samples // SAMPLES_PER_QUESTION
         shared = None if run.solved else run.plan_by_pairs(pairs)
         found = [policy for policy in (draft, shared) if policy is not None]
         if found or pairs.late or not (histories.exceeded or pairs.exceeded):
