@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from vulcan.solvers.tree.allowance import Allowance
@@ -37,8 +37,8 @@ FEW: Final = 5
 """How many of them are tried where the constraint admits no policy at all."""
 
 
-def plan_whole(run: TreeRun, until: float) -> list[Draft]:
-    """Return policies of a tree, completed; none without room or time for it.
+def plan_whole(run: TreeRun, until: float) -> Iterator[Draft]:
+    """Yield policies of a tree, completed; none without room or time for it.
 
     Parameters
     ----------
@@ -49,19 +49,23 @@ def plan_whole(run: TreeRun, until: float) -> list[Draft]:
     """
     if not run.graph.merges or run.solved:
         draft = run.plan(True, _watch(run, Allowance(math.inf, math.inf, until)))
-        return [] if draft is None else [draft]
+        if draft is not None:
+            yield draft
+        return
     for scale in SCALES[:FEW] if run.exhausted else SCALES:
         # Histories leave half of the time to pairs.
         histories = _allow(run, scale, (time.perf_counter() + until) / 2)
         pairs = _allow(run, scale, until)
         draft = None if run.exhausted else run.plan(True, _watch(run, histories))
         if draft is not None:
+            yield draft
             pairs.questions = run.samples // SAMPLES_PER_QUESTION
         shared = None if run.solved else run.plan_by_pairs(pairs)
-        found = [policy for policy in (draft, shared) if policy is not None]
-        if found or pairs.late or not (histories.exceeded or pairs.exceeded):
-            return found
-    return []
+        if shared is not None:
+            yield shared
+        exceeded = histories.exceeded or pairs.exceeded
+        if draft is not None or shared is not None or pairs.late or not exceeded:
+            return
 
 
 def _watch(run: TreeRun, histories: Allowance) -> Callable[[], bool]:
