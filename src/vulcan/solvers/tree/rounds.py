@@ -169,15 +169,16 @@ class Planner:
         run = self._run
         began = time.perf_counter()
         solved = run.solved
-        found: list[Draft | None] = []
-        if self._complete:
-            found += plan_whole(run, self._allow(began))
-        if not found and not run.exhausted:
+        draft = None
+        for whole in plan_whole(run, self._allow(began)) if self._complete else ():
+            # At once: the model may fail while the next one is planned.
+            self._keep_better(whole)
+            draft = whole
+        if draft is None and not run.exhausted:
             # Without room or time for all of it, a part with its frontier is an answer, too.
-            found = [run.plan(False, lambda: False)]
-        for draft in found:
+            draft = run.plan(False, lambda: False)
             self._keep_better(draft)
-        self._proved = found[0] if solved else None
+        self._proved = draft if solved else None
         self._round_seconds = time.perf_counter() - began
         if self._best is not None:
             expected = len(self._best) * self._seconds_per_decision

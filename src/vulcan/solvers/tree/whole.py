@@ -4,9 +4,9 @@ Over histories (`vulcan.kernels.completion`) every history is tested by the loca
 search does. There may be millions of them where there are a few hundred pairs of a state and a
 step; there, decisions are shared by all histories in the same state (`vulcan.solvers.tree.shared`).
 But pairs are all that any action can lead to, and may also be far more than the histories of one
-policy. So both are tried in turn, histories first, with a share of what the search itself has
-taken, and with four times that until one succeeds: that takes little more than the cheaper one
-would alone. Where histories succeed, pairs are tried only if the model need not be asked for them.
+policy. So both are tried with a share of what the search itself has taken, and with four times that
+until one succeeds: that takes little more than the cheaper one would alone. Where histories
+succeed, the model is asked little more for pairs.
 
 Decisions over pairs look at the bound itself, and may be better than any that the constraint
 admits; where it admits no policy at all, they may still find one that is within the bound.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from vulcan.solvers.tree.allowance import Allowance
@@ -29,13 +29,16 @@ FEWEST_PLACES: Final = 1 << 14
 FEWEST_QUESTIONS: Final = 256
 """Pairs or histories, and states that the model is asked, that a completion may always take."""
 
+SAMPLES_PER_QUESTION: Final = 64
+"""Where there is a complete policy already, a state may be asked for this many samples."""
+
 SCALES: Final = tuple(4**k for k in range(12))
 FEW: Final = 5
 """How many of them are tried where the constraint admits no policy at all."""
 
 
-def plan_whole(run: TreeRun, until: float) -> list[Draft]:
-    """Return policies of a tree, completed; none without room or time for it.
+def plan_whole(run: TreeRun, until: float) -> Iterator[Draft]:
+    """Yield policies of a tree, completed; none without room or time for it.
 
     Parameters
     ----------
@@ -46,19 +49,23 @@ def plan_whole(run: TreeRun, until: float) -> list[Draft]:
     """
     if not run.graph.merges or run.solved:
         draft = run.plan(True, _watch(run, Allowance(math.inf, math.inf, until)))
-        return [] if draft is None else [draft]
+        if draft is not None:
+            yield draft
+        return
     for scale in SCALES[:FEW] if run.exhausted else SCALES:
         # Histories leave half of the time to pairs.
         histories = _allow(run, scale, (time.perf_counter() + until) / 2)
         pairs = _allow(run, scale, until)
         draft = None if run.exhausted else run.plan(True, _watch(run, histories))
         if draft is not None:
-            pairs.questions = 0
+            yield draft
+            pairs.questions = run.samples // SAMPLES_PER_QUESTION
         shared = None if run.solved else run.plan_by_pairs(pairs)
-        found = [policy for policy in (draft, shared) if policy is not None]
-        if found or pairs.late or not (histories.exceeded or pairs.exceeded):
-            return found
-    return []
+        if shared is not None:
+            yield shared
+        exceeded = histories.exceeded or pairs.exceeded
+        if draft is not None or shared is not None or pairs.late or not exceeded:
+            return
 
 
 def _watch(run: TreeRun, histories: Allowance) -> Callable[[], bool]:
