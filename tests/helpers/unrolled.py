@@ -31,3 +31,4 @@ def allow_questions(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Let the default unroll no more than what this many questions tell."""
     monkeypatch.setattr(growth, "FEW_QUESTIONS", count)
     monkeypatch.setattr(growth, "MOST_QUESTIONS", count)
+    monkeypatch.setattr(growth, "MERGED", -1.0)

@@ -247,7 +247,7 @@ def test_a_frontier_as_text():
     assert header.split() == ["allowed", "reward", "risk", "at", "most", "gap", "price"]
     assert first.split() == ["0.001000", "1.306894", "0.001000", "1.306894", "0", "%", "325.6"]
     assert frontier.model == "Bandit(horizon=4)"
-    assert frontier.solver == "Automatic()"
+    assert frontier.solver == repr(vulcan.Automatic())
     assert (frontier.bound, frontier.stopped_by, len(frontier)) == (None, None, 2)
     scaled = trace_frontier(Problem(SMALL, Linear(0.002)), scales=[0.5])
     assert str(scaled).split()[0] == "scale"

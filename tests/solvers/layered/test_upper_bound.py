@@ -69,6 +69,6 @@ def test_a_problem_that_nothing_satisfies_says_so() -> None:
 
 
 def test_an_infinite_bound_of_the_model_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vulcan.solvers.layered.size.MOST_EVALUATIONS", 0)
+    allow_questions(monkeypatch, -1)
     problem = vulcan.Problem(Unknowing(CHAIN, 2), vulcan.Constant(0.1))
     assert vulcan.solve(problem, vulcan.Vulcan(), samples=10, bound=True).upper_bound is None

@@ -137,7 +137,7 @@ class Coins:
     ) -> None:
         self._levels, self._bound, self._price, self._values = levels, bound, price, values
         self._may_go_on, self._memory = may_go_on, memory
-        self._size = max(abs(span[0]), abs(span[1]))
+        self._size = max(abs(span[0]), abs(span[1])) or 1.0
         self._low, self._step = span[0], max((span[1] - span[0]) / PLACES, 1e-12 * self._size)
         places = [min(self._low + k * self._step, span[1]) for k in range(PLACES + 1)]
         allowed = [max(-LARGEST, bound(place) + ACCEPTED / 2) for place in places]
