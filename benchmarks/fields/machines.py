@@ -287,7 +287,7 @@ FIELDS = [
     Field("maintenance", Maintenance(), "0.0003*x", "stationary; outcomes that look the same"),
     Field("backups", Backups(), "0.06 + 0.002*x", "costs only; a bound that falls with them"),
     Field("bridge", Bridge(), "0.25", "a drawn start; the best policy is acceptable anyway"),
-    Field("elevator", Elevator(), "0.001*x", "up to 24 outcomes, most of them of no concern"),
+    Field("elevator", Elevator(), "0.001*x", "up to 21 outcomes, most of them of no concern"),
     Field("patching", Patching(), "0.0018", "just below the least risk", feasible=False),
     Field("battery", Battery(), "0.0002*x", "the hour of the day in the state"),
     Field("grid", Grid(), "0.09 + 0.001*x", "costs, failures that are certain", feasible=False),

@@ -63,5 +63,7 @@ class PressYourLuck:
 
 FIELDS = [
     Field("ruin", Ruin(), "0.0001", "up to 25 actions; rewards near 0"),
-    Field("press your luck", PressYourLuck(), "0.07*x", "25 outcomes alike; paid at the end only"),
+    Field(
+        "press your luck", PressYourLuck(), "0.07*x", "36 rolls, many alike; paid at the end only"
+    ),
 ]
