@@ -106,6 +106,13 @@ class DecisionPlan:
         children = self.children[start : start + len(following)].tolist()
         return edge, list(zip(following, children, strict=True))
 
+    def list_children(self) -> list[list[int]]:
+        """Return the children of each decision."""
+        children, ends = self.children.tolist(), [*self.first_child[1:].tolist(), None]
+        return [
+            children[start:end] for start, end in zip(self.first_child.tolist(), ends, strict=True)
+        ]
+
 
 def find_between(coins: Coins, upper: float, best: Corner | None) -> Iterator[Corner]:
     """Yield acceptable policies, each better than the one before.
@@ -173,7 +180,7 @@ class Coins:
     ) -> None:
         self._levels, self._bound, self._price, self._values = levels, bound, price, values
         self._may_go_on, self._memory = may_go_on, memory
-        self._size = max(abs(span[0]), abs(span[1]))
+        self._size = max(abs(span[0]), abs(span[1])) or 1.0
         self._low, self._step = span[0], max((span[1] - span[0]) / PLACES, 1e-12 * self._size)
         places = [min(self._low + k * self._step, span[1]) for k in range(PLACES + 1)]
         allowed = [max(-LARGEST, bound(place) + ACCEPTED / 2) for place in places]

@@ -20,7 +20,13 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, find_gap
-from vulcan.solvers.layered.coins import Coins, find_between, load_kernels, make_levels
+from vulcan.solvers.layered.coins import (
+    Coins,
+    DecisionPlan,
+    find_between,
+    load_kernels,
+    make_levels,
+)
 from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, accepts
 from vulcan.tolerance import EXACT_GAP
 
@@ -260,7 +266,10 @@ class LayeredRun:
         if self.best is None:
             return None
         about = describe_origin(self.problem, self.reader, self._solver)
-        return self.layers.policy(self.best.plan, about)
+        plan = self.best.plan
+        if isinstance(plan, DecisionPlan):  # numbered already
+            return self.graph.policy(plan.rows.tolist(), plan.list_children(), about)
+        return self.layers.policy(plan, about)
 
     def find(self, otherwise: str = UNSETTLED) -> Finding:
         """Return what was found.
