@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from vulcan.graphs.decisions import Choice, Decisions
 from vulcan.graphs.state_graph import StateGraph
-from vulcan.runtime.ranges import ranges
+from vulcan.runtime.ranges import ranges, starts
 from vulcan.sentinels import END, NONE, UNASKED
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ __all__ = ["ChoicePlan", "Levels", "build_levels"]
 Integers = NDArray[np.int32]
 MayGoOn = Callable[[int, int], bool]
 Opens = Callable[[Integers, int], NDArray[np.bool_]]
+
+Decided = tuple[int, int, Sequence[tuple[int, int]]]
+"""Node, row, and mode and number of each way; see `Levels.decide`."""
 
 NODE_BYTES: Final = 4
 SHORT: Final = 0.02
@@ -94,6 +97,45 @@ class Levels:
         nodes: list[int] = np.where(ends, END, first + places).tolist()
         return nodes
 
+    def decide(self, choices: NDArray[np.int32], decided: Sequence[Decided] = ()) -> Decisions:
+        """Return the decisions of a policy that follows a choice, or one of several.
+
+        Parameters
+        ----------
+        choices
+            The row of each node in each *mode* in which histories can be.
+        decided
+            Decisions that are taken one by one before: the node, the row, and for each safe outcome
+            the mode in which it goes on and NONE, or `DECIDED` and the number of a decided one. The
+            first is that of the root. Without any, all is done in mode 0.
+        """
+        from vulcan.kernels.unrolling import DECISION, WAY, Found, number_decisions
+
+        arrays, modes = self.arrays, len(choices)
+        if not len(self):
+            return Decisions(*np.zeros((3, 0), np.int32))
+        ways = [way for _, _, after in decided for way in after]
+        counts = np.array([len(after) for _, _, after in decided], np.intp)
+        firsts = [
+            (node, row, first)
+            for (node, row, _), first in zip(decided, starts(counts).tolist(), strict=True)
+        ]
+        size = modes * len(self) + len(decided)
+        outcomes = sum(
+            int(arrays.safe_count[rows[rows != NONE]].sum(dtype=np.int64)) for rows in choices
+        )
+        found = Found(
+            rows=np.empty(size, np.int32),
+            nodes=np.empty(size, np.int32),
+            modes=np.empty(size, np.int8),
+            children=np.empty(outcomes + len(ways), np.int32),
+            numbers=np.full((modes, len(arrays.action_count)), NONE, np.int32),
+        )
+        given = (np.array(firsts, DECISION), np.array(ways, WAY))
+        count, written = number_decisions(arrays, choices, *given, found)
+        kept = (found.rows[:count], found.children[:written], found.nodes[:count])
+        return Decisions(*(part.copy() for part in kept))
+
 
 @dataclass(frozen=True)
 class ChoicePlan:
@@ -112,18 +154,7 @@ class ChoicePlan:
 
     def decide(self) -> Decisions:
         """Return the decisions in the nodes that are reached."""
-        from vulcan.kernels.unrolling import number_decisions
-
-        arrays, size = self.levels.arrays, len(self.levels)
-        if not size:
-            return Decisions(*np.zeros((3, 0), np.int32))
-        taken = self.choice[self.choice != NONE]
-        rows, nodes = np.empty((2, size), np.int32)
-        children = np.empty(int(arrays.safe_count[taken].sum(dtype=np.int64)), np.int32)
-        numbers = np.full(len(arrays.action_count), NONE, np.int32)
-        found = (rows, children, nodes, numbers)
-        count, written = number_decisions(arrays, self.choice, *found)
-        return Decisions(rows[:count].copy(), children[:written].copy(), nodes[:count].copy())
+        return self.levels.decide(self.choice[None])
 
 
 def build_levels(

@@ -22,6 +22,7 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import RANDOMISED, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.layered.dual import accepts
+from vulcan.solvers.layered.first_steps import bound_first_steps
 from vulcan.solvers.layered.growth import Growth
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
@@ -100,6 +101,7 @@ class Automatic(Solver):
             run.offer_mix(dual.best)
             return run.find("best randomised policy found")
         run.improve(dual)
+        bound_first_steps(run, dual)
         most = MOST_PAIRS if run.gap > SMALL_GAP else FEW_PAIRS
         advance_fronts(run, dual, most if run.monitor.limits.time_limit is None else None)
         return run.find("best policy found, with a proved gap")

@@ -63,6 +63,9 @@ PLACES: Final = 256
 CHUNK: Final = 1 << 24
 """Pairs of points between two looks at the clock; about a tenth of a second."""
 
+MOST_WORK: Final = 5_000_000_000
+"""Pairs of points in all; half a minute."""
+
 FIRST_DECISIONS: Final = 1 << 12
 
 LARGEST: Final = 1e300
@@ -144,6 +147,7 @@ class Coins:
         self._allowed = np.array(allowed)
         self._marked = np.zeros(len(levels.state), np.uint8)
         self._sizes = np.zeros(len(levels.first) - 1, np.int64)
+        self._work = 0
         self.stopped = False
 
     def search(self, slack: float, points: int, least: float = -math.inf) -> Corner | None:
@@ -188,10 +192,12 @@ class Coins:
         """Call a kernel until it is done; False if it may not go on."""
         status = codes.PAUSED
         while status == codes.PAUSED:
-            if not self._may_go_on():
+            if not self._may_go_on() or self._work > MOST_WORK:
                 return False
+            before = int(fronts.control["work"][0])
             fronts.control["pause"] = fronts.control["work"] + CHUNK
             status = kernel(*arguments)
+            self._work += int(fronts.control["work"][0]) - before
         return status == codes.DONE
 
     def _trace(self, fronts: Any) -> Corner | None:

@@ -31,6 +31,7 @@ from vulcan.sentinels import END, NONE
 from vulcan.solvers.base import EXACT, Coverage, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.layered.dual import Corner, Dual, accepts
+from vulcan.solvers.layered.first_steps import bound_first_steps
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.shortfall import SMALL_SHARE, Shortfall
 from vulcan.tolerance import TOLERANCE
@@ -72,7 +73,9 @@ class Pareto(Solver):
         run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
         if run.unroll():
-            advance_fronts(run, run.find_dual())
+            dual = run.find_dual()
+            bound_first_steps(run, dual)
+            advance_fronts(run, dual)
         return run.find()
 
 

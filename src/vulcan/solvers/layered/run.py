@@ -25,6 +25,7 @@ from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap
 from vulcan.solvers.layered import coins
+from vulcan.solvers.layered.derandomise import derandomise
 from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, Mix, accepts
 from vulcan.solvers.layered.refusal import find_multiple
 from vulcan.solvers.layered.sweeps import Sweeps, load_kernels
@@ -180,6 +181,9 @@ class LayeredRun:
         plain = len(levels.state) > 0 and not len(levels.expanded) and not len(levels.first_child)
         if not plain or self.upper == -math.inf or self._near_enough:
             return
+        self._derandomise(dual)
+        if self._near_enough or not self.may_go_on():
+            return
         with self.monitor.clock_stopped():
             coins.load_kernels()
         price = dual.multiplier
@@ -193,6 +197,13 @@ class LayeredRun:
             self.report()
             if self._near_enough:
                 return
+
+    def _derandomise(self, dual: Dual) -> None:
+        """Decide history by history between the two policies that the best mixture is made of."""
+        mix = dual.best
+        if mix is not None and mix.safe is not mix.daring and accepts(self.bound, mix.safe):
+            ways = (mix.safe.plan.follow(), mix.daring.plan.follow())
+            self.offer(derandomise(self.levels, self.bound, *ways, self.may_go_on))
 
     @property
     def _near_enough(self) -> bool:

@@ -49,6 +49,10 @@ class PricePlan:
         """The row that is taken in each node."""
         return self.sweeps.choose(self.reward_weight, self.risk_weight)
 
+    def follow(self) -> Ways:
+        """Return the policy with what it earns and risks from each node on."""
+        return self.sweeps.follow_weights(self.reward_weight, self.risk_weight)
+
     def decide(self) -> Decisions:
         """Return the decisions in the nodes that are reached."""
         return ChoicePlan(self.sweeps.levels, self.choice).decide()
@@ -158,5 +162,12 @@ def load_kernels() -> None:
     backward_induction.evaluate(arrays, values, pair, choice, values)
     rows = (np.zeros(1, kind) for kind in (STATE, ACTION, OUTCOME))
     unrolling.find_following(*rows, choice, 0, choice.copy(), choice.copy())
-    taken = (choice.copy() for _ in range(4))
-    unrolling.number_decisions(arrays, choice, *taken)
+    found = unrolling.Found(
+        rows=choice.copy(),
+        nodes=choice.copy(),
+        modes=np.zeros(1, np.int8),
+        children=choice.copy(),
+        numbers=np.zeros((1, 1), np.int32),
+    )
+    given = (np.zeros(0, unrolling.DECISION), np.zeros(0, unrolling.WAY))
+    unrolling.number_decisions(arrays, np.zeros((1, 1), np.int32), *given, found)

@@ -1,0 +1,67 @@
+"""A bound on deterministic policies by their first steps: sound, and sharp where it matters."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given, settings
+
+import vulcan
+from tests.helpers.tables import Table, bounds, tables
+from tests.oracles.best_policies import acceptable
+from tests.oracles.brute_force import enumerate_plans
+from vulcan import Outcome
+from vulcan.domains import TreasureGrid
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.layered.first_steps import bound_first_steps
+from vulcan.solvers.layered.run import LayeredRun
+
+
+def bound(problem: vulcan.Problem) -> tuple[LayeredRun, float]:
+    """Return a run with the bound of first steps, and the dual bound."""
+    reader = ModelReader(problem.model)
+    run = LayeredRun(problem, reader, Monitor(Limits()), vulcan.Pareto())
+    assert run.unroll()
+    dual = run.find_relaxed()
+    if len(run.levels):
+        bound_first_steps(run, dual)
+    return run, dual.upper_bound
+
+
+@given(tables(), bounds())
+@settings(max_examples=150, deadline=None)
+def test_no_deterministic_policy_earns_more(model: Table, risk_bound: vulcan.RiskBound) -> None:
+    run, dual = bound(vulcan.Problem(model, risk_bound))
+    assume(dual > -math.inf)
+    assert run.upper <= dual
+    best = max(
+        (plan.reward for plan in acceptable(enumerate_plans(model), risk_bound)), default=None
+    )
+    if best is not None:
+        assert best <= run.upper + 1e-9 * max(1.0, abs(best))
+
+
+def test_a_first_step_that_is_too_risky_earns_nothing() -> None:
+    """Lots may be drawn for it, but nothing is left to chance before."""
+    model = TreasureGrid(horizon=20, map="BTG")
+    run, dual = bound(vulcan.Problem(model, 0.15))
+    assert dual > 0.5
+    assert run.upper == 0.0
+    result = vulcan.solve(vulcan.Problem(model, 0.15))
+    assert result.status is vulcan.Status.SOLVED
+    assert result.certificate.reward == 0.0
+    assert result.gain_of_randomising > 1
+
+
+def test_certain_ways_are_compared_with_what_they_pay() -> None:
+    risky = [Outcome(0.5, 9.0, "end"), Outcome.failure(0.5)]
+    table = {
+        0: {"wait": [Outcome(1.0, 0.0, 0)], "work": [Outcome(1.0, 1.0, 1)], "dare": risky},
+        1: {"work": [Outcome(1.0, 2.0, 2)], "dare": risky},
+    }
+    run, dual = bound(vulcan.Problem(Table(table, horizon=3), 0.2))
+    assert dual == pytest.approx(3.0 + 0.4 * 2.5)
+    assert run.upper == 3.0
