@@ -58,6 +58,7 @@ class StateGraph(Graph):
         self._action_labels: list[str] = []
         self._outcome_labels: list[str | None] = []
         self._index: dict[Any, int] = {}
+        self._label_numbers: dict[str, int] = {}
         self._find(reader.root)
 
     def expand(self, state: int) -> None:
@@ -72,7 +73,8 @@ class StateGraph(Graph):
             mean = math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
             answers.append((label, outcomes, mean, self._credit_of(place, action, mean)))
         first = self.actions.count
-        for number, answer in enumerate(answers):
+        for answer in answers:
+            number = self._label_numbers.setdefault(answer[0], len(self._label_numbers))
             self._append(number, *answer)
         self.states.array[state] = (first, len(answers))
         self.expanded.append(state)

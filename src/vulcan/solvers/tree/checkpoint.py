@@ -31,7 +31,7 @@ __all__ = [
     "unpack_array",
 ]
 
-SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 3, CheckpointError, oldest=3)
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 4, CheckpointError, oldest=4)
 
 
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
