@@ -3,8 +3,8 @@
 The bandit is an ordinary Python class. Speed is that of sampling alone, on a graph that is already
 known, with the exploration of the yardstick: 1.0 times the steps that are left. Run with
 `make bench`; VULCAN_SEEDS changes the number of seeds (60).
-With few seeds the mean error is a matter of luck: about one run in sixty still takes the second
-best first action, which costs 1.8 %, and all others are right.
+With few seeds the mean error is a matter of luck: about one run in sixty may be half a percent
+off, and all others are right.
 """
 
 from __future__ import annotations
@@ -144,16 +144,11 @@ def test_error_of_the_paper(samples: int, report: Any) -> None:
     )
 
 
-STUCK = pytest.mark.xfail(
-    reason="some seeds keep to another first machine since last steps are solved at once and "
-    "untried actions are chosen greedily: up to 1.4 % after a million samples"
+@pytest.mark.parametrize(
+    ("constraint", "merges"), [(UNDER_A, True), (UNDER_B, True), (UNDER_B, False)]
 )
-
-
-@STUCK
-@pytest.mark.parametrize("constraint", [UNDER_A, UNDER_B])
-def test_horizon_10_with_a_constant_bound(constraint: Any, report: Any) -> None:
-    problem = vulcan.Problem(Bandit(10), vulcan.Constant(0.0125))
+def test_horizon_10_with_a_constant_bound(constraint: Any, merges: bool, report: Any) -> None:
+    problem = vulcan.Problem(Bandit(10, merges=merges), vulcan.Constant(0.0125))
     best = BEST_AT_10[constraint.letter]
     results = [
         vulcan.solve(problem, vulcan.Vulcan(constraint=constraint), samples=1_000_000, seed=seed)
@@ -162,13 +157,27 @@ def test_horizon_10_with_a_constant_bound(constraint: Any, report: Any) -> None:
     assert all(result.safe for result in results)
     worst = max(100 * abs(r.certificate.reward - best) / best for r in results)
     report(
-        f"bandit 10, bound 0.0125, {constraint.letter}, {SEEDS_AT_10} seeds, 1e6 samples: worst",
+        f"bandit 10, bound 0.0125, {constraint.letter}, merged {merges}, {SEEDS_AT_10} seeds, "
+        "1e6 samples: worst",
         f"{worst:.4f} %",
     )
     assert worst <= 0.1
 
 
-@STUCK
+def test_small_budget_at_horizon_12(report: Any) -> None:
+    """What 100,000 samples find of 2 billion histories; a mean of 6.05 was found before."""
+    problem = vulcan.Problem(Bandit(12), BOUND)
+    rewards = [
+        float(vulcan.solve(problem, vulcan.Vulcan(), samples=100_000, seed=k).certificate.reward)
+        for k in range(5)
+    ]
+    report(
+        "bandit 12, 5 seeds, 100,000 samples: mean and least reward",
+        f"{statistics.fmean(rewards):.4f}, {min(rewards):.4f}",
+    )
+    assert statistics.fmean(rewards) >= 6.05
+
+
 def test_uct_satisfies_the_constant_bound(report: Any) -> None:
     problem = vulcan.Problem(Bandit(10), vulcan.Constant(0.0125))
     results = [

@@ -88,7 +88,7 @@ def test_a_forward_search_takes_no_samples(solve):
 def test_uct_disregards_risk_and_is_judged_all_the_same(solve):
     code, document = solve(*SMALL, "--solver", "uct", "--samples", 2000)
     assert code == 1
-    assert document["solver"] == "UCT(exploration=1.0, default_policy='greedy')"
+    assert document["solver"] == "UCT(exploration=0.1, default_policy='greedy')"
     assert document["certificate"]["passes"] is document["safe"] is False
 
 
@@ -100,7 +100,7 @@ def test_the_printed_algorithm(solve):
 
 
 def test_without_completion_there_may_be_a_frontier(solve):
-    few = (*SMALL, "--solver", "vulcan", "--samples", 100)
+    few = (*SMALL, "--solver", "vulcan", "--samples", 20)
     assert solve(*few)[1]["certificate"]["complete"] is True
     code, document = solve(*few, "--no-complete")
     assert code == 1

@@ -1,8 +1,7 @@
 """Problems with fixed seeds and budgets, whose answers are recorded in tests/golden/recorded.json.
 
-The answers were recorded with the code before the rooms (but for the algorithm as printed, which
-changed then, and tree searches where states merge, which complete better since): the same seeds
-give the same policies, bit for bit.
+The answers were recorded once, so that whatever is not meant to change them does not: the same
+seeds give the same policies, bit for bit.
 """
 
 from __future__ import annotations

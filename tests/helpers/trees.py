@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -33,6 +33,7 @@ def start(
     as_printed: bool = False,
     bounded: bool = False,
     exploration: float = 1.0,
+    default_policy: Literal["random", "greedy"] = "random",
 ) -> TreeRun:
     """Return a search that has not begun."""
     under = vulcan.SurvivalConstraint() if under is None else under
@@ -40,7 +41,7 @@ def start(
     run.prepare(
         seed=seed,
         exploration=exploration,
-        default_policy="random",
+        default_policy=default_policy,
         as_printed=as_printed,
         bounded=bounded,
     )

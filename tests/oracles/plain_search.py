@@ -14,6 +14,7 @@ import pytest
 
 from tests.helpers.tables import Table
 from vulcan import Outcome, RiskBound
+from vulcan.kernels.selection import SHARE
 from vulcan.kernels.tree import DELETED, LIVE, SOLVED
 
 
@@ -166,6 +167,9 @@ class PlainSearch:
         untried = [edge for edge in live if not edge.visits]
         if untried:
             return untried[int(self.uniform() * len(untried))]
+        rarest = min(live, key=lambda e: e.visits, default=None)
+        if rarest and rarest.visits < SHARE * node.visits / len(node.edges):
+            return rarest
         scale = self.most[node.level] - self.least[node.level]
         bonus = scale * math.sqrt(math.log(max(1, node.visits)))
         return max(live, key=lambda e: e.value + bonus / math.sqrt(e.visits), default=None)

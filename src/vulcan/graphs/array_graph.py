@@ -93,8 +93,7 @@ class ArrayGraph(StateGraph):
         rows["first_outcome"], rows["outcome_count"] = begin, np.diff(model.first_row)
         goes_on = safe & (counts[np.where(safe, outcomes["state"], 0)] > 0)
         rows["open_count"] = add(goes_on.astype(np.int64))
-        owner = np.repeat(np.arange(model.states), np.diff(model.first_action))
-        rows["number"] = np.arange(len(rows)) - model.first_action[owner]
+        rows["number"] = model.number
 
     def _name_action(self, row: int) -> str:
         return self._model.action_labels[int(self._model.number[row])]

@@ -12,8 +12,8 @@ demand.
 
 `credit` is what constraint A may claim for the action, R̄ unless the user has a function of his
 own. `open_count` counts the safe outcomes that were not known to be safe terminals when the row was
-read; searches use it to count histories. `number` is the place of the action among those of its
-state; in a compiled model (`vulcan.graphs.compiled_graph`), among all actions.
+read; searches use it to count histories. `number` is the same for all actions of
+the same label; in a compiled model (`vulcan.graphs.compiled_graph`), their place among all actions.
 
 Where every history is a state of its own (`merges` False) nothing is looked up, and `release`
 drops every row that is neither on the search's path nor in the policy under construction.

@@ -65,6 +65,7 @@ class StateGraph(Graph):
         self._action_labels: list[str] = []
         self._outcome_labels: list[str | None] = []
         self._index: dict[Any, int] = {}
+        self._label_numbers: dict[str, int] = {}
         self._ended: set[int] = set()
         self._state_objects.append(reader.root)
         if reader.merges:
@@ -194,7 +195,8 @@ class StateGraph(Graph):
         """Gather what the model said of a state."""
         place = self._state_objects[state]
         rows = []
-        for number, (label, action, outcomes) in enumerate(answers):
+        for label, action, outcomes in answers:
+            number = self._label_numbers.setdefault(label, len(self._label_numbers))
             numbers = [(float(o.probability), float(o.reward)) for o in outcomes]
             mean = math.fsum(probability * reward for probability, reward in numbers)
             credit = self._credit_of(place, action, mean)

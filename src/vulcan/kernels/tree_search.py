@@ -1,19 +1,11 @@
 """Algorithms 2 and 3 of the paper, Vulcan and Sample, as a kernel that can stop and go on.
 
-One sample walks from the root to the end of a history. At an opened history it chooses an action by
-UCT, untried actions first,
-
-    a_uct = argmax_a  Q(h, a) + c · range(t) · sqrt(log N(h) / N(h, a)),
-
-and then one of its outcomes by their probabilities. A finished history that fails the local
-constraint has its last action deleted, and so has one all of whose actions are deleted; the sample
-goes on from the parent. Solved parts are not sampled again, and a solved root ends the search. A
-history with one step left is solved when it is first met: its best action is the one that earns
-most of those that pass.
-
-The exploration constant c is in units of range(t), the largest less the smallest sum of rewards
-that a sample has collected from step t on, so that one constant serves all problems; the algorithm
-as printed has the constant alone.
+One sample walks from the root to the end of a history. At an opened history it chooses an action
+(`vulcan.kernels.selection`), and then one of its outcomes by their probabilities. A finished
+history that fails the local constraint has its last action deleted, and so has one all of whose
+actions are deleted; the sample goes on from the parent. Solved parts are not sampled again, and a
+solved root ends the search. A history with one step left is solved when it is first met: its best
+action is the one that earns most of those that pass.
 
 All that the kernel knows is in its arrays. It returns when it needs a state asked (a compiled model
 it asks itself), the bound's table made finer, or room, and takes up the sample where it was; no
@@ -47,6 +39,16 @@ from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.constraints import finish, try_action
 from vulcan.kernels.expansion import have_actions, limit_action, peek
 from vulcan.kernels.problem_arrays import borrow_problem
+from vulcan.kernels.selection import (
+    SHARE,
+    choose_greedy,
+    choose_uct,
+    choose_untried,
+    draw_uniform,
+    note_ending,
+    tally,
+    widen,
+)
 from vulcan.kernels.tree import (
     LIVE,
     SOLVED,
@@ -74,7 +76,6 @@ GREEDY: Final = 1
 ASKED: Final = 2  # the user's own
 
 STEP: Final = np.dtype([("node", "i4"), ("edge", "i4"), ("outcome", "i4")], align=True)
-RETURNS: Final = np.dtype([("least", "f8"), ("most", "f8")], align=True)
 CONTROL: Final = np.dtype(
     [
         ("depth", "i8"),
@@ -138,12 +139,15 @@ def open_history(problem, tree, returns, path, test, control):
     if node.state != FAILURE_STATE:
         ends = control.depth == len(problem.discounts)
         if control.depth + 1 == len(problem.discounts) and not tree.sizes[0].counted:
-            return decide_last_step(problem, returns, test, control.depth, node)
+            return decide_last_step(problem, tree, returns, path, test, control.depth)
         news = KNOWN if ends else have_actions(problem, node.state)
         if news != KNOWN:
             return news
+        fresh = not ends and node.first_edge == NONE
+        if fresh:
+            ended = problem.states[node.state].action_count == 0
+            note_ending(problem, tree, returns, path, control.depth, ended)
         if not ends and problem.states[node.state].action_count > 0:
-            fresh = node.first_edge == NONE
             if not open_node(problem, tree, node):
                 return NEEDS_ROOM
             control.phase = SELECT
@@ -162,8 +166,9 @@ def open_history(problem, tree, returns, path, test, control):
 
 
 @part
-def decide_last_step(problem, returns, test, depth, node):
+def decide_last_step(problem, tree, returns, path, test, depth):
     """Solve a history of which one step is left: all that its actions earn is known at once."""
+    node = tree.nodes[path[depth].node]
     source, s = problem.source[0], node.state
     compiled = source.outcomes != 0
     if not compiled and problem.states[s].action_count < 0:
@@ -194,8 +199,11 @@ def decide_last_step(problem, returns, test, depth, node):
         best = 0.0 if verdict == ADMITTED else -np.inf
     if compiled:
         source.evaluations += actions
+    note_ending(problem, tree, returns, path, depth, actions == 0)
     if best == -np.inf:
         return REJECT
+    if actions > 0:
+        tally(returns[depth], best)
     node.visits, node.value, node.solved = node.visits + 1, best, 1
     return END_SAMPLE
 
@@ -218,55 +226,19 @@ def select_edge(problem, tree, returns, path, control):
     node = tree.nodes[step.node]
     if control.default_policy == ASKED and node.visits == 0 and control.choice == NONE:
         return NEEDS_CHOICE
-    step.edge = choose_untried(problem, tree, node, control)
+    if control.default_policy == GREEDY:
+        step.edge = choose_greedy(problem, tree, returns, node, control.depth)
+    else:
+        step.edge = choose_untried(problem, tree, node, control)
     if step.edge == NONE:
         seen = returns[control.depth]
         scale = control.exploration * (1.0 if control.literal else seen.most - seen.least)
-        step.edge = choose_uct(problem, tree, node, scale)
+        share = 0.0 if control.literal else SHARE
+        step.edge = choose_uct(problem, tree, node, scale, share)
     if step.edge != NONE:
         control.phase = TRY
         return GO_ON
     return END_SAMPLE if node.solved else REJECT
-
-
-@part
-def choose_untried(problem, tree, node, control):
-    """Let the default policy choose among the actions that were never sampled."""
-    first, count = node.first_edge, problem.states[node.state].action_count
-    chosen, control.choice = first + control.choice, NONE  # before first if nothing was chosen
-    untried, greedy, most = 0, NONE, -np.inf
-    for e in range(first, first + count):
-        if tree.edges[e].mark == LIVE and tree.edges[e].visits == 0:
-            untried += 1
-            reward = problem.actions[action_row(problem, node, e)].expected_reward
-            if greedy == NONE or reward > most:
-                greedy, most = e, reward
-    if untried == 0 or control.default_policy == GREEDY:
-        return greedy
-    if chosen >= first and tree.edges[chosen].mark == LIVE and tree.edges[chosen].visits == 0:
-        return chosen
-    skip = np.int64(draw_uniform(control) * untried)
-    for e in range(first, first + count):
-        if tree.edges[e].mark == LIVE and tree.edges[e].visits == 0:
-            if skip == 0:
-                return e
-            skip -= 1
-    return NONE
-
-
-@part
-def choose_uct(problem, tree, node, scale):
-    """Return the action with the largest upper confidence; NONE if all are solved or deleted."""
-    best, chosen = -np.inf, NONE
-    bonus = scale * np.sqrt(np.log(max(1.0, np.float64(node.visits))))
-    first = node.first_edge
-    for e in range(first, first + problem.states[node.state].action_count):
-        edge = tree.edges[e]
-        if edge.mark == LIVE:
-            score = edge.value + bonus / np.sqrt(np.float64(edge.visits))
-            if score > best:
-                best, chosen = score, e
-    return chosen
 
 
 @part
@@ -347,23 +319,7 @@ def back_up(problem, tree, returns, path, control):
         refresh(problem, tree, node)
         collected = problem.outcomes[step.outcome].reward + problem.discounts[depth] * collected
         widen(returns[depth], collected)
+        tally(returns[depth], collected)
     control.samples += 1
     control.depth = 0
     control.phase = OPEN
-
-
-@part
-def widen(seen, collected):
-    """Note what a sample collected from a level on."""
-    seen.least, seen.most = min(seen.least, collected), max(seen.most, collected)
-
-
-@part
-def draw_uniform(control):
-    """Return a number from [0, 1): SplitMix64."""
-    control.random += np.uint64(0x9E3779B97F4A7C15)
-    z = control.random
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)

@@ -16,7 +16,6 @@ from time import perf_counter
 from typing import ClassVar, Final
 
 from vulcan.certificates.problem import Problem
-from vulcan.graphs.compiled_graph import find_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import RANDOMISED, Coverage, Option, Options, Solver
@@ -42,9 +41,6 @@ SMALL_GAP: Final = 1e-3
 
 MOST_SAMPLES: Final = 1_000_000
 """Samples of a tree search without any limit."""
-
-STEADY: Final = 0.1
-"""The constant of UCT where bounds of a compiled model make estimates steady."""
 
 OVERTIME: Final = 1.0
 """Seconds that the cautious policy may take beyond all limits."""
@@ -134,10 +130,7 @@ class Automatic(Solver):
         if limits.time_limit is None and limits.samples is None and limits.histories is None:
             limits = replace(limits, samples=MOST_SAMPLES)
         monitor.limits = limits if bounded else replace(limits, gap=None)
-        form = find_compiled(reader)
-        steady = form is not None and form.bound is not None
-        solver = Vulcan(STEADY if steady else 1.0, bounded=bounded)
-        return solver.search(problem, reader, monitor, options)
+        return Vulcan(bounded=bounded).search(problem, reader, monitor, options)
 
 
 def _mention_checkpoint(finding: Finding, options: Options) -> Finding:

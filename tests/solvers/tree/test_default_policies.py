@@ -90,7 +90,7 @@ def test_default_policy_that_raises_leaves_the_best_so_far() -> None:
 
     def choose(history: Any, state: Any) -> str:
         asked.append(state)
-        if len(asked) > 3000:
+        if len(asked) > 8000:
             raise RuntimeError("out of ideas")
         return "stop"
 

@@ -50,7 +50,7 @@ def test_no_admissible_policy_is_above_the_bound(
 def test_target_gap_ends_the_search() -> None:
     problem = vulcan.Problem(Bandit(7), LINEAR)
     best = vulcan.solve(problem).certificate.reward
-    for gap in (0.3, 0.12):
+    for gap in (0.3, 0.2):
         result = vulcan.solve(problem, vulcan.Vulcan(bounded=True), gap=gap, samples=10**6)
         assert result.stopped_by == "target gap"
         assert result.status is Status.STOPPED

@@ -3,10 +3,10 @@
 The dual bound holds for randomised policies, too, which may be far better: where the only way to
 earn anything begins with a risk that is too large, one draws lots for it, and a deterministic
 policy earns nothing. As long as outcomes are certain, a deterministic policy has one history.
-Sooner or later it takes an action that has several outcomes or may fail, in one node n of that history,
-with the reward g so far. What comes then is at most what randomised policies attain from there:
-for any price of failure k, and Q_k(n, a) the largest E g - k er from the action a on, such a policy
-within the bound earns at most the largest y with
+Sooner or later it takes an action that has several outcomes or may fail, in one node n of that
+history, with the reward g so far. What comes then is at most what randomised policies attain from
+there: for any price of failure k, and Q_k(n, a) the largest E g - k er from the action a on, such a
+policy within the bound earns at most the largest y with
 
     y - k Δ(y)  <=  g + Q_k(n, a).
 

@@ -1,7 +1,8 @@
 """The arrays of a tree search: how they grow, how they are kept on disk, how they are rolled back.
 
 Memory is counted and capped. The arrays of the tree grow by doubling, never past the cap; a search
-that has no room left ends with the policy that it has. A quarter of the cap is kept for completion.
+that has no room left ends with the policy that it has. A quarter of the cap is kept for completion,
+and of that a twentieth of the cap for cleanup, in case that completion finds no room.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ FIXED: Final = ("_sizes", "_returns", "_path", "control", "test")
 """The arrays of a search that do not grow."""
 
 
+SHARE_OF_CLEANUP: Final = 0.05
+
+
 class TreeArrays(KernelRun):
     """What a tree search knows.
 
@@ -51,7 +55,7 @@ class TreeArrays(KernelRun):
         known: StateGraph | None = None,
         compiled: bool = True,
     ) -> None:
-        from vulcan.kernels import completion, tree, tree_search
+        from vulcan.kernels import completion, selection, tree, tree_search
         from vulcan.kernels.compilation import announce_compilation
 
         super().__init__(problem, reader, constraint, known, compiled)
@@ -64,7 +68,7 @@ class TreeArrays(KernelRun):
         self._children: NDArray[Any] = np.zeros(256, np.int32)
         self._choice: NDArray[Any] = np.zeros(64, np.int32)
         self._sizes = np.zeros(1, tree.SIZE)
-        self._returns = np.zeros(levels, tree_search.RETURNS)
+        self._returns = np.zeros(levels, selection.RETURNS)
         self._returns["least"], self._returns["most"] = math.inf, -math.inf
         self._path = np.zeros(levels + 1, tree_search.STEP)
         self._places = np.zeros(levels + 1, completion.PLACE)
@@ -122,7 +126,11 @@ class TreeArrays(KernelRun):
 
     def _lengthen_rows(self, most: float) -> bool:
         """Give a compiled model room for more rows, within this many bytes."""
-        return self.make_rows(most - (self.memory - self.graph.memory))
+        return self.make_rows(self._spare_cleanup(most) - (self.memory - self.graph.memory))
+
+    def _spare_cleanup(self, most: float) -> float:
+        """Return how many of these bytes may be taken now."""
+        return min(most, (1.0 - SHARE_OF_CLEANUP * bool(self._walk["complete"][0])) * self._memory)
 
     def has_room(self, extra: int = 0) -> bool:
         """Whether the largest answer so far would fit once more, beside this many bytes."""
@@ -202,7 +210,9 @@ class TreeArrays(KernelRun):
         names = short or list(filled)
         if "_nodes" in names:
             names = [*names, "_choice"]
-        share = find_growth([getattr(self, name) for name in names], most - self.memory)
+        share = find_growth(
+            [getattr(self, name) for name in names], self._spare_cleanup(most) - self.memory
+        )
         if not share:
             return False
         for name in names:

@@ -38,7 +38,7 @@ EXPLORATION: Final = Option(
     float,
     "How much to try what looks worse, in units of the range of reward; with --paper, in units of "
     "reward, and √2 by default.",
-    default="1.0",
+    default="0.1",
 )
 PAPER: Final = Option(
     "paper",
@@ -55,12 +55,14 @@ class Vulcan(Solver):
     Parameters
     ----------
     exploration
-        The constant of UCT, in units of the range of reward that samples have collected.
+        The constant of UCT, in units of the range of reward that samples have collected. Whatever
+        it is, every action gets a twentieth of an even share of samples, unless as_printed.
     constraint
         The local constraint: `SurvivalConstraint()` or `SequenceConstraint(...)`.
     default_policy
         Which untried action of a history to try first: the "greedy" one with the largest expected
-        reward, a "random" one, or what a function `default_policy(history, state)` says. It gets
+        reward (one that ends the mission only if it earns more than going on did so far), a
+        "random" one, or what a function `default_policy(history, state)` says. It gets
         pairs (action label, outcome label) and the last state, and returns the label of an action.
     bounded
         Ask the model's `reward_to_go_bound` for every history, and close actions that cannot win.
@@ -76,7 +78,7 @@ class Vulcan(Solver):
     sampling: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (CONSTRAINT, CREDIT, PAPER, EXPLORATION)
 
-    exploration: float = 1.0
+    exploration: float = 0.1
     constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
     default_policy: Literal["random", "greedy"] | DefaultPolicy = "greedy"
     bounded: bool = False
@@ -145,7 +147,7 @@ class UCT(Solver):
     sampling: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (EXPLORATION,)
 
-    exploration: float = 1.0
+    exploration: float = 0.1
     default_policy: Literal["random", "greedy"] | DefaultPolicy = "greedy"
 
     def __post_init__(self) -> None:
