@@ -84,11 +84,12 @@ class Automatic(Solver):
         monitor.start_clock()
         if run.unroll(within=Growth(run.graph, monitor)):
             return _mention_checkpoint(self._search_levels(run), options)
-        if monitor.stopped_by is None:
-            finding = self._sample_on(run, options)
-            if finding.complete:
-                return finding
-        return _mention_checkpoint(self._be_cautious(run), options)
+        if monitor.stopped_by is not None:
+            return _mention_checkpoint(self._be_cautious(run), options)
+        finding = self._sample_on(run, options)
+        if finding.complete or finding.error is not None:
+            return finding
+        return replace(self._be_cautious(run), statistics=finding.statistics)
 
     def _search_levels(self, run: LayeredRun) -> Finding:
         """Search what is unrolled."""
@@ -119,7 +120,8 @@ class Automatic(Solver):
         if corner is not None and accepts(run.bound, corner):
             run.rewards.append(corner.reward)
             run.offer(corner)
-        return run.find("the most cautious policy that looks one step ahead")
+        found = "the most cautious policy that looks one step ahead"
+        return run.find(found if run.best is not None else "no policy found within the limits")
 
     def _sample(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
