@@ -23,6 +23,7 @@ FITTING = {
     "paper": (True, ("vulcan",)),
     "exploration": (2.0, ("vulcan", "uct")),
     "on": ("tree", ("linear-program", "integer-program")),
+    "randomised": (True, ("automatic", "lagrangian")),
     "time_limit": (1.0, NAMES),
     "samples": (5, SAMPLING),
     "histories": (5, ("forward-search", *SAMPLING)),

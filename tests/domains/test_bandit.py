@@ -94,8 +94,15 @@ def test_what_has_no_compiled_form() -> None:
 @pytest.mark.parametrize(("horizon", "samples"), [(4, 1000), (7, 3000)])
 def test_search_is_the_same_whether_histories_merge_or_not(solver, horizon, samples) -> None:
     forms = (Bandit(horizon), PlainBandit(horizon, merges=False), Bandit(horizon, merges=False))
+    # Completion is left out: where histories merge they share decisions.
     merged, plain, compiled = (
-        vulcan.solve(vulcan.Problem(form, vulcan.Linear(0.002)), solver, samples=samples, seed=3)
+        vulcan.solve(
+            vulcan.Problem(form, vulcan.Linear(0.002)),
+            solver,
+            samples=samples,
+            seed=3,
+            complete=False,
+        )
         for form in forms
     )
     assert merged.policy == plain.policy == compiled.policy
@@ -104,7 +111,7 @@ def test_search_is_the_same_whether_histories_merge_or_not(solver, horizon, samp
         assert len(found) == 1
     # What is compiled is not kept, and the last decisions of the policy are asked for again.
     again = compiled.statistics.evaluations - plain.statistics.evaluations
-    assert 0 <= again <= 4 * 2 ** (horizon - 1)
+    assert 0 <= again <= 4 * len(compiled.policy)
     assert again == 0 or not solver.as_printed
 
 

@@ -172,7 +172,11 @@ TINY = Table(
         },
         2: {
             "safe": [Outcome(0.25, 0.0, 0), Outcome(0.75, 2.0, 0)],
-            "risky": [Outcome(0.5, 1.0, 0), Outcome(0.3, 1.0, 0), Outcome.failure(0.2)],
+            "risky": [
+                Outcome(0.5, 1.0, 0, "often"),
+                Outcome(0.3, 1.0, 0, "seldom"),
+                Outcome.failure(0.2),
+            ],
         },
     },
     horizon=2,

@@ -74,11 +74,7 @@ def test_a_complete_policy_is_returned_whatever_the_limits(monkeypatch: pytest.M
     assert refused.status is vulcan.Status.DONE
 
 
-def sample_nothing(
-    solver: object, problem: object, reader: object, monitor: object, options: object
-) -> object:
+def sample_nothing(*_: object) -> Finding:
     """Stand in for a search that finds nothing, and calls that a proof."""
-    from vulcan.solvers.finding import Finding, Statistics, Status
-
     nothing = Statistics(0.0, 0, 0)
-    return Finding(Status.INFEASIBLE, "none admitted", None, 0.0, 0.0, (), nothing)
+    return Finding(vulcan.Status.INFEASIBLE, "none admitted", None, 0.0, 0.0, (), nothing)

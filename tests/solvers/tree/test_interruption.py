@@ -89,7 +89,7 @@ def test_model_that_raises_late_leaves_the_policy_of_the_last_round() -> None:
         """Answers no new question after a number of them."""
 
         known: set[Any] = set()  # noqa: RUF012
-        most = 10_000
+        most = 9_500
 
         def outcomes(self, state: Any, action: str) -> list[Outcome]:
             if len(self.known) == self.most and (state, action) not in self.known:
