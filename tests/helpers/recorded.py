@@ -1,8 +1,8 @@
 """Problems with fixed seeds and budgets, whose answers are recorded in tests/golden/recorded.json.
 
 The answers were recorded with the code before the rooms, but for the algorithm as printed, which
-changed then, and other tree searches, which since choose their actions as `vulcan.kernels.selection`
-says: the same seeds give the same policies, bit for bit.
+changed then, and other tree searches, which choose actions by `vulcan.kernels.selection` since: the
+same seeds give the same policies, bit for bit.
 """
 
 from __future__ import annotations
