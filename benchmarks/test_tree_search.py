@@ -3,8 +3,6 @@
 The bandit is an ordinary Python class. Speed is that of sampling alone, on a graph that is already
 known, with the exploration of the yardstick: 1.0 times the steps that are left. Run with
 `make bench`; VULCAN_SEEDS changes the number of seeds (60).
-With few seeds the mean error is a matter of luck: about one run in sixty may be half a percent
-off, and all others are right.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def test_model_that_raises_late_leaves_the_policy_of_the_last_round() -> None:
         """Answers no new question after a number of them."""
 
         known: set[Any] = set()  # noqa: RUF012
-        most = 9_500
+        most = 9_000
 
         def outcomes(self, state: Any, action: str) -> list[Outcome]:
             if len(self.known) == self.most and (state, action) not in self.known:
@@ -102,10 +102,10 @@ def test_model_that_raises_late_leaves_the_policy_of_the_last_round() -> None:
     require_stopped(result, "error in the model")
     assert isinstance(result.error.__cause__, RuntimeError)
     assert result.safe
-    # The last round before was at 16,384 samples; the next would have been at 65,536.
-    assert 16_384 < result.statistics.samples < 65_536
+    # The last round before was at 4,096 samples; completing that of 16,384 asks too much.
+    assert result.statistics.samples == 16_384
     Late.most = 1_000_000
-    last = vulcan.solve(problem, vulcan.Vulcan(), samples=16_384)
+    last = vulcan.solve(problem, vulcan.Vulcan(), samples=4_096)
     assert result.policy == last.policy
     assert result.certificate == last.certificate
 
