@@ -22,7 +22,7 @@ TIME_LIMIT = 20.0
 
 def compile_kernels() -> None:
     """Load or compile what the default may use, on problems that take no time themselves."""
-    for model in (Bandit(horizon=2), Bandit(horizon=2, merges=False)):
+    for model in (Bandit(horizon=3), Bandit(horizon=3, merges=False)):
         for bound in ("0.002*x", "0.001", "-1"):
             problem = vulcan.Problem(model, vulcan.parse(bound))
             vulcan.solve(problem)

@@ -6,10 +6,10 @@ and wait for outcomes where the horizon has room. Fronts of a few points for eac
 (`vulcan.kernels.thin_fronts`) find such policies.
 
 A policy that earns more than the best so far falls short of the price's optimum by less than the
-distance from there to the upper bound (see `shortfall`). Two rounds of search have the same number
-of points: one drops what falls short by more than that distance anywhere, and is quick; the other
-drops what falls short by ten times as much, since what few histories come to may fall short more.
-Then the points are doubled.
+distance from there to the upper bound (see `shortfall`). Three rounds of search have the same
+number of points: one drops what falls short by more than a small part of that distance anywhere,
+and is quick; one what falls short by more than the distance; the last what falls short by ten times
+as much, since what few histories come to may fall short more. Then the points are doubled.
 
 Where levels have few nodes, as those after the start, fronts have more points: they are passed by
 every history, and cost little.
@@ -45,7 +45,7 @@ MORE_POINTS: Final = 16
 
 LONGEST_FRONT: Final = 1024
 
-SLACKS: Final = (1.0, 10.0)
+SLACKS: Final = (0.03, 1.0, 10.0)
 """What may fall short from a node on, as shares of the gap."""
 
 IDLE_ROUNDS: Final = 3
@@ -67,6 +67,9 @@ MOST_WORK: Final = 5_000_000_000
 """Pairs of points in all; half a minute."""
 
 FIRST_DECISIONS: Final = 1 << 12
+
+MOST_DECISIONS: Final = 1 << 22
+"""A policy of more, and of more than two for each node, is not worth what it takes to certify."""
 
 LARGEST: Final = 1e300
 
@@ -211,7 +214,8 @@ class Coins:
         )
         fronts.control["node"] = 0
         while not self._call(thin_plans.trace, (self._levels, self._values, fronts, plan), fronts):
-            if not self._may_go_on():
+            most = max(MOST_DECISIONS, 2 * len(self._levels.state))
+            if not self._may_go_on() or len(plan.rows) >= most:
                 self.stopped = True
                 return None
             rows, children = (np.concatenate([array, np.zeros_like(array)]) for array in plan[:2])

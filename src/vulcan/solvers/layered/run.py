@@ -42,6 +42,14 @@ UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 GOOD_GAP: Final = 1e-4
 """Below this gap no better deterministic policies are looked for, unless a smaller one is asked."""
 
+FAIR_GAP: Final = 1e-3
+"""The same on graphs with many nodes, where every look takes long."""
+
+MANY_NODES: Final = 2_000_000
+
+ROOM_FOR_FRONTS: Final = 4
+"""Times the memory of the layered graph that is needed to do something with it."""
+
 DECISION_SECONDS: Final = 1.5e-6
 """What a decision takes to be written out and certified, about."""
 
@@ -136,8 +144,8 @@ class LayeredRun:
         return write_layers(self.levels)
 
     def has_room_for_layers(self) -> bool:
-        """Whether the limit of memory allows to write the levels out."""
-        return self.may_go_on(count_bytes(self.levels))
+        """Whether the limit of memory allows to write the levels out, and to work on them."""
+        return self.may_go_on(ROOM_FOR_FRONTS * count_bytes(self.levels))
 
     def may_go_on(self, memory: int = 0) -> bool:
         """Whether no limit is reached yet, with this many bytes in use beside the state graph."""
@@ -190,7 +198,7 @@ class LayeredRun:
         ways = self.sweeps.follow_weights(1.0, price)
         values = ways.rewards - price * ways.risks
         span = (min(dual.corners, key=lambda corner: corner.risk).reward, self.upper)
-        left = self._memory - self.graph.memory
+        left = (self._memory - self.graph.memory) / 4
         search = coins.Coins(levels, self.bound, price, values, span, self.may_go_on, left)
         for corner in coins.find_between(search, self.upper, self.best):
             self.offer(corner)
@@ -208,7 +216,8 @@ class LayeredRun:
     @property
     def _near_enough(self) -> bool:
         """Whether to look no further for deterministic policies."""
-        return self.closed or (self.monitor.limits.gap is None and self.gap <= GOOD_GAP)
+        good = GOOD_GAP if len(self.levels) < MANY_NODES else FAIR_GAP
+        return self.closed or (self.monitor.limits.gap is None and self.gap <= good)
 
     def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
         """Return the best policy for some weights: one dynamic program."""
