@@ -158,3 +158,19 @@ def test_a_bound_that_is_not_concave_gets_no_policy() -> None:
     falling = vulcan.Concave(lambda x: 0.05 - 0.01 * x)
     with pytest.raises(vulcan.BoundError, match="decreas"):
         vulcan.solve(vulcan.Problem(Bandit(4), falling))
+
+
+def test_a_second_ctrl_c_while_certifying_keeps_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    problem = vulcan.Problem(Bandit(4), vulcan.Linear(0.002))
+    certified = vulcan.solve(problem)
+    monkeypatch.setattr("vulcan.planning.solve.certify", interrupt)
+    result = vulcan.solve(problem)
+    assert result.policy == certified.policy
+    assert result.certificate is None
+    assert not result.safe
+    assert result.status is vulcan.Status.STOPPED
+    assert "certif" in result.explanation
+    assert "certif" in str(result)

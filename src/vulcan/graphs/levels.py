@@ -97,6 +97,13 @@ class Levels:
         nodes: list[int] = np.where(ends, END, first + places).tolist()
         return nodes
 
+    def list_targets(self, node: int, row: int) -> list[tuple[float, int]]:
+        """Return probability and node of each safe outcome of an action in a node."""
+        nodes = self.follow(node, row)
+        first = int(self.arrays.first_outcome[row])
+        chances = self.arrays.probability[first : first + len(nodes)].tolist()
+        return list(zip(chances, nodes, strict=True))
+
     def decide(self, choices: NDArray[np.int32], decided: Sequence[Decided] = ()) -> Decisions:
         """Return the decisions of a policy that follows a choice, or one of several.
 

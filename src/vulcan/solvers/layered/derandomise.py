@@ -151,7 +151,7 @@ class _Decisions:
         if parent >= 0:
             self.decisions[parent][2][place] = (UNDECIDED, number)
         self.reward, self.risk = best.reward, best.risk
-        targets = self._list_targets(node, best.row)
+        targets = self._levels.list_targets(node, best.row)
         for gain, k in best.undecided:
             probability, target = targets[k]
             heapq.heappush(self.pending, (-gain, number, k, target, reach * probability))
@@ -172,7 +172,7 @@ class _Decisions:
             node, row, ways = self.decisions[number]
             earned, risked = self._take(node, row)
             rewards, risks = [earned], [risked]
-            targets = self._list_targets(node, row)
+            targets = self._levels.list_targets(node, row)
             for k, (mode, place) in enumerate(ways):
                 if mode != UNDECIDED and place == END:
                     continue
@@ -193,17 +193,10 @@ class _Decisions:
         reward = float(arrays.weights[level] * arrays.expected_reward[row])
         return reward, float(arrays.immediate_risk[row])
 
-    def _list_targets(self, node: int, row: int) -> list[tuple[float, int]]:
-        """Return probability and node of each safe outcome."""
-        first = int(self._arrays.first_outcome[row])
-        nodes = self._levels.follow(node, row)
-        chances = self._arrays.probability[first : first + len(nodes)].tolist()
-        return list(zip(chances, nodes, strict=True))
-
     def _try(self, node: int, row: int, reach: float) -> _Trial | None:
         """Take an action, as daringly as the bound allows; None if it forbids it altogether."""
         safe, daring = self._safe, self._daring
-        targets = self._list_targets(node, row)
+        targets = self._levels.list_targets(node, row)
         self.looked_at += len(targets)
         earned, risked = self._take(node, row)
         changes = []

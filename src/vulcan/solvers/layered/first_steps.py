@@ -107,7 +107,7 @@ def _list_steps(run: LayeredRun) -> tuple[float, list[_Step]] | None:
             first = int(arrays.first_action[state])
             for row in range(first, first + int(arrays.action_count[state])):
                 earned = before + float(arrays.weights[level] * arrays.expected_reward[row])
-                targets = _list_targets(levels, node, row)
+                targets = levels.list_targets(node, row)
                 if not _is_certain(levels, row):
                     inner = [target for target in targets if target[1] != END]
                     steps.append(_Step(row, earned, inner, run.upper))
@@ -127,11 +127,3 @@ def _is_certain(levels: Levels, row: int) -> bool:
     """Whether an action has a single outcome, which does not fail."""
     arrays = levels.arrays
     return int(arrays.safe_count[row]) == 1 and float(arrays.immediate_risk[row]) == 0.0
-
-
-def _list_targets(levels: Levels, node: int, row: int) -> list[tuple[float, int]]:
-    """Return probability and node of each safe outcome."""
-    nodes = levels.follow(node, row)
-    first = int(levels.arrays.first_outcome[row])
-    chances = levels.arrays.probability[first : first + len(nodes)].tolist()
-    return list(zip(chances, nodes, strict=True))
