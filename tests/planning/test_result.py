@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import vulcan
 from tests.helpers.tables import one_action
 from vulcan import Outcome
-from vulcan.domains import Bandit
+from vulcan.domains import Bandit, TreasureGrid
 
 LINEAR = vulcan.Linear(0.002)
 FORWARD_SEARCH = vulcan.ForwardSearch()
@@ -29,3 +31,15 @@ def test_policy_is_bound_to_the_model() -> None:
     while not run.finished:
         run.observe(0)
     assert len(run.history) == 3
+
+
+def test_the_gain_of_randomising_is_told_where_it_is_worth_it() -> None:
+    caught = vulcan.solve(vulcan.Problem(TreasureGrid(horizon=20, map="BTG"), 0.15))
+    assert caught.relaxed == pytest.approx(0.6)
+    assert "would earn 0.600000 (randomised=True, --randomised)" in str(caught)
+    drawn = vulcan.solve(caught.problem, randomised=True)
+    assert drawn.certificate.reward == pytest.approx(0.6)
+    assert "would earn" not in str(drawn)
+    close = vulcan.solve(vulcan.Problem(Bandit(3), vulcan.Linear(0.002)))
+    assert 0 < close.gain_of_randomising < 0.01
+    assert "would earn" not in str(close)

@@ -70,10 +70,11 @@ LIMITS: Final = {
     ),
     "gap": SearchOption(
         float,
-        "Stop when the policy is within this share of the best; vulcan: of the best that the "
-        "constraint admits, by the upper bounds that the model offers (reward_to_go_bound).",
+        "Stop when the policy is within this share of the best, 0 for proof; vulcan: of the best "
+        "that the constraint admits, by the upper bounds that the model offers "
+        "(reward_to_go_bound).",
         "SHARE",
-        None,
+        "1e-4 for automatic",
         0,
     ),
 }

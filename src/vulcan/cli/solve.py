@@ -66,7 +66,8 @@ def solve(
 
     The model and the bound may also come from a mission file, written in TOML.
 
-    Without --solver the way to search is chosen by the size of the problem, and ends by itself.
+    Without --solver the model is unrolled as long as that pays and solved within a small proved
+    gap, or else sampled; both end by themselves.
     Ctrl-C ends the search and shows the best policy so far. The solvers vulcan and uct go on until
     they have proved theirs the best or memory is full, which can take very long: a limit is usually
     wanted, such as --time-limit or --samples.

@@ -20,6 +20,9 @@ from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP
 WORTH_SAYING: Final = 0.01
 """The gain of a randomised policy from which on it is mentioned."""
 
+MANIFOLD: Final = 10.0
+"""The gain from which on percents say nothing any more."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -127,9 +130,7 @@ class Result:
         if self.upper_bound is not None and self.safest is None:
             rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))
         rows += self._describe_refusal()
-        if self.gain_of_randomising > WORTH_SAYING:
-            more = f"would earn {100 * self.gain_of_randomising:.2g} % more"
-            rows.append(("randomised", f"a randomised policy {more} (randomised=True)"))
+        rows += self._describe_randomising()
         seconds = f"{statistics.search_seconds:.3g} s"
         if self.certificate is not None:
             seconds += f", certificate {statistics.certificate_seconds:.3g} s"
@@ -146,6 +147,15 @@ class Result:
             ("evaluations", f"{statistics.evaluations:,} of the model{self._describe_speed()}"),
             ("time", seconds),
         ]
+
+    def _describe_randomising(self) -> list[tuple[str, str]]:
+        """Return what a randomised policy would gain, if that is worth saying."""
+        gain = self.gain_of_randomising
+        if gain <= WORTH_SAYING:
+            return []
+        more = f", {100 * gain:.2g} % more" if gain < MANIFOLD else ""
+        text = f"a randomised policy would earn {self.relaxed:.6f}{more}"
+        return [("randomised", f"{text} (randomised=True, --randomised)")]
 
     def _describe_refusal(self) -> list[tuple[str, str]]:
         """Return what comes closest where no policy is within the bound."""

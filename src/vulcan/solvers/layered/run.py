@@ -358,7 +358,8 @@ class LayeredRun:
     def _explain(self, policy: AnyPolicy | None, otherwise: str) -> tuple[Status, str]:
         if policy is not None and self.closed:
             if self.gap <= EXACT_GAP:
-                return Status.SOLVED, f"best policy within the risk bound, {self.proof}"
+                kind = "policy" if self.mix is None else "randomised policy"
+                return Status.SOLVED, f"best {kind} within the risk bound, {self.proof}"
             return Status.SOLVED, f"within {100 * self.gap:.2g} % of the best policy, {self.proof}"
         if policy is None and self.upper == -math.inf:
             return Status.INFEASIBLE, f"no policy is within the risk bound, {self.proof}"
