@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from vulcan.planning.result import Result
-from vulcan.runtime.progress import OnProgress, Progress, watch_progress
+from vulcan.runtime.progress import OnProgress, Phase, Progress, watch_progress
 
 __all__ = ["Batch", "watch_batch"]
 
@@ -44,8 +44,10 @@ class Batch:
         """Pass the progress of the present search on as that of the batch."""
         if self._on_progress is not None:
             if self.total is not None:
-                # What follows a search, such as its upper bound, does not know how far it is.
-                done = (self._done + (progress.fraction or 0.0)) / self.total
+                # What follows a search, such as its upper bound, does not know how far it is, and a
+                # certificate only how far it is itself.
+                searching = progress.phase is Phase.SEARCHING
+                done = (self._done + (progress.fraction or 0.0) * searching) / self.total
                 self._fraction = max(done, self._fraction or 0.0)
             self._on_progress(replace(progress, seconds=self.seconds, fraction=self._fraction))
 
@@ -58,7 +60,8 @@ class Batch:
                 Progress(
                     seconds=self.seconds,
                     fraction=0.0,
-                    histories=max(statistics.histories, statistics.nodes),
+                    histories=statistics.histories,
+                    pairs=statistics.nodes,
                     evaluations=statistics.evaluations,
                     reward=None if certificate is None else float(certificate.reward),
                     samples=statistics.samples,
