@@ -17,6 +17,7 @@ from typing import ClassVar, Final
 
 from vulcan.certificates.problem import Problem
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import RANDOMISED, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
@@ -42,8 +43,14 @@ SMALL_GAP: Final = 1e-3
 MOST_SAMPLES: Final = 1_000_000
 """Samples of a tree search without any limit."""
 
-OVERTIME: Final = 1.0
+OVERTIME: Final = 0.5
 """Seconds that the cautious policy may take beyond all limits."""
+
+SHORT: Final = 2.0
+"""Seconds in which samples of a problem whose states merge find nothing worth having."""
+
+SHARE_OF_REST: Final = 0.8
+"""Of the time that is left for samples: some may have to be left for the cautious policy."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,9 @@ class Automatic(Solver):
             return _mention_checkpoint(self._search_levels(run), options)
         if monitor.stopped_by is not None:
             return _mention_checkpoint(self._be_cautious(run), options)
+        if run.graph.merges and _is_short(monitor):
+            monitor.stopped_by = StopReason.TIME
+            return _mention_checkpoint(self._be_cautious(run), options)
         finding = self._sample_on(run, options)
         if finding.complete or finding.error is not None:
             return finding
@@ -107,7 +117,8 @@ class Automatic(Solver):
         """Sample with what is left of the time, and what is known of the model."""
         limits, spent = run.monitor.limits, run.monitor.seconds
         if limits.time_limit is not None:
-            run.monitor.limits = replace(limits, time_limit=max(0.0, limits.time_limit - spent))
+            left = SHARE_OF_REST * (limits.time_limit - spent)
+            run.monitor.limits = replace(limits, time_limit=max(0.0, left))
         known = replace(options, graph=run.graph)
         finding = self._sample(run.problem, run.reader, run.monitor, known)
         seconds = finding.statistics.search_seconds + spent
@@ -133,6 +144,12 @@ class Automatic(Solver):
             limits = replace(limits, samples=MOST_SAMPLES)
         monitor.limits = limits if bounded else replace(limits, gap=None)
         return Vulcan(bounded=bounded).search(problem, reader, monitor, options)
+
+
+def _is_short(monitor: Monitor) -> bool:
+    """Whether too little time is left for samples."""
+    limit = monitor.limits.time_limit
+    return limit is not None and limit - monitor.seconds < SHORT
 
 
 def _mention_checkpoint(finding: Finding, options: Options) -> Finding:

@@ -50,6 +50,9 @@ MANY_NODES: Final = 2_000_000
 ROOM_FOR_FRONTS: Final = 4
 """Times the memory of the layered graph that is needed to do something with it."""
 
+GUESSED_SHARE: Final = 0.2
+"""Decisions of a policy per node, before that is known."""
+
 DECISION_SECONDS: Final = 1.5e-6
 """What a decision takes to be written out and certified, about."""
 
@@ -107,7 +110,7 @@ class LayeredRun:
         self.proof = "proved"
         self.rewards: list[float] = []
         self.trials: list[Trial] = []
-        self._nodes = 0
+        self._nodes = self._decisions = 0
         self._worths: list[Worth] = []
         memory = monitor.limits.memory
         self._memory = DEFAULT_MEMORY if memory is None else memory
@@ -162,7 +165,8 @@ class LayeredRun:
         """
         asked = max(1, self.graph.evaluations)
         share = len(self.graph.expanded) / asked
-        return share * self.graph.asking_seconds + DECISION_SECONDS * self._nodes
+        decisions = self._decisions or self._nodes * GUESSED_SHARE
+        return share * self.graph.asking_seconds + DECISION_SECONDS * decisions
 
     def find_dual(self) -> Dual:
         """Find the dual bound, and the best deterministic policies that it leads to."""
@@ -181,6 +185,8 @@ class LayeredRun:
         self.relaxed = None if dual.best is None else dual.best.reward
         self.upper = dual.upper_bound
         self.price = None if self.upper == -math.inf else dual.price
+        if self.best is not None and len(self.levels) > MANY_NODES:
+            self._decisions = 2 * len(self.best.plan.decide().rows)
         return dual
 
     def improve(self, dual: Dual) -> None:

@@ -23,6 +23,7 @@ from vulcan.certificates.certificate import Certificate, Judgement, certify
 from vulcan.certificates.problem import Problem
 from vulcan.errors import ModelError, OptionError
 from vulcan.graphs.compiled_graph import find_compiled
+from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
 from vulcan.policies.policy import Policy
@@ -48,8 +49,14 @@ GROWTH: Final = 4
 
 logger = logging.getLogger("vulcan")
 
-SLOW_ANSWER: Final = 1e-3
-"""Seconds to certify one decision, until it was measured."""
+OWN_SECONDS: Final = 2e-5
+"""What a certificate takes for a decision, beside the model's answer."""
+
+TRIAL_STEPS: Final = 3
+"""Steps into a model after which its answers take as long as they usually do."""
+
+GROWING: Final = 1.3
+"""How much larger the next policy is expected to be than the best so far."""
 
 SHARE_OF_CERTIFYING: Final = 0.05
 """This share of the time spent so far may go into certifying a policy before the end."""
@@ -100,7 +107,7 @@ class Planner:
         self._kept = time.perf_counter()
         self._best: Draft | None = None
         self._certified: tuple[Draft, Policy, Certificate] | None = None
-        self._seconds_per_decision = SLOW_ANSWER
+        self._seconds_per_decision: float | None = None
         self._round_seconds = 0.0
         self._search_seconds = 0.0
 
@@ -139,7 +146,7 @@ class Planner:
             run.sample(
                 monitor,
                 min(target, most),
-                self._round_seconds,
+                self._round_seconds + GROWING * self._expected_certifying,
                 self._describe,
                 self._keep_checkpoint,
             )
@@ -180,10 +187,34 @@ class Planner:
             self._keep_better(draft)
         self._proved = draft if solved else None
         self._round_seconds = time.perf_counter() - began
-        if self._best is not None:
-            expected = len(self._best) * self._seconds_per_decision
-            if expected < SHARE_OF_CERTIFYING * self._monitor.seconds:
-                self._certify_best()
+        expected = self._expected_certifying
+        if expected and expected < SHARE_OF_CERTIFYING * self._monitor.seconds:
+            self._certify_best()
+
+    @property
+    def _expected_certifying(self) -> float:
+        """Seconds that it takes to write the best policy out and certify it; 0 without one."""
+        if self._best is None:
+            return 0.0
+        if self._seconds_per_decision is None:
+            self._seconds_per_decision = OWN_SECONDS + self._time_answer()
+        return len(self._best) * self._seconds_per_decision
+
+    def _time_answer(self) -> float:
+        """Return the seconds of the plain model's answers for a decision that is certified."""
+        graph, reader = self._run.graph, self._run.reader
+        if isinstance(graph, StateGraph):
+            return graph.asking_seconds / max(1, graph.evaluations)
+        state, seconds = reader.root, 0.0
+        for _ in range(TRIAL_STEPS):
+            began = time.perf_counter()
+            answers = [reader.outcomes(state, action) for action in reader.actions(state).values()]
+            seconds = (time.perf_counter() - began) / max(1, len(answers))
+            safe = [o.state for outcomes in answers for o in outcomes if not o.fails]
+            if not safe:
+                break
+            state = safe[0]
+        return 2 * seconds  # one more to write the policy of a compiled model out
 
     def _keep_better(self, draft: Draft | None) -> None:
         """Keep a policy if it is the best so far."""
