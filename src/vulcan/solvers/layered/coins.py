@@ -37,6 +37,10 @@ __all__ = ["Coins", "find_between", "load_kernels"]
 FIRST_POINTS: Final = 4
 """Points of a front in the first round."""
 
+FEWEST_POINTS: Final = 2
+MANY_NODES: Final = 2_000_000
+"""The same on graphs with this many nodes, where a round takes long."""
+
 MOST_POINTS: Final = 32
 """Points of a front in the last round."""
 
@@ -89,7 +93,8 @@ def find_between(coins: Coins, upper: float, best: Corner | None) -> Iterator[Co
     best
         The best policy so far; None without one.
     """
-    points, idle = FIRST_POINTS, 0
+    points = FIRST_POINTS if coins.nodes < MANY_NODES else FEWEST_POINTS
+    idle = 0
     while points <= MOST_POINTS:
         for share in SLACKS:
             gap = math.inf if best is None else upper - best.reward
@@ -152,6 +157,11 @@ class Coins:
         self._sizes = np.zeros(len(levels.first) - 1, np.int64)
         self._work = 0
         self.stopped = False
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self._levels.state)
 
     def search(self, slack: float, points: int, least: float = -math.inf) -> Corner | None:
         """Return the best policy of fronts of some points.

@@ -45,8 +45,6 @@ GOOD_GAP: Final = 1e-4
 FAIR_GAP: Final = 1e-3
 """The same on graphs with many nodes, where every look takes long."""
 
-MANY_NODES: Final = 2_000_000
-
 ROOM_FOR_FRONTS: Final = 4
 """Times the memory of the layered graph that is needed to do something with it."""
 
@@ -185,7 +183,7 @@ class LayeredRun:
         self.relaxed = None if dual.best is None else dual.best.reward
         self.upper = dual.upper_bound
         self.price = None if self.upper == -math.inf else dual.price
-        if self.best is not None and len(self.levels) > MANY_NODES:
+        if self.best is not None and len(self.levels) > coins.MANY_NODES:
             self._decisions = 2 * len(self.best.plan.decide().rows)
         return dual
 
@@ -222,7 +220,7 @@ class LayeredRun:
     @property
     def _near_enough(self) -> bool:
         """Whether to look no further for deterministic policies."""
-        good = GOOD_GAP if len(self.levels) < MANY_NODES else FAIR_GAP
+        good = GOOD_GAP if len(self.levels) < coins.MANY_NODES else FAIR_GAP
         return self.closed or (self.monitor.limits.gap is None and self.gap <= good)
 
     def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
