@@ -25,7 +25,7 @@ MOST_QUESTIONS: Final = 3_000_000
 MERGED: Final = 0.5
 """New states per outcome up to which a graph counts as merging."""
 
-SHARE_OF_TIME: Final = 0.75
+SHARE_OF_TIME: Final = 0.85
 """The rest is for what is done with the graph."""
 
 
