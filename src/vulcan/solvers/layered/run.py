@@ -183,7 +183,8 @@ class LayeredRun:
         self.relaxed = None if dual.best is None else dual.best.reward
         self.upper = dual.upper_bound
         self.price = None if self.upper == -math.inf else dual.price
-        if self.best is not None and len(self.levels) > coins.MANY_NODES:
+        hurried = self.monitor.limits.time_limit is not None
+        if hurried and self.best is not None and len(self.levels) > coins.MANY_NODES:
             self._decisions = 2 * len(self.best.plan.decide().rows)
         return dual
 
