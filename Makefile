@@ -33,7 +33,7 @@ $(BIN)/python:
 install: .venv/installed
 
 demo: .venv/installed
-	@$(BIN)/vulcan solve bandit --set horizon=9 --bound "0.002*x"
+	@$(BIN)/vulcan solve bandit --set horizon=9 --bound "0.002*x" --gap 0
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --quiet

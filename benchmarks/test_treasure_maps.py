@@ -1,10 +1,9 @@
-"""Treasure maps: how close deterministic policies come to the bound on all policies, in 5 seconds.
+"""Treasure maps by default: how close policies are proved to be to the best, in 5 seconds each.
 
 The maps are those of the file that VULCAN_TREASURE_MAPS names (what follows a line "Map:"), or else
 64 maps of the same kind: 6 by 6 cells, 5 pieces of gold, and shares of walls and traps that
-go through four values each. On some maps every first step is too risky, and no deterministic policy
-earns anything: the gap to the best randomised policy is 100 % there, whatever is searched. Run with
-`make bench`.
+go through four values each. Where every first step is too risky, no deterministic policy earns
+anything, and that is proved. Run with `make bench`.
 """
 
 from __future__ import annotations
@@ -96,16 +95,17 @@ def maps() -> list[str]:
 
 @pytest.mark.parametrize("horizon", [50, 100])
 def test_deterministic_policies_come_close(horizon: int, maps: list[str], report: Any) -> None:
-    vulcan.solve(vulcan.Problem(TreasureGrid(5, map=maps[0]), BOUND), vulcan.Lagrangian())
-    gaps, seconds = [], []
+    vulcan.solve(vulcan.Problem(TreasureGrid(5, map=maps[0]), BOUND))
+    gaps, randomised, seconds = [], [], []
     for text in maps:
         problem = vulcan.Problem(TreasureGrid(horizon, map=text), BOUND)
         began = time.perf_counter()
-        result = vulcan.solve(problem, vulcan.Lagrangian(), time_limit=SECONDS)
+        result = vulcan.solve(problem, time_limit=SECONDS)
         seconds.append(time.perf_counter() - began)
         assert result.safe
         assert result.certificate.complete
         gaps.append(result.gap)
+        randomised.append(vulcan.solve(problem, time_limit=SECONDS, randomised=True).gap)
     name = f"treasure, {len(maps)} maps, horizon {horizon}"
     far = sum(gap > 0.15 for gap in gaps)
     mean, middle = statistics.mean(gaps), statistics.median(gaps)
@@ -117,4 +117,8 @@ def test_deterministic_policies_come_close(horizon: int, maps: list[str], report
         f"{name}: seconds, median, longest",
         f"{statistics.median(seconds):.2f}, {max(seconds):.2f}",
     )
+    report(f"{name}: worst gap in % of randomised policies", f"{100 * max(randomised):.1e}")
     assert middle <= 0.01
+    assert max(randomised) <= 0.001
+    if "VULCAN_TREASURE_MAPS" in os.environ:
+        assert mean <= 0.03

@@ -18,6 +18,7 @@ SAFE = one_action(Outcome(1.0, 1.0, 1))
     [
         (RISKY, 0.75, "holds until all risks are 1.5 times as large"),
         (RISKY, 0.5, "no room: would not hold if the risks were any larger"),
+        (RISKY, 0.5002, "holds until all risks are 0.04 % larger"),
         (RISKY, 0.25, "would hold if all risks were 0.5 times as large"),
         (RISKY, -0.1, "would not hold even without any risk"),
         (RISKY, 1.0, "holds however large the risks are"),

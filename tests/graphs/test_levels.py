@@ -31,7 +31,7 @@ def test_a_sweep_is_worth_what_its_policy_is(model: Table, tree: bool, price: in
     sweeps = Sweeps(levels)
     corner = sweeps.find_best(1.0, price / 100)
     choice = corner.plan.choice
-    followed = sweeps.follow(choice)
+    followed = sweeps.follow_weights(1.0, price / 100)
     assert (followed.rewards[0], followed.risks[0]) == (corner.reward, corner.risk)
     layers = write_layers(levels)
     assert judge(layers, layers.find_edges(levels, choice)) == (corner.reward, corner.risk)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from vulcan.certificates.certificate import Certificate
 from vulcan.certificates.problem import Problem
 from vulcan.runtime.formatting import show_probability
+
+NO_ROOM: Final = 1e-6
+"""A margin that is closer to 1 than this is found only up to a rounding."""
 
 
 def describe_certificate(
@@ -36,7 +41,8 @@ def _describe_margin(certificate: Certificate) -> str:
         return "(holds however large the risks are)"
     if not certificate.passes:
         return f"(would hold if all risks were {margin:.4g} times as large)"
-    factor = f"{margin:.4g}"
-    if factor == "1":
+    if margin < 1 + NO_ROOM:
         return "(no room: would not hold if the risks were any larger)"
-    return f"(holds until all risks are {factor} times as large)"
+    if margin < 1.001:
+        return f"(holds until all risks are {100 * (margin - 1):.2g} % larger)"
+    return f"(holds until all risks are {margin:.4g} times as large)"

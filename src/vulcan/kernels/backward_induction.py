@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 
 from vulcan.kernels.compilation import borrow, kernel, part
-from vulcan.kernels.level_arrays import borrow_levels, skip_children
+from vulcan.kernels.level_arrays import borrow_levels
 from vulcan.sentinels import NONE
 
-__all__ = ["evaluate", "sweep"]
+__all__ = ["sweep"]
 
 
 @part
@@ -80,22 +80,3 @@ def sweep(levels, reward_weight, risk_weight, tips, pair, choice, values):
                 choice[n] = best_row
             if len(values) > 0:
                 values[n].reward, values[n].risk = best_reward, best_risk
-
-
-@kernel
-def evaluate(levels, tips, pair, choice, values):
-    """Fill what a given policy earns and risks from each node on."""
-    levels = borrow_levels(levels)
-    tips, choice, values = borrow(tips), borrow(choice), borrow(values)
-    for level in range(len(levels.first) - 2, -1, -1):
-        after, here = borrow(pair[(level + 1) % 2]), borrow(pair[level % 2])
-        for n in range(levels.first[level], levels.first[level + 1]):
-            place, child = find_place(levels, level, n)
-            if choice[n] == NONE:
-                reward, risk = tips[n].reward, tips[n].risk
-            else:
-                if child != NONE:
-                    child += skip_children(levels, n, choice[n])
-                reward, risk, child = follow(levels, after, level, choice[n], child)
-            here[place].reward, here[place].risk = reward, risk
-            values[n].reward, values[n].risk = reward, risk

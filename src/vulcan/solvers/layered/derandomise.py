@@ -51,7 +51,7 @@ Decision = tuple[int, int, list[Key]]
 
 
 @dataclass(frozen=True)
-class DecidedPlan:
+class HistoryPlan:
     """A policy that decides some histories one by one, and lets the others go on as they began.
 
     Attributes
@@ -102,7 +102,7 @@ def derandomise(
     work.leave()
     if not work.decisions:
         return Corner(work.reward, work.risk, ChoicePlan(levels, safe.choice))
-    plan = DecidedPlan(levels, safe.choice, daring.choice, work.decisions)
+    plan = HistoryPlan(levels, safe.choice, daring.choice, work.decisions)
     return Corner(*work.evaluate(), plan)
 
 

@@ -96,12 +96,6 @@ class Sweeps:
         self._sweep(reward_weight, risk_weight, values, choice)
         return _separate(choice, values)
 
-    def follow(self, choice: Choice) -> Ways:
-        """Return what a policy earns and risks from each node on."""
-        values = make_values(len(self.levels))
-        self._kernels.evaluate(self.levels.arrays, self._tips, self._pair(), choice, values)
-        return _separate(choice, values)
-
     def _sweep(
         self, reward_weight: float, risk_weight: float, values: NDArray[np.void], choice: Choice
     ) -> NDArray[np.void]:
@@ -159,7 +153,6 @@ def load_kernels() -> None:
     arrays, values, choice = make_smallest_levels(), make_values(1), np.zeros(1, np.int32)
     pair = make_values(2).reshape(2, 1)
     backward_induction.sweep(arrays, 1.0, 0.0, values, pair, choice, values)
-    backward_induction.evaluate(arrays, values, pair, choice, values)
     rows = (np.zeros(1, kind) for kind in (STATE, ACTION, OUTCOME))
     unrolling.find_following(*rows, choice, 0, choice.copy(), choice.copy())
     found = unrolling.Found(
