@@ -159,6 +159,8 @@ def test_ctrl_c_shows_the_solvers_so_far():
     )
     document = json.loads(out)
     assert document["stopped_by"] == "Ctrl-C"
-    assert [row["name"] for row in document["rows"]] == ["penalty", "forward-search"]
-    assert document["rows"][0]["safe"] is True
-    assert document["rows"][1]["stopped_by"] == "Ctrl-C"
+    first, *others = document["rows"]
+    assert (first["name"], first["safe"]) == ("penalty", True)
+    # It may come between two searches as well.
+    stops = [(row["name"], row["stopped_by"]) for row in others]
+    assert stops in ([], [("forward-search", "Ctrl-C")])
