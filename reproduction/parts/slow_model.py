@@ -47,7 +47,9 @@ class Variant:
 
 
 VARIANTS: Final = {
-    "A": Variant("Vulcan, constraint A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", 20, 300_000),
+    "A": Variant(
+        "Vulcan, constraint A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", 20, 300_000
+    ),
     "B": Variant("Vulcan, constraint B", LocalVulcan(), "B", 20, 300_000),
     "bounded": Variant("Vulcan, B, bounded", LocalVulcan(bounded=True), "B", 5, 100_000),
 }
