@@ -1,4 +1,4 @@
-"""Vulcan against forward search and against all policies of small random problems."""
+"""LocalVulcan against forward search and against all policies of small random problems."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_incomplete_policies_satisfy_the_bound_up_to_their_frontier(
 ) -> None:
     model = replace(table, merges=merges, calls={})
     problem = vulcan.Problem(model, bound)
-    solver = vulcan.Vulcan(constraint=constraint(kind, model), as_printed=printed)
+    solver = vulcan.LocalVulcan(constraint=constraint(kind, model), as_printed=printed)
     result = vulcan.solve(problem, solver, samples=samples, seed=seed, complete=False)
     if result.policy is None:
         return
@@ -192,7 +192,7 @@ def test_upper_bounds_change_no_answer(
     problem = vulcan.Problem(model, bound)
     under = constraint(kind, model)
     exact = vulcan.solve(problem, vulcan.ForwardSearch(under))
-    solver = vulcan.Vulcan(constraint=under, bounded=True)
+    solver = vulcan.LocalVulcan(constraint=under, bounded=True)
     result = vulcan.solve(problem, solver, samples=samples, seed=seed)
     if exact.policy is None:
         require_none_admitted(result, bound)
