@@ -307,7 +307,7 @@ def test_an_interruption_leaves_the_rows_so_far():
 def test_a_comparison_as_text(everything):
     header, *lines = str(everything).splitlines()
     assert header.split()[:4] == ["solver", "reward", "risk", "allowed"]
-    assert len(lines) == len(everything) == 9
+    assert len(lines) == len(everything) == 10
     assert lines[0].startswith("✓  ForwardSearch   2.016664  0.003693  0.004033  2.2 %")
     assert lines[2].startswith("✗  UCT ")
     assert "searched" not in everything.tabulate(wide=False).header
