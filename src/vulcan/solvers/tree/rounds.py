@@ -1,4 +1,4 @@
-"""One run of Vulcan: samples, rounds, and the best policy so far.
+"""One run of LocalVulcan: samples, rounds, and the best policy so far.
 
 Samples are taken by `vulcan.kernels.tree_search`. In rounds, at sample counts that grow by a factor
 of four and once at the end, the policy of the tree is settled (`vulcan.solvers.tree.whole`:
@@ -40,7 +40,7 @@ from vulcan.solvers.tree.whole import plan_whole
 from vulcan.tolerance import TOLERANCE
 
 if TYPE_CHECKING:
-    from vulcan.solvers.tree.vulcan import Vulcan
+    from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = ["Planner"]
 
@@ -73,7 +73,7 @@ class Planner:
 
     def __init__(
         self,
-        solver: Vulcan,
+        solver: LocalVulcan,
         problem: Problem,
         reader: ModelReader,
         monitor: Monitor,
@@ -86,7 +86,7 @@ class Planner:
         self._monitor = monitor
         self._options = options
         if monitor.limits.gap is not None and not solver.bounded:
-            raise OptionError("a target gap needs upper bounds: use Vulcan(bounded=True)")
+            raise OptionError("a target gap needs upper bounds: use LocalVulcan(bounded=True)")
         if solver.bounded and not hasattr(problem.model, "reward_to_go_bound"):
             raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
         if options.checkpoint is not None:
