@@ -33,7 +33,7 @@ from vulcan.tolerance import TOLERANCE
 
 __all__ = ["Plan", "Planning"]
 
-MOST_NODES: Final = 1 << 14
+MOST_NODES: Final = 1 << 12
 """Histories in the top of a tree."""
 
 FEWEST_VISITS: Final = 64
