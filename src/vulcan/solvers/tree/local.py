@@ -1,6 +1,6 @@
 """LocalVulcan: the paper's anytime planner with a local constraint, and UCT, without one.
 
-How a run goes is in `vulcan.solvers.tree.rounds`, how it samples in `vulcan.kernels.tree_search`.
+How a run goes is in `vulcan.solvers.tree.local_planner`, how it samples in `vulcan.kernels.tree_search`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vulcan.solvers.constraints import (
     require_constraint,
 )
 from vulcan.solvers.finding import Finding
-from vulcan.solvers.tree.rounds import Planner
+from vulcan.solvers.tree.local_planner import LocalPlanner
 from vulcan.solvers.tree.sampling import DefaultPolicy
 
 __all__ = ["EXPLORATION", "PAPER", "UCT", "LocalVulcan"]
@@ -46,6 +46,12 @@ PAPER: Final = Option(
     "The algorithm as it was printed, with constraint A, counts instead of probabilities, and a "
     "literal constant.",
 )
+
+
+def require_exploration(exploration: float) -> None:
+    """Refuse what is no constant of UCT."""
+    if not 0 <= exploration < math.inf:
+        raise OptionError(f"exploration must be a number from 0 on, not {exploration!r}")
 
 
 @dataclass(frozen=True)
@@ -86,8 +92,7 @@ class LocalVulcan(Solver):
 
     def __post_init__(self) -> None:
         require_constraint(self.constraint)
-        if not 0 <= self.exploration < math.inf:
-            raise OptionError(f"exploration must be a number from 0 on, not {self.exploration!r}")
+        require_exploration(self.exploration)
         if self.bounded and self.as_printed:
             raise OptionError(
                 "bounded needs solved values, which the algorithm as printed does not have"
@@ -126,7 +131,7 @@ class LocalVulcan(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        return Planner(self, problem, reader, monitor, options).search()
+        return LocalPlanner(self, problem, reader, monitor, options).search()
 
 
 @dataclass(frozen=True)
@@ -159,4 +164,6 @@ class UCT(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        return Planner(self._unconstrained(), problem, reader, monitor, options, name=self).search()
+        return LocalPlanner(
+            self._unconstrained(), problem, reader, monitor, options, name=self
+        ).search()

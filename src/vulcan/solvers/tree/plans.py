@@ -27,8 +27,9 @@ from vulcan.kernels import codes
 from vulcan.kernels.plan_top import GROWTH, Top
 from vulcan.sentinels import END, NONE
 from vulcan.solvers.fronts import FrontArrays, Pruning
+from vulcan.solvers.tree.completion import Completion
+from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.price_run import PriceRun
-from vulcan.solvers.tree.stubs import StubValues
 from vulcan.tolerance import TOLERANCE
 
 __all__ = ["Plan", "Planning"]
@@ -43,6 +44,7 @@ CLOSENESS: Final = 0.01
 """Actions may fall short by this share of the range of rewards, and still be weighed."""
 
 MOST_POINTS: Final = 1024
+GUIDING_POINTS: Final = 128
 
 MOST_ROUNDS: Final = 40
 """How often a plan is chosen anew, after stubs of the one before have become known."""
@@ -53,6 +55,7 @@ ROOM: Final = 1.25
 """How much more slack than is enough fronts get, for what changes as stubs become known."""
 
 COARSER: Final = 16
+FEWEST_POINTS: Final = 32
 RARER: Final = 8
 
 UNKNOWN: Final = -1e300
@@ -85,43 +88,62 @@ class Planning:
     ----------
     run
         The search.
+    completion
+        What evaluates and writes what lies below the top.
     may_go_on
         Asked again and again.
+    nodes
+        How many histories the top may have.
+    closeness
+        By how much actions may fall short, and still be weighed; a share of the range of rewards
+        by default.
     """
 
-    def __init__(self, run: PriceRun, may_go_on: Callable[[], bool], nodes=MOST_NODES, points=MOST_POINTS) -> None:
-        self._run, self._may_go_on = run, may_go_on
-        self._most, self._points=nodes,points
+    def __init__(
+        self,
+        run: PriceRun,
+        completion: Completion,
+        may_go_on: Callable[[], bool],
+        nodes: int = MOST_NODES,
+        closeness: float | None = None,
+    ) -> None:
+        self._run, self._completion, self._may_go_on = run, completion, may_go_on
+        self._nodes, self._points = nodes, MOST_POINTS
+        low, high = run.reward_span()
+        self._closeness = CLOSENESS * (high - low) if closeness is None else closeness
         self._top = self._grow_top()
-        nodes = self._top.nodes
-        self._stubs = np.flatnonzero(nodes["edge_count"] == 0).astype(np.int32)
+        top = self._top.nodes
+        self._stubs = np.flatnonzero(top["edge_count"] == 0).astype(np.int32)
         width = run.prices.shape[1]
-        first = len(self._top.edges)
-        nodes["first_edge"][self._stubs] = first + width * np.arange(len(self._stubs))
+        top["first_edge"][self._stubs] = len(self._top.edges) + width * np.arange(len(self._stubs))
         edges = np.concatenate([self._top.edges, np.zeros(width * len(self._stubs), EDGE)])
-        self._layers = LayerArrays(nodes, edges, self._top.targets)
-        self._known = np.zeros(len(nodes), bool)
-        self._values = StubValues(run)
+        self._layers = LayerArrays(top, edges, self._top.targets)
+        self._histories: NDArray[np.int32] = top["state"]
+        self._known = np.zeros(len(top), bool)
         self._fronts = FrontArrays(self._layers)
         self._price, self._slack = self._find_price(), NO_SLACK
         self._size = max(*map(abs, run.reward_span()), 1e-9)
-        self._layer_values, self._reach = np.zeros(len(nodes)), np.zeros(len(nodes))
+        self._layer_values, self._reach = np.zeros(len(top)), np.zeros(len(top))
         self._estimate()
 
     def guide(self) -> None:
         """Let half of the samples to come follow the best plan, as far as the tree knows."""
-        plan = self._choose()
-        self._run.follow(
-            None if plan is None else plan.actions,
-            []
-            if plan is None
-            else [(int(self._layers.nodes["state"][n]), lane) for n, lane in plan.stubs],
-        )
+        self._points = GUIDING_POINTS
+        self.mark(self._choose())
+
+    def mark(self, plan: Plan | None) -> None:
+        """Write a plan into the tree."""
+        if plan is None:
+            self._run.follow([], [])
+        else:
+            lanes = [(int(self._histories[n]), lane) for n, lane in plan.stubs]
+            self._run.follow(plan.actions, lanes)
 
     def settle(self) -> Plan | None:
         """Return the best plan all of whose stubs are known; None if there is none."""
-        for n in self._stubs[self._run.nodes["visits"][self._layers.nodes["state"][self._stubs]] == 0]:
-            if not self._evaluate(int(n)):
+        visits = self._run.nodes["visits"][self._histories[self._stubs]]
+        for n in self._stubs[visits == 0].tolist():
+            if not self._evaluate(n):
                 return None
         for _ in range(MOST_ROUNDS):
             plan = self._choose()
@@ -130,28 +152,42 @@ class Planning:
             unknown = [n for n, _ in plan.stubs if not self._known[n]]
             if not unknown:
                 return plan
-            for n in unknown:
-                if not self._evaluate(n):
-                    break
+            if not all(self._evaluate(n) for n in unknown):
+                break
         self._forget_unknown()
+        self._may_go_on = lambda: True
         return self._choose()
+
+    def write(self, plan: Plan) -> Draft | None:
+        """Return a plan as a policy; None without room for it."""
+        self.mark(plan)
+        return self._completion.write()
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether the last plan is the best of all policies, as far as values are exact."""
+        return not len(self._stubs) and not self._fronts.thinned
+
+    def limit_closeness(self, plan: Plan) -> float:
+        """Return by how much actions of a better plan can fall short."""
+        return self._enough(plan)
 
     def _grow_top(self) -> Any:
         """Return the top of the tree, without the edges of stubs."""
         from vulcan.kernels.plan_top import grow_top
 
         run = self._run
-        low, high = run.reward_span()
         growth = np.zeros(1, GROWTH)
         growth["nodes"] = growth["waiting"] = 1
-        growth["most"], growth["fewest_visits"] = self._most, FEWEST_VISITS
-        growth["closeness"] = CLOSENESS * (high - low)
+        growth["most"], growth["fewest_visits"] = self._nodes, FEWEST_VISITS
+        growth["closeness"] = self._closeness
+        room = 2 * self._nodes + MOST_NODES
         top = Top(
-            nodes=np.zeros(2 * MOST_NODES, NODE),
-            edges=np.zeros(2 * MOST_NODES, EDGE),
-            targets=np.zeros(4 * MOST_NODES, TARGET),
-            reach=np.ones(2 * MOST_NODES),
-            heap=np.zeros(2 * MOST_NODES, np.int32),
+            nodes=np.zeros(room, NODE),
+            edges=np.zeros(room, EDGE),
+            targets=np.zeros(2 * room, TARGET),
+            reach=np.ones(room),
+            heap=np.zeros(room, np.int32),
             growth=growth,
         )
         top.nodes["first_edge"][0] = NONE
@@ -178,7 +214,7 @@ class Planning:
 
     def _evaluate(self, n: int) -> bool:
         """Evaluate the policies of all prices from a stub on; False if there is no time."""
-        found = self._values.evaluate(int(self._layers.nodes["state"][n]), self._may_go_on)
+        found = self._completion.evaluate(int(self._histories[n]), self._may_go_on)
         if found is None:
             return False
         rewards, risks = found
@@ -212,7 +248,7 @@ class Planning:
         if self._slack < NO_SLACK:
             plan = self._choose_within(self._slack, self._points)
         if plan is None:
-            plan = self._choose_within(NO_SLACK, self._points // COARSER)
+            plan = self._choose_within(NO_SLACK, max(FEWEST_POINTS, self._points // COARSER))
             self._slack = 0.0
         while plan is not None and self._enough(plan) > self._slack:
             self._slack = ROOM * self._enough(plan)
@@ -240,6 +276,7 @@ class Planning:
         for place in range(len(found) - 1, -1, -1):
             reward, risk = float(found[place]["reward"]), float(found[place]["risk"])
             if reward > UNKNOWN / 1e9 and risk <= run.allow(reward) + TOLERANCE / 2:
+                run.accepted.add(reward)
                 return self._trace(place, reward, risk)
         return None
 
@@ -269,8 +306,3 @@ class Planning:
                 if after != END:
                     pending.append((after, part))
         return Plan(reward, risk, actions, stubs)
-
-    def mark(self, plan: Plan) -> None:
-        """Write a plan into the tree."""
-        nodes = self._layers.nodes["state"]
-        self._run.follow(plan.actions, [(int(nodes[n]), lane) for n, lane in plan.stubs])

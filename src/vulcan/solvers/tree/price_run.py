@@ -22,6 +22,7 @@ from vulcan.runtime.progress import Progress
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.tree.kernel_run import KernelRun
+from vulcan.solvers.tree.prices import begin_prices
 
 __all__ = ["PriceRun"]
 
@@ -33,6 +34,13 @@ BATCHES: Final = 64
 
 PLACES: Final = 256
 """At how many rewards the risk bound is evaluated, to judge first actions."""
+
+FIRST_SAMPLES: Final = 64
+"""After this many samples the size of rewards is known well enough for first prices."""
+
+FIRST_GUIDE: Final = 1500
+GUIDES: Final = 1.5
+"""How many times more samples there are when the plan that guides them is made anew."""
 
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -97,7 +105,9 @@ class PriceRun(KernelRun):
         root = self.nodes[0]
         root["first_edge"] = root["plan"] = root["lane"] = NONE
         self.full = False
-        self.evaluated: set[float] = set()
+        self.accepted: set[float] = set()
+        self.on_guide: Callable[[], None] | None = None
+        self._next_guide = FIRST_GUIDE
         self._largest_answer = 0
         self._marked = np.zeros(0, np.int64)
 
@@ -127,8 +137,9 @@ class PriceRun(KernelRun):
         values = (self.node_values, self.edge_values, self.prices, self.sizes)
         return self._kernels.PriceTree(self.nodes, self.edges, *values)
 
-    def open_root(self) -> None:
-        """Ask for the first actions, and set the first prices."""
+    def prepare(self) -> None:
+        """Compile the kernels, ask for the first actions, and set the first prices."""
+        self.prices[0] = begin_prices(self.prices.shape[1], 1.0)
         while (wants := self._root_kernels.open_root(self.arrays(), self.tree())) != codes.DONE:
             self.satisfy(wants, 0, self._memory)
         state = self.graph.states.array[self.nodes["state"][0]]
@@ -172,6 +183,11 @@ class PriceRun(KernelRun):
         ):
             size = min(max(1, self._samples // BATCHES), LARGEST_BATCH, target - self._samples)
             self._sample_batch(size, most)
+            if self._samples == FIRST_SAMPLES:
+                self.move_prices(begin_prices(self.prices.shape[1], self.size))
+            if self._samples >= self._next_guide and self.on_guide is not None and not self.solved:
+                self._next_guide = int(GUIDES * self._samples)
+                self.on_guide()
             monitor.report(describe)
             keep()
 
@@ -253,6 +269,21 @@ class PriceRun(KernelRun):
         first = int(self.nodes["first_edge"][0])
         rewards = self.edges["reward"][first : first + len(self.judged)]
         return low + float(rewards.min()), high + float(rewards.max())
+
+    @property
+    def size(self) -> float:
+        """How large rewards are, as far as is known."""
+        low, high = self.reward_span()
+        return max(abs(low), abs(high), high - low, 1e-9)
+
+    @property
+    def exhausted(self) -> bool:
+        """Never: nothing is refused."""
+        return False
+
+    def credits(self) -> list[float]:
+        """Return the rewards of plans that the bound accepted."""
+        return sorted(self.accepted)
 
     def allow(self, reward: float) -> float:
         """Return the risk that is allowed for a reward; -inf where the bound has no value."""

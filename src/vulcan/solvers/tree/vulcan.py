@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from vulcan.certificates.problem import Problem
 from vulcan.model.reader import ModelReader
@@ -17,9 +17,8 @@ from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Option, Options, Solver
 from vulcan.solvers.finding import Finding
-from vulcan.solvers.tree.local import EXPLORATION, PAPER, LocalVulcan
-from vulcan.solvers.tree.rounds import Planner
-from vulcan.solvers.tree.sampling import DefaultPolicy
+from vulcan.solvers.tree.local import EXPLORATION, PAPER, LocalVulcan, require_exploration
+from vulcan.solvers.tree.price_planner import PricePlanner
 
 __all__ = ["Vulcan"]
 
@@ -42,10 +41,9 @@ class Vulcan(Solver):
     options: ClassVar[Sequence[Option]] = (PAPER, EXPLORATION)
 
     exploration: float = 0.1
-    default_policy: Literal["random", "greedy"] | DefaultPolicy = "greedy"
 
     def __post_init__(self) -> None:
-        self._constrain(bounded=False)
+        require_exploration(self.exploration)
 
     @classmethod
     def paper(cls, exploration: float = math.sqrt(2)) -> LocalVulcan:
@@ -57,12 +55,7 @@ class Vulcan(Solver):
         tuning = dict(given)
         return cls.paper(**tuning) if tuning.pop("paper", False) else cls(**tuning)
 
-    def _constrain(self, bounded: bool) -> LocalVulcan:
-        return LocalVulcan(self.exploration, default_policy=self.default_policy, bounded=bounded)
-
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        # A target gap needs upper bounds.
-        solver = self._constrain(bounded=monitor.limits.gap is not None)
-        return Planner(solver, problem, reader, monitor, options, name=self).search()
+        return PricePlanner(self, problem, reader, monitor, options).search()
