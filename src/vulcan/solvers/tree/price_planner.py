@@ -10,23 +10,30 @@ search with local constraint B joins in, with as many samples as were taken so f
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from vulcan.certificates.problem import Problem
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
+from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Status
 from vulcan.solvers.fronts import load_kernels
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import Draft
-from vulcan.solvers.tree.plans import Planning
+from vulcan.solvers.tree.plans import Plan, Planning
 from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.solvers.tree.prices import choose_prices, raise_prices
 from vulcan.solvers.tree.rounds import Rounds
+from vulcan.solvers.tree.sampling import TreeRun
+from vulcan.solvers.tree.whole import plan_whole
 
 if TYPE_CHECKING:
     from vulcan.solvers.tree.vulcan import Vulcan
@@ -37,7 +44,14 @@ STEPS_PER_PLACE: Final = 4
 """A plan before the end may look at this many times fewer histories than samples had steps."""
 
 GUIDING_NODES: Final = 1 << 11
-"""Histories in the top of a tree, for a plan that only guides."""
+GUIDING_POINTS: Final = 128
+"""Histories in the top of a tree, and points of a front, for a plan that only guides."""
+
+MOST_NODES_OF_PROOF: Final = 1 << 16
+MOST_POINTS_OF_PROOF: Final = 1 << 15
+"""Histories in the top of a tree that is all solved, and points of a front."""
+
+LOCAL: Final = "local constraint B"
 
 FEWEST_PLACES: Final = 1 << 16
 """Or at this many."""
@@ -66,6 +80,7 @@ class PricePlanner(Rounds):
             exploration=solver.exploration,
         )
         super().__init__(self._run, problem, monitor, options, solver)
+        self._exhaustive = False  # whether no policy was left out
 
     def _prepare(self) -> None:
         load_kernels()
@@ -90,15 +105,59 @@ class PricePlanner(Rounds):
 
         planning = Planning(run, completion, may_go_on)
         plan = planning.settle()
-        draft = None if plan is None else planning.write(plan)
-        self._keep_better(draft)
+        self._keep_plan(planning, plan)
+        if run.solved:
+            self._prove(completion, may_go_on, planning, plan)
+        if self._best is None or not self._best.judgement.safe:
+            self._try_local_constraint(until)
         if not final:
             self._guide()
-        return draft
+        return self._best
+
+    def _keep_plan(self, planning: Planning, plan: Plan | None) -> None:
+        draft = None if plan is None else planning.write(plan)
+        if plan is not None and draft is not None:
+            self._keep_better(replace(draft, road=plan.road))
+
+    def _prove(
+        self,
+        completion: HistoryCompletion,
+        may_go_on: Callable[[], bool],
+        planning: Planning,
+        plan: Plan | None,
+    ) -> None:
+        """Make plans of all actions that can matter, in a tree of which every value is exact."""
+        closeness = math.inf if plan is None else planning.limit_closeness(plan)
+        size = (MOST_NODES_OF_PROOF, MOST_POINTS_OF_PROOF)
+        planning = Planning(self._run, completion, may_go_on, *size, closeness)
+        plan = planning.settle()
+        self._keep_plan(planning, plan)
+        self._exhaustive = planning.exhaustive
+
+    def _try_local_constraint(self, until: float) -> None:
+        """Look for a policy on the other road, with as many samples as were taken so far."""
+        run, limits = self._run, self._monitor.limits
+        local = TreeRun(
+            self._problem, run.reader, SurvivalConstraint(), limits.memory, run.known_graph
+        )
+        local.prepare(
+            seed=self._options.seed,
+            exploration=self._solver.exploration,
+            default_policy="greedy",
+            as_printed=False,
+            bounded=False,
+        )
+        monitor = Monitor(Limits(time_limit=max(0.0, until - time.perf_counter())))
+        local.sample(monitor, max(1, run.samples), 0.0, self._describe, lambda: None)
+        if local.samples and not local.exhausted:
+            for draft in plan_whole(local, until):
+                other = None if local.graph is run.graph else local.graph
+                self._keep_better(replace(draft, road=LOCAL, graph=other))
 
     def _guide(self) -> None:
         run = self._run
-        Planning(run, HistoryCompletion(run), lambda: True, GUIDING_NODES).guide()
+        size = (GUIDING_NODES, GUIDING_POINTS)
+        Planning(run, HistoryCompletion(run), lambda: True, *size).guide()
 
     def _move_prices(self) -> None:
         run = self._run
@@ -110,11 +169,18 @@ class PricePlanner(Rounds):
 
     def _explain(self) -> tuple[Status, str]:
         run, best = self._run, self._best
-        if run.solved and best is not None:
+        if run.solved and self._exhaustive:
             self._monitor.stopped_by = None
-            return Status.DONE, "best policy found; all histories were sampled"
+            if best is None or not best.judgement.safe:
+                self._best = None
+                return Status.INFEASIBLE, "no deterministic policy is within the bound, proved"
+            return Status.SOLVED, f"best deterministic policy, proved ({best.road})"
+        if run.solved:
+            self._monitor.stopped_by = None
         cause = f" ({self._error})" if self._error else ""
-        found = "no policy yet" if best is None else "best policy so far"
+        found = "no policy yet" if best is None else f"best policy so far ({best.road})"
+        if run.solved:
+            return Status.DONE, f"all histories were sampled: {found}"
         return Status.STOPPED, (
             f"stopped by {self._monitor.stopped_by} after {run.samples:,} samples: {found}{cause}"
         )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
-from vulcan.errors import BoundError
+from vulcan.errors import BoundError, CheckpointError
 from vulcan.graphs.rows import find_growth, lengthen
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
@@ -21,6 +21,8 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
+from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
+from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.kernel_run import KernelRun
 from vulcan.solvers.tree.prices import begin_prices
 
@@ -34,6 +36,12 @@ BATCHES: Final = 64
 
 PLACES: Final = 256
 """At how many rewards the risk bound is evaluated, to judge first actions."""
+
+GROWING: Final = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
+"""The arrays of the tree that grow, by what they are filled with."""
+
+FIXED: Final = ("prices", "sizes", "judged", "_draws", "_marked")
+"""The arrays of the tree that don't."""
 
 FIRST_SAMPLES: Final = 64
 """After this many samples the size of rewards is known well enough for first prices."""
@@ -292,6 +300,56 @@ class PriceRun(KernelRun):
         except BoundError:
             return -math.inf
 
+    def take_snapshot(self, identity: dict[str, str], target: int, best: Draft | None) -> Snapshot:
+        """Return all that is needed to go on from here."""
+        fills = {
+            name: int(self.sizes[kind][0]) for kind, names in GROWING.items() for name in names
+        }
+        arrays = {name: pack_array(getattr(self, name)[:count]) for name, count in fills.items()}
+        arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
+        roots = sorted(self._parts)
+        arrays["parts"] = pack_array(np.array(roots, np.int64))
+        for name in ("returns", "path", "control"):
+            stacked = [getattr(self._parts[root], name) for root in roots]
+            arrays[name] = b"".join(pack_array(array) for array in stacked)
+        numbers = (self._samples, self._next_guide, *self._span)
+        arrays["numbers"] = pack_array(np.array(numbers, np.float64))
+        arrays["accepted"] = pack_array(np.array(sorted(self.accepted)))
+        return Snapshot(
+            identity=identity,
+            graph=self.graph.pack(),
+            credits=[(low, self.allow(low)) for low in sorted(self.accepted)],
+            capacities={name: len(getattr(self, name)) for name in fills},
+            arrays=arrays,
+            target=target,
+            best=None if best is None else best.pack(),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot: ask the model again, and take over the arrays."""
+        self.graph.unpack(snapshot.graph)
+        for reward, allowed in snapshot.credits:
+            if self.allow(reward) != allowed:
+                raise CheckpointError("the risk bound is not the one of the checkpoint")
+        arrays = dict(snapshot.arrays)
+        roots = np.frombuffer(arrays.pop("parts"), np.int64).tolist()
+        packed = {name: arrays.pop(name) for name in ("returns", "path", "control")}
+        numbers = np.frombuffer(arrays.pop("numbers"), np.float64).tolist()
+        self._samples, self._next_guide = int(numbers[0]), int(numbers[1])
+        self._span = (numbers[2], numbers[3])
+        self.accepted = set(np.frombuffer(arrays.pop("accepted"), np.float64).tolist())
+        for name, length in snapshot.capacities.items():
+            old = getattr(self, name)
+            setattr(self, name, np.zeros((length, *old.shape[1:]), old.dtype))
+        self._marked = np.zeros(len(arrays["_marked"]) // 8, np.int64)
+        for name, data in arrays.items():
+            unpack_array(data, getattr(self, name))
+        for k, root in enumerate(roots):
+            part = self._find_part(root)
+            for name, data in packed.items():
+                array = getattr(part, name)
+                unpack_array(data[k * array.nbytes : (k + 1) * array.nbytes], array)
+
     def move_prices(self, prices: NDArray[np.float64]) -> None:
         """Go over to other prices: values between them, consistent again from the leaves up.
 
@@ -349,15 +407,14 @@ class PriceRun(KernelRun):
 
     def _grow(self, most: float) -> bool:
         """Lengthen the arrays that are more than half full, to the double if memory allows it."""
-        pairs = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
-        filled = {kind: int(self.sizes[kind][0]) for kind in pairs}
-        short = [k for k in pairs if 2 * filled[k] >= len(getattr(self, k))] or list(pairs)
-        names = [name for kind in short for name in pairs[kind]]
+        filled = {kind: int(self.sizes[kind][0]) for kind in GROWING}
+        short = [k for k in GROWING if 2 * filled[k] >= len(getattr(self, k))] or list(GROWING)
+        names = [name for kind in short for name in GROWING[kind]]
         share = find_growth([getattr(self, name) for name in names], most - self.memory)
         if not share:
             return False
         for kind in short:
-            for name in pairs[kind]:
+            for name in GROWING[kind]:
                 old = getattr(self, name)
                 setattr(self, name, lengthen_rows(old, filled[kind], share))
         return True
