@@ -2,8 +2,9 @@
 
 Rows are: mean, worst and best reward; risk over allowed risk; how many are certified; samples per
 second; seconds of search; and the share of a core that it had. VULCAN_SEEDS (10) and VULCAN_SECONDS
-(10) make it shorter; targets are asserted for 10 seconds or more. The yardstick needs
-VULCAN_YARDSTICKS, the folder of its source. Run alone, on a machine with nothing else to do, with
+(10) make it shorter; VULCAN_SAMPLES gives both as many samples instead, whatever they take.
+Targets are asserted for 10 seconds or more, and only where the search had a core for itself. The
+yardstick needs VULCAN_YARDSTICKS, the folder of its source. Run alone with
 
     python -m pytest benchmarks/test_spend_risk.py --quiet
 
@@ -22,13 +23,19 @@ import pytest
 
 import vulcan
 from benchmarks.exploration_table import Setting
-from benchmarks.spend_risk import SETTINGS, TARGETS, Clock, describe, find_problem
+from benchmarks.spend_risk import SETTINGS, TARGETS, Clock, Search, describe, find_problem
 
 SEEDS = min(10, int(os.environ.get("VULCAN_SEEDS", "10")))
 SECONDS = float(os.environ.get("VULCAN_SECONDS", "10"))
+SAMPLES = int(os.environ.get("VULCAN_SAMPLES", "0")) or None
 LONG = 60
 BESIDE = min(3, SEEDS)
-QUICK = SECONDS < 10
+QUICK = SECONDS < 10 or SAMPLES is not None
+MOST_SECONDS = 1000
+"""What the yardstick is given where samples are counted instead."""
+
+IDLE = 0.8
+"""Share of a core with which seconds are what they say."""
 
 YARDSTICK_BOUNDS = {"Δ/2": "D/2", "Δ": "D", "2Δ": "2D"}
 
@@ -39,6 +46,13 @@ def compiled() -> None:
     for name in ("narrow", "wide"):
         problem = find_problem(Setting(name, None, 9, "Δ"))
         vulcan.solve(problem, vulcan.Vulcan(), samples=2000)
+
+
+def require_core(searches: list[Search]) -> None:
+    """Leave the targets open on a machine that had other work to do."""
+    share = fmean(search.core for search in searches)
+    if share < IDLE:
+        pytest.skip(f"other programs took the core: the search had {share:.0%} of it")
 
 
 def name_row(setting: Setting) -> str:
@@ -55,14 +69,15 @@ def test_rewards(setting: Setting, seconds: float, report: Any) -> None:
     long = seconds == LONG
     if long and QUICK:
         pytest.skip("a minute each is not a quick look")
-    clock = Clock(LONG if long else SECONDS)
+    clock = Clock(LONG if long else SECONDS, SAMPLES)
     problem = find_problem(setting)
     seeds = BESIDE if long else SEEDS
     searches = [clock.search(problem, vulcan.Vulcan(), seed) for seed in range(seeds)]
-    report(f"{name_row(setting)}: Vulcan, {clock.seconds:g} s", describe(searches))
+    report(f"{name_row(setting)}: Vulcan, {clock}", describe(searches))
     assert all(search.safe for search in searches)
-    assert fmean(search.seconds for search in searches) <= 1.05 * clock.seconds
     if not QUICK:
+        require_core(searches)
+        assert fmean(search.seconds for search in searches) <= 1.05 * clock.seconds
         assert fmean(search.reward for search in searches) >= target.mean
         assert min(search.reward for search in searches) >= target.worst
 
@@ -92,19 +107,22 @@ class Yardstick:
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=name_row)
 def test_beside_the_yardstick(setting: Setting, yardstick: Any, report: Any) -> None:
-    clock, problem = Clock(SECONDS), find_problem(setting)
+    clock, problem = Clock(SECONDS, SAMPLES), find_problem(setting)
     gap = "" if setting.half_width is None else f"{100 * setting.half_width:.0f}"
     ours, theirs = [], []
     for seed in range(BESIDE):
-        options = ("v", 0, "sigma", 0.1, "share", 0.85)
+        options: tuple[object, ...] = ("v", 0, "sigma", 0.1, "share", 0.85)
+        if SAMPLES is not None:
+            options += ("samples", SAMPLES)
+        seconds = SECONDS if SAMPLES is None else MOST_SECONDS
         bound = YARDSTICK_BOUNDS[setting.bound]
-        words = yardstick("spend_risk", f"{setting.area}{gap}", SECONDS, bound, seed + 1, *options)
+        words = yardstick("spend_risk", f"{setting.area}{gap}", seconds, bound, seed + 1, *options)
         theirs.append(Yardstick.read(words))
         ours.append(clock.search(problem, vulcan.Vulcan(), seed))
     share = fmean(one.reward for one in ours) / fmean(one.reward for one in theirs)
     speed = median(one.rate for one in ours) / median(one.rate for one in theirs)
     name = name_row(setting)
-    report(f"{name}: Vulcan, {SECONDS:g} s", describe(ours))
+    report(f"{name}: Vulcan, {clock}", describe(ours))
     report(
         f"{name}: C++; our share of its reward, and of its samples per second",
         f"{fmean(one.reward for one in theirs):.4f}, "
@@ -113,6 +131,7 @@ def test_beside_the_yardstick(setting: Setting, yardstick: Any, report: Any) -> 
     )
     assert all(one.safe for one in ours)
     if not QUICK:
+        require_core(ours)
         assert share >= 0.999
         assert speed >= 0.5
 
@@ -121,9 +140,10 @@ def test_beside_the_yardstick(setting: Setting, yardstick: Any, report: Any) -> 
 @pytest.mark.parametrize("horizon", [5, 7])
 def test_short_missions_are_nearly_proved(area: str, horizon: int, report: Any) -> None:
     setting = Setting(area, None, horizon, "Δ")
-    found = Clock(SECONDS).search(find_problem(setting), vulcan.Vulcan(), 0)
+    clock = Clock(SECONDS, SAMPLES)
+    found = clock.search(find_problem(setting), vulcan.Vulcan(), 0)
     gap = "no proved bound" if found.gap is None else f"gap {found.gap:.3%}"
-    report(f"{name_row(setting)}: Vulcan, {SECONDS:g} s", f"{describe([found])}  {gap}")
+    report(f"{name_row(setting)}: Vulcan, {clock}", f"{describe([found])}  {gap}")
     assert found.safe
     assert found.gap is not None
     assert found.gap <= 0.001 or QUICK
