@@ -175,11 +175,6 @@ class Planning:
         """Whether the last plan is the best of all policies, as far as values are exact."""
         return not len(self._stubs) and not self._fronts.thinned
 
-    def limit_closeness(self, plan: Plan) -> float:
-        """Return by how much actions of a better plan can fall short, in a tree that is solved."""
-        value = float(self._run.node_values[0, self._lane])
-        return max(0.0, value - float(self._layer_values[0])) + self._enough(plan)
-
     def _grow_top(self) -> Any:
         """Return the top of the tree, without the edges of stubs."""
         from vulcan.kernels.plan_top import grow_top

@@ -78,6 +78,7 @@ class PricePlanner(Rounds):
             known,
             seed=options.seed,
             exploration=solver.exploration,
+            workers=options.workers or 1,
         )
         super().__init__(self._run, problem, monitor, options, solver)
         self._exhaustive = False  # whether no policy was left out
@@ -107,7 +108,7 @@ class PricePlanner(Rounds):
         plan = planning.settle()
         self._keep_plan(planning, plan)
         if run.solved:
-            self._prove(completion, may_go_on, planning, plan)
+            self._prove(completion, may_go_on)
         if self._best is None or not self._best.judgement.safe:
             self._try_local_constraint(until)
         if not final:
@@ -119,19 +120,11 @@ class PricePlanner(Rounds):
         if plan is not None and draft is not None:
             self._keep_better(replace(draft, road=plan.road))
 
-    def _prove(
-        self,
-        completion: HistoryCompletion,
-        may_go_on: Callable[[], bool],
-        planning: Planning,
-        plan: Plan | None,
-    ) -> None:
-        """Make plans of all actions that can matter, in a tree of which every value is exact."""
-        closeness = math.inf if plan is None else planning.limit_closeness(plan)
+    def _prove(self, completion: HistoryCompletion, may_go_on: Callable[[], bool]) -> None:
+        """Make a plan of all actions of a tree in which everything was sampled."""
         size = (MOST_NODES_OF_PROOF, MOST_POINTS_OF_PROOF)
-        planning = Planning(self._run, completion, may_go_on, *size, closeness)
-        plan = planning.settle()
-        self._keep_plan(planning, plan)
+        planning = Planning(self._run, completion, may_go_on, *size, closeness=math.inf)
+        self._keep_plan(planning, planning.settle())
         self._exhaustive = planning.exhaustive
 
     def _try_local_constraint(self, until: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import BoundError, CheckpointError
+from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.graphs.rows import find_growth, lengthen
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
@@ -23,6 +23,7 @@ from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
 from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.hands import Hand, Hands, Job, Part
 from vulcan.solvers.tree.kernel_run import KernelRun
 from vulcan.solvers.tree.prices import begin_prices
 
@@ -53,15 +54,6 @@ GUIDES: Final = 1.5
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-@dataclass(eq=False)
-class Part:
-    """The search below one outcome of a first action."""
-
-    returns: NDArray[Any]
-    path: NDArray[Any]
-    control: NDArray[Any]
-
-
 class PriceRun(KernelRun):
     """One search.
 
@@ -75,6 +67,8 @@ class PriceRun(KernelRun):
         What is known of the model already.
     seed, exploration
         How to sample.
+    workers
+        How many threads sample at once, of a compiled model. The result does not depend on it.
     """
 
     def __init__(
@@ -86,6 +80,7 @@ class PriceRun(KernelRun):
         *,
         seed: int,
         exploration: float,
+        workers: int = 1,
     ) -> None:
         from vulcan.kernels import price_root, price_search, price_tree, selection
         from vulcan.kernels.compilation import announce_compilation
@@ -118,6 +113,11 @@ class PriceRun(KernelRun):
         self._next_guide = FIRST_GUIDE
         self._largest_answer = 0
         self._marked = np.zeros(0, np.int64)
+        self._hands = self._choose_hands(workers)
+
+    def _choose_hands(self, workers: int) -> Hand | Hands:
+        compiled = isinstance(self.graph, CompiledGraph)
+        return Hands(self, workers) if compiled and workers > 1 else Hand(self)
 
     @property
     def samples(self) -> int:
@@ -166,9 +166,9 @@ class PriceRun(KernelRun):
         if wants == codes.NEEDS_ROWS:
             return self.make_rows(most - (self.memory - self.graph.memory))
         if wants == codes.NEEDS_ROOM:
-            return self._grow(most)
+            return self.grow(most)
         assert wants == codes.BROKEN
-        self.raise_fault()
+        return self.raise_fault()
 
     def sample(
         self,
@@ -209,29 +209,18 @@ class PriceRun(KernelRun):
         count = int(self._root_kernels.write_orders(self.arrays(), self.tree(), *arguments))
         order = np.argsort(roots[:count], kind="stable")
         starts = np.flatnonzero(np.diff(roots[:count][order], prepend=-1))
-        for begin, end in zip(starts, [*starts[1:], count], strict=True):
-            root = int(roots[order[begin]])
-            self._carry_out(self._find_part(root), orders[order[begin:end]], most)
-            if self.full:
-                break
+        jobs = [
+            Job(self._find_part(int(roots[order[begin]])), orders[order[begin:end]])
+            for begin, end in zip(starts, [*starts[1:], count], strict=True)
+        ]
+        self.full = not self._hands.carry_out(jobs, most)
         self._samples += count
+        for job in jobs:
+            seen = job.part.returns[1]
+            if seen["samples"]:
+                low, high = self._span
+                self._span = min(low, float(seen["least"])), max(high, float(seen["most"]))
         self.judge()
-
-    def _carry_out(self, part: Part, orders: NDArray[Any], most: float) -> None:
-        part.control["done"] = part.control["depth"] = 0
-        while True:
-            arguments = (part.returns, part.path, orders, part.control)
-            wants = self._search.sample(self.arrays(), self.tree(), *arguments)
-            if wants == codes.DONE:
-                break
-            state = int(self.nodes["state"][part.path["node"][part.control["depth"][0]]])
-            if not self.satisfy(wants, state, most):
-                self.full = True
-                break
-        seen = part.returns[1]
-        if seen["samples"]:
-            low, high = self._span
-            self._span = min(low, float(seen["least"])), max(high, float(seen["most"]))
 
     def _find_part(self, root: int) -> Part:
         if root not in self._parts:
@@ -405,7 +394,7 @@ class PriceRun(KernelRun):
             merged["endings"] |= returns["endings"]
         return merged
 
-    def _grow(self, most: float) -> bool:
+    def grow(self, most: float) -> bool:
         """Lengthen the arrays that are more than half full, to the double if memory allows it."""
         filled = {kind: int(self.sizes[kind][0]) for kind in GROWING}
         short = [k for k in GROWING if 2 * filled[k] >= len(getattr(self, k))] or list(GROWING)
