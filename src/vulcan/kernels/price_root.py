@@ -7,8 +7,9 @@ the risk bound that begins with it earns more than the largest y with
 
 for any price λ, so that the least of these over the prices is what can be hoped for. The price that
 attains it is the one to look at: samples of the action follow it, or one beside it. Which action,
-UCT says, on that value; but each gets a twentieth of an even share of all samples, and at first one
-sample for each price.
+UCT says, on that value. What is known of an action is biased by what was not yet tried below it,
+and this bias may outlive the bonus: so, of N samples, each action gets at least N^0.8 / A, with A
+actions, an even share at first that costs less and less. Its first samples follow each price once.
 
 Orders are made for a batch of samples at a time, and carried out part by part
 (`vulcan.kernels.price_search`). Values are renewed after the batch, counts at once.
@@ -36,11 +37,14 @@ from vulcan.kernels.price_tree import (
     store,
 )
 from vulcan.kernels.problem_arrays import borrow_problem
-from vulcan.kernels.selection import SHARE, draw_uniform
+from vulcan.kernels.selection import draw_uniform
 from vulcan.sentinels import NONE
 
 JUDGED: Final = np.dtype([("reward", "f8"), ("lane", "i8")], align=True)
 """What can be hoped for from a first action, -inf for nothing; and which price says so."""
+
+POWER: Final = 0.8
+"""Of N samples, N to this power are shared evenly by all first actions."""
 
 GUIDED: Final = 0.5
 """How many samples follow the current plan."""
@@ -185,6 +189,6 @@ def choose_first(tree, judged, root, count, scale):
             score = worth + bonus / np.sqrt(visits)
             if score > best:
                 best, chosen = score, k
-    if chosen == NONE or fewest < PRICES or fewest < SHARE * np.float64(root.visits) / count:
+    if chosen == NONE or fewest < PRICES or fewest < np.float64(root.visits) ** POWER / count:
         return rarest
     return chosen

@@ -30,7 +30,7 @@ from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.plans import Plan, Planning
 from vulcan.solvers.tree.price_run import PriceRun
-from vulcan.solvers.tree.prices import choose_prices, raise_prices
+from vulcan.solvers.tree.prices import are_at_an_end, choose_prices, raise_prices
 from vulcan.solvers.tree.rounds import Rounds
 from vulcan.solvers.tree.sampling import TreeRun
 from vulcan.solvers.tree.whole import plan_whole
@@ -148,7 +148,10 @@ class PricePlanner(Rounds):
                 self._keep_better(replace(draft, road=LOCAL, graph=other))
 
     def _guide(self) -> None:
+        """Let samples follow a plan of what the tree knows, after a look at the prices."""
         run = self._run
+        if are_at_an_end(run.judged, run.prices[0]):
+            self._move_prices()
         size = (GUIDING_NODES, GUIDING_POINTS)
         Planning(run, HistoryCompletion(run), lambda: True, *size).guide()
 

@@ -47,7 +47,7 @@ FIXED: Final = ("prices", "sizes", "judged", "_draws", "_marked")
 FIRST_SAMPLES: Final = 64
 """After this many samples the size of rewards is known well enough for first prices."""
 
-FIRST_GUIDE: Final = 1500
+FIRST_GUIDE: Final = 256
 GUIDES: Final = 1.5
 """How many times more samples there are when the plan that guides them is made anew."""
 
@@ -147,7 +147,7 @@ class PriceRun(KernelRun):
 
     def prepare(self) -> None:
         """Compile the kernels, ask for the first actions, and set the first prices."""
-        self.prices[0] = begin_prices(self.prices.shape[1], 1.0)
+        self.prices[0] = begin_prices(self.prices.shape[1], 1.0, 1.0)
         while (wants := self._root_kernels.open_root(self.arrays(), self.tree())) != codes.DONE:
             self.satisfy(wants, 0, self._memory)
         state = self.graph.states.array[self.nodes["state"][0]]
@@ -192,7 +192,8 @@ class PriceRun(KernelRun):
             size = min(max(1, self._samples // BATCHES), LARGEST_BATCH, target - self._samples)
             self._sample_batch(size, most)
             if self._samples == FIRST_SAMPLES:
-                self.move_prices(begin_prices(self.prices.shape[1], self.size))
+                allowed = self.allow(self.reward_span()[1])
+                self.move_prices(begin_prices(self.prices.shape[1], self.size, allowed))
             if self._samples >= self._next_guide and self.on_guide is not None and not self.solved:
                 self._next_guide = int(GUIDES * self._samples)
                 self.on_guide()

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["begin_prices", "choose_prices", "raise_prices"]
+__all__ = ["are_at_an_end", "begin_prices", "choose_prices", "raise_prices"]
 
 Prices = NDArray[np.float64]
 
@@ -36,9 +36,21 @@ HIGHEST: Final = 1e6
 STEEPER: Final = 16.0
 
 
-def begin_prices(count: int, size: float) -> Prices:
-    """Return the first prices, where rewards have a size."""
-    return np.array([0.0, *(size * 2.0 ** (k - 4) for k in range(1, count))])
+def begin_prices(count: int, size: float, allowed: float) -> Prices:
+    """Return the first prices.
+
+    Parameters
+    ----------
+    count
+        How many.
+    size
+        The size of rewards.
+    allowed
+        The risk that is allowed for the largest: it may be worth all rewards, or more.
+    """
+    low = size / 8
+    high = size * max(8.0, 2 / max(allowed, 1 / HIGHEST))
+    return np.array([0.0, *(low * (high / low) ** (np.arange(count - 1) / (count - 2)))])
 
 
 def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
@@ -61,14 +73,20 @@ def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
     count = len(prices)
     if low <= 0:
         return HIGHER * max(high, SMALL * size) * np.arange(count) / (count - 1)
-    low, high = LOWER * low, HIGHER * high
+    low *= LOWER if low > prices[0] else LOWER**3
+    high *= HIGHER if high < prices[-1] else HIGHER**3
     return np.asarray(low * (high / low) ** (np.arange(count) / (count - 1)))
+
+
+def are_at_an_end(judged: NDArray[Any], prices: Prices) -> bool:
+    """Whether the price that decides over the best first action may lie beyond the present ones."""
+    lane = int(judged["lane"][int(np.argmax(judged["reward"]))])
+    return lane == len(prices) - 1 or (lane == 0 and prices[0] > 0)
 
 
 def raise_prices(prices: Prices, size: float) -> Prices:
     """Return higher prices; the last of them asks for the least risk, or nearly so."""
     top = min(STEEPER * float(prices[-1]), HIGHEST * size)
     low = max(float(prices[len(prices) // 2]), SMALL * size)
-    return np.asarray(
-        low * (max(top, 2 * low) / low) ** (np.arange(len(prices)) / (len(prices) - 1))
-    )
+    shares = np.arange(len(prices)) / (len(prices) - 1)
+    return np.asarray(low * (max(top, 2 * low) / low) ** shares)
