@@ -348,16 +348,14 @@ def step_back(tables, here, moves):
     window = find_window(tables)
     left, right, bottom, top = find_reach(tables, here, moves)
     for x in range(left, right + 1):
-        first, last = max(tables.least_x, x - 1), min(tables.most_x, x + 1)
-        for y in range(bottom, top + 1):
-            low, high = max(tables.least_y, y - 1), min(tables.most_y, y + 1)
-            largest = -np.inf
-            for i in range(first, last + 1):
-                for j in range(low, high + 1):
-                    worth = tables.worths[i * window + j]
-                    if worth > largest and (i != x or j != y):
-                        largest = worth
-            tables.values[x * window + y] = largest if largest > -np.inf else 0.0
+        # What is not on the map has a worth of -inf.
+        for c in range(x * window + bottom, x * window + top + 1):
+            west, east = c - window, c + window
+            beside = max(tables.worths[c - 1], tables.worths[c + 1])
+            largest = max(beside, tables.worths[west], tables.worths[east])
+            largest = max(largest, tables.worths[west - 1], tables.worths[west + 1])
+            largest = max(largest, tables.worths[east - 1], tables.worths[east + 1])
+            tables.values[c] = largest if largest > -np.inf else 0.0
 
 
 def compile_exploration(mission: Exploration) -> CompiledModel | None:
@@ -397,7 +395,7 @@ def _fill(mission: Exploration, capacity: int, parameters: NDArray[Any]) -> NDAr
     tables["first_node"] = mission.first_node
     nodes, chances = mission.quadrature
     tables["nodes"][: len(nodes)], tables["chances"][: len(nodes)] = nodes, chances
-    tables["norms"][:horizon] = mission.norms
+    tables["norms"][:horizon], tables["worths"] = mission.norms, -np.inf
     west, south = area.start[0] - capacity, area.start[1] - capacity
     least_x, most_x = max(0, -west), min(2 * capacity, area.columns - 1 - west)
     least_y, most_y = max(0, -south), min(2 * capacity, area.rows - 1 - south)
