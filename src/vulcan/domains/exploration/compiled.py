@@ -18,88 +18,40 @@ that most of the time all but the last are known. The k-th is kept for all cells
 of the k-th sample; a vehicle with k samples cannot get further. Bounds are noted for all values of
 the last sample at once, as a search asks for these one after the other.
 
-Records have a fixed size, so that horizons are rounded up to one of `CAPACITIES`, and code is
-compiled once for each of these.
+Tables and notes are laid out in `records`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numba import carray
-from numpy.typing import NDArray
 
 from vulcan.domains.exploration.field import SMALLEST_SHARE
 from vulcan.domains.exploration.model import LARGEST_DEGREE, MOVES
+from vulcan.domains.exploration.records import (
+    CAPACITIES,
+    fill_tables,
+    parameters_dtype,
+    state_dtype,
+)
 from vulcan.kernels.compilation import answer, part, routine
-from vulcan.model.compiled import CompiledModel, bound_signature, outcomes_signature
+from vulcan.model.compiled import (
+    CompiledModel,
+    bound_signature,
+    outcomes_signature,
+    value_bound_signature,
+)
 
 if TYPE_CHECKING:
     from vulcan.domains.exploration.model import Exploration
 
-__all__ = ["CAPACITIES", "compile_exploration"]
-
-CAPACITIES: Final = (6, 9, 12, 18, 27, 40)
-"""Above the largest of these horizons the tables would no longer be small."""
+__all__ = ["compile_exploration"]
 
 EAST: Final = np.array([east for east, _ in MOVES.values()])
 NORTH: Final = np.array([north for _, north in MOVES.values()])
-
-
-def state_dtype(capacity: int) -> np.dtype[Any]:
-    """Return the record of a state: step, cell, and the samples so far with their nodes."""
-    return np.dtype(
-        [
-            ("step", "i2"),
-            ("here", "i2"),
-            ("sampled", "i2"),  # how many cells
-            ("cells", "i2", (capacity + 1,)),
-            ("nodes", "u1", (capacity + 1,)),
-        ],
-        align=True,
-    )
-
-
-def parameters_dtype(capacity: int) -> np.dtype[Any]:
-    """Return the record of all parameters and tables, and of the notes."""
-    window = 2 * capacity + 1
-    cells = window * window
-    return np.dtype(
-        [
-            ("horizon", "i8"),
-            ("degree", "i8"),
-            ("least_x", "i8"),  # the first and last columns and rows of the map
-            ("most_x", "i8"),
-            ("least_y", "i8"),
-            ("most_y", "i8"),
-            ("variance", "f8"),
-            ("first_node", "f8"),
-            ("collision_reward", "f8"),
-            ("discount", "f8"),
-            ("nodes", "f8", (LARGEST_DEGREE,)),
-            ("chances", "f8", (LARGEST_DEGREE,)),
-            ("risks", "f8", (capacity + 1, cells)),
-            ("means", "f8", (cells,)),
-            ("kernel", "f8", (2 * window - 1, 2 * window - 1)),  # by distance, 0 in the middle
-            # Notes; see the head of this module.
-            ("known", "i8"),  # how many samples there are columns for
-            ("summed", "i8"),  # and sums
-            ("known_cells", "i2", (capacity + 1,)),
-            ("known_nodes", "u1", (capacity + 1,)),
-            ("row", "f8", (capacity + 1,)),  # of L, for the sample whose column is made
-            ("priors", "f8", (cells,)),
-            ("columns", "f8", (capacity + 1, cells)),
-            ("explained", "f8", (capacity + 1, cells)),
-            ("sums", "f8", (capacity + 2, cells)),
-            ("limits", "f8", (LARGEST_DEGREE,)),  # the bound for each node of the last sample
-            ("limits_sampled", "i8"),  # of how many samples that are known; 0 without limits
-            ("limits_here", "i8"),  # from where
-            ("limits_step", "i8"),
-        ],
-        align=True,
-    )
 
 
 def outcomes(parameters, states, action, answers, following):
@@ -141,15 +93,18 @@ def bound(parameters, states, step):
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
     if step < state.step:
         return np.inf  # the columns do not reach as far as that
-    know_columns(tables, state)
-    know_sums(tables, state, state.sampled - 1)
-    same = tables.limits_here == state.here and tables.limits_step == step
-    if not same or tables.limits_sampled != state.sampled:
-        for first in range(0, tables.degree, 4):
-            look_ahead(tables, state, step, first)
-        tables.limits_here, tables.limits_step = state.here, step
-        tables.limits_sampled = state.sampled
+    know_limits(tables, state, step)
     return tables.limits[state.nodes[state.sampled - 1]]
+
+
+def value_bound(parameters, states, step, price):
+    """Return an upper bound on reward less price times risk; see `outlook`."""
+    tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
+    if step < state.step:
+        return np.inf
+    know_limits(tables, state, step)
+    know_sums(tables, state, state.sampled)
+    return plan_path(tables, state, step, tables.collision_reward - price) + tables.learned
 
 
 @part
@@ -199,7 +154,22 @@ def know_sums(tables, state, count):
     if shared < count:
         for k in range(shared, count):
             add_to_sums(tables, k, state.cells[k], state.nodes[k])
-        tables.summed, tables.limits_sampled = count, 0
+        tables.summed = count
+        if shared + 1 < tables.limits_sampled:
+            tables.limits_sampled = 0
+
+
+@part
+def know_limits(tables, state, step):
+    """See to it that the bounds are known."""
+    know_columns(tables, state)
+    know_sums(tables, state, state.sampled - 1)
+    same = tables.limits_here == state.here and tables.limits_step == step
+    if not same or tables.limits_sampled != state.sampled:
+        for first in range(0, tables.degree, 4):
+            look_ahead(tables, state, step, first)
+        tables.limits_here, tables.limits_step = state.here, step
+        tables.limits_sampled = state.sampled
 
 
 @part
@@ -266,7 +236,7 @@ def look_ahead(tables, state, step, first):
     least = max(0.0, tables.collision_reward)
     most_a = most_b = most_c = most_d = least
     limit_a = limit_b = limit_c = limit_d = variance = 0.0
-    weight = 1.0
+    weight, learned = 1.0, 0.0
     for moves in range(1, tables.horizon - step + 1):
         left, right, bottom, top = find_reach(tables, state.here, moves)
         for x in range(left, right + 1):
@@ -285,9 +255,49 @@ def look_ahead(tables, state, step, first):
         more = math.sqrt(variance * (moves - 1))
         limit_a, limit_b = limit_a + weight * (most_a + more), limit_b + weight * (most_b + more)
         limit_c, limit_d = limit_c + weight * (most_c + more), limit_d + weight * (most_d + more)
+        learned += weight * math.sqrt(variance) * tables.norms[moves - 1]
         weight *= tables.discount
+    tables.learned = learned
     tables.limits[first], tables.limits[first + 1] = limit_a, limit_b
     tables.limits[first + 2], tables.limits[first + 3] = limit_c, limit_d
+
+
+@routine
+def plan_path(tables, state, step, failure):
+    """Return what the best path is worth if nothing more is learned: W_1 of `outlook`."""
+    window, moves = find_window(tables), tables.horizon - step
+    left, right, bottom, top = find_reach(tables, state.here, moves)
+    for x in range(left, right + 1):
+        for cell in range(x * window + bottom, x * window + top + 1):
+            new = tables.explained[state.sampled - 1, cell] < np.inf
+            mean = tables.priors[cell] + tables.sums[state.sampled, cell]
+            tables.pays[cell] = mean if new and mean > 0.0 else 0.0
+            tables.values[cell] = 0.0
+    for i in range(moves, 0, -1):
+        left, right, bottom, top = find_reach(tables, state.here, i)
+        for x in range(left, right + 1):
+            for cell in range(x * window + bottom, x * window + top + 1):
+                risk = tables.risks[step + i, cell]
+                safe = tables.pays[cell] + tables.discount * tables.values[cell]
+                tables.worths[cell] = (1.0 - risk) * safe + risk * failure
+        step_back(tables, state.here, i - 1)
+    return tables.values[state.here]
+
+
+@part
+def step_back(tables, here, moves):
+    """Find the largest worth among the neighbours of each cell within so many moves."""
+    window = find_window(tables)
+    left, right, bottom, top = find_reach(tables, here, moves)
+    for x in range(left, right + 1):
+        # What is not on the map has a worth of -inf.
+        for c in range(x * window + bottom, x * window + top + 1):
+            west, east = c - window, c + window
+            beside = max(tables.worths[c - 1], tables.worths[c + 1])
+            largest = max(beside, tables.worths[west], tables.worths[east])
+            largest = max(largest, tables.worths[west - 1], tables.worths[west + 1])
+            largest = max(largest, tables.worths[east - 1], tables.worths[east + 1])
+            tables.values[c] = largest if largest > -np.inf else 0.0
 
 
 def compile_exploration(mission: Exploration) -> CompiledModel | None:
@@ -308,39 +318,10 @@ def compile_exploration(mission: Exploration) -> CompiledModel | None:
     initial["cells"][0, 0] = centre
     return CompiledModel(
         initial=initial,
-        parameters=_fill(mission, capacity, np.zeros(1, parameters)),
+        parameters=fill_tables(mission, capacity, np.zeros(1, parameters)),
         actions=tuple(MOVES),
         most_outcomes=mission.degree + 1,
         outcomes=answer(outcomes_signature(state, parameters))(outcomes),
         bound=answer(bound_signature(state, parameters))(bound),
+        value_bound=answer(value_bound_signature(state, parameters))(value_bound),
     )
-
-
-def _fill(mission: Exploration, capacity: int, parameters: NDArray[Any]) -> NDArray[Any]:
-    """Fill the tables."""
-    tables = parameters[0]
-    area, horizon = mission.area, mission.horizon
-    for name in ("horizon", "degree", "collision_reward", "discount"):
-        tables[name] = getattr(mission, name)
-    tables["variance"], tables["summed"] = mission.field.variance, 1
-    tables["first_node"] = mission.first_node
-    nodes, chances = mission.quadrature
-    tables["nodes"][: len(nodes)], tables["chances"][: len(nodes)] = nodes, chances
-    west, south = area.start[0] - capacity, area.start[1] - capacity
-    least_x, most_x = max(0, -west), min(2 * capacity, area.columns - 1 - west)
-    least_y, most_y = max(0, -south), min(2 * capacity, area.rows - 1 - south)
-    tables["least_x"], tables["most_x"] = least_x, most_x
-    tables["least_y"], tables["most_y"] = least_y, most_y
-    window = 2 * capacity + 1
-    for x in range(window):
-        for y in range(window):
-            covariance = mission.field.kernel(mission.displace((0, 0), (x, y)), (0.0, 0.0))
-            for across in (window - 1 - x, window - 1 + x):
-                tables["kernel"][across, [window - 1 - y, window - 1 + y]] = covariance
-            distance = max(abs(x - capacity), abs(y - capacity))
-            if least_x <= x <= most_x and least_y <= y <= most_y and distance <= horizon:
-                cell, number = (west + x, south + y), x * window + y
-                tables["means"][number] = mission.field.mean(area.locate(cell))
-                for step in range(max(1, distance), horizon + 1):
-                    tables["risks"][step, number] = mission.risk(cell, step)
-    return parameters
