@@ -27,8 +27,8 @@ PAPER = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
 BOUNDS = {"Δ/2": f"0.5 * {PAPER}", "Δ": PAPER, "2Δ": f"2 * {PAPER}"}
 NEUTRAL = "risk-neutral"
 SOLVERS = {
-    "A": vulcan.Vulcan(0.1, vulcan.SequenceConstraint()),
-    "B": vulcan.Vulcan(0.1, vulcan.SurvivalConstraint()),
+    "A": vulcan.LocalVulcan(0.1, vulcan.SequenceConstraint()),
+    "B": vulcan.LocalVulcan(0.1, vulcan.SurvivalConstraint()),
     NEUTRAL: vulcan.UCT(0.1),
 }
 

@@ -27,7 +27,9 @@ def measure_plain_answers(mission: Exploration, seconds: float) -> float:
 
 
 @pytest.mark.parametrize("area", ["narrow", "wide"])
-@pytest.mark.parametrize("solver", [vulcan.Vulcan(0.1), vulcan.UCT(0.1)], ids=["vulcan", "uct"])
+@pytest.mark.parametrize(
+    "solver", [vulcan.LocalVulcan(0.1), vulcan.UCT(0.1)], ids=["vulcan", "uct"]
+)
 def test_expansions(area: str, solver: object) -> None:
     mission = Exploration(map=area)
     problem = vulcan.Problem(mission, BOUND)

@@ -105,7 +105,7 @@ def test_error_to_forward_search(constraint: Any, report: Any) -> None:
     best = exact.certificate.reward
     assert best == pytest.approx(BEST[constraint.letter], abs=1e-6)
     name = f"bandit 9, constraint {constraint.letter}, {SEEDS} seeds"
-    solver = vulcan.Vulcan(constraint=constraint)
+    solver = vulcan.LocalVulcan(constraint=constraint)
     errors, shares = {}, {}
     for samples in (200_000, 400_000):
         results = [
@@ -131,7 +131,7 @@ def test_error_of_the_paper(samples: int, report: Any) -> None:
     problem = vulcan.Problem(Bandit(9), BOUND)
     seeds = 5
     results = [
-        vulcan.solve(problem, vulcan.Vulcan.paper(), samples=samples, seed=seed)
+        vulcan.solve(problem, vulcan.LocalVulcan.paper(), samples=samples, seed=seed)
         for seed in range(seeds)
     ]
     assert all(result.certificate.passes for result in results)  # complete or not
@@ -149,7 +149,9 @@ def test_horizon_10_with_a_constant_bound(constraint: Any, merges: bool, report:
     problem = vulcan.Problem(Bandit(10, merges=merges), vulcan.Constant(0.0125))
     best = BEST_AT_10[constraint.letter]
     results = [
-        vulcan.solve(problem, vulcan.Vulcan(constraint=constraint), samples=1_000_000, seed=seed)
+        vulcan.solve(
+            problem, vulcan.LocalVulcan(constraint=constraint), samples=1_000_000, seed=seed
+        )
         for seed in range(SEEDS_AT_10)
     ]
     assert all(result.safe for result in results)
@@ -166,7 +168,9 @@ def test_small_budget_at_horizon_12(report: Any) -> None:
     """What 100,000 samples find of 2 billion histories; a mean of 6.05 was found before."""
     problem = vulcan.Problem(Bandit(12), BOUND)
     rewards = [
-        float(vulcan.solve(problem, vulcan.Vulcan(), samples=100_000, seed=k).certificate.reward)
+        float(
+            vulcan.solve(problem, vulcan.LocalVulcan(), samples=100_000, seed=k).certificate.reward
+        )
         for k in range(5)
     ]
     report(
@@ -195,7 +199,7 @@ def test_uct_satisfies_the_constant_bound(report: Any) -> None:
 )
 def test_answers_of_an_unmerged_model(bounded: bool, samples: int, seeds: int, report: Any) -> None:
     """Merging changes no sample, so that errors are measured merged and answers unmerged."""
-    solver = vulcan.Vulcan(bounded=bounded)
+    solver = vulcan.LocalVulcan(bounded=bounded)
     merged = vulcan.Problem(Bandit(9), BOUND)
     errors = [
         abs(vulcan.solve(merged, solver, samples=samples, seed=k).certificate.reward - BEST["B"])

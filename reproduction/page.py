@@ -22,7 +22,8 @@ Constrained MDPs with Risk Bounding Functions*, beside what Vulcan measures, and
 beyond. The machine had two cores and other work to do; the paper's was another, so that seconds
 don't compare and model evaluations do. `make reproduce`, in a clone, makes the whole
 report, with all tables, as a page with its raw data. From that report,
-`python -m reproduction.page report docs` has written this page.
+`python -m reproduction.page report docs` has written this page. What is called Vulcan below
+is the planner of the paper, `LocalVulcan` in this library.
 
 ## What holds
 

@@ -107,7 +107,8 @@ def _lay_out(shown: Sequence[Shown], quick: bool) -> Iterator[str]:
         "Large Chance Constrained MDPs with Risk Bounding Functions</i>, beside what this software "
         "measures, and some results beyond. Our machine and code are not the paper's, whose "
         "seconds don't compare with ours; between our own solvers, model evaluations compare on "
-        "any machine.</p>"
+        "any machine. What is called Vulcan below is the planner of the paper, "
+        "<code>LocalVulcan</code> in this library.</p>"
     )
     if quick:
         yield (

@@ -19,7 +19,7 @@ from vulcan.solvers.baselines.rao_star import RAOStar
 from vulcan.solvers.constraints import LocalConstraint, SequenceConstraint, SurvivalConstraint
 from vulcan.solvers.layered.pareto import Pareto
 from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.vulcan import Vulcan
+from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = [
     "CONSTRAINTS",
@@ -64,7 +64,7 @@ class Variant:
     """
 
     name: str
-    solver: Vulcan
+    solver: LocalVulcan
     letter: str
     complete: bool
 
@@ -73,10 +73,10 @@ TUNED: Final = 2.0
 """The constant of UCT with which the algorithm as printed comes closest at horizon 9."""
 
 VARIANTS: Final = {
-    "printed": Variant("as printed, c = √2", Vulcan.paper(), "A", False),
-    "tuned": Variant(f"as printed, c = {TUNED:g}", Vulcan.paper(TUNED), "A", False),
-    "A": Variant("Vulcan, constraint A", Vulcan(constraint=CONSTRAINTS["A"]), "A", True),
-    "B": Variant("Vulcan, constraint B", Vulcan(), "B", True),
+    "printed": Variant("as printed, c = √2", LocalVulcan.paper(), "A", False),
+    "tuned": Variant(f"as printed, c = {TUNED:g}", LocalVulcan.paper(TUNED), "A", False),
+    "A": Variant("Vulcan, constraint A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", True),
+    "B": Variant("Vulcan, constraint B", LocalVulcan(), "B", True),
 }
 
 
@@ -100,7 +100,7 @@ BUNDLE: Final = 10
 def load_kernels(bound: RiskBound) -> None:
     """Solve something tiny with each solver, so that nothing is compiled while runs are timed."""
     problem = Problem(Bandit(2), bound)
-    for sampling in (Vulcan(), Vulcan.paper()):
+    for sampling in (LocalVulcan(), LocalVulcan.paper()):
         solve(problem, sampling, samples=10)
     for exact in (ForwardSearch(), RAOStar(), Pareto()):
         solve(problem, exact)

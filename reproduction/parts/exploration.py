@@ -28,7 +28,7 @@ from vulcan.domains.exploration.drawing.journeys import Journeys
 from vulcan.planning.solve import solve
 from vulcan.policies.file import decode_policy, encode_policy
 from vulcan.policies.policy import Policy
-from vulcan.solvers.tree.vulcan import Vulcan
+from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = ["ExplorationMission"]
 
@@ -77,7 +77,7 @@ class ExplorationMission:
         """Search, and keep the policy."""
         limits = {name: task[name] for name in ("samples", "time_limit", "memory") if name in task}
         problem = Problem(Exploration(horizon=task["horizon"]), parse(BOUND))
-        solver = Vulcan(EXPLORATION, CONSTRAINTS[task["constraint"]])
+        solver = LocalVulcan(EXPLORATION, CONSTRAINTS[task["constraint"]])
         result = solve(problem, solver, **limits)
         assert isinstance(result.policy, Policy)
         assert result.certificate is not None

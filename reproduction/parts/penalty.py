@@ -21,7 +21,7 @@ from vulcan.solvers.baselines.penalty import Penalty
 from vulcan.solvers.constraints import SequenceConstraint
 from vulcan.solvers.layered.pareto import Pareto
 from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.vulcan import Vulcan
+from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = ["PenaltyExample"]
 
@@ -30,7 +30,7 @@ BOUND: Final = Linear(0.004)
 PENALTY: Final = "penalty"
 
 SOLVERS: Final[Mapping[str, Solver]] = {
-    "Vulcan": Vulcan(),
+    "Vulcan": LocalVulcan(),
     "VulcanFS, A": ForwardSearch(SequenceConstraint()),
     "VulcanFS, B": ForwardSearch(),
     "Pareto": Pareto(),

@@ -36,7 +36,7 @@ from vulcan.solvers.constraints import SequenceConstraint
 from vulcan.solvers.finding import Status
 from vulcan.solvers.layered.pareto import Pareto
 from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.vulcan import Vulcan
+from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = ["PlanningTime"]
 
@@ -85,8 +85,8 @@ METHODS: Final[Mapping[str, Method]] = {
     "VulcanFS, B": Method(ForwardSearch(), 9, 10),
     UNMERGED: Method(A, 9, 10, Bandit, merges=False),
     PRINTED: Method(ForwardSearch(SequenceConstraint(), cut_short=False), 6, 9, merges=False),
-    "Vulcan, A": Method(Vulcan(constraint=SequenceConstraint()), 8, 9),
-    "Vulcan, B": Method(Vulcan(), 8, 9),
+    "Vulcan, A": Method(LocalVulcan(constraint=SequenceConstraint()), 8, 9),
+    "Vulcan, B": Method(LocalVulcan(), 8, 9),
     "stochastic graph": Method(LinearProgram("graph", warm=False), 5, 9),
     "stochastic tree": Method(LinearProgram("tree", warm=False), 5, 8),
     "deterministic graph": Method(IntegerProgram("graph", reduced=False), 5, 9),

@@ -20,7 +20,7 @@ from vulcan.planning.solve import solve
 from vulcan.solvers.baselines.rao_star import RAOStar
 from vulcan.solvers.constraints import LocalConstraint
 from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.vulcan import Vulcan
+from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = ["BOUND", "Race"]
 
@@ -192,7 +192,7 @@ def _run_vulcan(problem: Problem, constraint: LocalConstraint, seed: int) -> dic
     quick = Problem(PlainBandit(problem.model.horizon), problem.risk_bound)
     final = solve(quick, ForwardSearch(constraint)).certificate
     assert final is not None
-    solver, samples = Vulcan(constraint=constraint), FEWEST_SAMPLES
+    solver, samples = LocalVulcan(constraint=constraint), FEWEST_SAMPLES
     while True:
         certificate = solve(quick, solver, samples=samples, seed=seed).certificate
         if certificate is not None and certificate.reward >= final.reward - EXACTLY:

@@ -20,7 +20,7 @@ from vulcan.certificates.problem import Problem
 from vulcan.domains import Bandit
 from vulcan.planning.solve import solve
 from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.vulcan import Vulcan
+from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = ["SlowModel"]
 
@@ -40,16 +40,18 @@ class Variant:
     """
 
     name: str
-    solver: Vulcan
+    solver: LocalVulcan
     letter: str
     runs: int
     most_samples: int
 
 
 VARIANTS: Final = {
-    "A": Variant("Vulcan, constraint A", Vulcan(constraint=CONSTRAINTS["A"]), "A", 20, 300_000),
-    "B": Variant("Vulcan, constraint B", Vulcan(), "B", 20, 300_000),
-    "bounded": Variant("Vulcan, B, bounded", Vulcan(bounded=True), "B", 5, 100_000),
+    "A": Variant(
+        "Vulcan, constraint A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", 20, 300_000
+    ),
+    "B": Variant("Vulcan, constraint B", LocalVulcan(), "B", 20, 300_000),
+    "bounded": Variant("Vulcan, B, bounded", LocalVulcan(bounded=True), "B", 5, 100_000),
 }
 SHORTEST, LONGEST, QUICK_LONGEST = 4, 9, 6
 SAMPLES: Final = (30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)

@@ -90,7 +90,8 @@ from .solvers.finding import Trial as Trial
 from .solvers.layered.lagrangian import Lagrangian as Lagrangian
 from .solvers.layered.pareto import Pareto as Pareto
 from .solvers.tree.forward_search import ForwardSearch as ForwardSearch
-from .solvers.tree.vulcan import UCT as UCT
+from .solvers.tree.local import UCT as UCT
+from .solvers.tree.local import LocalVulcan as LocalVulcan
 from .solvers.tree.vulcan import Vulcan as Vulcan
 
 __version__: str

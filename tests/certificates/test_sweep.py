@@ -59,7 +59,7 @@ def test_large_policies_are_swept(solver: vulcan.Solver, monkeypatch: pytest.Mon
 
 def test_an_incomplete_policy() -> None:
     problem = vulcan.Problem(Bandit(6), vulcan.Linear(0.002))
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=300, complete=False)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=300, complete=False)
     assert result.policy is not None
     assert not result.policy.complete
     expect_the_same(problem, result.policy)

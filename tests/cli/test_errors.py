@@ -7,6 +7,7 @@ from tests.helpers.command_line import BOUND, FORWARD, SMALL
 from vulcan.domains import DOMAINS
 
 SAMPLED = ("solve", *SMALL, *BOUND, "--solver", "vulcan", "--samples", "2000")
+LOCAL = (*SAMPLED, "--solver", "local-vulcan")
 EXHAUSTIVE = ("solve", *SMALL, *BOUND, *FORWARD)
 
 
@@ -27,7 +28,7 @@ BAD_INPUT = [
     ([*EXHAUSTIVE, "--credit", "expected"], ["--credit belongs to --constraint A"]),
     (
         ["solve", *SMALL, *BOUND, "--credit", "expected"],
-        ["--credit belongs to --solver forward-search or vulcan; this is automatic"],
+        ["--credit belongs to --solver forward-search or local-vulcan; this is automatic"],
     ),
     (["solve", *SMALL, *BOUND, "--constraint", "C"], ["--constraint", "'C' is not one of"]),
     (["solve", *SMALL, *BOUND, "--solver", "magic"], ["--solver", "forward-search"]),
@@ -36,26 +37,30 @@ BAD_INPUT = [
     (["solve", *SMALL, *BOUND, "--depth", "-1"], ["Invalid value for '--depth'"]),
     (
         [*EXHAUSTIVE, "--samples", "9"],
-        ["--samples belongs to --solver automatic, vulcan or uct; this is forward-search"],
+        ["--samples belongs to --solver automatic, vulcan, local-vulcan or uct; this is forward"],
     ),
-    ([*EXHAUSTIVE, "--memory", "9GB"], ["--memory belongs to --solver automatic, vulcan,"]),
-    ([*EXHAUSTIVE, "--gap", "0.1"], ["--gap belongs to --solver automatic, vulcan, pareto or"]),
-    ([*EXHAUSTIVE, "--seed", "0"], ["--seed belongs to --solver automatic, vulcan or uct;"]),
-    ([*EXHAUSTIVE, "--complete"], ["--complete belongs to --solver automatic, vulcan or uct"]),
+    ([*EXHAUSTIVE, "--memory", "9GB"], ["--memory belongs to --solver automatic, vulcan, local"]),
+    ([*EXHAUSTIVE, "--gap", "0.1"], ["--gap belongs to --solver automatic, vulcan, local-"]),
+    ([*EXHAUSTIVE, "--seed", "0"], ["--seed belongs to --solver automatic, vulcan, local-"]),
+    ([*EXHAUSTIVE, "--complete"], ["--complete belongs to --solver automatic, vulcan,"]),
     ([*EXHAUSTIVE, "--on", "tree"], ["--on belongs to --solver linear-program or integer-p"]),
     ([*SAMPLED, "--on", "forest"], ["'--on'", "'forest' is not one of 'graph', 'tree'"]),
     (
         ["solve", *SMALL, *BOUND, "--solver", "pareto", "--histories", "9"],
-        ["--histories belongs to --solver automatic, forward-search, vulcan or uct;"],
+        ["--histories belongs to --solver automatic, forward-search, vulcan, local-vulcan or"],
     ),
     (["solve", *SMALL, *BOUND, "--exploration", "1"], ["--exploration belongs to --solver"]),
-    (["solve", *SMALL, *BOUND, "--paper"], ["--paper belongs to --solver vulcan; this is a"]),
+    (
+        ["solve", *SMALL, *BOUND, "--paper"],
+        ["--paper belongs to --solver vulcan or local-vulcan; th"],
+    ),
     ([*SAMPLED, "--no-cut-short"], ["--cut-short belongs to --solver forward-search; this is"]),
-    ([*SAMPLED, "--paper", "--constraint", "A"], ["--paper has a constraint of its own"]),
-    ([*SAMPLED, "--paper", "--credit", "expected"], ["--paper has a constraint of its own"]),
-    ([*SAMPLED, "--credit", "expected"], ["--credit belongs to --constraint A"]),
+    ([*LOCAL, "--paper", "--constraint", "A"], ["--paper has a constraint of its own"]),
+    ([*LOCAL, "--paper", "--credit", "expected"], ["--paper has a constraint of its own"]),
+    ([*LOCAL, "--credit", "expected"], ["--credit belongs to --constraint A"]),
+    ([*SAMPLED, "--constraint", "A"], ["--constraint belongs to --solver forward-search or local"]),
     ([*SAMPLED, "--solver", "uct", "--constraint", "B"], ["--constraint belongs to --solver"]),
-    ([*SAMPLED, "--solver", "uct", "--paper"], ["--paper belongs to --solver vulcan; this is"]),
+    ([*SAMPLED, "--solver", "uct", "--paper"], ["--paper belongs to --solver vulcan or local"]),
     ([*SAMPLED, "--exploration", "-1"], ["exploration must be a number from 0 on, not -1.0"]),
     ([*SAMPLED, "--exploration", "nan"], ["xploration"]),
     ([*SAMPLED, "--seed", "-1"], ["seed must be a whole number from 0"]),

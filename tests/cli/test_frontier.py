@@ -98,13 +98,13 @@ def test_options_reach_the_search(call):
     assert given["solver"] == vulcan.Automatic()
     assert given["problem"] == Bandit(horizon=4)
     given = call(
-        *("--from", "0.001", "--to", "0.004", "--points", "7", "--solver", "vulcan"),
+        *("--from", "0.001", "--to", "0.004", "--points", "7", "--solver", "local-vulcan"),
         *("--constraint", "A", "--exploration", "2", "--samples", "9", "--histories", "8"),
         *("--memory", "1MB", "--seed", "3", "--time-limit", "5", "--no-progress"),
     )
     assert given == {
         "problem": Bandit(horizon=4),
-        "solver": vulcan.Vulcan(2.0, vulcan.SequenceConstraint()),
+        "solver": vulcan.LocalVulcan(2.0, vulcan.SequenceConstraint()),
         "levels": Span(0.001, 0.004),
         "points": 7,
         "samples": 9,

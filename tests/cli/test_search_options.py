@@ -16,19 +16,19 @@ SMALL = ("solve", "bandit", "--set", "horizon=4", "--bound", "0.002*x")
 SAMPLED = (*SMALL, "--solver", "vulcan", "--samples", "2000")
 
 NAMES = tuple(load_solvers())
-SAMPLING = ("automatic", "vulcan", "uct")
+SAMPLING = ("automatic", "vulcan", "local-vulcan", "uct")
 FITTING = {
-    "constraint": ("A", ("forward-search", "vulcan")),
+    "constraint": ("A", ("forward-search", "local-vulcan")),
     "cut_short": (False, ("forward-search",)),
-    "paper": (True, ("vulcan",)),
-    "exploration": (2.0, ("vulcan", "uct")),
+    "paper": (True, ("vulcan", "local-vulcan")),
+    "exploration": (2.0, ("vulcan", "local-vulcan", "uct")),
     "on": ("tree", ("linear-program", "integer-program")),
     "randomised": (True, ("automatic", "lagrangian")),
     "time_limit": (1.0, NAMES),
     "samples": (5, SAMPLING),
     "histories": (5, ("forward-search", *SAMPLING)),
     "memory": (10**6, tuple(name for name in NAMES if name != "forward-search")),
-    "gap": (0.1, ("automatic", "vulcan", "pareto", "integer-program")),
+    "gap": (0.1, ("automatic", "vulcan", "local-vulcan", "pareto", "integer-program")),
     "seed": (1, SAMPLING),
     "complete": (False, SAMPLING),
     "checkpoint": ("search", SAMPLING),
@@ -101,7 +101,7 @@ def test_the_printed_algorithm(solve):
 
 
 def test_without_completion_there_may_be_a_frontier(solve):
-    few = (*SMALL, "--solver", "vulcan", "--samples", 20)
+    few = (*SMALL, "--solver", "local-vulcan", "--samples", 20)
     assert solve(*few)[1]["certificate"]["complete"] is True
     code, document = solve(*few, "--no-complete")
     assert code == 1
@@ -109,7 +109,7 @@ def test_without_completion_there_may_be_a_frontier(solve):
 
 
 def test_no_samples_no_policy(solve):
-    code, document = solve(*SMALL, "--solver", "vulcan", "--samples", 0)
+    code, document = solve(*SMALL, "--solver", "local-vulcan", "--samples", 0)
     assert code == 1
     assert (document["status"], document["policy"]) == ("stopped", None)
 
@@ -118,12 +118,12 @@ def test_only_what_was_given_is_passed_on(call):
     for given in (call(), call("--solver", "vulcan")):
         assert (given["limits"], given["options"]) == (Limits(), Options())
     given = call(
-        *("--solver", "vulcan", "--time-limit", 3, "--samples", 4, "--histories", 5),
+        *("--solver", "local-vulcan", "--time-limit", 3, "--samples", 4, "--histories", 5),
         *("--memory", "6kB", "--seed", 7, "--no-complete", "--no-progress"),
         *("--constraint", "a", "--credit", "received", "--exploration", 2),
     )
     assert given == {
-        "solver": vulcan.Vulcan(2.0, vulcan.SequenceConstraint("received")),
+        "solver": vulcan.LocalVulcan(2.0, vulcan.SequenceConstraint("received")),
         "limits": Limits(time_limit=3, samples=4, histories=5, memory=6000),
         "options": Options(seed=7, complete=False),
         "bound": False,
@@ -141,7 +141,8 @@ def test_each_solver_has_the_defaults_of_the_library(name):
 
 
 def test_solvers_with_options_of_their_own():
-    assert read_search("vulcan", {"paper": True}).solver == vulcan.Vulcan.paper()
+    for name in ("vulcan", "local-vulcan"):
+        assert read_search(name, {"paper": True}).solver == vulcan.Vulcan.paper()
     for on in ("graph", "tree"):
         given = {"on": on}
         assert read_search("linear-program", given).solver == vulcan.LinearProgram(on=on)
@@ -215,7 +216,8 @@ def test_every_option_fits_some_solver():
 
 def test_a_search_is_resumed(solve, tmp_path):
     checkpoint = ("--checkpoint", tmp_path / "search", "--checkpoint-every", 0)
-    bandit = ("solve", "bandit", "--set", "horizon=6", "--bound", "0.002*x", "--solver", "vulcan")
+    bandit = ("solve", "bandit", "--set", "horizon=6", "--bound", "0.002*x")
+    bandit += ("--solver", "local-vulcan")
     solve(*bandit, "--samples", 1500, *checkpoint)
     assert (tmp_path / "search").stat().st_size > 100_000
     _, resumed = solve(*bandit, "--samples", 5000, *checkpoint, "--resume")
@@ -226,8 +228,8 @@ def test_a_search_is_resumed(solve, tmp_path):
 
 
 def test_a_target_gap_turns_bounds_on(solve, call):
-    bandit = ("solve", "bandit", "--set", "horizon=7", "--bound", "0.002*x", "--solver", "vulcan")
-    _, document = solve(*bandit, "--gap", "0.3")
+    bandit = ("solve", "bandit", "--set", "horizon=7", "--bound", "0.002*x")
+    _, document = solve(*bandit, "--solver", "local-vulcan", "--gap", "0.3")
     assert document["stopped_by"] == "target gap"
-    assert call("--solver", "vulcan", "--gap", "0.1")["solver"].bounded
+    assert call("--solver", "local-vulcan", "--gap", "0.1")["solver"].bounded
     assert call("--workers", "2")["workers"] == 2

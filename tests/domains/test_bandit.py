@@ -89,7 +89,8 @@ def test_what_has_no_compiled_form() -> None:
 
 
 @pytest.mark.parametrize(
-    "solver", [vulcan.Vulcan(), vulcan.Vulcan(constraint=UNDER_A), vulcan.Vulcan.paper()]
+    "solver",
+    [vulcan.LocalVulcan(), vulcan.LocalVulcan(constraint=UNDER_A), vulcan.LocalVulcan.paper()],
 )
 @pytest.mark.parametrize(("horizon", "samples"), [(4, 1000), (7, 3000)])
 def test_search_is_the_same_whether_histories_merge_or_not(solver, horizon, samples) -> None:

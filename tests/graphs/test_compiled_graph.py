@@ -36,16 +36,16 @@ def test_forward_search_is_the_same(constraint: Any, horizon: int) -> None:
     assert plain.status is Status.SOLVED
     assert form.certificate.reward == pytest.approx(plain.certificate.reward, rel=1e-12)
     assert form.statistics.histories == plain.statistics.histories
-    # Solved to its end, Vulcan finds the same, with the bound or without it.
+    # Solved to its end, LocalVulcan finds the same, with the bound or without it.
     for kind in (Exploration, WithoutBound):
-        tree = solve(kind(**options), vulcan.Vulcan(constraint=constraint), CURVED)
+        tree = solve(kind(**options), vulcan.LocalVulcan(constraint=constraint), CURVED)
         assert tree.status is Status.SOLVED
         assert tree.certificate.reward == pytest.approx(form.certificate.reward, rel=1e-9)
 
 
 SAMPLERS = [
-    *(vulcan.Vulcan(constraint=constraint) for constraint in CONSTRAINTS),
-    vulcan.Vulcan(default_policy="random"),
+    *(vulcan.LocalVulcan(constraint=constraint) for constraint in CONSTRAINTS),
+    vulcan.LocalVulcan(default_policy="random"),
     vulcan.UCT(),
 ]
 
@@ -82,7 +82,7 @@ def test_charts_are_solved_alike(solver: Any, seed: int) -> None:
 def test_charts_solved_to_the_end(constraint: Any, seed: int) -> None:
     chart = draw_chart(seed, 5)
     whole = solve(chart, vulcan.ForwardSearch(constraint))
-    tree = solve(chart, vulcan.Vulcan(constraint=constraint))
+    tree = solve(chart, vulcan.LocalVulcan(constraint=constraint))
     assert whole.status is tree.status
     if whole.certificate is not None:
         assert tree.certificate.reward == pytest.approx(whole.certificate.reward, rel=1e-9)
@@ -97,7 +97,7 @@ def test_rows_that_are_released_are_not_missed() -> None:
     assert form.certificate.reward == pytest.approx(plain.certificate.reward, rel=1e-12)
 
 
-SOLVERS = [vulcan.Vulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
+SOLVERS = [vulcan.LocalVulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
@@ -129,7 +129,7 @@ def test_terminal_state_in_the_middle(solver: Any) -> None:
     ids=str,
 )
 def test_action_that_surely_fails(constraint: Any, status: Status) -> None:
-    for solver in (vulcan.Vulcan(constraint=constraint), vulcan.ForwardSearch(constraint)):
+    for solver in (vulcan.LocalVulcan(constraint=constraint), vulcan.ForwardSearch(constraint)):
         chart = Chart({(0, "left"): [(0.75, 2.0, None), (0.25, 0.0, None)]}, 2)
         result = solve(chart, solver, vulcan.Constant(1.0))
         assert result.status is status
@@ -143,7 +143,7 @@ def test_action_that_surely_fails(constraint: Any, status: Status) -> None:
 def test_parameters_are_copied_for_each_search() -> None:
     mission = Exploration(**CROOKED, horizon=4)
     before = mission.compiled.parameters.tobytes()
-    first, second = (solve(mission, vulcan.Vulcan(), CURVED, samples=500) for _ in range(2))
+    first, second = (solve(mission, vulcan.LocalVulcan(), CURVED, samples=500) for _ in range(2))
     assert mission.compiled.parameters.tobytes() == before
     assert first.policy == second.policy
 
@@ -151,11 +151,11 @@ def test_parameters_are_copied_for_each_search() -> None:
 @pytest.mark.parametrize("first", [1000, 1024, 3333])
 def test_checkpoints_resume_bit_for_bit(tmp_path: Path, first: int) -> None:
     mission, options = Exploration(**CROOKED, degree=2, horizon=6), {"seed": 5}
-    unbroken = solve(mission, vulcan.Vulcan(), CURVED, samples=6000, **options)
+    unbroken = solve(mission, vulcan.LocalVulcan(), CURVED, samples=6000, **options)
     options["checkpoint"] = tmp_path / "search"
-    broken = solve(mission, vulcan.Vulcan(), CURVED, samples=first, **options)
+    broken = solve(mission, vulcan.LocalVulcan(), CURVED, samples=first, **options)
     assert broken.statistics.samples == first
-    resumed = solve(mission, vulcan.Vulcan(), CURVED, samples=6000, resume=True, **options)
+    resumed = solve(mission, vulcan.LocalVulcan(), CURVED, samples=6000, resume=True, **options)
     assert resumed.policy == unbroken.policy
     assert resumed.certificate == unbroken.certificate
     for name in ("histories", "samples", "evaluations"):
@@ -166,7 +166,7 @@ def test_checkpoints_resume_bit_for_bit(tmp_path: Path, first: int) -> None:
 @pytest.mark.parametrize("limit", [1_000_000, 3_000_000, 20_000_000])
 def test_memory_limit_holds(limit: int) -> None:
     mission = Exploration(**CROOKED, degree=2, horizon=6)
-    result = solve(mission, vulcan.Vulcan(), CURVED, memory=limit)
+    result = solve(mission, vulcan.LocalVulcan(), CURVED, memory=limit)
     assert result.stopped_by == "limit of memory"
     assert result.statistics.memory <= limit
     assert result.safe
@@ -174,8 +174,8 @@ def test_memory_limit_holds(limit: int) -> None:
 
 def test_bound_leads_to_the_same_reward_with_less_work() -> None:
     mission = {**CROOKED, "degree": 2, "horizon": 4}
-    free = solve(WithoutBound(**mission), vulcan.Vulcan(), CURVED)
-    bounded = solve(Exploration(**mission), vulcan.Vulcan(bounded=True), CURVED)
+    free = solve(WithoutBound(**mission), vulcan.LocalVulcan(), CURVED)
+    bounded = solve(Exploration(**mission), vulcan.LocalVulcan(bounded=True), CURVED)
     assert free.status is bounded.status is Status.SOLVED
     assert bounded.certificate.reward == pytest.approx(free.certificate.reward, rel=1e-9)
     assert bounded.statistics.histories < free.statistics.histories
@@ -194,8 +194,8 @@ def test_models_that_are_asked_in_python_all_the_same() -> None:
         return Chart(HONEST, 3).actions(state)[0]
 
     for solver in (
-        vulcan.Vulcan(constraint=SequenceConstraint(credit)),
-        vulcan.Vulcan(default_policy=choose),
+        vulcan.LocalVulcan(constraint=SequenceConstraint(credit)),
+        vulcan.LocalVulcan(default_policy=choose),
         vulcan.ForwardSearch(SequenceConstraint(credit)),
     ):
         assert solve(Chart(HONEST, 3), solver, vulcan.Constant(1.0)).status is Status.SOLVED
@@ -208,14 +208,14 @@ def test_models_that_are_asked_in_python_all_the_same() -> None:
 @pytest.mark.parametrize("limit", [{"samples": 1}, {"histories": 2}], ids=str)
 def test_small_limits_hold(limit: dict[str, int]) -> None:
     chart = draw_chart(0, 6)
-    form, plain = (solve(model, vulcan.Vulcan(), **limit) for model in (chart, chart.plain()))
+    form, plain = (solve(model, vulcan.LocalVulcan(), **limit) for model in (chart, chart.plain()))
     assert form.statistics.samples == plain.statistics.samples
 
 
 def test_algorithm_as_printed() -> None:
     chart = draw_chart(0, 4)
     form, plain = (
-        solve(model, vulcan.Vulcan.paper(), samples=300) for model in (chart, chart.plain())
+        solve(model, vulcan.LocalVulcan.paper(), samples=300) for model in (chart, chart.plain())
     )
     assert form.policy == plain.policy
 
@@ -223,18 +223,18 @@ def test_algorithm_as_printed() -> None:
 def test_infinite_bound_says_nothing() -> None:
     chart = draw_chart(3, 4)
     chart.table["bounds"] = math.inf
-    free = solve(chart, vulcan.Vulcan())
+    free = solve(chart, vulcan.LocalVulcan())
     chart.compiled = dataclasses.replace(chart.compiled, bound=look_ahead)
-    bounded = solve(chart, vulcan.Vulcan())
+    bounded = solve(chart, vulcan.LocalVulcan())
     assert bounded.status is free.status
     assert bounded.certificate.reward == pytest.approx(free.certificate.reward)
 
 
 def test_checkpoint_of_the_other_form_is_refused(tmp_path: Path) -> None:
     chart, options = draw_chart(3, 6), {"checkpoint": tmp_path / "search", "samples": 100}
-    solve(chart.plain(), vulcan.Vulcan(), **options)
+    solve(chart.plain(), vulcan.LocalVulcan(), **options)
     with pytest.raises(vulcan.CheckpointError):
-        solve(chart, vulcan.Vulcan(), resume=True, **options)
+        solve(chart, vulcan.LocalVulcan(), resume=True, **options)
 
 
 def test_upper_bound_after_a_forward_search() -> None:

@@ -41,7 +41,7 @@ def _list_cases() -> dict[str, Case]:
     for n in (3, 5, 7):
         for letter, constraint in (("A", A), ("B", B), ("G", G)):
             add(f"fs-{n}-{letter}", Bandit(n), LINE, vulcan.ForwardSearch(constraint))
-            tree = vulcan.Vulcan(constraint=constraint)
+            tree = vulcan.LocalVulcan(constraint=constraint)
             add(f"vulcan-{n}-{letter}", Bandit(n), LINE, tree, samples=3000, seed=n)
         for kind in (
             vulcan.Pareto,
@@ -55,19 +55,21 @@ def _list_cases() -> dict[str, Case]:
             add(f"{kind.__name__}-{n}", Bandit(n), LINE, kind())
     long, loose = Bandit(9, merges=False), Bandit(8)
     add("fs-unmerged", Bandit(6, merges=False), LINE, vulcan.ForwardSearch(A))
-    add("vulcan-unmerged", long, LINE, vulcan.Vulcan(), samples=20000, seed=1)
-    curved = vulcan.Vulcan(constraint=A)
+    add("vulcan-unmerged", long, LINE, vulcan.LocalVulcan(), samples=20000, seed=1)
+    curved = vulcan.LocalVulcan(constraint=A)
     add("vulcan-unmerged-concave", long, CURVE, curved, samples=20000, seed=2)
-    add("vulcan-incomplete", loose, LINE, vulcan.Vulcan(), samples=2000, seed=1, complete=False)
-    add("vulcan-bounded", loose, LINE, vulcan.Vulcan(bounded=True), samples=5000, seed=1)
-    random = vulcan.Vulcan(default_policy="random")
+    add(
+        "vulcan-incomplete", loose, LINE, vulcan.LocalVulcan(), samples=2000, seed=1, complete=False
+    )
+    add("vulcan-bounded", loose, LINE, vulcan.LocalVulcan(bounded=True), samples=5000, seed=1)
+    random = vulcan.LocalVulcan(default_policy="random")
     add("vulcan-random", loose, LINE, random, samples=5000, seed=4)
-    add("vulcan-as-printed", loose, LINE, vulcan.Vulcan.paper(1.0), samples=5000, seed=4)
+    add("vulcan-as-printed", loose, LINE, vulcan.LocalVulcan.paper(1.0), samples=5000, seed=4)
     add("uct", Bandit(9), vulcan.Constant(0.0125), vulcan.UCT(), samples=20000, seed=3)
     mission = Exploration(horizon=6)
     add("uct-exploration", Exploration(map="wide"), CURVE, vulcan.UCT(0.1), samples=200, seed=3)
-    add("vulcan-exploration", mission, CURVE, vulcan.Vulcan(0.1), samples=20000, seed=3)
-    add("vulcan-exploration-A", mission, CURVE, vulcan.Vulcan(0.1, A), samples=20000, seed=3)
+    add("vulcan-exploration", mission, CURVE, vulcan.LocalVulcan(0.1), samples=20000, seed=3)
+    add("vulcan-exploration-A", mission, CURVE, vulcan.LocalVulcan(0.1, A), samples=20000, seed=3)
     add("fs-exploration", Exploration(horizon=4), CURVE, vulcan.ForwardSearch())
     add("auto-exploration", Exploration(horizon=5), CURVE, None, samples=5000)
     add("auto-grid", Grid(30), vulcan.Constant(0.002), None)

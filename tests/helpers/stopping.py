@@ -9,7 +9,7 @@ from vulcan.domains import Bandit
 LINEAR = vulcan.Linear(0.002)
 NINE = vulcan.Problem(Bandit(9), LINEAR)
 LARGE = vulcan.Problem(Bandit(14), LINEAR)
-SOLVERS = [vulcan.Vulcan(), vulcan.Vulcan.paper(), vulcan.UCT()]
+SOLVERS = [vulcan.LocalVulcan(), vulcan.LocalVulcan.paper(), vulcan.UCT()]
 
 
 def require_stopped(result: Result, by: str) -> None:

@@ -1,4 +1,4 @@
-"""What Vulcan and forward search find, and that it is certified."""
+"""What LocalVulcan and forward search find, and that it is certified."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SEEDS = st.integers(0, (1 << 64) - 1)
 def solve_both(
     table: Table, bound: RiskBound, kind: str, merges: bool, **options: Any
 ) -> tuple[Result, Result]:
-    """Return what Vulcan and what forward search say under the same constraint."""
+    """Return what LocalVulcan and what forward search say under the same constraint."""
     model = replace(table, merges=merges, calls={})
     problem = vulcan.Problem(model, bound)
     under = constraint(kind, model)
     default_policy = options.pop("default_policy", "random")
     exact = vulcan.solve(problem, vulcan.ForwardSearch(under))
-    solver = vulcan.Vulcan(constraint=under, default_policy=default_policy)
+    solver = vulcan.LocalVulcan(constraint=under, default_policy=default_policy)
     return vulcan.solve(problem, solver, **options), exact
 
 

@@ -57,4 +57,4 @@ def test_compiled_domains_depend_on_what_they_freeze() -> None:
     assert {"vulcan.domains.exploration.model", "vulcan.domains.exploration.field"} <= set(sources)
     kernels = compilation.find_sources("vulcan.kernels.tree_search")
     assert {"vulcan.tolerance", "vulcan.sentinels", "vulcan.kernels.constraints"} <= set(kernels)
-    assert "vulcan.solvers.tree.vulcan" not in kernels
+    assert "vulcan.solvers.tree.local" not in kernels

@@ -146,7 +146,7 @@ def test_policy_of_the_figure(last: bool) -> None:
     table, bound, under, printed = figure(last)
     _, samples, seed = begin_figure(last)
     problem = vulcan.Problem(table, bound)
-    solver = vulcan.Vulcan(0.0, under, as_printed=printed)
+    solver = vulcan.LocalVulcan(0.0, under, as_printed=printed)
     result = vulcan.solve(problem, solver, samples=samples, seed=seed, complete=False)
     policy, certificate = result.policy, result.certificate
     assert result.status is Status.STOPPED
@@ -173,7 +173,7 @@ def test_completion_of_the_figure(last: bool) -> None:
     table, bound, under, _ = figure(last)
     _, samples, seed = begin_figure(last)
     problem = vulcan.Problem(table, bound)
-    whole = vulcan.solve(problem, vulcan.Vulcan(0.0, under), samples=samples, seed=seed)
+    whole = vulcan.solve(problem, vulcan.LocalVulcan(0.0, under), samples=samples, seed=seed)
     assert whole.safe
     assert whole.policy.start().action == "right"
     assert whole.certificate.frontier == 0

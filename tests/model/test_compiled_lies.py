@@ -70,7 +70,7 @@ def lying(tell: Callable[[np.ndarray], None], horizon: int = 3) -> Chart:
     return chart
 
 
-LIED_TO = [vulcan.Vulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
+LIED_TO = [vulcan.LocalVulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
 
 
 @pytest.mark.parametrize("horizon", [2, 3])  # place 1 is at the last step, and before it
@@ -143,7 +143,7 @@ def test_bound_that_is_not_a_number() -> None:
     chart.table["bounds"] = math.nan
     chart.compiled = dataclasses.replace(chart.compiled, bound=look_ahead)
     with pytest.raises(ModelError, match="bound"):
-        solve(chart, vulcan.Vulcan())
+        solve(chart, vulcan.LocalVulcan())
 
 
 @pytest.mark.parametrize("solver", LIED_TO, ids=str)
@@ -175,4 +175,4 @@ def test_outcomes_that_nobody_can_tell_apart(solver: Any) -> None:
 
 def test_smooth_fields_are_no_lies() -> None:
     mission = Exploration(9, field=Field(length=14.0), degree=2)
-    assert solve(mission, vulcan.Vulcan(), CURVED, samples=3000).safe
+    assert solve(mission, vulcan.LocalVulcan(), CURVED, samples=3000).safe

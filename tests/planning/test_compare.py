@@ -25,6 +25,7 @@ LIMITS = {
     vulcan.Automatic: SAMPLED,
     vulcan.ForwardSearch: ("time_limit", "histories"),
     vulcan.Vulcan: SAMPLED,
+    vulcan.LocalVulcan: SAMPLED,
     vulcan.UCT: SAMPLED,
     Penalty: EXACT,
     Lagrangian: EXACT,
@@ -67,7 +68,8 @@ def test_rewards_and_gaps_of_all_solvers(everything):
         assert rows[name].reward == pytest.approx(BEST, abs=1e-9)
         assert rows[name].gap < 1e-9
         assert rows[name].deterministic is True
-    for name in ("ForwardSearch", "Vulcan"):
+    assert 2.0166 < rows["Vulcan"].reward <= BEST + 1e-9
+    for name in ("ForwardSearch", "LocalVulcan"):
         assert rows[name].reward == pytest.approx(2.0166644, abs=1e-6)
         assert rows[name].gap == pytest.approx(1 - rows[name].reward / BEST, abs=1e-9)
     assert rows["Penalty"].reward < BEST - 1e-3
@@ -143,7 +145,7 @@ def test_a_bound_on_deterministic_policies_is_not_held_against_randomised_ones()
 
 
 def test_the_dual_bound_is_computed_once_and_serves_all():
-    comparison = compare(SMALL, [vulcan.ForwardSearch(), vulcan.Vulcan(), Penalty()])
+    comparison = compare(SMALL, [vulcan.ForwardSearch(), vulcan.LocalVulcan(), Penalty()])
     seconds = [row.result.statistics.bound_seconds for row in comparison]
     assert seconds[0] > 0
     assert seconds[1:] == [0, 0]
@@ -160,7 +162,7 @@ def test_solvers_with_a_bound_of_their_own_need_no_other():
 def test_a_bound_that_can_not_be_found_is_looked_for_once(monkeypatch):
     allow_questions(monkeypatch, -1)
     problem = Problem(ThreeActions(), Linear(0.004))
-    comparison = compare(problem, [vulcan.ForwardSearch(), vulcan.Vulcan()], samples=100)
+    comparison = compare(problem, [vulcan.ForwardSearch(), vulcan.LocalVulcan()], samples=100)
     assert comparison.upper_bound is comparison.randomised_upper_bound is None
     assert [row.gap for row in comparison] == [None, None]
     assert [row.result.statistics.bound_seconds > 0 for row in comparison] == [True, False]
@@ -222,7 +224,7 @@ class Broken:
 
 
 def test_a_solver_that_refuses_has_a_row_with_its_reason(caplog):
-    solvers = [Refusing(), Broken(), vulcan.Vulcan(bounded=True), Pareto]
+    solvers = [Refusing(), Broken(), vulcan.LocalVulcan(bounded=True), Pareto]
     with caplog.at_level(logging.CRITICAL, logger="vulcan"):
         comparison = compare(Problem(ThreeActions(), Linear(0.004)), [*solvers, Pareto()])
     errors = [row.error for row in comparison]
@@ -277,7 +279,7 @@ def test_a_comparison_needs_solvers(solvers):
 
 def test_the_same_seed_gives_the_same_comparison():
     first, second, third = (
-        compare(SMALL, [vulcan.Vulcan()], samples=12, seed=seed).rows[0].reward
+        compare(SMALL, [vulcan.LocalVulcan()], samples=12, seed=seed).rows[0].reward
         for seed in (1, 1, 2)
     )
     assert first == second != third
@@ -305,7 +307,7 @@ def test_an_interruption_leaves_the_rows_so_far():
 def test_a_comparison_as_text(everything):
     header, *lines = str(everything).splitlines()
     assert header.split()[:4] == ["solver", "reward", "risk", "allowed"]
-    assert len(lines) == len(everything) == 9
+    assert len(lines) == len(everything) == 10
     assert lines[0].startswith("✓  ForwardSearch   2.016664  0.003693  0.004033  2.2 %")
-    assert lines[2].startswith("✗  UCT ")
+    assert lines[3].startswith("✗  UCT ")
     assert "searched" not in everything.tabulate(wide=False).header

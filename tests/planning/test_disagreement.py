@@ -34,7 +34,9 @@ def test_a_search_that_errs_is_found_out(
 
 
 @pytest.mark.parametrize("change", [{"reward": 0.5}, {"risk": 0.01}], ids=str)
-@pytest.mark.parametrize("solver", [vulcan.Vulcan(), vulcan.UCT(), vulcan.Vulcan.paper()], ids=str)
+@pytest.mark.parametrize(
+    "solver", [vulcan.LocalVulcan(), vulcan.UCT(), vulcan.LocalVulcan.paper()], ids=str
+)
 def test_a_tree_that_misjudges_its_policy_is_found_out(
     solver: vulcan.Solver, change: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ SOLVERS = [
     vulcan.Lagrangian(),
     vulcan.ForwardSearch(),
     vulcan.Vulcan(),
+    vulcan.LocalVulcan(),
     vulcan.LinearProgram(),
 ]
 
@@ -71,7 +72,7 @@ def test_certificates_hold_for_who_follows_what_can_be_seen(solver: Any, seed: i
     model = draw_model(random)
     bound = vulcan.Linear(0.02, random.choice([0.01, 0.03, 0.1]))
     problem = vulcan.Problem(model, bound)
-    limits = {"samples": 300} if isinstance(solver, vulcan.Vulcan) else {}
+    limits = {"samples": 300} if solver.sampling else {}
     result = vulcan.solve(problem, solver, **limits)
     if result.policy is not None and result.policy.complete:
         certificate = vulcan.certify(problem, result.policy, exact=True)

@@ -54,8 +54,9 @@ def test_solvers_that_coincide_share_a_label(comparison):
     texts = [text.get_text() for text in ax.texts]
     names = [name for text in texts for name in text.replace("\n", " ").split(", ")]
     assert sorted(names) == sorted(row.name for row in comparison)
-    assert "ForwardSearch, Vulcan" in texts
-    assert "Pareto, Lagrangian,\nIntegerProgram, RAOStar" in texts
+    groups = [set(text.replace("\n", " ").split(", ")) for text in texts]
+    for alike in ({"ForwardSearch", "LocalVulcan"}, {"Pareto", "Lagrangian", "RAOStar"}):
+        assert any(alike <= group for group in groups)
     assert len(texts) == 5
 
 
@@ -95,9 +96,9 @@ def test_marks_are_grouped_by_place_and_kind(comparison):
 
 
 def test_an_incomplete_policy_is_marked_as_one():
-    few = vulcan.solve(PROBLEM, vulcan.Vulcan(), samples=30, complete=False)
+    few = vulcan.solve(PROBLEM, vulcan.LocalVulcan(), samples=30, complete=False)
     assert not few.certificate.complete
-    comparison = Comparison(PROBLEM, (ComparisonRow("few", vulcan.Vulcan(), few),))
+    comparison = Comparison(PROBLEM, (ComparisonRow("few", vulcan.LocalVulcan(), few),))
     kind = "incomplete" if few.certificate.passes else "not acceptable"
     assert kind in legend(plotting.plot_comparison(comparison))
 

@@ -128,7 +128,7 @@ def assert_same_search(
     problem: vulcan.Problem, exploration: float, samples: int, seed: int
 ) -> None:
     value, policy, _ = algorithms.vulcan(problem, exploration, samples, seed)
-    solver = vulcan.Vulcan.paper(exploration)
+    solver = vulcan.LocalVulcan.paper(exploration)
     result = vulcan.solve(problem, solver, samples=samples, seed=seed)
     if result.status is Status.INFEASIBLE or value == -math.inf:
         assert (value, result.policy) == (-math.inf, None)
@@ -202,7 +202,7 @@ def test_the_estimate_is_the_value_after_cleanup() -> None:
     table.table["start"]["rest"] = [Outcome(1.0, 0.1, "end")]
     problem = vulcan.Problem(table, vulcan.Linear(0.1))
     value, policy, _ = algorithms.vulcan(problem, 1.0, 10, 0)
-    result = vulcan.solve(problem, vulcan.Vulcan.paper(1.0), samples=10, seed=0)
+    result = vulcan.solve(problem, vulcan.LocalVulcan.paper(1.0), samples=10, seed=0)
     assert value == pytest.approx(0.1)
     assert_same_policy(problem, policy, result.policy)
     assert result.certificate.reward == pytest.approx(0.1)
@@ -223,7 +223,7 @@ def test_no_policy_of_an_earlier_round_is_returned(
     seed = 2  # "start" is sampled, but not among the first 1024, after which there is a round
     values = [algorithms.vulcan(problem, 1.0, samples, seed)[0] for samples in (1024, 2000)]
     assert values == [pytest.approx(1.0), -math.inf]
-    result = vulcan.solve(problem, vulcan.Vulcan.paper(1.0), samples=2000, seed=seed)
+    result = vulcan.solve(problem, vulcan.LocalVulcan.paper(1.0), samples=2000, seed=seed)
     assert result.policy is None
 
 
@@ -231,7 +231,7 @@ def test_a_start_without_actions_is_worth_nothing() -> None:
     problem = vulcan.Problem(Table({0: {}}), vulcan.Constant(0.0))
     assert algorithms.forward_search(problem) == (0.0, {})
     assert algorithms.vulcan(problem, 1.0, 3, 0)[:2] == (0.0, {})
-    result = vulcan.solve(problem, vulcan.Vulcan.paper(1.0), samples=3, seed=0)
+    result = vulcan.solve(problem, vulcan.LocalVulcan.paper(1.0), samples=3, seed=0)
     assert (result.estimate, len(result.policy)) == (0.0, 0)
 
 

@@ -26,6 +26,7 @@ def test_names_follow_from_classes() -> None:
         "automatic",
         "forward-search",
         "vulcan",
+        "local-vulcan",
         "uct",
         "pareto",
         "lagrangian",
@@ -44,7 +45,8 @@ def test_every_option_is_a_parameter_or_read_by_the_solver() -> None:
             assert isinstance(option, Option)
             given: dict[str, Any] = {"constraint": "A"} if option.name == "credit" else {}
             given[option.name] = option.choices[0] if option.choices else option.kind(1)
-            assert isinstance(kind.from_options(given, Limits()), kind)
+            made = kind.from_options(given, Limits())
+            assert isinstance(made, vulcan.LocalVulcan if option.name == "paper" else kind)
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,10 @@ class CompiledGraph(Graph):
         self.source["following"] = self._following.ctypes.data
         return True
 
+    def find_record(self, state: int) -> int:
+        """Return the address of the record of a state."""
+        return int(self.source["records"][0]) + state * self._records.array.itemsize
+
     def _rows(self) -> dict[str, Rows]:
         return {
             "states": self.states,

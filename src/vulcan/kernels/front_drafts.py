@@ -96,7 +96,7 @@ def find_bins(kept, points, bins, probability, front, begin, count):
 @part
 def reduce_drafts(memory, drafted):
     """Keep the drafts that no other beats or represents; return their number and the loss."""
-    thinness, most = memory.control[0].thinness, memory.control[0].most_points
+    thinness, most = memory.control[0].thinness, memory.control[0].points_here
     drafts, keys = memory.drafts, memory.keys
     left = sort_drafts(drafts, keys, drafted, thinness)
     if left <= most:

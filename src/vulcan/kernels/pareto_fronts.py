@@ -59,6 +59,8 @@ CONTROL = np.dtype(
         ("slack", "f8"),
         ("thinness", "f8"),
         ("most_points", "i8"),
+        ("rare_points", "i8"),  # the same where a node is hardly ever reached
+        ("points_here", "i8"),  # of the present node
         ("next_node", "i8"),
         ("points", "i8"),
         ("parts", "i8"),
@@ -71,6 +73,10 @@ CONTROL = np.dtype(
     ],
     align=True,
 )
+
+
+FREQUENT = 5.0
+"""A node with the probability 1/5 may have as many points as any, others fewer."""
 
 
 class Fronts(NamedTuple):
@@ -159,6 +165,10 @@ def extend(layers, rewards, risks, values, least_reach, memory):
         memory.fronts[n].error = 0.0
         control[0].node_work = 0
         if least_reach[n] < np.inf:
+            share = min(1.0, FREQUENT * least_reach[n])
+            control[0].points_here = max(
+                control[0].rare_points, np.int64(share * control[0].most_points)
+            )
             if nodes[n].edge_count == 0:
                 status = fill_tip(memory, n, rewards[n], risks[n])
             else:

@@ -6,9 +6,9 @@ action)`. Nothing needs to be inherited. Optional attributes are `discount` (1 w
 looked up and rows are released when a search leaves them) and `fingerprint` (a string that tells
 the model from others; see `ModelReader.fingerprint`). Optional methods are `action_label(action)`,
 which names actions for people (without it `str(action)` does), and `reward_to_go_bound(state,
-step)`, an upper bound on what any policy can still earn from a state at a step (`Vulcan` then
-closes actions that cannot win, and `RAOStar` expands only what may be needed), and
-`risk_to_go_bound(state, action, step)`, a lower bound on the risk of taking an action.
+step)`, an upper bound on what any policy can still earn from a state at a step (with it
+`LocalVulcan(bounded=True)` closes actions that cannot win, and `RAOStar` expands only what may be
+needed), and `risk_to_go_bound(state, action, step)`, a lower bound on the risk of taking an action.
 
 A history ends after `horizon` actions, in a safe state without actions, or in failure. Failure is
 an outcome like any other: it has a probability and a reward, and the mission ends there.

@@ -77,10 +77,10 @@ def solve(
         Stop the search when its tree and the state graph take this many bytes.
     gap
         Stop the search when the policy is proved to be within this share of the best: of the best
-        at all for the exact solvers, of the best that the constraint admits for
-        `Vulcan(bounded=True)`. By default 1e-4 without a solver's name (and an absolute 1e-6 where
-        rewards are near 0); solvers with a name go on until nothing better is left. 0 asks for
-        proof.
+        at all for the exact solvers, of the best that the constraint admits for `Vulcan` and
+        `LocalVulcan(bounded=True)`. By default 1e-4 without a solver's name (and an absolute 1e-6
+        where rewards are near 0); solvers with a name go on until nothing better is left. 0 asks
+        for proof.
     seed
         Seed of the random numbers. The same seed and the same samples give the same policy.
     complete

@@ -143,7 +143,7 @@ class Automatic(Solver):
         if limits.time_limit is None and limits.samples is None and limits.histories is None:
             limits = replace(limits, samples=MOST_SAMPLES)
         monitor.limits = limits if bounded else replace(limits, gap=None)
-        return Vulcan(bounded=bounded).search(problem, reader, monitor, options)
+        return Vulcan().search(problem, reader, monitor, options)
 
 
 def _is_short(monitor: Monitor) -> bool:

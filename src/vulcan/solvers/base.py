@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
@@ -177,7 +177,7 @@ class Solver(ABC):
         """Search for a policy until done or the monitor wants to stop; used by `vulcan.solve`."""
 
     @classmethod
-    def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Self:
+    def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Solver:
         """Return the solver that options of the command line describe.
 
         Parameters

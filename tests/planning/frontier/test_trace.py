@@ -189,10 +189,12 @@ class Counting(Bandit):
         return super().outcomes(state, action)
 
 
-@pytest.mark.parametrize("solver", [None, vulcan.ForwardSearch(), vulcan.Vulcan(), Lagrangian()])
+@pytest.mark.parametrize(
+    "solver", [None, vulcan.ForwardSearch(), vulcan.LocalVulcan(), Lagrangian()]
+)
 def test_searches_ask_the_model_once_for_all_points(solver):
     Counting.calls.clear()
-    samples = {"samples": 200} if isinstance(solver, vulcan.Vulcan) else {}
+    samples = {"samples": 200} if isinstance(solver, vulcan.LocalVulcan) else {}
     frontier = trace_frontier(
         Counting(horizon=4), solver=solver, points=8, levels=Span(0, 0.004), **samples
     )

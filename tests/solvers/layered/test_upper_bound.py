@@ -21,13 +21,13 @@ LINEAR = vulcan.Linear(0.002)
     [
         vulcan.ForwardSearch(),
         vulcan.ForwardSearch(vulcan.SequenceConstraint()),
-        vulcan.Vulcan(),
+        vulcan.LocalVulcan(),
         vulcan.Penalty(),
     ],
     ids=str,
 )
 def test_an_upper_bound_is_added_to_any_result(solver: object) -> None:
-    limits = {"samples": 20_000} if isinstance(solver, vulcan.Vulcan) else {}
+    limits = {"samples": 20_000} if isinstance(solver, vulcan.LocalVulcan) else {}
     problem = vulcan.Problem(Bandit(7), LINEAR)
     result = vulcan.solve(problem, solver, bound=True, **limits)
     assert result.upper_bound == pytest.approx(3.701087, abs=5e-7)
@@ -47,7 +47,7 @@ def test_the_models_own_bound_serves_where_the_graph_is_too_large(
 ) -> None:
     allow_questions(monkeypatch, 100)
     problem = vulcan.Problem(Bandit(6), LINEAR)
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=2000, bound=True)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=2000, bound=True)
     assert result.upper_bound == Bandit(6).reward_to_go_bound((0,) * 6, 0)
 
 
@@ -55,7 +55,7 @@ def test_without_any_bound_there_is_none(monkeypatch: pytest.MonkeyPatch) -> Non
     allow_questions(monkeypatch, -1)
     table = {k: {"a": [Outcome(1.0, 1.0, k + 1)]} for k in range(5)}
     problem = vulcan.Problem(Table(table, 5), vulcan.Constant(0.1))
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=10, bound=True)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=10, bound=True)
     assert result.upper_bound is None
     assert result.gap is None
 
@@ -71,4 +71,4 @@ def test_a_problem_that_nothing_satisfies_says_so() -> None:
 def test_an_infinite_bound_of_the_model_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     allow_questions(monkeypatch, -1)
     problem = vulcan.Problem(Unknowing(CHAIN, 2), vulcan.Constant(0.1))
-    assert vulcan.solve(problem, vulcan.Vulcan(), samples=10, bound=True).upper_bound is None
+    assert vulcan.solve(problem, vulcan.LocalVulcan(), samples=10, bound=True).upper_bound is None

@@ -13,4 +13,4 @@ def compiled() -> None:
     """Compile or load all kernels, so that what is timed is the search."""
     problem = vulcan.Problem(Bandit(2), vulcan.Linear(0.002))
     for complete in (True, False):
-        vulcan.solve(problem, vulcan.Vulcan(), complete=complete)
+        vulcan.solve(problem, vulcan.LocalVulcan(), complete=complete)

@@ -30,7 +30,7 @@ def test_as_printed_says_infeasible_only_where_it_is(
     problem = vulcan.Problem(model, bound)
     under = constraint(kind, model)
     exact = vulcan.solve(problem, vulcan.ForwardSearch(under))
-    solver = vulcan.Vulcan(constraint=under, as_printed=True)
+    solver = vulcan.LocalVulcan(constraint=under, as_printed=True)
     result = vulcan.solve(problem, solver, samples=200, seed=seed)
     if result.status is Status.INFEASIBLE:
         assert exact.policy is None
@@ -46,7 +46,7 @@ def test_as_printed_says_infeasible_only_where_it_is(
 @given(table=tables(), bound=bounds(), seed=SEEDS)
 def test_paper_never_claims_a_proof_of_the_best(table: Table, bound: RiskBound, seed: int) -> None:
     problem = vulcan.Problem(table, bound)
-    result = vulcan.solve(problem, vulcan.Vulcan.paper(), samples=300, seed=seed)
+    result = vulcan.solve(problem, vulcan.LocalVulcan.paper(), samples=300, seed=seed)
     assert result.status in (Status.STOPPED, Status.INFEASIBLE)
     if result.status is Status.STOPPED:
         assert result.statistics.samples == 300
@@ -57,24 +57,26 @@ def test_paper_never_claims_a_proof_of_the_best(table: Table, bound: RiskBound, 
 
 def test_as_printed_never_claims_a_proof_under_b_either() -> None:
     problem = vulcan.Problem(one_action(Outcome.failure(1.0)), vulcan.Constant(1.0))
-    result = vulcan.solve(problem, vulcan.Vulcan(as_printed=True), samples=10)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(as_printed=True), samples=10)
     assert result.status is Status.STOPPED
 
 
 def test_paper_has_its_own_constant_and_constraint() -> None:
-    solver = vulcan.Vulcan.paper()
+    solver = vulcan.LocalVulcan.paper()
     assert (solver.exploration, solver.constraint) == (math.sqrt(2), UNDER_A)
     assert (solver.default_policy, solver.as_printed) == ("random", True)
-    assert vulcan.Vulcan.paper(0.5) == vulcan.Vulcan(0.5, UNDER_A, "random", as_printed=True)
+    assert vulcan.LocalVulcan.paper(0.5) == vulcan.LocalVulcan(
+        0.5, UNDER_A, "random", as_printed=True
+    )
     with pytest.raises(vulcan.OptionError, match="bounded needs solved values"):
-        vulcan.Vulcan(as_printed=True, bounded=True)
+        vulcan.LocalVulcan(as_printed=True, bounded=True)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_paper_converges_on_the_bandit(seed: int) -> None:
     problem = vulcan.Problem(Bandit(4), LINEAR)
     best = vulcan.solve(problem, vulcan.ForwardSearch(UNDER_A)).certificate.reward
-    result = vulcan.solve(problem, vulcan.Vulcan.paper(), samples=200_000, seed=seed)
+    result = vulcan.solve(problem, vulcan.LocalVulcan.paper(), samples=200_000, seed=seed)
     assert result.status is Status.STOPPED
     assert result.safe
     assert 0.97 * best <= result.certificate.reward <= best + 1e-12

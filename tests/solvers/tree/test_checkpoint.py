@@ -27,7 +27,7 @@ OPTIONS: dict[str, Any] = {"seed": 3, "samples": 20_000}
 
 def solve(**options: Any) -> vulcan.Result:
     problem = vulcan.Problem(Bandit(9), CURVED)
-    return vulcan.solve(problem, vulcan.Vulcan(), **{**OPTIONS, **options})
+    return vulcan.solve(problem, vulcan.LocalVulcan(), **{**OPTIONS, **options})
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ import sys, vulcan
 from vulcan.domains import Bandit
 problem = vulcan.Problem(Bandit(10), vulcan.parse("(1 - exp(-0.1*x)) * 0.02"))
 options = dict(seed=5, samples=200_000, checkpoint=sys.argv[1], checkpoint_every=0.05)
-result = vulcan.solve(problem, vulcan.Vulcan(), resume=True, **options)
+result = vulcan.solve(problem, vulcan.LocalVulcan(), resume=True, **options)
 result.policy.save(sys.argv[2])
 """
 
@@ -106,7 +106,7 @@ def test_kill_9_at_random_moments(tmp_path: Path) -> None:
     assert 0 < taken[-1] < 200_000
     subprocess.run(command, check=True, capture_output=True)
     problem = vulcan.Problem(Bandit(10), CURVED)
-    whole = vulcan.solve(problem, vulcan.Vulcan(), seed=5, samples=200_000)
+    whole = vulcan.solve(problem, vulcan.LocalVulcan(), seed=5, samples=200_000)
     assert whole.stopped_by == "limit of samples"
     assert vulcan.Policy.load(plan) == whole.policy
     assert sorted(path.name for path in tmp_path.iterdir()) in (
@@ -130,7 +130,7 @@ def test_checkpoint_of_another_search_is_refused(tmp_path: Path) -> None:
     problem = vulcan.Problem(Bandit(6), 0.01)
     differences = (
         rf"{other}\n  model: it answers otherwise here\n"
-        r"  risk bound: .*exp.* there, 0\.01 here\n  solver: Vulcan there, UCT here\n"
+        r"  risk bound: .*exp.* there, 0\.01 here\n  solver: LocalVulcan there, UCT here\n"
     )
     with pytest.raises(vulcan.CheckpointError, match=differences):
         vulcan.solve(problem, vulcan.UCT(), checkpoint=path, resume=True, **OPTIONS)
@@ -140,7 +140,7 @@ def test_a_checkpoint_is_resumed_or_overwritten_but_never_lost(tmp_path: Path) -
     path = tmp_path / "search"
     solve(samples=100, checkpoint=path)
     written = path.read_bytes()
-    for solver in (vulcan.Vulcan(), None):
+    for solver in (vulcan.LocalVulcan(), None):
         with pytest.raises(vulcan.CheckpointError, match=r"exists already: resume .* overwrite"):
             vulcan.solve(vulcan.Problem(Bandit(9), CURVED), solver, checkpoint=path)
     assert path.read_bytes() == written
@@ -174,10 +174,10 @@ def test_model_that_changed_is_refused(tmp_path: Path) -> None:
 
     problem = vulcan.Problem(Fickle(5), CURVED)
     options = {"checkpoint": tmp_path / "search", **OPTIONS, "samples": 200}
-    vulcan.solve(problem, vulcan.Vulcan(), **options)
+    vulcan.solve(problem, vulcan.LocalVulcan(), **options)
     Fickle.bonus = 0.5
     with pytest.raises(vulcan.CheckpointError, match="no longer answers"):
-        vulcan.solve(problem, vulcan.Vulcan(), resume=True, **options)
+        vulcan.solve(problem, vulcan.LocalVulcan(), resume=True, **options)
 
 
 def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
@@ -210,12 +210,12 @@ def test_another_function_of_the_same_name_is_refused(tmp_path: Path) -> None:
 
     options = {"checkpoint": tmp_path / "search", "seed": 1}
     model = Bandit(6)
-    vulcan.solve(vulcan.Problem(model, bound(0.01)), vulcan.Vulcan(), samples=500, **options)
+    vulcan.solve(vulcan.Problem(model, bound(0.01)), vulcan.LocalVulcan(), samples=500, **options)
     again = vulcan.Problem(model, bound(0.01))
-    vulcan.solve(again, vulcan.Vulcan(), samples=600, resume=True, **options)
+    vulcan.solve(again, vulcan.LocalVulcan(), samples=600, resume=True, **options)
     other = vulcan.Problem(model, bound(0.002))
     with pytest.raises(vulcan.CheckpointError, match="risk bound is not the one"):
-        vulcan.solve(other, vulcan.Vulcan(), samples=700, resume=True, **options)
+        vulcan.solve(other, vulcan.LocalVulcan(), samples=700, resume=True, **options)
 
 
 def test_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:

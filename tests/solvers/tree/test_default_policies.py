@@ -77,7 +77,7 @@ def test_default_policy_of_the_user_after_a_dead_end() -> None:
     order = {0: "a", 1: "s", 2: "y", 4: "earn"}
     problem = vulcan.Problem(table, vulcan.Constant(0.1))
     best = vulcan.solve(problem).certificate.reward
-    solver = vulcan.Vulcan(default_policy=lambda history, state: order[state])
+    solver = vulcan.LocalVulcan(default_policy=lambda history, state: order[state])
     for seed in range(20):
         for samples in (2, 3, 100):
             result = vulcan.solve(problem, solver, samples=samples, seed=seed)
@@ -95,7 +95,7 @@ def test_default_policy_that_raises_leaves_the_best_so_far() -> None:
         return "stop"
 
     problem = vulcan.Problem(Bandit(9), LINEAR)
-    result = vulcan.solve(problem, vulcan.Vulcan(default_policy=choose), samples=100_000)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(default_policy=choose), samples=100_000)
     assert result.stopped_by == "error in the model"
     assert "out of ideas" in str(result.error)
     assert result.safe
@@ -106,7 +106,7 @@ LINEAR = vulcan.Linear(0.002)
 
 def test_default_policy_that_makes_no_sense() -> None:
     with pytest.raises(vulcan.OptionError, match=r"default_policy.*'random', 'greedy'.*'x'"):
-        vulcan.Vulcan(default_policy="x")  # type: ignore[arg-type]
+        vulcan.LocalVulcan(default_policy="x")  # type: ignore[arg-type]
 
     def run_uct() -> None:
         solver = vulcan.UCT(default_policy="x")  # type: ignore[arg-type]
@@ -116,7 +116,7 @@ def test_default_policy_that_makes_no_sense() -> None:
         run_uct()
 
 
-@pytest.mark.parametrize("solver", [vulcan.Vulcan, vulcan.UCT])
+@pytest.mark.parametrize("solver", [vulcan.LocalVulcan, vulcan.UCT])
 def test_default_policies(solver: Any) -> None:
     # One sample takes the action of the default policy: greedy always "high". States that merge
     # would be planned as a whole.

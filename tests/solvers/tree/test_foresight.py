@@ -200,7 +200,7 @@ def test_a_valley_that_is_never_entered(kind: str) -> None:
     for foresight in (True, False):
         model = Seer(table, 5, start="cliff", merges=False)
         under = vulcan.SequenceConstraint() if kind == "A" else vulcan.SurvivalConstraint()
-        solver = vulcan.Vulcan(constraint=under, bounded=foresight)
+        solver = vulcan.LocalVulcan(constraint=under, bounded=foresight)
         result = vulcan.solve(vulcan.Problem(model, vulcan.Linear(0.05)), solver)
         assert result.status is vulcan.Status.SOLVED
         assert result.certificate.reward == pytest.approx(0.05)
@@ -239,7 +239,7 @@ def test_more_risk_than_the_bound_ever_allows_is_refused_at_once(
 ) -> None:
     # Nothing bounds what the valley earns; but no reward justifies the leap where Δ has a ceiling.
     model = Table(LEAP, 5, start="cliff", merges=False)
-    solver = vulcan.Vulcan(constraint=constraint(kind, model))
+    solver = vulcan.LocalVulcan(constraint=constraint(kind, model))
     result = vulcan.solve(vulcan.Problem(model, bound), solver)
     assert result.status is vulcan.Status.SOLVED
     assert result.safe
@@ -249,7 +249,7 @@ def test_more_risk_than_the_bound_ever_allows_is_refused_at_once(
 def test_the_algorithm_as_printed_refuses_nothing_early() -> None:
     model = Table(LEAP, 5, start="cliff", merges=False)
     problem = vulcan.Problem(model, vulcan.Constant(0.15))
-    vulcan.solve(problem, vulcan.Vulcan.paper(), samples=50)
+    vulcan.solve(problem, vulcan.LocalVulcan.paper(), samples=50)
     assert any("valley" in state for state, _ in model.calls)
 
 

@@ -51,7 +51,7 @@ def test_target_gap_ends_the_search() -> None:
     problem = vulcan.Problem(Bandit(7), LINEAR)
     best = vulcan.solve(problem).certificate.reward
     for gap in (0.3, 0.2):
-        result = vulcan.solve(problem, vulcan.Vulcan(bounded=True), gap=gap, samples=10**6)
+        result = vulcan.solve(problem, vulcan.LocalVulcan(bounded=True), gap=gap, samples=10**6)
         assert result.stopped_by == "target gap"
         assert result.status is Status.STOPPED
         assert result.certificate.reward >= best * (1 - gap)
@@ -60,9 +60,9 @@ def test_target_gap_ends_the_search() -> None:
 
 def test_target_gap_needs_bounds() -> None:
     with pytest.raises(vulcan.OptionError, match="bounded=True"):
-        vulcan.solve(vulcan.Problem(Bandit(3), LINEAR), vulcan.Vulcan(), gap=0.1)
+        vulcan.solve(vulcan.Problem(Bandit(3), LINEAR), vulcan.LocalVulcan(), gap=0.1)
     problem = vulcan.Problem(Table({0: {}}, 1), LINEAR)
     with pytest.raises(vulcan.OptionError, match="reward_to_go_bound"):
-        vulcan.solve(problem, vulcan.Vulcan(bounded=True), gap=0.1)
+        vulcan.solve(problem, vulcan.LocalVulcan(bounded=True), gap=0.1)
     with pytest.raises(vulcan.OptionError, match="no limit 'gap'"):
         vulcan.solve(vulcan.Problem(Bandit(3), LINEAR), vulcan.ForwardSearch(), gap=0.1)

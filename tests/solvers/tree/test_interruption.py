@@ -49,7 +49,7 @@ def test_ctrl_c_returns_the_best_so_far(solver: Any) -> None:
 def test_ctrl_c_before_the_first_round() -> None:
     monitor = Monitor(Limits())
     monitor.requested = True
-    finding = vulcan.Vulcan().search(NINE, ModelReader(NINE.model), monitor, Options())
+    finding = vulcan.LocalVulcan().search(NINE, ModelReader(NINE.model), monitor, Options())
     assert finding.status is Status.STOPPED
     assert finding.policy is None
     assert monitor.stopped_by == "Ctrl-C"
@@ -59,7 +59,7 @@ def test_solving_in_another_thread() -> None:
     results: list[Result] = []
     problem = vulcan.Problem(Bandit(4), LINEAR)
     thread = threading.Thread(
-        target=lambda: results.append(vulcan.solve(problem, vulcan.Vulcan(), samples=10_000))
+        target=lambda: results.append(vulcan.solve(problem, vulcan.LocalVulcan(), samples=10_000))
     )
     thread.start()
     thread.join()
@@ -77,7 +77,7 @@ class Failing(Bandit):
 
 def test_model_that_raises_leaves_the_best_so_far() -> None:
     problem = vulcan.Problem(Failing(9), LINEAR)
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=100_000)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=100_000)
     require_stopped(result, "error in the model")
     assert "sensor lost" in str(result.error)
     assert isinstance(result.error.__cause__, RuntimeError)
@@ -98,14 +98,14 @@ def test_model_that_raises_late_leaves_the_policy_of_the_last_round() -> None:
             return super().outcomes(state, action)
 
     problem = vulcan.Problem(Late(9), LINEAR)
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=300_000)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=300_000)
     require_stopped(result, "error in the model")
     assert isinstance(result.error.__cause__, RuntimeError)
     assert result.safe
     # The last round before was at 4,096 samples; completing that of 16,384 asks too much.
     assert result.statistics.samples == 16_384
     Late.most = 1_000_000
-    last = vulcan.solve(problem, vulcan.Vulcan(), samples=4_096)
+    last = vulcan.solve(problem, vulcan.LocalVulcan(), samples=4_096)
     assert result.policy == last.policy
     assert result.certificate == last.certificate
 
@@ -115,7 +115,7 @@ def test_model_that_raises_late_leaves_the_policy_of_the_last_round() -> None:
 
 def test_progress_is_told() -> None:
     told: list[Progress] = []
-    result = vulcan.solve(LARGE, vulcan.Vulcan(), time_limit=1.5, on_progress=told.append)
+    result = vulcan.solve(LARGE, vulcan.LocalVulcan(), time_limit=1.5, on_progress=told.append)
     assert len(told) >= 3
     for before, after in itertools.pairwise(told):
         assert after.seconds > before.seconds
@@ -136,13 +136,13 @@ def test_progress_is_told() -> None:
 def test_fraction_of_a_limit_of_samples() -> None:
     told: list[Progress] = []
     # Enough of them to take several times the interval between two reports.
-    vulcan.solve(LARGE, vulcan.Vulcan(), samples=40_000, on_progress=told.append)
+    vulcan.solve(LARGE, vulcan.LocalVulcan(), samples=40_000, on_progress=told.append)
     assert told
     assert all(p.fraction == pytest.approx(p.samples / 40_000) for p in told)
     unlimited: list[Progress] = []
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    vulcan.solve(LARGE, vulcan.Vulcan(), on_progress=unlimited.append)
+    vulcan.solve(LARGE, vulcan.LocalVulcan(), on_progress=unlimited.append)
     timer.join()
     assert unlimited
     assert all(p.fraction is None for p in unlimited)
@@ -158,7 +158,7 @@ def test_model_that_raises_before_the_first_round_leaves_what_was_sampled() -> N
                 raise RuntimeError("sensor lost")
             return super().outcomes(state, action)
 
-    result = vulcan.solve(vulcan.Problem(Failing(8), LINEAR), vulcan.Vulcan(), samples=10_000)
+    result = vulcan.solve(vulcan.Problem(Failing(8), LINEAR), vulcan.LocalVulcan(), samples=10_000)
     assert result.stopped_by == "error in the model"
     assert isinstance(result.error.__cause__, RuntimeError)
     assert result.certificate.passes

@@ -49,15 +49,15 @@ def test_time_limit(solver: Any) -> None:
 
 
 def test_run_limited_by_time_can_be_repeated_by_its_samples() -> None:
-    timed = vulcan.solve(LARGE, vulcan.Vulcan(), time_limit=0.3, seed=3)
-    again = vulcan.solve(LARGE, vulcan.Vulcan(), samples=timed.statistics.samples, seed=3)
+    timed = vulcan.solve(LARGE, vulcan.LocalVulcan(), time_limit=0.3, seed=3)
+    again = vulcan.solve(LARGE, vulcan.LocalVulcan(), samples=timed.statistics.samples, seed=3)
     assert again.policy == timed.policy
     assert again.certificate == timed.certificate
 
 
 @pytest.mark.parametrize("limit", [1, 10, 1000, 30_000])
 def test_limit_of_histories(limit: int) -> None:
-    result = vulcan.solve(NINE, vulcan.Vulcan(), histories=limit)
+    result = vulcan.solve(NINE, vulcan.LocalVulcan(), histories=limit)
     require_stopped(result, "limit of histories")
     if limit == 1:  # the root alone
         assert result.policy is None
@@ -74,7 +74,7 @@ def test_limit_of_histories_is_kept_where_the_model_is_known() -> None:
         horizon=30,
     )
     problem = vulcan.Problem(table, vulcan.Constant(0.5))
-    result = vulcan.solve(problem, vulcan.Vulcan(), histories=2100)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), histories=2100)
     require_stopped(result, "limit of histories")
     assert result.statistics.histories <= 2100 + 2 * 30
 
@@ -103,7 +103,7 @@ def test_tiny_memory() -> None:
         horizon=15,
     )
     problem = vulcan.Problem(table, vulcan.Constant(0.5))
-    result = vulcan.solve(problem, vulcan.Vulcan(), memory=200_000, samples=1_000_000)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), memory=200_000, samples=1_000_000)
     require_stopped(result, "limit of memory")
     assert result.statistics.memory <= 200_000
     assert result.statistics.samples > 0
@@ -112,8 +112,8 @@ def test_tiny_memory() -> None:
 
 def test_memory_that_is_enough_changes_nothing() -> None:
     problem = vulcan.Problem(Bandit(5), LINEAR)
-    free = vulcan.solve(problem, vulcan.Vulcan(), samples=100_000)
-    capped = vulcan.solve(problem, vulcan.Vulcan(), samples=100_000, memory=100_000_000)
+    free = vulcan.solve(problem, vulcan.LocalVulcan(), samples=100_000)
+    capped = vulcan.solve(problem, vulcan.LocalVulcan(), samples=100_000, memory=100_000_000)
     assert capped.status is Status.SOLVED
     assert capped.stopped_by is None
     assert capped.policy == free.policy
@@ -135,23 +135,25 @@ def test_memory_counts_the_state_graph() -> None:
             return [Outcome(1e-3, 1.0, 1000 * state + k) for k in range(1000)]
 
     problem = vulcan.Problem(Wide(), vulcan.Constant(0.5))
-    result = vulcan.solve(problem, vulcan.Vulcan(), memory=1_000_000, samples=1000, complete=False)
+    result = vulcan.solve(
+        problem, vulcan.LocalVulcan(), memory=1_000_000, samples=1000, complete=False
+    )
     # The size of an answer is known only once it is there: it may go above the limit once.
     assert result.statistics.memory <= 1_000_000 + 1000 * 400
 
 
 def test_what_was_solved_was_not_stopped() -> None:
     problem = vulcan.Problem(Bandit(4), LINEAR)
-    samples = vulcan.solve(problem, vulcan.Vulcan(), samples=100_000).statistics.samples
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=samples)
+    samples = vulcan.solve(problem, vulcan.LocalVulcan(), samples=100_000).statistics.samples
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=samples)
     assert result.status is Status.SOLVED
     assert result.stopped_by is None
 
 
 def test_result_reads_well() -> None:
-    text = str(vulcan.solve(NINE, vulcan.Vulcan(), samples=2000))
+    text = str(vulcan.solve(NINE, vulcan.LocalVulcan(), samples=2000))
     for part in ("limit of samples", "2,000 samples", "acceptable", "yes, ", "histories", "MB"):
         assert part in text
-    frontier = vulcan.solve(NINE, vulcan.Vulcan(), samples=20, complete=False)
+    frontier = vulcan.solve(NINE, vulcan.LocalVulcan(), samples=20, complete=False)
     assert "is the probability of leaving the plan" in str(frontier)
     assert not frontier.safe

@@ -28,15 +28,15 @@ LINEAR = vulcan.Linear(0.002)
 )
 def test_options_that_make_no_sense(options: dict[str, Any], named: str) -> None:
     with pytest.raises(vulcan.OptionError, match=named):
-        vulcan.solve(vulcan.Problem(Bandit(2), LINEAR), vulcan.Vulcan(), **options)
+        vulcan.solve(vulcan.Problem(Bandit(2), LINEAR), vulcan.LocalVulcan(), **options)
 
 
 @pytest.mark.parametrize("exploration", [-1, -1e-9, float("nan")])
 def test_exploration_that_makes_no_sense(exploration: float) -> None:
     with pytest.raises(vulcan.OptionError, match="exploration"):
-        vulcan.Vulcan(exploration)
+        vulcan.LocalVulcan(exploration)
     with pytest.raises(vulcan.OptionError, match="exploration"):
-        vulcan.Vulcan.paper(exploration)
+        vulcan.LocalVulcan.paper(exploration)
     with pytest.raises(vulcan.OptionError, match="exploration"):
         vulcan.solve(vulcan.Problem(Bandit(2), LINEAR), vulcan.UCT(exploration), samples=1)
 

@@ -27,7 +27,7 @@ def test_cleanup_that_finds_nothing_proves_nothing() -> None:
     )
     problem = vulcan.Problem(table, vulcan.Linear(0.1))
     assert vulcan.solve(problem).status is Status.SOLVED
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=1, complete=False)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=1, complete=False)
     assert result.status is Status.STOPPED
     assert "proved" not in result.explanation
 
@@ -49,7 +49,9 @@ def test_rounds_of_cleanup_do_not_harm_the_search(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(planner, "FIRST_ROUND", 1)
     problem = vulcan.Problem(table, vulcan.Linear(0.1))
     for seed in range(10):
-        result = vulcan.solve(problem, vulcan.Vulcan(), samples=1000, seed=seed, complete=False)
+        result = vulcan.solve(
+            problem, vulcan.LocalVulcan(), samples=1000, seed=seed, complete=False
+        )
         assert result.status is Status.SOLVED
         assert result.certificate.reward == pytest.approx(9.0)
 
@@ -70,7 +72,7 @@ def test_solved_by_its_own_completion_is_settled_once_more() -> None:
     )
     problem = vulcan.Problem(table, vulcan.Constant(0.05))
     for seed in range(6):
-        result = vulcan.solve(problem, vulcan.Vulcan(), samples=3, seed=seed)
+        result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=3, seed=seed)
         if result.status is Status.SOLVED:
             assert result.certificate.reward == 4
             assert result.stopped_by is None
@@ -87,7 +89,9 @@ def test_nothing_is_proved_that_was_not_certified(after: int) -> None:
                 raise RuntimeError("sensor lost")
             return super().outcomes(state, action)
 
-    result = vulcan.solve(vulcan.Problem(Failing(3), LINEAR), vulcan.Vulcan(), samples=9999, seed=1)
+    result = vulcan.solve(
+        vulcan.Problem(Failing(3), LINEAR), vulcan.LocalVulcan(), samples=9999, seed=1
+    )
     if result.status is Status.SOLVED:
         assert round(result.certificate.reward, 4) == 1.4892
         assert result.error is None

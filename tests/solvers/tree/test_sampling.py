@@ -1,4 +1,4 @@
-"""Vulcan and UCT on the bandit and on small examples: seeds, samples and what is asked."""
+"""LocalVulcan and UCT on the bandit and on small examples: seeds, samples and what is asked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNDER_A = vulcan.SequenceConstraint()
 def test_bandit_with_horizon_6(under: Any, merges: bool) -> None:
     problem = vulcan.Problem(Bandit(6, merges=merges), LINEAR)
     exact = vulcan.solve(vulcan.Problem(Bandit(6), LINEAR), vulcan.ForwardSearch(under))
-    result = vulcan.solve(problem, vulcan.Vulcan(constraint=under), samples=60_000, seed=1)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(constraint=under), samples=60_000, seed=1)
     assert result.status is Status.SOLVED
     assert result.statistics.samples < 60_000
     if merges:
@@ -43,7 +43,7 @@ def test_bandit_with_horizon_6(under: Any, merges: bool) -> None:
 def test_merging_changes_evaluations_and_completion_alone() -> None:
     merged, unmerged = (
         vulcan.solve(
-            vulcan.Problem(Bandit(7, merges=merges), LINEAR), vulcan.Vulcan(), samples=3000
+            vulcan.Problem(Bandit(7, merges=merges), LINEAR), vulcan.LocalVulcan(), samples=3000
         )
         for merges in (True, False)
     )
@@ -60,7 +60,7 @@ def test_same_seed_and_samples_give_the_same_policy() -> None:
     problem = vulcan.Problem(Bandit(8), LINEAR)
 
     def run(seed: int, samples: int = 500, **options: Any) -> Result:
-        return vulcan.solve(problem, vulcan.Vulcan(), samples=samples, seed=seed, **options)
+        return vulcan.solve(problem, vulcan.LocalVulcan(), samples=samples, seed=seed, **options)
 
     first = run(1)
     # Neither a time limit that is not reached nor someone who watches makes a difference.
@@ -77,12 +77,12 @@ def test_largest_seed() -> None:
     problem = vulcan.Problem(Bandit(5, merges=False), LINEAR)
     exact = vulcan.solve(problem, vulcan.ForwardSearch())
     for seed in (0, 1 << 63, (1 << 64) - 1):
-        result = vulcan.solve(problem, vulcan.Vulcan(), samples=ENOUGH, seed=seed)
+        result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=ENOUGH, seed=seed)
         assert result.policy == exact.policy
 
 
 @pytest.mark.parametrize("samples", [1, 2, 1023, 1024, 1025, 5000, 20_000])
-@pytest.mark.parametrize("solver", [vulcan.Vulcan(), vulcan.Vulcan.paper(), vulcan.UCT()])
+@pytest.mark.parametrize("solver", [vulcan.LocalVulcan(), vulcan.LocalVulcan.paper(), vulcan.UCT()])
 def test_limit_of_samples_is_exact(samples: int, solver: Any) -> None:
     result = vulcan.solve(vulcan.Problem(Bandit(8), LINEAR), solver, samples=samples)
     assert result.status is Status.STOPPED
@@ -118,7 +118,7 @@ def count_questions(model: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[Any]
 
 @pytest.mark.parametrize("merges", [True, False])
 @pytest.mark.parametrize("complete", [True, False])
-@pytest.mark.parametrize("solver", [vulcan.Vulcan(), vulcan.Vulcan.paper(), vulcan.UCT()])
+@pytest.mark.parametrize("solver", [vulcan.LocalVulcan(), vulcan.LocalVulcan.paper(), vulcan.UCT()])
 def test_search_asks_the_model_once(
     merges: bool, complete: bool, solver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +133,7 @@ def test_search_asks_the_model_once(
 
 
 def test_terminal_root_needs_no_decision() -> None:
-    for solver in (vulcan.Vulcan(), vulcan.UCT()):
+    for solver in (vulcan.LocalVulcan(), vulcan.UCT()):
         problem = vulcan.Problem(Table({0: {}}, 3), vulcan.Constant(0.0))
         result = vulcan.solve(problem, solver, samples=10)
         assert result.status is Status.SOLVED
@@ -141,7 +141,7 @@ def test_terminal_root_needs_no_decision() -> None:
         assert result.certificate.reward == 0
         assert result.safe
     problem = vulcan.Problem(Table({0: {}}, 3), vulcan.Constant(-0.1))
-    assert vulcan.solve(problem, vulcan.Vulcan(), samples=10).status is Status.INFEASIBLE
+    assert vulcan.solve(problem, vulcan.LocalVulcan(), samples=10).status is Status.INFEASIBLE
 
 
 def test_immediate_risk_of_one() -> None:
@@ -152,7 +152,7 @@ def test_immediate_risk_of_one() -> None:
         (1.0, UNDER_A, Status.DONE),  # within the bound, although A never admits it
     ):
         problem = vulcan.Problem(doomed, vulcan.Constant(level))
-        result = vulcan.solve(problem, vulcan.Vulcan(constraint=under), samples=10)
+        result = vulcan.solve(problem, vulcan.LocalVulcan(constraint=under), samples=10)
         assert result.status is expected
         if result.policy is not None:
             assert (result.certificate.reward, result.certificate.risk) == (5.0, 1.0)
@@ -171,7 +171,7 @@ def test_start_that_chooses_and_draws() -> None:
     table = Drawn({s: {"go": [Outcome(1.0, 2.0, s)]} for s in (0, 1)}, horizon=2, discount=0.5)
     for level, action, reward in ((0.1, "calm", 3.5), (0.2, "bold", 0.8 * 7 + 0.2)):
         problem = vulcan.Problem(table, vulcan.Constant(level))
-        result = vulcan.solve(problem, vulcan.Vulcan(), samples=100)
+        result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=100)
         assert result.status is Status.SOLVED
         assert result.policy.start().action == action
         assert result.certificate.reward == pytest.approx(reward)
@@ -179,7 +179,9 @@ def test_start_that_chooses_and_draws() -> None:
 
 def test_long_horizon() -> None:
     table = Table({0: {"go": [Outcome(0.999, 1.0, 0), Outcome.failure(0.001)]}}, horizon=2000)
-    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.9)), vulcan.Vulcan(), samples=5)
+    result = vulcan.solve(
+        vulcan.Problem(table, vulcan.Constant(0.9)), vulcan.LocalVulcan(), samples=5
+    )
     assert result.status is Status.SOLVED
     assert result.statistics.samples == 1
     assert len(result.policy) == 2000
@@ -190,7 +192,7 @@ def test_long_horizon() -> None:
 def test_any_exploration_converges(exploration: float) -> None:
     problem = vulcan.Problem(Bandit(4), LINEAR)
     exact = vulcan.solve(problem, vulcan.ForwardSearch())
-    result = vulcan.solve(problem, vulcan.Vulcan(exploration), samples=ENOUGH)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(exploration), samples=ENOUGH)
     assert result.status is Status.SOLVED
     assert result.policy == exact.policy
 
@@ -200,7 +202,7 @@ def test_infinite_exploration_is_refused_or_harmless() -> None:
     table = Table({s: {"a": flat, "b": flat} for s in (0, 1)}, horizon=2)
     problem = vulcan.Problem(table, vulcan.Constant(0.5))
     try:
-        result = vulcan.solve(problem, vulcan.Vulcan(float("inf")), samples=1000)
+        result = vulcan.solve(problem, vulcan.LocalVulcan(float("inf")), samples=1000)
     except vulcan.OptionError:
         return
     assert result.status is Status.SOLVED

@@ -25,7 +25,7 @@ from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.sampling import TreeRun
 
-SOLVERS = [vulcan.Vulcan(), vulcan.UCT()]
+SOLVERS = [vulcan.LocalVulcan(), vulcan.UCT()]
 
 
 class Unmerged(Treatment):
@@ -50,7 +50,7 @@ def begin(
 
 def certify(run: TreeRun, draft: Draft) -> vulcan.Certificate:
     """Certify a draft; its own numbers must be those of the certificate."""
-    about = describe_origin(run.problem, run.reader, vulcan.Vulcan())
+    about = describe_origin(run.problem, run.reader, vulcan.LocalVulcan())
     certificate = vulcan.certify(run.problem, draft.write_out(run.graph, about))
     assert certificate.complete
     assert draft.reward == pytest.approx(float(certificate.reward), abs=1e-12)
@@ -61,7 +61,7 @@ def certify(run: TreeRun, draft: Draft) -> vulcan.Certificate:
 @pytest.mark.parametrize("samples", [1, 100, 5000])
 def test_treatment_is_complete_and_small(samples: int) -> None:
     problem = vulcan.Problem(Treatment(), vulcan.Constant(0.12))
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=samples)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=samples)
     assert result.safe
     assert result.statistics.memory < 20_000_000
     # As good as anything, but for a trifle: no policy earns more than the upper bound.
@@ -73,11 +73,11 @@ def test_treatment_has_far_more_histories_than_pairs() -> None:
     problem = vulcan.Problem(Treatment(), vulcan.Constant(0.12))
     pairs = vulcan.solve(problem, vulcan.Lagrangian()).statistics.nodes
     assert 150 < pairs < 300
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=1)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=1)
     assert len(result.policy) <= 2 * pairs
     # Written out history by history it would not be complete in this room.
     unmerged = vulcan.Problem(Unmerged(), problem.risk_bound)
-    assert not vulcan.solve(unmerged, vulcan.Vulcan(), samples=1, memory=2_000_000).safe
+    assert not vulcan.solve(unmerged, vulcan.LocalVulcan(), samples=1, memory=2_000_000).safe
 
 
 @pytest.mark.parametrize("horizon", [15, 20, 30])
@@ -98,12 +98,12 @@ def test_treasure_is_sampled_and_complete(solver: Any, horizon: int) -> None:
 def test_same_seed_same_policy_and_resumed(tmp_path: Path, bound: str) -> None:
     problem = vulcan.Problem(Treasure(12), vulcan.parse(bound))
     options: dict[str, Any] = {"samples": 5000, "seed": 5}
-    whole = vulcan.solve(problem, vulcan.Vulcan(), **options)
-    again = vulcan.solve(problem, vulcan.Vulcan(), **options)
+    whole = vulcan.solve(problem, vulcan.LocalVulcan(), **options)
+    again = vulcan.solve(problem, vulcan.LocalVulcan(), **options)
     assert again.policy == whole.policy
     path = tmp_path / "search"
-    vulcan.solve(problem, vulcan.Vulcan(), samples=1500, seed=5, checkpoint=path)
-    resumed = vulcan.solve(problem, vulcan.Vulcan(), checkpoint=path, resume=True, **options)
+    vulcan.solve(problem, vulcan.LocalVulcan(), samples=1500, seed=5, checkpoint=path)
+    resumed = vulcan.solve(problem, vulcan.LocalVulcan(), checkpoint=path, resume=True, **options)
     assert resumed.policy == whole.policy
     assert resumed.certificate == whole.certificate
     for name in ("histories", "samples", "memory", "evaluations"):
@@ -151,7 +151,9 @@ def test_what_is_found_is_within_the_bound(
 def test_results_are_safe_or_none(table: Table, bound: RiskBound, samples: int, seed: int) -> None:
     # `solve` itself compares the numbers of the search with the certificate's.
     model = replace(table, horizon=table.horizon + 2)
-    result = vulcan.solve(vulcan.Problem(model, bound), vulcan.Vulcan(), samples=samples, seed=seed)
+    result = vulcan.solve(
+        vulcan.Problem(model, bound), vulcan.LocalVulcan(), samples=samples, seed=seed
+    )
     if result.policy is None:
         assert result.status is vulcan.Status.INFEASIBLE
     else:
@@ -226,6 +228,6 @@ def test_more_than_allowed_is_not_taken(limits: dict[str, int]) -> None:
 
 def test_memory_is_kept() -> None:
     problem = vulcan.Problem(Treasure(20), vulcan.Constant(0.15))
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=1000, memory=1_000_000)
+    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=1000, memory=1_000_000)
     assert result.statistics.memory <= 1_000_000
     assert result.safe

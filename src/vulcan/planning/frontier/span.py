@@ -17,7 +17,7 @@ from vulcan.solvers.base import EXACT, Options
 from vulcan.solvers.layered.dual import Corner
 from vulcan.solvers.layered.growth import Growth
 from vulcan.solvers.layered.run import LayeredRun
-from vulcan.solvers.tree.vulcan import UCT
+from vulcan.solvers.tree.local import UCT
 
 __all__ = ["RangeFinder", "Span"]
 

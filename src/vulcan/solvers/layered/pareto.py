@@ -17,19 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from vulcan.certificates.problem import Problem
 from vulcan.graphs.decisions import Decisions, collect_decisions
-from vulcan.graphs.layered_graph import KINDS, LayerArrays
-from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.sentinels import END, NONE
 from vulcan.solvers.base import EXACT, Coverage, Options, Solver
 from vulcan.solvers.finding import Finding
+from vulcan.solvers.fronts import FrontArrays, Pruning, load_kernels
 from vulcan.solvers.layered.dual import Corner, Dual, accepts
 from vulcan.solvers.layered.first_steps import bound_first_steps
 from vulcan.solvers.layered.run import LayeredRun
@@ -46,12 +45,6 @@ FIRST_POINTS: Final = 64
 
 GROWTH: Final = 4
 """How much more slack, or points, another round gets."""
-
-THINNESS: Final = 1e-14
-"""Rewards closer than this share of the largest count as equal: the order of sums differs."""
-
-CHUNK: Final = 1 << 22
-"""Pairs of points between two looks at the clock; some hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +137,7 @@ def advance_fronts(run: LayeredRun, dual: Dual, most_pairs: int | None = None) -
 
 
 class FrontRun:
-    """The arrays of fronts over a layered graph, and what the last computation of them proved.
+    """Fronts over a layered graph, and what the last computation of them proved.
 
     Attributes
     ----------
@@ -152,21 +145,20 @@ class FrontRun:
         No policy within the risk bound that was dropped earns more.
     upper_of_kept
         No policy within the risk bound that is represented in the fronts earns more.
-    thinned
-        Whether some front had more points than were allowed.
     """
 
     def __init__(self, run: LayeredRun, dual: Dual, most_pairs: int | None) -> None:
-        from vulcan.kernels import pareto_fronts
-
-        self._kernels = pareto_fronts
         self._run = run
         self._pairs_left = math.inf if most_pairs is None else most_pairs
         self._shortfall = Shortfall(run, dual)
         self._least_reach = np.zeros(len(run.layers))
-        self._memory = make_memory(run.layers.arrays)
+        self._fronts = FrontArrays(run.layers.arrays)
         self.upper_of_dropped = self.upper_of_kept = math.inf
-        self.thinned = False
+
+    @property
+    def thinned(self) -> bool:
+        """Whether some front had more points than were allowed."""
+        return self._fronts.thinned
 
     def first_slack(self) -> float:
         """Return a slack to begin with."""
@@ -179,49 +171,36 @@ class FrontRun:
 
     def compute(self, slack: float, most_points: int) -> bool:
         """Compute all fronts; False if a limit was reached first."""
-        layers, kernels = self._run.layers.arrays, self._kernels
-        short, control = self._shortfall, self._memory.control
-        control[:] = 0
-        control["price"], control["slack"] = short.price, slack
-        control["thinness"], control["most_points"] = THINNESS * short.size, most_points
-        control["next_node"] = len(self._run.layers) - 1
-        control["patience"] = CHUNK
-        kernels.find_least_reach(layers, short.values, short.price, slack, self._least_reach)
-        while self._run.may_go_on(self._bytes()):
-            done = int(control["work"][0])
-            if done > self._pairs_left:
-                return False
-            control["pause"] = done + CHUNK
-            to_go = (short.ways.rewards, short.ways.risks, short.values, self._least_reach)
-            wants = kernels.extend(layers, *to_go, self._memory)
-            if wants == codes.DONE:
-                self._pairs_left -= int(control["work"][0])
-                self._judge(slack)
-                return True
-            if wants == codes.IMPATIENT:
-                # One node takes long. It begins anew, so that patience must grow.
-                control["patience"] *= 2
-            self._grow(wants)
-            self._run.report()
-        return False
+        from vulcan.kernels.pareto_fronts import find_least_reach
+
+        short, reach = self._shortfall, self._least_reach
+        find_least_reach(self._run.layers.arrays, short.values, short.price, slack, reach)
+        pruning = Pruning(short.price, short.values, slack, reach, short.size, most_points)
+        tips = (short.ways.rewards, short.ways.risks)
+        if not self._fronts.compute(pruning, tips, self._may_go_on):
+            return False
+        self._pairs_left -= self._fronts.work
+        self._judge(slack)
+        return True
+
+    def _may_go_on(self) -> bool:
+        self._run.report()
+        return self._fronts.work <= self._pairs_left and self._run.may_go_on(self._fronts.nbytes)
 
     def _judge(self, slack: float) -> None:
         """Find what the fronts prove."""
-        front = self._memory.fronts[0]
         self.upper_of_kept = -math.inf
-        for point in reversed(self._points_of_root()):
-            reward = min(float(point["reward"] + front["error"]), self._run.upper)
+        for point in reversed(self._fronts.points(0)):
+            reward = min(float(point["reward"]) + self._fronts.error, self._run.upper)
             self._run.rewards.append(reward)
             if accepts(self._run.bound, Corner(reward, float(point["risk"]) - TOLERANCE)):
                 self.upper_of_kept = reward
                 break
-        self.thinned = bool(self._memory.control["thinned"][0])
-        dropped = self._memory.control["dropped"][0] > 0
-        self.upper_of_dropped = self._shortfall.limit(slack) if dropped else -math.inf
+        self.upper_of_dropped = self._shortfall.limit(slack) if self._fronts.dropped else -math.inf
 
     def offer_best(self) -> None:
         """Offer the acceptable point of largest reward to the run."""
-        points = self._points_of_root()
+        points = self._fronts.points(0)
         for place in range(len(points) - 1, -1, -1):
             corner = Corner(float(points[place]["reward"]), float(points[place]["risk"]))
             if accepts(self._run.bound, corner):
@@ -237,69 +216,14 @@ class FrontRun:
             key = pending.pop()
             if key in steps:
                 continue
-            node, at = key
-            point = self._memory.points[self._memory.fronts[node]["first"] + at]
-            edge, first = int(point["edge"]), int(point["first_part"])
-            if edge < 0:  # a tip
+            edge, places = self._fronts.follow(*key)
+            if edge == NONE:  # a tip
                 steps[key] = (NONE, [])
                 continue
-            nodes = layers.follow(edge)
-            parts = self._memory.parts[first : first + len(nodes)].tolist()
             after = [
                 None if target == END else (target, at)
-                for target, at in zip(nodes, parts, strict=True)
+                for target, at in zip(layers.follow(edge), places, strict=True)
             ]
             steps[key] = (int(layers.arrays.edges["action"][edge]), after)
             pending.extend(target for target in after if target is not None)
         return FrontPlan((0, place), steps)
-
-    def _points_of_root(self) -> Any:
-        front = self._memory.fronts[0]
-        return self._memory.points[front["first"] : front["first"] + front["count"]]
-
-    def _bytes(self) -> int:
-        return sum(array.nbytes for array in self._memory)
-
-    def _grow(self, wants: int) -> None:
-        """Double the arrays that are too short."""
-        names = {
-            codes.NEEDS_POINTS: ("points",),
-            codes.NEEDS_PARTS: ("parts",),
-            codes.NEEDS_SCRATCH: ("drafts", "kept", "chosen", "keys"),
-        }.get(wants, ())
-        longer = {
-            name: np.concatenate([array, np.zeros_like(array)])
-            for name in names
-            for array in [getattr(self._memory, name)]
-        }
-        self._memory = self._memory._replace(**longer)
-
-
-def load_kernels() -> None:
-    """Load or compile the kernels of fronts."""
-    from vulcan.kernels import pareto_fronts
-    from vulcan.kernels.compilation import announce_compilation
-
-    announce_compilation(pareto_fronts.extend)
-    arrays = LayerArrays(*(np.zeros(1, kind) for kind in KINDS))
-    number = np.zeros(1)
-    pareto_fronts.find_least_reach(arrays, number, 0.0, 0.0, number)
-    pareto_fronts.extend(arrays, number, number, number, number, make_memory(arrays))
-
-
-def make_memory(layers: LayerArrays) -> Any:
-    """Return the arrays for fronts over a layered graph, short at first."""
-    from vulcan.kernels import pareto_fronts
-
-    width = int(layers.edges["target_count"].max(initial=1))
-    return pareto_fronts.Fronts(
-        fronts=np.zeros(len(layers.nodes), pareto_fronts.FRONT),
-        points=np.zeros(1 << 12, pareto_fronts.POINT),
-        parts=np.zeros(1 << 13, np.int32),
-        drafts=np.zeros(1 << 14, pareto_fronts.DRAFT),
-        kept=np.zeros(1 << 13, pareto_fronts.DRAFT),
-        chosen=np.zeros((1 << 13, width), np.int32),
-        keys=np.zeros(1 << 14),
-        bins=np.zeros(pareto_fronts.BINS + 1),
-        control=np.zeros(1, pareto_fronts.CONTROL),
-    )

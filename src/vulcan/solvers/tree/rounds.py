@@ -1,11 +1,9 @@
-"""One run of Vulcan: samples, rounds, and the best policy so far.
+"""A search in rounds: samples, policies of the tree, and the best policy so far.
 
-Samples are taken by `vulcan.kernels.tree_search`. In rounds, at sample counts that grow by a factor
-of four and once at the end, the policy of the tree is settled (`vulcan.solvers.tree.whole`:
-completed; or cleaned up as in the paper) and judged. The best policy so far is the answer, whenever
-the search has to stop: a complete one that passes outranks any other, then the larger reward wins.
-Rounds depend on sample counts alone, so that the same seed and samples give the same policy,
-however long they took.
+In rounds, at sample counts that grow by a factor of four and once at the end, a policy is made of
+the tree and judged. The best policy so far is the answer, whenever the search has to stop: a
+complete one that passes outranks any other, then the larger reward wins. Rounds depend on sample
+counts alone, so that the same seed and samples give the same policy, however long they took.
 
 The answer is written out and certified once, at the end. Before that, a policy is certified where
 it takes next to no time, in case the model should fail later.
@@ -16,13 +14,15 @@ from __future__ import annotations
 import logging
 import math
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from vulcan.certificates.certificate import Certificate, Judgement, certify
 from vulcan.certificates.problem import Problem
-from vulcan.errors import ModelError, OptionError
-from vulcan.graphs.compiled_graph import find_compiled
+from vulcan.errors import ModelError
+from vulcan.graphs.base import Graph
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
@@ -31,18 +31,11 @@ from vulcan.runtime.limits import StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import Options, describe_origin
-from vulcan.solvers.constraints import NoConstraint
-from vulcan.solvers.finding import Finding, Statistics, Status, find_gap
-from vulcan.solvers.tree.checkpoint import MODEL, read_snapshot, require_free
+from vulcan.solvers.finding import Finding, Statistics, Status
+from vulcan.solvers.tree.checkpoint import MODEL, Snapshot, read_snapshot, require_free
 from vulcan.solvers.tree.draft import Draft
-from vulcan.solvers.tree.sampling import TreeRun
-from vulcan.solvers.tree.whole import plan_whole
-from vulcan.tolerance import TOLERANCE
 
-if TYPE_CHECKING:
-    from vulcan.solvers.tree.vulcan import Vulcan
-
-__all__ = ["Planner"]
+__all__ = ["Rounds", "SampledTree"]
 
 FIRST_ROUND: Final = 1024
 GROWTH: Final = 4
@@ -68,39 +61,66 @@ PATIENCE: Final = 0.5
 """Seconds that an answer may still take after Ctrl-C if there is one already."""
 
 
-class Planner:
-    """One search: samples, rounds, and the best policy certified so far."""
+class SampledTree(Protocol):
+    """What rounds need of a tree."""
+
+    reader: ModelReader
+    graph: Graph
+    full: bool
+
+    @property
+    def samples(self) -> int: ...
+    @property
+    def histories(self) -> int: ...
+    @property
+    def solved(self) -> bool: ...
+    @property
+    def exhausted(self) -> bool: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def known_graph(self) -> StateGraph | None: ...
+    def credits(self) -> list[float]: ...
+    def sample(
+        self,
+        monitor: Monitor,
+        target: int,
+        reserve: float,
+        describe: Callable[[], Progress],
+        keep: Callable[[], None],
+    ) -> None: ...
+    def take_snapshot(
+        self, identity: dict[str, str], target: int, best: Draft | None
+    ) -> Snapshot: ...
+    def restore(self, snapshot: Snapshot) -> None: ...
+
+
+class Rounds(ABC):
+    """One search: samples, rounds, and the best policy certified so far.
+
+    Parameters
+    ----------
+    run
+        The tree.
+    problem, monitor, options
+        As in `Solver.search`.
+    name
+        The solver, as policies name it.
+    """
 
     def __init__(
         self,
-        solver: Vulcan,
+        run: SampledTree,
         problem: Problem,
-        reader: ModelReader,
         monitor: Monitor,
         options: Options,
-        name: object = None,
+        name: object,
     ) -> None:
-        self._solver = solver
-        self._name = name or solver
-        self._problem = problem
-        self._monitor = monitor
-        self._options = options
-        if monitor.limits.gap is not None and not solver.bounded:
-            raise OptionError("a target gap needs upper bounds: use Vulcan(bounded=True)")
-        if solver.bounded and not hasattr(problem.model, "reward_to_go_bound"):
-            raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
+        self._tree = run
+        self._problem, self._monitor, self._options = problem, monitor, options
+        self._name = name
         if options.checkpoint is not None:
             require_free(options.checkpoint, resume=options.resume, overwrite=options.overwrite)
-        # A checkpoint asks the model again, in the order in which the search itself asked.
-        known = options.graph if options.checkpoint is None else None
-        # A function of the user gets the model's own states, and so does a bound in Python.
-        asked = callable(solver.default_policy)
-        form = None if asked else find_compiled(reader)
-        compiled = form is not None and not (solver.bounded and form.bound is None)
-        self._run = TreeRun(
-            problem, reader, solver.constraint, monitor.limits.memory, known, compiled
-        )
-        self._complete = options.complete and not solver.as_printed  # the paper's are never
         self._error: ModelError | None = None
         self._proved: Draft | None = None  # the policy of a solved tree
         self._target = FIRST_ROUND
@@ -111,17 +131,47 @@ class Planner:
         self._round_seconds = 0.0
         self._search_seconds = 0.0
 
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Compile the kernels, and set how to sample."""
+
+    @abstractmethod
+    def _make_policies(self, until: float, final: bool) -> Draft | None:
+        """Make policies of the tree, keep the best, and return the last one."""
+
+    def _make_known_policy(self) -> None:  # noqa: B027 - not every search can
+        """Keep a policy of what was sampled, after the model has failed."""
+
+    @abstractmethod
+    def _identify_solver(self) -> dict[str, object]:
+        """Return how the search goes, by name, for checkpoints."""
+
+    @abstractmethod
+    def _explain(self) -> tuple[Status, str]:
+        """Return how the search ended."""
+
+    @property
+    def _estimate(self) -> float | None:
+        """The value of the root."""
+        return None
+
+    @property
+    def _upper_bound(self) -> float | None:
+        """What no policy within the bound earns more than."""
+        return None
+
+    def _reached_gap(self) -> bool:
+        """Whether the best policy is as close to the upper bound as was asked for."""
+        return False
+
+    def _is_worth_a_round(self) -> bool:
+        """Whether there is anything to make a policy of."""
+        return self._tree.samples > 0
+
     def search(self) -> Finding:
         """Sample in rounds until there is a reason to stop."""
-        run, monitor, solver = self._run, self._monitor, self._solver
-        run.prepare(
-            seed=self._options.seed,
-            exploration=solver.exploration,
-            default_policy=solver.default_policy,
-            as_printed=solver.as_printed,
-            bounded=solver.bounded,
-        )
-        monitor.start_clock()
+        self._prepare()
+        self._monitor.start_clock()
         target = self._resume() if self._options.resume else FIRST_ROUND
         try:
             self._sample_in_rounds(target)
@@ -129,16 +179,16 @@ class Planner:
             # A model that raised may have done so for a passing reason; one that lies gets nothing.
             if error.violation.rule is not Rule.ANSWERS:
                 raise
-            self._error, monitor.stopped_by = error, StopReason.MODEL
-            if self._best is None and run.samples:
+            self._error, self._monitor.stopped_by = error, StopReason.MODEL
+            if self._best is None and self._tree.samples:
                 with suppress(ModelError):  # what was sampled may still be an answer
-                    self._keep_better(run.plan(False, lambda: False))
-        self._search_seconds = monitor.seconds
+                    self._make_known_policy()
+        self._search_seconds = self._monitor.seconds
         self._certify_best()
         return self._conclude()
 
     def _sample_in_rounds(self, target: int) -> None:
-        run, monitor = self._run, self._monitor
+        run, monitor = self._tree, self._monitor
         ended = False
         while not ended:
             self._target = target
@@ -161,30 +211,19 @@ class Planner:
             hurried = (
                 monitor.stopped_by is StopReason.INTERRUPTED and self._round_seconds > PATIENCE
             )
-            # Where no history passes, a policy may be within the bound all the same.
-            worth = self._complete and run.graph.merges if run.exhausted else run.samples
-            if worth and not (hurried and self._best):
-                self._take_round()
+            if self._is_worth_a_round() and not (hurried and self._best):
+                self._take_round(ended)
                 if run.solved and self._proved is None:
                     # Completion itself settled the tree, after it had chosen actions higher up.
-                    self._take_round()
+                    self._take_round(final=True)
             ended = ended or run.exhausted or self._error is not None or self._reached_gap()
             target *= GROWTH
 
-    def _take_round(self) -> None:
-        """Settle the policy of the tree, certify it, and keep it if it is the best so far."""
-        run = self._run
+    def _take_round(self, final: bool) -> None:
+        """Make policies of the tree, keep the best, and certify it if that takes no time."""
         began = time.perf_counter()
-        solved = run.solved
-        draft = None
-        for whole in plan_whole(run, self._allow(began)) if self._complete else ():
-            # At once: the model may fail while the next one is planned.
-            self._keep_better(whole)
-            draft = whole
-        if draft is None and not run.exhausted:
-            # Without room or time for all of it, a part with its frontier is an answer, too.
-            draft = run.plan(False, lambda: False)
-            self._keep_better(draft)
+        solved = self._tree.solved
+        draft = self._make_policies(self._allow(began), final)
         self._proved = draft if solved else None
         self._round_seconds = time.perf_counter() - began
         expected = self._expected_certifying
@@ -202,7 +241,7 @@ class Planner:
 
     def _time_answer(self) -> float:
         """Return the seconds of the plain model's answers for a decision that is certified."""
-        graph, reader = self._run.graph, self._run.reader
+        graph, reader = self._tree.graph, self._tree.reader
         if isinstance(graph, StateGraph):
             return graph.asking_seconds / max(1, graph.evaluations)
         state, seconds = reader.root, 0.0
@@ -218,9 +257,7 @@ class Planner:
 
     def _keep_better(self, draft: Draft | None) -> None:
         """Keep a policy if it is the best so far."""
-        if self._solver.as_printed:
-            self._best = draft  # the paper returns what the tree says last
-        elif draft is not None and (
+        if draft is not None and (
             self._best is None or self._rank(draft.judgement) > self._rank(self._best.judgement)
         ):
             self._best = draft
@@ -231,9 +268,9 @@ class Planner:
         if draft is None or (done is not None and done[0] is draft):
             return
         began = time.perf_counter()
-        origin = describe_origin(self._problem, self._run.reader, self._name)
+        origin = describe_origin(self._problem, self._tree.reader, self._name)
         try:
-            policy = draft.write_out(self._run.graph, origin)
+            policy = draft.write_out(self._tree.graph, origin)
             self._certified = draft, policy, certify(self._problem, policy)
         except ModelError as error:
             if error.violation.rule is not Rule.ANSWERS:
@@ -244,18 +281,13 @@ class Planner:
 
     def _identify(self) -> dict[str, str]:
         """Return what was searched, and how, in strings that are the same in every process."""
-        solver, bound = self._solver, self._problem.risk_bound
-        parts = {
-            MODEL: self._run.reader.fingerprint(),
-            "risk bound": bound.text or _name(getattr(bound, "function", bound)),
+        bound = self._problem.risk_bound
+        parts: dict[str, object] = {
+            MODEL: self._tree.reader.fingerprint(),
+            "risk bound": bound.text or name_part(getattr(bound, "function", bound)),
             "solver": type(self._name).__name__,
-            "exploration": solver.exploration,
-            "constraint": solver.constraint.letter,
-            "credit": _name(getattr(solver.constraint, "credit", None)),
-            "default_policy": _name(solver.default_policy),
-            "bounded": solver.bounded,
-            "as_printed": solver.as_printed,
-            "kind of state graph": type(self._run.graph).__name__,
+            **self._identify_solver(),
+            "kind of state graph": type(self._tree.graph).__name__,
             "seed": self._options.seed,
             "complete": self._options.complete,
         }
@@ -267,7 +299,9 @@ class Planner:
 
     def _write_checkpoint(self) -> None:
         if self._options.checkpoint is not None:
-            snapshot = self._run.take_snapshot(self._identify(), self._target, self._best)
+            # A policy of another graph than the one that is kept could not be read again.
+            best = None if self._best is None or self._best.graph is not None else self._best
+            snapshot = self._tree.take_snapshot(self._identify(), self._target, best)
             try:
                 snapshot.write(self._options.checkpoint)
             except OSError as error:
@@ -281,29 +315,13 @@ class Planner:
         snapshot = read_snapshot(self._options.checkpoint, self._identify())
         if snapshot is None:
             return FIRST_ROUND
-        self._run.restore(snapshot)
+        self._tree.restore(snapshot)
         self._best = None if snapshot.best is None else Draft.unpack(snapshot.best)
         return snapshot.target
 
-    def _reached_gap(self) -> bool:
-        """Whether the best policy is as close to the upper bound as was asked for."""
-        target = self._monitor.limits.gap
-        if target is None or self._best is None or self._run.solved:
-            return False
-        if not self._best.judgement.safe:
-            return False
-        reward = float(self._best.judgement.reward)
-        if find_gap(reward, self._run.bound_reward()) > target:
-            return False
-        self._monitor.stopped_by = StopReason.GAP
-        return True
-
     def _rank(self, judgement: Judgement) -> tuple[bool, bool, float]:
         """Return what makes one policy better than another."""
-        reward = float(judgement.reward)
-        if isinstance(self._solver.constraint, NoConstraint):
-            return judgement.complete, True, reward
-        return judgement.safe, judgement.passes, reward
+        return judgement.safe, judgement.passes, float(judgement.reward)
 
     def _allow(self, began: float) -> float:
         """Return until when a round may go on: for half of the time that is left, or a trifle."""
@@ -314,7 +332,7 @@ class Planner:
         return began + max(SHORTEST_ROUND, limit / 10, left / 2)
 
     def _conclude(self) -> Finding:
-        run, monitor = self._run, self._monitor
+        run, monitor = self._tree, self._monitor
         status, explanation = self._explain()
         if status is Status.INFEASIBLE:
             self._best = self._certified = None
@@ -339,34 +357,12 @@ class Planner:
             certificate=certificate,
             error=self._error,
             graph=run.known_graph,
-            estimate=run.settled_value if self._solver.as_printed else run.estimate,
-        )
-
-    def _explain(self) -> tuple[Status, str]:
-        run, constraint = self._run, self._solver.constraint
-        admits = f"that constraint {constraint.letter} admits, proved"
-        best = None if self._solver.as_printed else self._best
-        if run.exhausted and best is not None and best.judgement.safe:
-            # Completion on merged states looks at the bound itself, which is less strict.
-            self._monitor.stopped_by = None
-            return Status.DONE, f"best policy found within the bound; there is none {admits}"
-        if run.exhausted:
-            return Status.INFEASIBLE, run.explain_infeasible(constraint)
-        if self._proved is not None and best is not None:
-            self._monitor.stopped_by = None
-            if isinstance(constraint, NoConstraint):
-                return Status.SOLVED, "best policy without regard to risk, proved"
-            more = best.reward > self._proved.reward + TOLERANCE
-            return Status.SOLVED, f"{'better than any' if more else 'best'} policy {admits}"
-        kind = "last" if self._solver.as_printed else "best"
-        found = "no policy yet" if self._best is None else f"{kind} policy so far"
-        cause = f" ({self._error})" if self._error else ""
-        return Status.STOPPED, (
-            f"stopped by {self._monitor.stopped_by} after {run.samples:,} samples: {found}{cause}"
+            estimate=self._estimate,
+            upper_bound=self._upper_bound,
         )
 
     def _describe(self) -> Progress:
-        run, monitor = self._run, self._monitor
+        run, monitor = self._tree, self._monitor
         limits = monitor.limits
         shares = []
         if limits.time_limit:
@@ -386,7 +382,7 @@ class Planner:
         )
 
 
-def _name(part: object) -> str:
+def name_part(part: object) -> str:
     """Return a name that is the same in every process: no addresses."""
     if not callable(part):
         return str(part)

@@ -1,0 +1,137 @@
+"""What lies below the top of a plan: what the policy of each price is worth, and how it goes on.
+
+Over histories, every policy is walked to the end of all that can follow. Where states merge, a
+dynamic program over pairs of a state and a step does the same for all of them at once
+(`vulcan.solvers.tree.pairs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graphs.compiled_graph import CompiledGraph
+from vulcan.graphs.rows import ACTION
+from vulcan.kernels import codes
+from vulcan.sentinels import NONE
+from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.price_run import PriceRun
+
+__all__ = ["Completion", "HistoryCompletion"]
+
+CHUNK: Final = 1 << 16
+"""Histories between two looks at the clock."""
+
+FIRST_LENGTH: Final = 1 << 12
+
+
+Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""What the policies of all prices earn, and what they risk."""
+
+
+class Completion(Protocol):
+    """What a plan needs to know of what lies below its top."""
+
+    def evaluate(self, node: int, may_go_on: Callable[[], bool]) -> Points | None:
+        """Return what each price earns and risks from a history on; None if it may not go on."""
+
+    def write(self) -> Draft | None:
+        """Return the plan that is marked in the tree as a policy; None without room for it."""
+
+
+class HistoryCompletion:
+    """Walks over histories.
+
+    Parameters
+    ----------
+    run
+        The search.
+    """
+
+    def __init__(self, run: PriceRun) -> None:
+        from vulcan.kernels import plan_values
+
+        self._run, self._kernels = run, plan_values
+        levels, graph = run.reader.levels, run.graph
+        outcomes = 1
+        self._control = np.zeros(1, plan_values.WALK)
+        if isinstance(graph, CompiledGraph):
+            outcomes = graph.compiled.most_outcomes
+            self._records = np.zeros(levels * outcomes, graph.compiled.initial.dtype)
+            self._control["scratch"] = self._records.ctypes.data
+        self._walk = plan_values.Walk(
+            frames=np.zeros(levels + 1, plan_values.FRAME),
+            chances=np.zeros((levels, outcomes)),
+            actions=np.zeros(1, ACTION),
+            controls=self._control,
+        )
+        self._returns = run.merge_returns()
+
+    @property
+    def work(self) -> int:
+        """Histories walked so far."""
+        return int(self._control["work"][0])
+
+    def evaluate(self, node: int, may_go_on: Callable[[], bool]) -> Points | None:
+        """Return what each price earns and risks from a history on; None if it may not go on."""
+        run, control = self._run, self._control
+        level = int(run.nodes["level"][node])
+        control["level"] = control["depth"] = level
+        frame = self._walk.frames[level : level + 1]
+        frame["node"], frame["state"] = node, run.nodes["state"][node]
+        frame["phase"], frame["lanes"] = self._kernels.ENTER, (1 << run.prices.shape[1]) - 1
+        while True:
+            if isinstance(run.graph, CompiledGraph):
+                frame["record"] = run.graph.find_record(int(frame["state"][0]))
+            control["pause"] = control["work"] + CHUNK
+            wants = self._kernels.evaluate(run.arrays(), run.tree(), self._returns, self._walk)
+            if wants == codes.DONE:
+                run.graph.source["evaluations"] += control["evaluations"]
+                control["evaluations"] = 0
+                return frame["earned"][0].copy(), frame["risked"][0].copy()
+            if wants == codes.PAUSED:
+                if not may_go_on():
+                    return None
+            elif not run.satisfy(wants, int(control["state"][0]), run.limit):
+                return None
+
+    def write(self) -> Draft | None:
+        """Return the plan that is marked in the tree as a policy; None without room for it."""
+        from vulcan.kernels import plan_writing
+
+        run = self._run
+
+        length = FIRST_LENGTH
+        levels = np.zeros(run.reader.levels + 1, plan_writing.LEVEL)
+        summary = np.zeros(1, plan_writing.SUMMARY)
+        writer = np.zeros(1, plan_writing.WRITER)
+        first = levels[0:1]
+        first["lane"] = first["row"] = first["entry"] = NONE
+        first["reach"], first["state"] = 1.0, run.nodes["state"][0]
+        rows, firsts = np.zeros(length, np.int32), np.zeros(length + 1, np.int32)
+        below = np.zeros(2 * length, np.int32)
+        while True:
+            outline = plan_writing.Outline(levels, rows, firsts, below, summary, writer)
+            wants = plan_writing.write_plan(run.arrays(), run.tree(), self._returns, outline)
+            if wants == codes.DONE:
+                break
+            if wants == codes.NEEDS_PLAN:
+                rows, firsts, below = (
+                    np.concatenate([array, np.zeros_like(array)]) for array in (rows, firsts, below)
+                )
+            elif not run.satisfy(wants, int(writer["state"][0]), run.limit):
+                return None
+        decisions, entries = int(summary["decisions"][0]), int(summary["entries"][0])
+        reward, risk = float(summary["reward"][0]), float(summary["risk"][0])
+        return Draft(
+            rows[:decisions].copy(),
+            firsts[: decisions + 1].copy(),
+            below[:entries].copy(),
+            reward,
+            risk,
+            run.allow(reward),
+            0.0,
+        )

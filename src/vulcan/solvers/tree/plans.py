@@ -1,0 +1,330 @@
+"""Plans: which price to follow in which history, chosen by fronts over the top of the tree.
+
+Near the root, where a history is probable, actions are weighed against each other by exact fronts
+of risk and reward (`vulcan.kernels.plan_top`, `vulcan.kernels.pareto_fronts`). Below, at a stub,
+each price has one policy: the best actions for that price as far as the tree goes, and greedy ones
+beyond. What such a policy earns and risks is evaluated exactly, to the end of all its histories
+(`vulcan.kernels.plan_values`). That takes long, so that it is done for the stubs of the plan only;
+until then, a stub has what the tree believes of it. When all stubs of the best plan are known, it
+is what the fronts say it is. It spends the allowed risk almost exactly, since it may follow another
+price in each of many histories.
+
+Soundness needs nothing of this: the points of a front are exact evaluations of complete policies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graphs.layered_graph import EDGE, NODE, TARGET, LayerArrays
+from vulcan.kernels import codes
+from vulcan.kernels.plan_top import GROWTH, Top
+from vulcan.sentinels import END, NONE
+from vulcan.solvers.fronts import FrontArrays, Pruning
+from vulcan.solvers.tree.completion import Completion
+from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.price_run import PriceRun
+from vulcan.tolerance import TOLERANCE
+
+__all__ = ["Plan", "Planning"]
+
+MOST_NODES: Final = 1 << 12
+"""Histories in the top of a tree."""
+
+FEWEST_VISITS: Final = 64
+"""A history with fewer samples does not belong to the top, unless it is solved."""
+
+CLOSENESS: Final = 0.01
+"""Actions may fall short by this share of the range of rewards, and still be weighed."""
+
+MOST_POINTS: Final = 1024
+
+MOST_ROUNDS: Final = 40
+"""How often a plan is chosen anew, after stubs of the one before have become known."""
+
+ROUNDING: Final = 1e-6
+"""As a share of rewards: what values in single precision, and sums of them, are off."""
+
+NO_SLACK: Final = 1e299
+
+ROOM: Final = 1.25
+"""How much more slack than is enough fronts get, for what changes as stubs become known."""
+
+COARSER: Final = 16
+FEWEST_POINTS: Final = 32
+RARER: Final = 8
+
+UNKNOWN: Final = -1e300
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A plan.
+
+    Attributes
+    ----------
+    reward, risk
+        What it earns and risks, by the fronts.
+    actions
+        Nodes of the tree, and the position of the action that each takes.
+    stubs
+        Nodes of the top, each with the price that it follows.
+    road
+        What led to it, for people.
+    """
+
+    reward: float
+    risk: float
+    actions: list[tuple[int, int]]
+    stubs: list[tuple[int, int]]
+    road: str = "prices and fronts"
+
+
+class Planning:
+    """The top of a tree, and the plans on it.
+
+    Parameters
+    ----------
+    run
+        The search.
+    completion
+        What evaluates and writes what lies below the top.
+    may_go_on
+        Asked again and again.
+    nodes, points
+        How many histories the top may have, and points a front.
+    closeness
+        By how much actions may fall short, and still be weighed; a share of the range of rewards
+        by default.
+    """
+
+    def __init__(
+        self,
+        run: PriceRun,
+        completion: Completion,
+        may_go_on: Callable[[], bool],
+        nodes: int = MOST_NODES,
+        points: int = MOST_POINTS,
+        closeness: float | None = None,
+    ) -> None:
+        self._run, self._completion, self._may_go_on = run, completion, may_go_on
+        self._nodes, self._points = nodes, points
+        low, high = run.reward_span()
+        self._closeness = CLOSENESS * (high - low) if closeness is None else closeness
+        self._top = self._grow_top()
+        top = self._top.nodes
+        self._stubs = np.flatnonzero(top["edge_count"] == 0).astype(np.int32)
+        width = run.prices.shape[1]
+        top["first_edge"][self._stubs] = len(self._top.edges) + width * np.arange(len(self._stubs))
+        edges = np.concatenate([self._top.edges, np.zeros(width * len(self._stubs), EDGE)])
+        self._layers = LayerArrays(top, edges, self._top.targets)
+        self._histories: NDArray[np.int32] = top["state"]
+        self._known = np.zeros(len(top), bool)
+        self._fronts = FrontArrays(self._layers)
+        self._lane = int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])
+        self._price, self._slack = float(run.prices[0, self._lane]), NO_SLACK
+        self._size = max(*map(abs, run.reward_span()), 1e-9)
+        self._layer_values, self._reach = np.zeros(len(top)), np.zeros(len(top))
+        self._most_reward = math.inf
+        self._estimate()
+
+    def guide(self) -> None:
+        """Let half of the samples to come follow the best plan, as far as the tree knows."""
+        self.mark(self._choose())
+
+    def mark(self, plan: Plan | None) -> None:
+        """Write a plan into the tree."""
+        if plan is None:
+            self._run.follow([], [])
+        else:
+            lanes = [(int(self._histories[n]), lane) for n, lane in plan.stubs]
+            self._run.follow(plan.actions, lanes)
+
+    def settle(self) -> Plan | None:
+        """Return the best plan all of whose stubs are known; None if there is none."""
+        visits = self._run.nodes["visits"][self._histories[self._stubs]]
+        for n in self._stubs[visits == 0].tolist():
+            if not self._evaluate(n):
+                return None
+        for _ in range(MOST_ROUNDS):
+            plan = self._choose()
+            if plan is None:
+                break
+            unknown = [n for n, _ in plan.stubs if not self._known[n]]
+            if not unknown:
+                return plan
+            if not all(self._evaluate(n) for n in unknown):
+                break
+        self._forget_unknown()
+        self._may_go_on = lambda: True
+        return self._choose()
+
+    def write(self, plan: Plan) -> Draft | None:
+        """Return a plan as a policy; None without room for it."""
+        self.mark(plan)
+        return self._completion.write()
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether the last plan is the best of all policies, as far as values are exact."""
+        return not len(self._stubs) and not self._fronts.thinned
+
+    def limit_closeness(self, plan: Plan) -> float:
+        """Return by how much actions of a better plan can fall short, in a tree that is solved."""
+        value = float(self._run.node_values[0, self._lane])
+        return max(0.0, value - float(self._layer_values[0])) + self._enough(plan)
+
+    def _grow_top(self) -> Any:
+        """Return the top of the tree, without the edges of stubs."""
+        from vulcan.kernels.plan_top import grow_top
+
+        run = self._run
+        growth = np.zeros(1, GROWTH)
+        growth["nodes"] = growth["waiting"] = 1
+        growth["most"], growth["fewest_visits"] = self._nodes, FEWEST_VISITS
+        growth["closeness"] = self._closeness
+        room = 2 * self._nodes + MOST_NODES
+        top = Top(
+            nodes=np.zeros(room, NODE),
+            edges=np.zeros(room, EDGE),
+            targets=np.zeros(2 * room, TARGET),
+            reach=np.ones(room),
+            heap=np.zeros(room, np.int32),
+            growth=growth,
+        )
+        top.nodes["first_edge"][0] = NONE
+        while (wants := grow_top(run.arrays(), run.tree(), run.judged, top)) != codes.DONE:
+            if wants == codes.NEEDS_ROOM:
+                break  # that is enough of a top
+            if not run.satisfy(wants, int(growth["state"][0]), math.inf):
+                break
+        count, edges, targets = (int(growth[name][0]) for name in ("nodes", "edges", "targets"))
+        return top._replace(
+            nodes=top.nodes[:count].copy(),
+            edges=top.edges[:edges].copy(),
+            targets=top.targets[:targets].copy(),
+            reach=top.reach[:count].copy(),
+        )
+
+    def _estimate(self) -> None:
+        """Give the stubs what the tree believes of them."""
+        from vulcan.kernels.plan_top import estimate_stubs
+
+        run = self._run
+        sampled = run.nodes["visits"][self._layers.nodes["state"][self._stubs]] > 0
+        estimate_stubs(run.tree(), self._layers.nodes, self._layers.edges, self._stubs[sampled])
+
+    def _evaluate(self, n: int) -> bool:
+        """Evaluate the policies of all prices from a stub on; False if there is no time."""
+        found = self._completion.evaluate(int(self._histories[n]), self._may_go_on)
+        if found is None:
+            return False
+        rewards, risks = found
+        first, count = int(self._layers.nodes["first_edge"][n]), len(rewards)
+        edges = self._layers.edges[first : first + count]
+        edges["reward"], edges["risk"], edges["action"] = rewards, risks, np.arange(count)
+        self._layers.nodes["edge_count"][n] = count
+        self._known[n] = True
+        return True
+
+    def _forget_unknown(self) -> None:
+        """Let stubs that are not known be worth nothing."""
+        for n in self._stubs[~self._known[self._stubs]]:
+            first = int(self._layers.nodes["first_edge"][n])
+            self._layers.nodes["edge_count"][n] = 1
+            self._layers.edges["reward"][first], self._layers.edges["risk"][first] = UNKNOWN, 1.0
+            self._layers.edges["action"][first] = 0
+
+    def _choose(self) -> Plan | None:
+        """Return the best acceptable plan of the fronts; None if there is none.
+
+        What is better than a plan falls short of the largest value for a price by no more than
+        `_enough`: fronts of what falls short no more are small, and can be fine. Where no plan is
+        known yet, coarse fronts of everything find one.
+        """
+        from vulcan.kernels.plan_top import value_layers
+
+        value_layers(self._layers, 0.0, self._layer_values)
+        self._most_reward = float(self._layer_values[0])
+        value_layers(self._layers, self._price, self._layer_values)
+        plan = None
+        if self._slack < NO_SLACK:
+            plan = self._choose_within(self._slack, self._points)
+        if plan is None:
+            plan = self._choose_within(NO_SLACK, max(FEWEST_POINTS, self._points // COARSER))
+            if plan is None and self._fronts.thinned:
+                plan = self._choose_within(NO_SLACK, self._points)
+            self._slack = 0.0
+        while plan is not None and self._enough(plan) > self._slack:
+            self._slack = ROOM * self._enough(plan)
+            finer = self._choose_within(self._slack, self._points)
+            if finer is None or finer.reward <= plan.reward:
+                break
+            plan = finer
+        return plan
+
+    def _enough(self, plan: Plan) -> float:
+        """Return how much a policy that is better than a plan can fall short.
+
+        If it earns y, it is worth at least y - λ Δ(y), which is convex in y.
+        """
+        low, high = plan.reward, max(plan.reward, self._most_reward)
+        for _ in range(60):
+            left, right = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (low, right) if self._worth(left) < self._worth(right) else (left, high)
+        worth = min(self._worth(low), self._worth(plan.reward))
+        return max(float(self._layer_values[0]) - worth, 0.0) + ROUNDING * self._size
+
+    def _worth(self, reward: float) -> float:
+        """Return the least that a policy of this reward within the bound is worth."""
+        return reward - self._price * self._run.allow(reward)
+
+    def _choose_within(self, slack: float, points: int) -> Plan | None:
+        """Return the best acceptable plan that falls short by at most a slack."""
+        from vulcan.kernels.pareto_fronts import find_least_reach
+
+        run, values, reach = self._run, self._layer_values, self._reach
+        find_least_reach(self._layers, values, self._price, slack, reach)
+        pruning = Pruning(
+            self._price, values, slack, reach, self._size, points, max(2, points // RARER)
+        )
+        if not self._fronts.compute(pruning, (values, values), self._may_go_on):
+            return None
+        found = self._fronts.points(0)
+        for place in range(len(found) - 1, -1, -1):
+            reward, risk = float(found[place]["reward"]), float(found[place]["risk"])
+            if reward > UNKNOWN / 1e9 and risk <= run.allow(reward) + TOLERANCE / 2:
+                run.accepted.add(reward)
+                return self._trace(place, reward, risk)
+        return None
+
+    def _trace(self, place: int, reward: float, risk: float) -> Plan:
+        """Return the plan of a point of the root's front."""
+        nodes, edges, targets = self._layers
+        actions: list[tuple[int, int]] = []
+        stubs: list[tuple[int, int]] = []
+        stub = np.zeros(len(nodes), bool)
+        stub[self._stubs] = True
+        pending = [(0, place)]
+        while pending:
+            n, at = pending.pop()
+            edge, places = self._fronts.follow(n, at)
+            chosen = int(edges["action"][edge])
+            if stub[n]:
+                stubs.append((n, chosen))
+                continue
+            actions.append((int(nodes["state"][n]), chosen))
+            first = int(edges["first_target"][edge])
+            for k, part in enumerate(places):
+                after = int(targets["node"][first + k])
+                if after != END:
+                    pending.append((after, part))
+        if reward >= self._most_reward - 1e-12 * self._size:
+            return Plan(reward, risk, actions, stubs, "the plan without regard to risk")
+        return Plan(reward, risk, actions, stubs)

@@ -1,0 +1,186 @@
+"""One run of Vulcan: a tree for several prices, and plans on its top.
+
+In each round the prices are moved to where they decide, and a plan is made
+(`vulcan.solvers.tree.plans`). Between rounds, coarser plans guide half of the samples.
+
+There is more than one road to a policy within the bound, and the best of all is kept. Prices and
+fronts come first. Where these find nothing, prices go up until they ask for the least risk, and a
+search with local constraint B joins in, with as many samples as were taken so far.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from vulcan.certificates.problem import Problem
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.base import Options
+from vulcan.solvers.constraints import SurvivalConstraint
+from vulcan.solvers.finding import Status
+from vulcan.solvers.fronts import load_kernels
+from vulcan.solvers.tree.completion import HistoryCompletion
+from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.plans import Plan, Planning
+from vulcan.solvers.tree.price_run import PriceRun
+from vulcan.solvers.tree.prices import choose_prices, raise_prices
+from vulcan.solvers.tree.rounds import Rounds
+from vulcan.solvers.tree.sampling import TreeRun
+from vulcan.solvers.tree.whole import plan_whole
+
+if TYPE_CHECKING:
+    from vulcan.solvers.tree.vulcan import Vulcan
+
+__all__ = ["PricePlanner"]
+
+STEPS_PER_PLACE: Final = 4
+"""A plan before the end may look at this many times fewer histories than samples had steps."""
+
+GUIDING_NODES: Final = 1 << 11
+GUIDING_POINTS: Final = 128
+"""Histories in the top of a tree, and points of a front, for a plan that only guides."""
+
+MOST_NODES_OF_PROOF: Final = 1 << 16
+MOST_POINTS_OF_PROOF: Final = 1 << 15
+"""Histories in the top of a tree that is all solved, and points of a front."""
+
+LOCAL: Final = "local constraint B"
+
+FEWEST_PLACES: Final = 1 << 16
+"""Or at this many."""
+
+
+class PricePlanner(Rounds):
+    """One search."""
+
+    def __init__(
+        self,
+        solver: Vulcan,
+        problem: Problem,
+        reader: ModelReader,
+        monitor: Monitor,
+        options: Options,
+    ) -> None:
+        self._solver = solver
+        # A checkpoint asks the model again, in the order in which the search itself asked.
+        known = options.graph if options.checkpoint is None else None
+        self._run = PriceRun(
+            problem,
+            reader,
+            monitor.limits.memory,
+            known,
+            seed=options.seed,
+            exploration=solver.exploration,
+        )
+        super().__init__(self._run, problem, monitor, options, solver)
+        self._exhaustive = False  # whether no policy was left out
+
+    def _prepare(self) -> None:
+        load_kernels()
+        self._run.prepare()
+        self._run.on_guide = self._guide
+
+    def _identify_solver(self) -> dict[str, object]:
+        return {"exploration": self._solver.exploration, "way": "prices"}
+
+    def _is_worth_a_round(self) -> bool:
+        return True  # first actions are known at once
+
+    def _make_policies(self, until: float, final: bool) -> Draft | None:
+        run = self._run
+        if not final:
+            self._move_prices()
+        places = max(FEWEST_PLACES, run.samples * run.reader.levels // STEPS_PER_PLACE)
+        completion = HistoryCompletion(run)
+
+        def may_go_on() -> bool:
+            return time.perf_counter() < until and (final or completion.work <= places)
+
+        planning = Planning(run, completion, may_go_on)
+        plan = planning.settle()
+        self._keep_plan(planning, plan)
+        if run.solved:
+            self._prove(completion, may_go_on, planning, plan)
+        if self._best is None or not self._best.judgement.safe:
+            self._try_local_constraint(until)
+        if not final:
+            self._guide()
+        return self._best
+
+    def _keep_plan(self, planning: Planning, plan: Plan | None) -> None:
+        draft = None if plan is None else planning.write(plan)
+        if plan is not None and draft is not None:
+            self._keep_better(replace(draft, road=plan.road))
+
+    def _prove(
+        self,
+        completion: HistoryCompletion,
+        may_go_on: Callable[[], bool],
+        planning: Planning,
+        plan: Plan | None,
+    ) -> None:
+        """Make plans of all actions that can matter, in a tree of which every value is exact."""
+        closeness = math.inf if plan is None else planning.limit_closeness(plan)
+        size = (MOST_NODES_OF_PROOF, MOST_POINTS_OF_PROOF)
+        planning = Planning(self._run, completion, may_go_on, *size, closeness)
+        plan = planning.settle()
+        self._keep_plan(planning, plan)
+        self._exhaustive = planning.exhaustive
+
+    def _try_local_constraint(self, until: float) -> None:
+        """Look for a policy on the other road, with as many samples as were taken so far."""
+        run, limits = self._run, self._monitor.limits
+        local = TreeRun(
+            self._problem, run.reader, SurvivalConstraint(), limits.memory, run.known_graph
+        )
+        local.prepare(
+            seed=self._options.seed,
+            exploration=self._solver.exploration,
+            default_policy="greedy",
+            as_printed=False,
+            bounded=False,
+        )
+        monitor = Monitor(Limits(time_limit=max(0.0, until - time.perf_counter())))
+        local.sample(monitor, max(1, run.samples), 0.0, self._describe, lambda: None)
+        if local.samples and not local.exhausted:
+            for draft in plan_whole(local, until):
+                other = None if local.graph is run.graph else local.graph
+                self._keep_better(replace(draft, road=LOCAL, graph=other))
+
+    def _guide(self) -> None:
+        run = self._run
+        size = (GUIDING_NODES, GUIDING_POINTS)
+        Planning(run, HistoryCompletion(run), lambda: True, *size).guide()
+
+    def _move_prices(self) -> None:
+        run = self._run
+        prices = run.prices[0].astype(np.float64)
+        if np.isneginf(run.judged["reward"]).all():
+            run.move_prices(raise_prices(prices, run.size))
+        else:
+            run.move_prices(choose_prices(run.judged, prices, run.size))
+
+    def _explain(self) -> tuple[Status, str]:
+        run, best = self._run, self._best
+        if run.solved and self._exhaustive:
+            self._monitor.stopped_by = None
+            if best is None or not best.judgement.safe:
+                self._best = None
+                return Status.INFEASIBLE, "no deterministic policy is within the bound, proved"
+            return Status.SOLVED, f"best deterministic policy, proved ({best.road})"
+        if run.solved:
+            self._monitor.stopped_by = None
+        cause = f" ({self._error})" if self._error else ""
+        found = "no policy yet" if best is None else f"best policy so far ({best.road})"
+        if run.solved:
+            return Status.DONE, f"all histories were sampled: {found}"
+        return Status.STOPPED, (
+            f"stopped by {self._monitor.stopped_by} after {run.samples:,} samples: {found}{cause}"
+        )
