@@ -19,7 +19,7 @@ import vulcan
 from benchmarks.random_problems import COUNT, make_problems
 
 PROBLEMS = int(os.environ.get("VULCAN_PROBLEMS", COUNT))
-SAMPLES = 10_000
+SAMPLES = 1000
 
 
 @cache
