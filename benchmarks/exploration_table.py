@@ -1,4 +1,4 @@
-"""What constraints A and B and a plan without regard to risk earn on exploration missions.
+"""What Vulcan, constraints A and B, and a plan without regard to risk earn on missions.
 
     make missions
 
@@ -29,6 +29,7 @@ NEUTRAL = "risk-neutral"
 SOLVERS = {
     "A": vulcan.LocalVulcan(0.1, vulcan.SequenceConstraint()),
     "B": vulcan.LocalVulcan(0.1, vulcan.SurvivalConstraint()),
+    "Vulcan": vulcan.Vulcan(),
     NEUTRAL: vulcan.UCT(0.1),
 }
 

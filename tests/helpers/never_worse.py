@@ -7,10 +7,7 @@ from typing import Final
 
 import vulcan
 
-__all__ = ["ALLOWANCE", "LocalVulcan", "compare_with_local", "find_shortfall"]
-
-# The planner of local constraints, which once was Vulcan itself.
-LocalVulcan = getattr(vulcan, "LocalVulcan", vulcan.Vulcan)
+__all__ = ["ALLOWANCE", "compare_with_local", "find_shortfall"]
 
 ALLOWANCE: Final = 1e-3
 """Share of its reward that may be missing: both draw samples, and each may have met by chance what
@@ -23,7 +20,7 @@ def compare_with_local(
     """Return the rewards of both, and the result of `Vulcan()`; -inf without a safe policy."""
     local, result = (
         vulcan.solve(problem, solver, samples=samples, seed=seed, time_limit=time_limit)
-        for solver in (LocalVulcan(), vulcan.Vulcan())
+        for solver in (vulcan.LocalVulcan(), vulcan.Vulcan())
     )
     return _earn(result), _earn(local), result
 
