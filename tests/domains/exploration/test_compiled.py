@@ -63,8 +63,8 @@ def compare_answers(
         for (probability, reward, fails), outcome, then in zip(
             answers, plain, records, strict=True
         ):
-            assert probability == pytest.approx(outcome.probability, abs=1e-9)
-            assert reward == pytest.approx(outcome.reward, abs=1e-9)
+            assert probability == outcome.probability
+            assert reward == outcome.reward  # to the last bit
             assert fails == outcome.fails
             if not fails:
                 after.append((outcome.state, then.reshape(1)))

@@ -1,13 +1,22 @@
 """The exploration mission as machine code: the same as `model`, which is the reference.
 
 Cells are numbered within a window of 2 h + 1 by 2 h + 1 cells around the start, all that can be
-reached in h moves. Tables of risk by step and cell, of the mean by cell and of the kernel by
-distance make an outcome a dot product.
+reached in h moves. Tables give risk by step and cell, the mean by cell and the kernel by distance.
 
-The rows of the Cholesky factor L that it needs depend on the cells sampled alone. They are kept
-from one call to the next (`known_cells`, `rows`): a search asks for all actions of a history, and
-then for those of a history that goes on from it, so that most of the time all rows but one are
-known. Likewise the outlook, of which the outcomes of one action need the same.
+Let c be a cell, and let the samples so far be numbered from 0. Notes say, for each number k of
+samples and each cell that can still be reached with them,
+
+    columns[k]    L_ck, what the k-th sample says of c, given those before it
+    explained[k]  Σ_{j<=k} L_cj², infinite in the cells sampled: nothing is left to be had there
+    sums[k]       Σ_{0<j<k} L_cj z_j, what the first k samples say, apart from the first one
+    priors        the mean, and what the first sample says
+
+so that an outcome is a sum, and a bound a maximum of sums. Each is made from the one before it in a
+step, and depends on the first samples only: columns on their cells, sums on their values, too. A
+search asks for all actions of a history, and then for those of a history that goes on from it, so
+that most of the time all but the last are known. The k-th is kept for all cells within h - k moves
+of the k-th sample; a vehicle with k samples cannot get further. Bounds are noted for all values of
+the last sample at once, as a search asks for these one after the other.
 
 Records have a fixed size, so that horizons are rounded up to one of `CAPACITIES`, and code is
 compiled once for each of these.
@@ -24,7 +33,7 @@ from numpy.typing import NDArray
 
 from vulcan.domains.exploration.field import SMALLEST_SHARE
 from vulcan.domains.exploration.model import LARGEST_DEGREE, MOVES
-from vulcan.kernels.compilation import answer, part
+from vulcan.kernels.compilation import answer, part, routine
 from vulcan.model.compiled import CompiledModel, bound_signature, outcomes_signature
 
 if TYPE_CHECKING:
@@ -54,8 +63,9 @@ def state_dtype(capacity: int) -> np.dtype[Any]:
 
 
 def parameters_dtype(capacity: int) -> np.dtype[Any]:
-    """Return the record of all parameters and tables."""
+    """Return the record of all parameters and tables, and of the notes."""
     window = 2 * capacity + 1
+    cells = window * window
     return np.dtype(
         [
             ("horizon", "i8"),
@@ -70,18 +80,23 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
             ("discount", "f8"),
             ("nodes", "f8", (LARGEST_DEGREE,)),
             ("chances", "f8", (LARGEST_DEGREE,)),
-            ("risks", "f8", (capacity + 1, window, window)),
-            ("means", "f8", (window, window)),
-            ("kernel", "f8", (window, window)),  # by distance in x and in y
-            ("known", "i8"),  # how many rows of L are known
-            ("known_cells", "i8", (capacity + 1,)),
-            ("rows", "f8", (capacity + 1, capacity + 1)),
-            ("seen", "i8"),  # the samples that the outlook was made for: how many
-            ("seen_here", "i8"),  # from where
-            ("seen_moves", "i8"),  # how far
-            ("seen_cells", "i8", (capacity + 1,)),  # and which
-            ("weights", "f8", (window, window, capacity + 1)),  # the row of L of each cell there
-            ("variances", "f8", (window, window)),
+            ("risks", "f8", (capacity + 1, cells)),
+            ("means", "f8", (cells,)),
+            ("kernel", "f8", (2 * window - 1, 2 * window - 1)),  # by distance, 0 in the middle
+            # Notes; see the head of this module.
+            ("known", "i8"),  # how many samples there are columns for
+            ("summed", "i8"),  # and sums
+            ("known_cells", "i2", (capacity + 1,)),
+            ("known_nodes", "u1", (capacity + 1,)),
+            ("row", "f8", (capacity + 1,)),  # of L, for the sample whose column is made
+            ("priors", "f8", (cells,)),
+            ("columns", "f8", (capacity + 1, cells)),
+            ("explained", "f8", (capacity + 1, cells)),
+            ("sums", "f8", (capacity + 2, cells)),
+            ("limits", "f8", (LARGEST_DEGREE,)),  # the bound for each node of the last sample
+            ("limits_sampled", "i8"),  # of how many samples that are known; 0 without limits
+            ("limits_here", "i8"),  # from where
+            ("limits_step", "i8"),
         ],
         align=True,
     )
@@ -90,33 +105,31 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
 def outcomes(parameters, states, action, answers, following):
     """Write the outcomes of a move; see `vulcan.model.compiled`."""
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
-    window = tables.means.shape[0]
+    window = find_window(tables)
     x, y = state.here // window + EAST[action], state.here % window + NORTH[action]
     if x < tables.least_x or x > tables.most_x or y < tables.least_y or y > tables.most_y:
         return 0
     answer, then = carray(answers, LARGEST_DEGREE + 1), carray(following, LARGEST_DEGREE + 1)
-    cell, step, risk = x * window + y, state.step + 1, tables.risks[state.step + 1, x, y]
+    cell, step, sampled = x * window + y, state.step + 1, state.sampled
+    risk = tables.risks[step, cell]
     count = 0
-    if risk < 1.0 and was_sampled(state, cell):
-        copy_state(state, then[0], step, cell)
-        write(answer[0], 1.0 - risk, 0.0, 0)
-        count = 1
-    elif risk < 1.0:
-        last = state.sampled
-        know_rows(tables, state)
-        know_row(tables, last, cell)
-        # In the order of the plain model, so that both give the very same numbers.
-        more = 0.0
-        for k in range(1, last):
-            more += tables.rows[last, k] * find_node(tables, state, k)
-        expected = tables.means[x, y] + tables.rows[last, 0] * tables.first_node + more
-        for k in range(tables.degree):
-            value = expected + tables.rows[last, last] * tables.nodes[k]
-            write(answer[k], (1.0 - risk) * tables.chances[k], value, 0)
-            copy_state(state, then[k], step, cell)
-            then[k].cells[last], then[k].nodes[last] = cell, k
-            then[k].sampled = last + 1
-        count = tables.degree
+    if risk < 1.0:
+        know_columns(tables, state)
+        if tables.explained[sampled - 1, cell] == np.inf:
+            move(state, then, 0, step, cell)
+            write(answer[0], 1.0 - risk, 0.0, 0)
+            count = 1
+        else:
+            know_sums(tables, state, sampled)
+            expected = tables.priors[cell] + tables.sums[sampled, cell]
+            deviation = find_deviation(tables, sampled, cell)
+            for k in range(tables.degree):
+                value = expected + deviation * tables.nodes[k]
+                write(answer[k], (1.0 - risk) * tables.chances[k], value, 0)
+                move(state, then, k, step, cell)
+                then[k].cells[sampled], then[k].nodes[sampled] = cell, k
+                then[k].sampled = sampled + 1
+            count = tables.degree
     if risk > 0.0:
         write(answer[count], risk, tables.collision_reward, 1)
         count += 1
@@ -126,120 +139,155 @@ def outcomes(parameters, states, action, answers, following):
 def bound(parameters, states, step):
     """Return an upper bound on what can still be earned; see `outlook` for the mathematics."""
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
-    window = tables.means.shape[0]
-    here_x, here_y = state.here // window, state.here % window
-    know_outlook(tables, state, tables.horizon - step)
-    least = max(0.0, tables.collision_reward)
-    mean, variance, total, weight = 0.0, 0.0, 0.0, 1.0
-    for moves in range(1, tables.horizon - step + 1):
-        for x in range(max(tables.least_x, here_x - moves), min(tables.most_x, here_x + moves) + 1):
-            # The whole column on either side, else its two ends: what is this many moves away.
-            stride = 1 if abs(x - here_x) == moves else 2 * moves
-            for y in range(here_y - moves, here_y + moves + 1, stride):
-                if tables.least_y <= y <= tables.most_y and tables.variances[x, y] >= 0.0:
-                    mean = max(mean, predict(tables, state, x, y))
-                    variance = max(variance, tables.variances[x, y])
-        total += weight * (max(mean, least) + math.sqrt(variance * (moves - 1)))
-        weight *= tables.discount
-    return total
+    if step < state.step:
+        return np.inf  # the columns do not reach as far as that
+    know_columns(tables, state)
+    know_sums(tables, state, state.sampled - 1)
+    same = tables.limits_here == state.here and tables.limits_step == step
+    if not same or tables.limits_sampled != state.sampled:
+        for first in range(0, tables.degree, 4):
+            look_ahead(tables, state, step, first)
+        tables.limits_here, tables.limits_step = state.here, step
+        tables.limits_sampled = state.sampled
+    return tables.limits[state.nodes[state.sampled - 1]]
 
 
 @part
 def write(answer, probability, reward, fails):
-    """Write one outcome."""
     answer.probability, answer.reward, answer.fails = probability, reward, fails
 
 
 @part
-def was_sampled(state, cell):
-    """Whether a cell was visited before."""
-    for k in range(state.sampled):  # noqa: SIM110 - Numba has no generators in `any`
-        if state.cells[k] == cell:
-            return True
-    return False
-
-
-@part
-def copy_state(state, then, step, cell):
+def move(state, then, k, step, cell):
     """Copy a state, with the vehicle in its new cell."""
-    then.step, then.here, then.sampled = step, cell, state.sampled
-    for k in range(len(state.cells)):
-        then.cells[k], then.nodes[k] = state.cells[k], state.nodes[k]
+    then[k] = state
+    then[k].step, then[k].here = step, cell
 
 
 @part
-def find_node(tables, state, k):
-    """Return z_k, the k-th sample in whitened coordinates."""
-    return tables.first_node if k == 0 else tables.nodes[state.nodes[k]]
+def find_window(tables):
+    """Return how many cells the window has each way: a constant, so that no division is made."""
+    return 2 * tables.known_cells.shape[0] - 1
 
 
 @part
-def know_rows(tables, state):
-    """See to it that the rows of L for the samples of a state are known."""
-    for k in range(state.sampled):
-        know_row(tables, k, state.cells[k])
+def find_deviation(tables, k, cell):
+    """Return L_kk if the k-th sample is taken in a cell."""
+    left = tables.variance - tables.explained[k - 1, cell] if k > 0 else tables.variance
+    return math.sqrt(left) if left > SMALLEST_SHARE * tables.variance else 0.0
 
 
 @part
-def know_row(tables, k, cell):
-    """See to it that row k of L is known, given those before it."""
-    if k < tables.known and tables.known_cells[k] == cell:
-        return
-    window = tables.means.shape[0]
-    left = weigh(tables, tables.rows[k], k, cell // window, cell % window)
-    tables.rows[k, k] = math.sqrt(left) if left > SMALLEST_SHARE * tables.variance else 0.0
+def know_columns(tables, state):
+    """See to it that the columns for the samples of a state are known."""
+    shared, most = 0, min(tables.known, state.sampled)
+    while shared < most and tables.known_cells[shared] == state.cells[shared]:
+        shared += 1
+    if shared < state.sampled:
+        for k in range(shared, state.sampled):
+            add_column(tables, k, state.cells[k])
+        tables.known, tables.summed = state.sampled, min(tables.summed, max(1, shared))
+        tables.limits_sampled = 0
+
+
+@part
+def know_sums(tables, state, count):
+    """See to it that the sums of the first samples of a state are known."""
+    shared, most = 1, min(tables.summed, count)
+    while shared < most and tables.known_nodes[shared] == state.nodes[shared]:
+        shared += 1
+    if shared < count:
+        for k in range(shared, count):
+            add_to_sums(tables, k, state.cells[k], state.nodes[k])
+        tables.summed, tables.limits_sampled = count, 0
+
+
+@part
+def find_reach(tables, cell, moves):
+    """Return the first and last column and row of the map within so many moves of a cell."""
+    window = find_window(tables)
+    x, y = cell // window, cell % window
+    return (
+        max(tables.least_x, x - moves),
+        min(tables.most_x, x + moves),
+        max(tables.least_y, y - moves),
+        min(tables.most_y, y + moves),
+    )
+
+
+@routine
+def add_column(tables, k, cell):
+    """Find what the k-th sample says of the cells around it, given those before."""
+    window = find_window(tables)
+    here_x, here_y = cell // window, cell % window
+    for i in range(k):
+        tables.row[i] = tables.columns[i, cell]
+    pivot = find_deviation(tables, k, cell)
+    left, right, bottom, top = find_reach(tables, cell, tables.horizon - k)
+    for x in range(left, right + 1):
+        for y in range(bottom, top + 1):
+            place = x * window + y
+            # In the order of the plain model, so that both give the very same numbers.
+            known = 0.0
+            for i in range(k):
+                known += tables.row[i] * tables.columns[i, place]
+            covariance = tables.kernel[x - here_x + window - 1, y - here_y + window - 1]
+            # Where a sample brings nothing new, nothing can be learned from it, either.
+            weight = (covariance - known) / pivot if pivot > 0.0 else 0.0
+            before = tables.explained[k - 1, place] if k > 0 else 0.0
+            tables.columns[k, place] = weight
+            tables.explained[k, place] = before + weight * weight
+            if k == 0:
+                tables.priors[place] = tables.means[place] + weight * tables.first_node
+    tables.explained[k, cell] = np.inf
     tables.known_cells[k] = cell
-    tables.known = k + 1
 
 
-@part
-def weigh(tables, row, count, x, y):
-    """Write what the first samples say of a cell into a row, and return the variance left."""
-    window = tables.means.shape[0]
-    explained = 0.0
-    for j in range(count):
-        known = tables.known_cells[j]
-        weight = 0.0
-        for i in range(j):
-            weight += tables.rows[j, i] * row[i]
-        weight = tables.kernel[abs(known // window - x), abs(known % window - y)] - weight
-        pivot = tables.rows[j, j]
-        # Where a sample brings nothing new, nothing can be learned from it, either.
-        row[j] = weight / pivot if pivot > 0.0 else 0.0
-        explained += row[j] * row[j]
-    return tables.variance - explained
+@routine
+def add_to_sums(tables, k, cell, node):
+    """Add what the k-th sample says, now that its value is known."""
+    window, z = find_window(tables), tables.nodes[node]
+    left, right, bottom, top = find_reach(tables, cell, tables.horizon - k)
+    for x in range(left, right + 1):
+        for c in range(x * window + bottom, x * window + top + 1):
+            tables.sums[k + 1, c] = tables.sums[k, c] + tables.columns[k, c] * z
+    tables.known_nodes[k] = node
 
 
-@part
-def know_outlook(tables, state, moves):
-    """Weigh the cells within this many moves, unless that was done for the same samples."""
-    same = tables.seen == state.sampled and tables.seen_here == state.here
-    same = same and tables.seen_moves >= moves
-    for k in range(state.sampled):
-        same = same and tables.seen_cells[k] == state.cells[k]
-    if same:
-        return
-    know_rows(tables, state)
-    window = tables.means.shape[0]
+@routine
+def look_ahead(tables, state, step, first):
+    """Note the bounds if the last sample was one of four nodes, from the first given on."""
+    window, last = find_window(tables), state.sampled - 1
     here_x, here_y = state.here // window, state.here % window
-    for x in range(max(tables.least_x, here_x - moves), min(tables.most_x, here_x + moves) + 1):
-        for y in range(max(tables.least_y, here_y - moves), min(tables.most_y, here_y + moves) + 1):
-            left = weigh(tables, tables.weights[x, y], state.sampled, x, y)
-            tables.variances[x, y] = max(0.0, left)
-    for k in range(state.sampled):
-        cell = state.cells[k]
-        tables.seen_cells[k] = cell
-        tables.variances[cell // window, cell % window] = -1.0  # nothing to be had there
-    tables.seen, tables.seen_here, tables.seen_moves = state.sampled, state.here, moves
-
-
-@part
-def predict(tables, state, x, y):
-    """Return the mean of the field in a cell, given the samples so far."""
-    mean = tables.means[x, y]
-    for k in range(state.sampled):
-        mean += tables.weights[x, y, k] * find_node(tables, state, k)
-    return mean
+    # The first sample is part of the priors.
+    scale = 1.0 if last > 0 else 0.0
+    a, b = scale * tables.nodes[first], scale * tables.nodes[first + 1]
+    c, d = scale * tables.nodes[first + 2], scale * tables.nodes[first + 3]
+    least = max(0.0, tables.collision_reward)
+    most_a = most_b = most_c = most_d = least
+    limit_a = limit_b = limit_c = limit_d = variance = 0.0
+    weight = 1.0
+    for moves in range(1, tables.horizon - step + 1):
+        left, right, bottom, top = find_reach(tables, state.here, moves)
+        for x in range(left, right + 1):
+            # The whole column on either side, else its two ends: what is this many moves away.
+            side = abs(x - here_x) == moves
+            stride = 1 if side else 2 * moves
+            for y in range(bottom if side else here_y - moves, top + 1, stride):
+                cell = x * window + y
+                if y < bottom or tables.explained[last, cell] == np.inf:
+                    continue
+                variance = max(variance, tables.variance - tables.explained[last, cell])
+                mean = tables.priors[cell] + tables.sums[last, cell]
+                more = tables.columns[last, cell]
+                most_a, most_b = max(most_a, mean + more * a), max(most_b, mean + more * b)
+                most_c, most_d = max(most_c, mean + more * c), max(most_d, mean + more * d)
+        more = math.sqrt(variance * (moves - 1))
+        limit_a, limit_b = limit_a + weight * (most_a + more), limit_b + weight * (most_b + more)
+        limit_c, limit_d = limit_c + weight * (most_c + more), limit_d + weight * (most_d + more)
+        weight *= tables.discount
+    tables.limits[first], tables.limits[first + 1] = limit_a, limit_b
+    tables.limits[first + 2], tables.limits[first + 3] = limit_c, limit_d
 
 
 def compile_exploration(mission: Exploration) -> CompiledModel | None:
@@ -274,7 +322,7 @@ def _fill(mission: Exploration, capacity: int, parameters: NDArray[Any]) -> NDAr
     area, horizon = mission.area, mission.horizon
     for name in ("horizon", "degree", "collision_reward", "discount"):
         tables[name] = getattr(mission, name)
-    tables["variance"] = mission.field.variance
+    tables["variance"], tables["summed"] = mission.field.variance, 1
     tables["first_node"] = mission.first_node
     nodes, chances = mission.quadrature
     tables["nodes"][: len(nodes)], tables["chances"][: len(nodes)] = nodes, chances
@@ -283,14 +331,16 @@ def _fill(mission: Exploration, capacity: int, parameters: NDArray[Any]) -> NDAr
     least_y, most_y = max(0, -south), min(2 * capacity, area.rows - 1 - south)
     tables["least_x"], tables["most_x"] = least_x, most_x
     tables["least_y"], tables["most_y"] = least_y, most_y
-    for x in range(2 * capacity + 1):
-        for y in range(2 * capacity + 1):
-            apart = mission.displace((0, 0), (x, y))
-            tables["kernel"][x, y] = mission.field.kernel(apart, (0.0, 0.0))
+    window = 2 * capacity + 1
+    for x in range(window):
+        for y in range(window):
+            covariance = mission.field.kernel(mission.displace((0, 0), (x, y)), (0.0, 0.0))
+            for across in (window - 1 - x, window - 1 + x):
+                tables["kernel"][across, [window - 1 - y, window - 1 + y]] = covariance
             distance = max(abs(x - capacity), abs(y - capacity))
             if least_x <= x <= most_x and least_y <= y <= most_y and distance <= horizon:
-                cell = (west + x, south + y)
-                tables["means"][x, y] = mission.field.mean(area.locate(cell))
+                cell, number = (west + x, south + y), x * window + y
+                tables["means"][number] = mission.field.mean(area.locate(cell))
                 for step in range(max(1, distance), horizon + 1):
-                    tables["risks"][step, x, y] = mission.risk(cell, step)
+                    tables["risks"][step, number] = mission.risk(cell, step)
     return parameters
