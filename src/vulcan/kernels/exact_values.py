@@ -35,6 +35,8 @@ FRAME: Final = np.dtype(
 )
 LEAF: Final = np.dtype([("probability", "f8"), ("upper", "f8")], align=True)
 
+WORK_OF_LAST: Final = 0.15  # what a last step takes, where no state after it needs a bound
+
 
 class Scratch(NamedTuple):
     """Where a depth-first walk keeps what it knows: for each step, all that comes after one state.
@@ -47,6 +49,8 @@ class Scratch(NamedTuple):
         A row for each number of an action, and what it is worth at most (-inf: not to be had).
     leaves, records
         For each of them, its outcomes, and the bytes of the states after them.
+    work
+        One number: how many states were looked into.
     """
 
     frames: Any
@@ -54,6 +58,7 @@ class Scratch(NamedTuple):
     uppers: Any
     leaves: Any
     records: Any
+    work: Any
 
 
 @part
@@ -65,6 +70,7 @@ def borrow_scratch(scratch):
         borrow(scratch.uppers),
         borrow(scratch.leaves),
         borrow(scratch.records),
+        borrow(scratch.work),
     )
 
 
@@ -86,6 +92,7 @@ def bound_value(problem, record, level, price):
 def decide_last(problem, scratch, record, level, price):
     """Return the value of a state with one step left; nan if an answer breaks a rule."""
     source = problem.source[0]
+    scratch.work[0] += WORK_OF_LAST
     action, best, any_action = scratch.actions[0], -np.inf, False
     for number in range(source.numbers):
         count = call_outcomes(
@@ -117,6 +124,7 @@ def find_place(problem, scratch, slot):
 def spread(problem, scratch, depth, record, level, price):
     """Bound all actions of a state; return how many there are, or NONE if one breaks a rule."""
     source = problem.source[0]
+    scratch.work[0] += 1.0
     most, available = source.most_outcomes, 0
     for number in range(source.numbers):
         row = 1 + depth * source.numbers + number

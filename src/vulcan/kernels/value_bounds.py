@@ -12,8 +12,8 @@ actions is looked into: the rest cannot matter before those have fallen. A histo
 left is settled at once (`vulcan.kernels.exact_values`), and so is one without actions.
 
 Each walk from the root opens one history: that of the largest *promise*, the probability of
-reaching it times the mean fall of U that opening a history of its level has brought so far. A
-promise of 0 says that U(h) = V(h), since all that the best actions lead to is settled.
+reaching it times the fall of U that looking into histories of its level has brought so far, for the
+same work. A promise of 0 says that U(h) = V(h): all that the best actions lead to is settled.
 
     nodes  [N]  a history: state, first_edge (NONE until opened), upper, promise
     edges  [E]  an action of an opened history: first_child (NONE until stored), upper, promise
@@ -40,7 +40,7 @@ NODE: Final = np.dtype(
 )
 EDGE: Final = np.dtype([("upper", "f8"), ("promise", "f8"), ("first_child", "i4")], align=True)
 STEP: Final = np.dtype([("node", "i4"), ("edge", "i4")], align=True)
-FALL: Final = np.dtype([("total", "f8"), ("count", "f8")], align=True)
+FALL: Final = np.dtype([("total", "f8"), ("work", "f8")], align=True)
 PROGRESS: Final = np.dtype(
     [
         ("price", "f8"),
@@ -72,7 +72,7 @@ class Bounds(NamedTuple):
     path
         The walk that is being made.
     falls
-        By level, how far opening histories has let their bounds fall.
+        By level, how far bounds of histories fell, and the work that it took.
     """
 
     nodes: Any
@@ -148,17 +148,17 @@ def find_best(problem, bounds, node):
 
 @part
 def expect_fall(bounds, level):
-    """Return how far opening a history of a level lets its bound fall, on average."""
+    """Return how far work on histories of a level lets their bounds fall."""
     fall = bounds.falls[level]
-    return max(SMALLEST_FALL, fall.total / fall.count)
+    return max(SMALLEST_FALL, fall.total / fall.work)
 
 
 @part
-def note_fall(bounds, level, fall):
-    """Note how far the bound of a history fell when it was opened."""
+def note_fall(bounds, level, fall, work):
+    """Note how far the bound of a history fell, and for how much work."""
     if fall < np.inf:  # not where it had no bound before
         bounds.falls[level].total += fall
-        bounds.falls[level].count += 1.0
+        bounds.falls[level].work += work
 
 
 @part
@@ -167,10 +167,10 @@ def look_into(problem, bounds, scratch, state, number, level):
     node, source = bounds.nodes[number], problem.source[0]
     last = len(problem.weights) - 1
     if level > last - state.reach and source.outcomes != 0:
-        record = find_record(source, node.state)
+        record, scratch.work[0] = find_record(source, node.state), 0.0
         value = find_value(problem, scratch, record, level, state.price)
         if not np.isnan(value):
-            return settle(bounds, state, node, level, value)
+            return settle(bounds, state, node, level, value, scratch.work[0])
         # An answer broke a rule. Step by step, the search names it where it meets it.
         state.reach = 0
     news = have_actions(problem, node.state)
@@ -179,12 +179,12 @@ def look_into(problem, bounds, scratch, state, number, level):
         return news
     count = problem.states[node.state].action_count
     if count == 0:
-        return settle(bounds, state, node, level, 0.0)
+        return settle(bounds, state, node, level, 0.0, 1.0)
     if level == last:
         value, first = -np.inf, problem.states[node.state].first_action
         for a in range(first, first + count):
             value = max(value, weigh(problem, state, level, a))
-        return settle(bounds, state, node, level, value)
+        return settle(bounds, state, node, level, value, 1.0)
     if state.edges + count > len(bounds.edges):
         return NEEDS_ROOM
     if source.outcomes == 0:
@@ -195,10 +195,10 @@ def look_into(problem, bounds, scratch, state, number, level):
 
 
 @part
-def settle(bounds, state, node, level, value):
+def settle(bounds, state, node, level, value, work):
     """Write the value of a history."""
     note_size(state, value)
-    note_fall(bounds, level, max(0.0, node.upper - value))
+    note_fall(bounds, level, max(0.0, node.upper - value), work)
     node.upper, node.promise = min(node.upper, value), 0.0
     return KNOWN
 
@@ -247,7 +247,7 @@ def open_node(problem, bounds, state, number, level):
             edge.upper = np.inf
             sum_edge(problem, bounds, state, level, a, edge)
     renew(problem, bounds, number)
-    note_fall(bounds, level, before - node.upper)
+    note_fall(bounds, level, before - node.upper, 1.0)
     return KNOWN
 
 

@@ -39,7 +39,7 @@ from vulcan.solvers.tree.kernel_run import KernelRun
 
 __all__ = ["Proof"]
 
-REACH: Final = 2
+REACH: Final = 3
 """How many last steps of a compiled model are settled by depth-first search, without a tree."""
 
 HISTORIES_AT_ONCE: Final = 256
@@ -90,7 +90,6 @@ class Proof(KernelRun):
         )
         self._trees: dict[float, _Tree] = {}
         self._scratch = self._make_scratch()
-        self._known_bounds: dict[tuple[int, int], float] = {}
         self._largest_answer = 0
         self.full = False
         self.rewards: list[float] = []
@@ -220,13 +219,10 @@ class Proof(KernelRun):
         """
         if not self._bounded:
             return math.inf
-        if (state, level) not in self._known_bounds:
-            step = level - (self.reader.levels - self.reader.horizon)
-            is_root = state == StateGraph.ROOT and level == 0
-            place = self.reader.root if is_root else self.state_graph.state_object(state)
-            bound = self.reader.bound_reward(place, step)
-            self._known_bounds[state, level] = float(self.reader.weights[level]) * bound
-        return self._known_bounds[state, level]
+        step = level - (self.reader.levels - self.reader.horizon)
+        is_root = state == StateGraph.ROOT and level == 0
+        place = self.reader.root if is_root else self.state_graph.state_object(state)
+        return float(self.reader.weights[level]) * self.reader.bound_reward(place, step)
 
     def _make_scratch(self) -> Any:
         """Return the arrays of depth-first search."""
@@ -239,6 +235,7 @@ class Proof(KernelRun):
             np.zeros(rows),
             np.zeros(places, self._leaf),
             np.zeros(places * int(source["state_size"]), np.uint8),
+            np.zeros(1),
         )
 
 
