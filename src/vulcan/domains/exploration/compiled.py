@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from vulcan.domains.exploration.field import SMALLEST_SHARE
 from vulcan.domains.exploration.model import LARGEST_DEGREE, MOVES
-from vulcan.kernels.compilation import answer, part, routine
+from vulcan.kernels.compilation import answer, part
 from vulcan.model.compiled import CompiledModel, bound_signature, outcomes_signature
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def find_reach(tables, cell, moves):
     )
 
 
-@routine
+@part
 def add_column(tables, k, cell):
     """Find what the k-th sample says of the cells around it, given those before."""
     window = find_window(tables)
@@ -243,7 +243,7 @@ def add_column(tables, k, cell):
     tables.known_cells[k] = cell
 
 
-@routine
+@part
 def add_to_sums(tables, k, cell, node):
     """Add what the k-th sample says, now that its value is known."""
     window, z = find_window(tables), tables.nodes[node]
@@ -254,7 +254,7 @@ def add_to_sums(tables, k, cell, node):
     tables.known_nodes[k] = node
 
 
-@routine
+@part
 def look_ahead(tables, state, step, first):
     """Note the bounds if the last sample was one of four nodes, from the first given on."""
     window, last = find_window(tables), state.sampled - 1
