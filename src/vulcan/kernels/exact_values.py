@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vulcan.kernels.compilation import borrow, part, routine
-from vulcan.kernels.expansion import call_bound, call_outcomes, sum_up
+from vulcan.kernels.expansion import call_bound, call_outcomes, call_value_bound, sum_up
 from vulcan.sentinels import NONE
 
 FRAME: Final = np.dtype(
@@ -81,11 +81,16 @@ def bound_value(problem, record, level, price):
     Here alone a leaf gets its bound. Weights are those of the whole mission, and the model's own
     bound begins at its state, so that the price of failure there is price / weight.
     """
-    source = problem.source[0]
-    if not source.bound:
-        return np.inf
-    to_go = call_bound(source.bound, source.parameters, record, np.int64(level))
-    return np.inf if np.isnan(to_go) else problem.weights[level] * to_go
+    source, weight, step = problem.source[0], problem.weights[level], np.int64(level)
+    if weight == 0.0:
+        return 0.0
+    to_go = np.inf
+    if source.value_bound:
+        function = source.value_bound
+        to_go = call_value_bound(function, source.parameters, record, step, price / weight)
+    elif source.bound:
+        to_go = call_bound(source.bound, source.parameters, record, step)
+    return np.inf if np.isnan(to_go) else weight * to_go
 
 
 @part

@@ -217,12 +217,15 @@ class Proof(KernelRun):
 
         Here alone a state of a model in Python gets its bound.
         """
+        weight = float(self.reader.weights[level])
+        if weight == 0.0:
+            return 0.0  # nothing is earned from there on
         if not self._bounded:
             return math.inf
         step = level - (self.reader.levels - self.reader.horizon)
         is_root = state == StateGraph.ROOT and level == 0
         place = self.reader.root if is_root else self.state_graph.state_object(state)
-        return float(self.reader.weights[level]) * self.reader.bound_reward(place, step)
+        return weight * self.reader.bound_reward(place, step)
 
     def _make_scratch(self) -> Any:
         """Return the arrays of depth-first search."""
