@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,17 @@ class _FilledRows(Rows):
     @count.setter
     def count(self, count: int) -> None:
         self._source[self._name] = count
+
+
+class _Answer(NamedTuple):
+    """What a compiled form said of an action: the fields of its row that a policy is held to."""
+
+    number: int
+    safe_count: int
+    outcome_count: int
+    first_outcome: int
+    expected_reward: float
+    immediate_risk: float
 
 
 class CompiledGraph(Graph):
@@ -174,62 +185,64 @@ class CompiledGraph(Graph):
         builder = PolicyBuilder(about)
         states: dict[int, Any] = {0: self.reader.root}
         following = iter(children)
-        for node, row in enumerate(action_rows):
-            state = states.pop(node)
-            action = self.actions.array[row]
-            label = self.compiled.actions[int(action["number"])]
-            outcomes = self._ask_plain(state, label, action)
-            safe = int(action["safe_count"])
-            below = list(islice(following, safe))
+        rows = self.actions.array[np.fromiter(action_rows, np.intp, len(action_rows))]
+        columns = [rows[name].tolist() for name in _Answer._fields]
+        for node, action in enumerate(zip(*columns, strict=True)):
+            answer, state = _Answer(*action), states.pop(node)
+            label = self.compiled.actions[answer.number]
+            outcomes = self._ask_plain(state, label, answer)
+            below = list(islice(following, answer.safe_count))
             builder.add(
                 label,
                 label_outcomes(outcomes),
                 [float(outcome.probability) for outcome in outcomes],
                 [float(outcome.reward) for outcome in outcomes],
-                [*below, *[FAILED] * (len(outcomes) - safe)],
+                [*below, *[FAILED] * (len(outcomes) - answer.safe_count)],
             )
             for child, outcome in zip(below, outcomes, strict=False):
                 if child >= 0:
                     states[child] = outcome.state
         return builder.build()
 
-    def _ask_plain(self, state: Any, label: str, action: Any) -> list[Outcome]:
+    def _ask_plain(self, state: Any, label: str, answer: _Answer) -> list[Outcome]:
         """Return the plain model's outcomes, which must be those of the compiled one."""
         actions = self.reader.actions(state)
         if label not in actions:
             message = f"the compiled form has an action {label!r} that the plain model has not"
             raise ModelError(Violation(Rule.COMPILED, message, state))
         outcomes = self.reader.outcomes(state, actions[label])
-        mean = math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
-        risk = math.fsum(float(o.probability) for o in outcomes if o.fails)
+        said = [(float(outcome.probability), float(outcome.reward)) for outcome in outcomes]
+        mean = math.fsum(probability * reward for probability, reward in said)
+        risk = math.fsum(said[k][0] for k, outcome in enumerate(outcomes) if outcome.fails)
         plain = (mean, risk, len(outcomes))
-        compiled = (
-            float(action["expected_reward"]),
-            float(action["immediate_risk"]),
-            int(action["outcome_count"]),
-        )
+        compiled = (answer.expected_reward, answer.immediate_risk, answer.outcome_count)
         most = AGREEMENT * max(1.0, abs(mean))
         apart = max(abs(a - b) for a, b in zip(plain, compiled, strict=True))
-        what = f"(expected reward, risk, outcomes) are {compiled} and {plain}"
-        if compiled[2] > plain[2]:
-            what += "; outcomes without labels that agree in state and reward are to be one outcome"
         if apart <= most:
-            apart = self._compare_outcomes(action, outcomes)
+            apart = self._compare_outcomes(answer.first_outcome, said)
             what = f"probabilities or rewards of outcomes are up to {apart:.3g} apart"
+        else:
+            what = f"(expected reward, risk, outcomes) are {compiled} and {plain}"
+            if compiled[2] > plain[2]:
+                what += (
+                    "; outcomes without labels that agree in state and reward are to be one outcome"
+                )
         if not apart <= most:
             message = f"compiled and plain answers differ: {what}"
             raise ModelError(Violation(Rule.COMPILED, message, state, label))
         return outcomes
 
-    def _compare_outcomes(self, action: Any, outcomes: list[Outcome]) -> float:
+    def _compare_outcomes(self, first: int, said: list[tuple[float, float]]) -> float:
         """Return how far outcomes are apart; at the last step, only sums were used and kept."""
-        first = int(action["first_outcome"])
         if first < 0:
             return 0.0
-        rows = self.outcomes.array[first : first + len(outcomes)]
-        said = np.array([(float(o.probability), float(o.reward)) for o in outcomes])
-        stored = np.stack([rows["probability"], rows["reward"]], axis=1)
-        return float(np.abs(said - stored).max())
+        rows = self.outcomes.array[first : first + len(said)]
+        stored: Any = zip(rows["probability"].tolist(), rows["reward"].tolist(), strict=True)
+        apart = (
+            max(abs(one[0] - other[0]), abs(one[1] - other[1]))
+            for one, other in zip(said, stored, strict=True)
+        )
+        return max(apart, default=0.0)
 
     def _keep_objects(
         self,

@@ -84,10 +84,12 @@ def _accept(outcomes: Sequence[Any]) -> list[Outcome] | None:
     probabilities, labels, states, nameless = [], [], [], 0
     try:
         for outcome in outcomes:
+            if type(outcome) is not Outcome:
+                return None
             probability, reward, state = outcome.probability, outcome.reward, outcome.state
+            label = outcome.label
             if not (
-                type(outcome) is Outcome
-                and type(probability) in PLAIN_NUMBERS
+                type(probability) in PLAIN_NUMBERS
                 and type(reward) in PLAIN_NUMBERS
                 and 0 <= probability <= 1
                 and -LARGEST_REWARD <= reward <= LARGEST_REWARD
@@ -97,8 +99,8 @@ def _accept(outcomes: Sequence[Any]) -> list[Outcome] | None:
                 return None
             probabilities.append(probability)
             (failing if state is FAILURE else safe).append(outcome)
-            if outcome.label is not None:
-                labels.append(str(outcome.label))
+            if label is not None:
+                labels.append(label if type(label) is str else str(label))
                 hash(state)
             elif state is FAILURE:
                 nameless += 1
@@ -151,6 +153,8 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
     where the state does not say enough. Different states whose texts are the same, or that of a
     label, are numbered.
     """
+    if all(outcome.label is not None for outcome in outcomes):
+        return [str(outcome.label) for outcome in outcomes]
     used = {str(outcome.label) for outcome in outcomes if outcome.label is not None}
     reached = Counter(outcome.state for outcome in outcomes if outcome.label is None)
     labels = []

@@ -39,6 +39,9 @@ from vulcan.parameters import shorten
 MOST_ANSWERS: Final = 100_000
 """More actions of one state, or outcomes of one action, are taken for a list that never ends."""
 
+MOST_NAMED: Final = 1000
+"""Of so many different lists of actions it is remembered that they keep the rules."""
+
 
 class Questions:
     """The questions that a model can be asked, and what becomes of what it raises.
@@ -119,6 +122,7 @@ class ModelReader(Questions):
         self.discount: float = float(getattr(model, "discount", 1.0))
         self.merges: bool = bool(getattr(model, "merges", True))
         self._first_answers: dict[Any, list[Outcome]] = {}
+        self._named: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.root = self._call("initial_state")
         for violation in check_state(self.root, "the initial state"):
             raise ModelError(violation)
@@ -135,6 +139,20 @@ class ModelReader(Questions):
             actions: tuple[Any, ...] = tuple(state.choices)
         else:
             actions = self._ask_model("actions", state)
+            if self._are_names(actions):
+                # Most states have the same few actions, so that these need not be checked again.
+                if actions not in self._named:
+                    self._named[actions] = self._label_actions(state, actions)
+                return self._named[actions].copy()
+        return self._label_actions(state, actions)
+
+    def _are_names(self, actions: tuple[Any, ...]) -> bool:
+        """Whether actions are strings, which are their own labels whatever the state."""
+        if hasattr(self.model, "action_label") or len(self._named) >= MOST_NAMED:
+            return False
+        return set(map(type, actions)) == {str}
+
+    def _label_actions(self, state: Any, actions: tuple[Any, ...]) -> dict[str, Any]:
         labels = [self.label(state, action) for action in actions]
         for violation in check_actions(state, actions, labels):
             raise ModelError(violation)

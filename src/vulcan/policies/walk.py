@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from vulcan.errors import MismatchError
-from vulcan.model.interface import Outcome, describe_model
+from vulcan.model.interface import FAILURE, Outcome, describe_model
 from vulcan.model.observations import fit_labels, label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, Policy
@@ -101,12 +101,18 @@ class PolicyWalk:
         outcomes, labels = self._ask(state, nodes.action[node])
         self._compare(outcomes, labels, nodes, node, state)
         children = nodes.child[first:end]
-        for outcome, child in zip(outcomes, children, strict=True):
+        ways = list(zip(outcomes, children, strict=True))
+        if last or END in children:
+            self._check_ends(ways, last)
+        return ways
+
+    def _check_ends(self, ways: list[Way], last: bool) -> None:
+        """Refuse a policy that ends too soon, or does not end."""
+        for outcome, child in ways:
             if child == END and not last:
                 self._require_end(outcome.state)
             elif child >= 0 and last:
                 raise self._refuse(f"the policy acts beyond the horizon, in {outcome.state!r}")
-        return list(zip(outcomes, children, strict=True))
 
     def describe_action(self, place: Place) -> str:
         """Return the label of the action that is taken at a place."""
@@ -123,8 +129,10 @@ class PolicyWalk:
                 f"action {label!r} in state {state!r} has the outcomes {labels}; "
                 f"the policy was made with {recorded}"
             )
-        for outcome, text, before in zip(outcomes, recorded, said, strict=True):
-            now = (float(outcome.probability), float(outcome.reward), outcome.fails)
+        answer = [(float(o.probability), float(o.reward), o.state is FAILURE) for o in outcomes]
+        if answer == said:
+            return
+        for now, text, before in zip(answer, recorded, said, strict=True):
             if now != before:
                 raise self._refuse(
                     f"the model changed its answer for outcome {text!r} of action {label!r} in "
@@ -132,20 +140,22 @@ class PolicyWalk:
                 )
 
     def _ask(self, state: Any, label: str) -> tuple[list[Outcome], list[str]]:
+        if not self._reader.merges:
+            return self._ask_reader(state, label)  # nobody comes there again
         if (state, label) not in self._answers:
-            actions = self._reader.actions(state)
-            if label not in actions:
-                raise self._refuse(
-                    f"the policy takes {label!r} in state {state!r}, where the model has "
-                    f"{', '.join(map(repr, actions)) or 'no actions'}"
-                )
-            self.evaluations += 1
-            outcomes = self._reader.outcomes(state, actions[label])
-            answer = (outcomes, label_outcomes(outcomes))
-            if not self._reader.merges:
-                return answer  # nobody comes there again
-            self._answers[state, label] = answer
+            self._answers[state, label] = self._ask_reader(state, label)
         return self._answers[state, label]
+
+    def _ask_reader(self, state: Any, label: str) -> tuple[list[Outcome], list[str]]:
+        actions = self._reader.actions(state)
+        if label not in actions:
+            raise self._refuse(
+                f"the policy takes {label!r} in state {state!r}, where the model has "
+                f"{', '.join(map(repr, actions)) or 'no actions'}"
+            )
+        self.evaluations += 1
+        outcomes = self._reader.outcomes(state, actions[label])
+        return outcomes, label_outcomes(outcomes)
 
     def _require_end(self, state: Any) -> None:
         if self._reader.actions(state):

@@ -201,9 +201,7 @@ class Exploration:
 
     def actions(self, state: History) -> list[str]:
         """Return the moves that stay on the map."""
-        x, y = state.path[-1]
-        contains = self.area.contains
-        return [name for name, (east, north) in MOVES.items() if contains((x + east, y + north))]
+        return list(self._moves(state.path[-1]))
 
     def outcomes(self, state: History, action: str) -> list[Outcome]:
         """Return what may be found in the next cell, and a collision there."""
@@ -222,17 +220,17 @@ class Exploration:
         safe = 1.0 - track.risk
         if not track.new:
             return [Outcome(safe, 0.0, History(path, nodes), "visited before")]
-        z, weights = self.quadrature
+        z, _ = self.quadrature
         expected = track.base + dot(track.weights, [z[k] for k in nodes])
-        values = [expected + track.deviation * z_k for z_k in z]
+        deviation = track.deviation
         return [
             Outcome(
-                safe * weights[k],
-                values[k],
+                safe * weight,
+                value := expected + deviation * z_k,
                 History(path, (*nodes, k)),
-                f"{values[k]:.3f} ({k + 1} of {self.degree})",
+                f"{value:.3f} {which}",
             )
-            for k in range(self.degree)
+            for k, z_k, weight, which in self._samples
         ]
 
     def displace(self, one: Cell, other: Cell) -> Point:
@@ -287,6 +285,16 @@ class Exploration:
         return compile_exploration(self)
 
     @cached_property
+    def _samples(self) -> tuple[tuple[int, float, float, str], ...]:
+        """Number, node and probability of each outcome of a sample, and what it is called."""
+        names = [f"({k} of {self.degree})" for k in range(1, self.degree + 1)]
+        return tuple(zip(range(self.degree), *self.quadrature, names, strict=True))
+
+    @cached_property
+    def _moves(self) -> Callable[[Cell], tuple[str, ...]]:
+        return lru_cache(maxsize=None)(self._find_moves)
+
+    @cached_property
     def _risks(self) -> Callable[[Cell, int], float]:
         return lru_cache(maxsize=None)(self._find_risk)
 
@@ -297,6 +305,10 @@ class Exploration:
     @cached_property
     def _outlooks(self) -> Callable[[tuple[Cell, ...], int], Outlook]:
         return lru_cache(OUTLOOKS_KEPT)(self._look_ahead)
+
+    def _find_moves(self, cell: Cell) -> tuple[str, ...]:
+        (x, y), contains = cell, self.area.contains
+        return tuple(name for name, (dx, dy) in MOVES.items() if contains((x + dx, y + dy)))
 
     def _find_risk(self, cell: Cell, step: int) -> float:
         place, covariance = self.area.locate(cell), self.vehicle.covariance_after(step)
