@@ -40,17 +40,25 @@ def condition(field: Field, area: Map, visited, values, cell) -> tuple[float, fl
     return mean, math.sqrt(kernel[-1, -1] - weights @ kernel[:-1, -1])
 
 
-def value(mission: Exploration, state: History, step: int) -> float:
-    """Return what the best policy still earns."""
+def value(mission: Exploration, state: History, step: int, price: float = 0.0) -> float:
+    """Return what the best policy still earns, less the price of its risk."""
     if step == mission.horizon:
         return 0.0
-    return max(
-        sum(
-            o.probability
-            * (o.reward + (0 if o.fails else mission.discount * value(mission, o.state, step + 1)))
-            for o in mission.outcomes(state, action)
+    return (
+        max(
+            sum(
+                o.probability
+                * (
+                    o.reward - price
+                    if o.fails
+                    else o.reward + mission.discount * value(mission, o.state, step + 1, price)
+                )
+                for o in mission.outcomes(state, action)
+            )
+            for action in mission.actions(state)
         )
-        for action in mission.actions(state)
+        if mission.actions(state)
+        else 0.0
     )
 
 

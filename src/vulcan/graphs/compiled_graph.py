@@ -94,7 +94,7 @@ class CompiledGraph(Graph):
         self._records.array[0] = compiled.initial.reshape(1)[0]
         self.source["outcomes"] = compiled.outcomes.address
         for name in ("bound", "value_bound"):
-            function = getattr(compiled, name, None)
+            function = getattr(compiled, name)
             self.source[name] = 0 if function is None else function.address
         self.source["state_size"] = compiled.initial.dtype.itemsize
         self.source["numbers"] = len(compiled.actions)

@@ -6,21 +6,23 @@ an attribute `compiled`, beside the plain methods of a model, and both say the s
 the compiled form, while policies are written out and certified with the plain one, so that a
 compiled form that errs is found out (`ModelError`) rather than believed.
 
-A state is a record of fixed size, of any dtype. Two functions read it, both made with `numba.cfunc`
-so that their machine code is cached and has an address:
+A state is a record of fixed size, of any dtype. Functions read it, made with `numba.cfunc` so that
+their machine code is cached and has an address:
 
     outcomes(parameters, state, action, answers, following) -> count
     bound(parameters, state, step) -> reward                             (may be omitted)
+    value_bound(parameters, state, step, price) -> value                 (may be omitted)
 
 `outcomes` writes the outcomes of an action, given by its number, into `answers` (of dtype `ANSWER`)
 and the state after each safe one into `following`, safe outcomes first. It returns how many there
 are, 0 if the state has no such action; a state without any is a safe terminal. Actions are numbered
-in the order in which the plain model lists them. `bound` is the model's `reward_to_go_bound`.
+in the order in which the plain model lists them. `bound` is the model's `reward_to_go_bound`, and
+`value_bound` its `value_to_go_bound`.
 
 Numba functions see pointers: `numba.carray(pointer, length)` makes an array of one. The parameters
 are copied for each search, so that the functions may use part of them for notes of their own.
-`outcomes_signature` and `bound_signature` give the types for `numba.cfunc`. A complete example is
-`examples/glider.py` in the repository.
+`outcomes_signature`, `bound_signature` and `value_bound_signature` give the types for
+`numba.cfunc`. A complete example is `examples/glider.py` in the repository.
 """
 
 from __future__ import annotations
@@ -34,7 +36,13 @@ from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
 
-__all__ = ["ANSWER", "CompiledModel", "bound_signature", "outcomes_signature"]
+__all__ = [
+    "ANSWER",
+    "CompiledModel",
+    "bound_signature",
+    "outcomes_signature",
+    "value_bound_signature",
+]
 
 ANSWER: Final = np.dtype([("probability", "f8"), ("reward", "f8"), ("fails", "i8")])
 """An outcome as `outcomes` writes it; `fails` is 1 for a failure, else 0."""
@@ -54,7 +62,7 @@ class CompiledModel:
         The label of each action, by number.
     most_outcomes
         The largest number of outcomes of an action.
-    outcomes, bound
+    outcomes, bound, value_bound
         The functions, made with `numba.cfunc`.
 
     Raises
@@ -69,6 +77,7 @@ class CompiledModel:
     most_outcomes: int
     outcomes: Any
     bound: Any = None
+    value_bound: Any = None
 
     def __post_init__(self) -> None:
         for name in ("initial", "parameters"):
@@ -87,6 +96,8 @@ class CompiledModel:
         self._check_function("outcomes", outcomes_signature)
         if self.bound is not None:
             self._check_function("bound", bound_signature)
+        if self.value_bound is not None:
+            self._check_function("value_bound", value_bound_signature)
 
     def _check_function(self, name: str, signature: Callable[[Any, Any], Any]) -> None:
         """Refuse what is no function of the right type: to call it could do anything."""
@@ -134,6 +145,25 @@ def bound_signature(state: Any, parameters: Any) -> Any:
     from numba import types
 
     return types.float64(_point_to(parameters), _point_to(state), types.int64)
+
+
+def value_bound_signature(state: Any, parameters: Any) -> Any:
+    """Return the type of `value_bound`, for `numba.cfunc`.
+
+    Parameters
+    ----------
+    state, parameters
+        The dtypes of states and of parameters.
+
+    Returns
+    -------
+    numba.core.typing.Signature
+        (parameters, state, step, price) to a value.
+    """
+    from numba import types
+
+    places = (_point_to(parameters), _point_to(state))
+    return types.float64(*places, types.int64, types.float64)
 
 
 def _point_to(dtype: Any) -> Any:

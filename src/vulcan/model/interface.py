@@ -7,8 +7,12 @@ looked up and rows are released when a search leaves them) and `fingerprint` (a 
 the model from others; see `ModelReader.fingerprint`). Optional methods are `action_label(action)`,
 which names actions for people (without it `str(action)` does), and `reward_to_go_bound(state,
 step)`, an upper bound on what any policy can still earn from a state at a step (`Vulcan` then
-closes actions that cannot win, and `RAOStar` expands only what may be needed), and
-`risk_to_go_bound(state, action, step)`, a lower bound on the risk of taking an action.
+closes actions that cannot win, and `RAOStar` expands only what may be needed),
+`value_to_go_bound(state, step, price)`, a sharper one on what any policy can still earn less what
+its risk costs: an upper bound, for any price of at least 0, on the largest (discounted reward from
+that step on) - price · (probability of failing from there on), and `risk_to_go_bound(state, action,
+step)`, a lower bound on the risk of taking an action. Without the one with a price,
+`reward_to_go_bound` serves in its place: a price of at least 0 only makes values smaller.
 
 A history ends after `horizon` actions, in a safe state without actions, or in failure. Failure is
 an outcome like any other: it has a probability and a reward, and the mission ends there.

@@ -191,6 +191,19 @@ class ModelReader(Questions):
             raise ModelError(Violation(Rule.REWARD_BOUNDS, message, state, None, bound))
         return float(bound)
 
+    def bound_value(self, state: Any, step: int, price: float) -> float:
+        """Return the model's upper bound on reward less price times risk, checked likewise.
+
+        Without one, the bound on the reward serves.
+        """
+        if not hasattr(self.model, "value_to_go_bound"):
+            return self.bound_reward(state, step)
+        bound = self._call("value_to_go_bound", state, step, price, state=state)
+        if not is_number(bound) or math.isnan(bound):
+            message = f"value_to_go_bound must be a number, not {shorten(bound)}"
+            raise ModelError(Violation(Rule.REWARD_BOUNDS, message, state, None, bound))
+        return float(bound)
+
     def bound_risk(self, state: Any, action: Any, step: int) -> float:
         """Return the model's lower bound on the risk still to come, checked to be a probability."""
         where = (state, action)

@@ -34,6 +34,9 @@ __all__ = ["CompiledAnswers", "CompiledReport", "check_compiled"]
 SPARE: Final = 64
 """Room for this many outcomes more than a form says that it writes: it may write too many."""
 
+PRICES: Final = (0.0, 25.0)
+"""Bounds that depend on the price of failure are compared at these."""
+
 MOST_VIOLATIONS: Final = 100
 """After this many violations the walk ends."""
 
@@ -116,6 +119,11 @@ class CompiledAnswers:
     def bound(self, record: NDArray[Any], step: int) -> float:
         """Return the bound on what can still be earned in a state at a step."""
         return float(self.form.bound.ctypes(self.parameters.ctypes.data, record.ctypes.data, step))
+
+    def value_bound(self, record: NDArray[Any], step: int, price: float) -> float:
+        """Return the bound on reward less price times risk in a state at a step."""
+        places = (self.parameters.ctypes.data, record.ctypes.data)
+        return float(self.form.value_bound.ctypes(*places, step, price))
 
 
 def check_compiled(model: Any, *, most_states: int = 1000) -> CompiledReport:
@@ -209,15 +217,16 @@ class _Comparison:
             self.waiting.setdefault(step + 1, []).extend(reached[k] for k in chosen)
 
     def _compare_bounds(self, step: int, state: Any, record: NDArray[Any]) -> Iterator[Violation]:
-        if self.form.bound is None:
-            return
-        bound = self._used.bound(record, step)
-        if math.isnan(bound):
-            yield _differ(f"the compiled bound at step {step} is nan", state)
-        elif hasattr(self.reader.model, "reward_to_go_bound"):
-            plain = self.reader.bound_reward(state, step)
-            if not _agree(bound, plain):
-                yield _differ(f"bounds at step {step} differ: {bound!r}, plain {plain!r}", state)
+        if self.form.bound is not None:
+            bound = self._used.bound(record, step)
+            known = hasattr(self.reader.model, "reward_to_go_bound")
+            plain = self.reader.bound_reward(state, step) if known else bound
+            yield from _compare_bounds(f"at step {step}", bound, plain, state)
+        for price in PRICES if self.form.value_bound is not None else ():
+            bound = self._used.value_bound(record, step, price)
+            known = hasattr(self.reader.model, "value_to_go_bound")
+            plain = self.reader.bound_value(state, step, price) if known else bound
+            yield from _compare_bounds(f"at step {step} and price {price:g}", bound, plain, state)
 
     def _ask(self, record: NDArray[Any], number: int) -> Answer:
         """Return the answer of functions that were asked before; refuse it if new ones differ."""
@@ -231,6 +240,13 @@ class _Comparison:
             message = "not every field of the following states is written"
             raise ModelError(Violation(Rule.COMPILED, message))
         return answers, following
+
+
+def _compare_bounds(where: str, bound: float, plain: float, state: Any) -> Iterator[Violation]:
+    if math.isnan(bound):
+        yield _differ(f"the compiled bound {where} is nan", state)
+    elif not _agree(bound, plain):
+        yield _differ(f"bounds {where} differ: {bound!r}, plain {plain!r}", state)
 
 
 def _compare_outcomes(

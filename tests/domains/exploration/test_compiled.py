@@ -55,6 +55,10 @@ def compare_answers(
     step, moves = len(state.path) - 1, mission.actions(state)
     limit = mission.reward_to_go_bound(state, step)
     assert asked.bound(record, step) == pytest.approx(limit, abs=1e-9, rel=1e-9)
+    for price in (0.0, 3.0, 25.0):
+        value = mission.value_to_go_bound(state, step, price)
+        found = asked.value_bound(record, step, price)
+        assert found == pytest.approx(value, abs=1e-9, rel=1e-9)
     after = []
     for number, move in enumerate(MOVES):
         answers, records = asked.outcomes(record, number)
@@ -115,6 +119,9 @@ def test_order_of_questions_does_not_matter(mission: Exploration, seed: int) -> 
             other = rng.randrange(mission.horizon + 1)  # of a step that is not the history's own
             when = rng.choice([step, max(step, other)])
             assert asked.bound(record, when) == fresh().bound(record, when)
+            price = rng.choice([0.0, 7.0])
+            value = asked.value_bound(record, when, price)
+            assert value == fresh().value_bound(record, when, price)
 
 
 def test_long_missions_have_no_compiled_form_and_subclasses_neither() -> None:

@@ -34,6 +34,34 @@ class Bounded(Table):
         return 3.0 * (self.horizon - step)
 
 
+class Priced(Bounded):
+    """A table that also knows the exact value of what is to come."""
+
+    def value_to_go_bound(self, state: Any, step: int, price: float) -> float:
+        last = self._last(state)
+        actions = self.table.get(last, {})
+        if step == self.horizon or not actions:
+            return 0.0
+        place = (lambda s: s) if self.merges else (lambda s: (s,))
+        return max(
+            sum(
+                o.probability
+                * (
+                    o.reward
+                    + (-price if o.fails else self._discounted(place(o.state), step + 1, price))
+                )
+                for o in outcomes
+            )
+            for outcomes in actions.values()
+        )
+
+    def _discounted(self, state: Any, step: int, price: float) -> float:
+        """Return what comes after, in units of the step before; failures keep their price."""
+        if self.discount == 0.0:
+            return 0.0  # no less than it is, and all that a bound must be
+        return self.discount * self.value_to_go_bound(state, step, price / self.discount)
+
+
 def prove(model: Any, bound: vulcan.RiskBound = CURVED, memory: int | None = None) -> Proof:
     return Proof(vulcan.Problem(model, bound), ModelReader(model), memory)
 
@@ -45,7 +73,7 @@ def prove(model: Any, bound: vulcan.RiskBound = CURVED, memory: int | None = Non
     prices=st.lists(st.sampled_from(PRICES), min_size=1, max_size=3),
     histories=st.integers(0, 12),
     merges=st.booleans(),
-    bounded=st.booleans(),
+    kind=st.sampled_from([Table, Bounded, Priced]),
 )
 def test_no_policy_is_above_the_bounds(
     table: Table,
@@ -53,9 +81,8 @@ def test_no_policy_is_above_the_bounds(
     prices: list[float],
     histories: int,
     merges: bool,
-    bounded: bool,
+    kind: type[Table],
 ) -> None:
-    kind = Bounded if bounded else Table
     proof = prove(kind(table.table, table.horizon, table.discount, merges=merges), bound)
     plans = enumerate_plans(table)
     best = best_mixture(plans, bound)
@@ -203,3 +230,15 @@ def test_where_nothing_is_acceptable_the_bound_says_so() -> None:
     for price in (0.0, 10.0):
         proof.advance(price)
     assert proof.bound_reward() < -1.0  # 1.25 - 10 · 0.75 + 10 · 0.1, and no policy earns that
+
+
+def test_the_price_is_put_in_the_units_of_the_step() -> None:
+    table = {
+        0: {"calm": [Outcome(1.0, 1.0, 1)], "daring": [Outcome(1.0, 0.95, 2)]},
+        1: {"go": [Outcome(1.0, 1.0, 1)]},
+        2: {"go": [Outcome(0.7, 2.0, 2), Outcome.failure(0.3, 2.0)]},
+    }
+    proof = prove(Priced(table, 2, 0.5))
+    assert proof.advance(2.0) == pytest.approx(1.5)
+    # With the price as it is, the other action would seem to be worth 1.65, and be looked into.
+    assert proof.opened == 2

@@ -34,7 +34,12 @@ from numpy.typing import NDArray
 from vulcan.domains.exploration.field import SMALLEST_SHARE
 from vulcan.domains.exploration.model import LARGEST_DEGREE, MOVES
 from vulcan.kernels.compilation import answer, part
-from vulcan.model.compiled import CompiledModel, bound_signature, outcomes_signature
+from vulcan.model.compiled import (
+    CompiledModel,
+    bound_signature,
+    outcomes_signature,
+    value_bound_signature,
+)
 
 if TYPE_CHECKING:
     from vulcan.domains.exploration.model import Exploration
@@ -83,6 +88,7 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
             ("risks", "f8", (capacity + 1, cells)),
             ("means", "f8", (cells,)),
             ("kernel", "f8", (2 * window - 1, 2 * window - 1)),  # by distance, 0 in the middle
+            ("norms", "f8", (capacity + 1,)),
             # Notes; see the head of this module.
             ("known", "i8"),  # how many samples there are columns for
             ("summed", "i8"),  # and sums
@@ -97,6 +103,10 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
             ("limits_sampled", "i8"),  # of how many samples that are known; 0 without limits
             ("limits_here", "i8"),  # from where
             ("limits_step", "i8"),
+            ("learned", "f8"),  # for the same, what samples to come can add to the value to go
+            ("pays", "f8", (cells,)),  # and while that is found, what a cell pays, and is worth
+            ("worths", "f8", (cells,)),
+            ("values", "f8", (cells,)),
         ],
         align=True,
     )
@@ -141,15 +151,18 @@ def bound(parameters, states, step):
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
     if step < state.step:
         return np.inf  # the columns do not reach as far as that
-    know_columns(tables, state)
-    know_sums(tables, state, state.sampled - 1)
-    same = tables.limits_here == state.here and tables.limits_step == step
-    if not same or tables.limits_sampled != state.sampled:
-        for first in range(0, tables.degree, 4):
-            look_ahead(tables, state, step, first)
-        tables.limits_here, tables.limits_step = state.here, step
-        tables.limits_sampled = state.sampled
+    know_limits(tables, state, step)
     return tables.limits[state.nodes[state.sampled - 1]]
+
+
+def value_bound(parameters, states, step, price):
+    """Return an upper bound on reward less price times risk; see `outlook`."""
+    tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
+    if step < state.step:
+        return np.inf
+    know_limits(tables, state, step)
+    know_sums(tables, state, state.sampled)
+    return plan_path(tables, state, step, tables.collision_reward - price) + tables.learned
 
 
 @part
@@ -199,7 +212,22 @@ def know_sums(tables, state, count):
     if shared < count:
         for k in range(shared, count):
             add_to_sums(tables, k, state.cells[k], state.nodes[k])
-        tables.summed, tables.limits_sampled = count, 0
+        tables.summed = count
+        if shared + 1 < tables.limits_sampled:
+            tables.limits_sampled = 0
+
+
+@part
+def know_limits(tables, state, step):
+    """See to it that the bounds are known."""
+    know_columns(tables, state)
+    know_sums(tables, state, state.sampled - 1)
+    same = tables.limits_here == state.here and tables.limits_step == step
+    if not same or tables.limits_sampled != state.sampled:
+        for first in range(0, tables.degree, 4):
+            look_ahead(tables, state, step, first)
+        tables.limits_here, tables.limits_step = state.here, step
+        tables.limits_sampled = state.sampled
 
 
 @part
@@ -266,7 +294,7 @@ def look_ahead(tables, state, step, first):
     least = max(0.0, tables.collision_reward)
     most_a = most_b = most_c = most_d = least
     limit_a = limit_b = limit_c = limit_d = variance = 0.0
-    weight = 1.0
+    weight, learned = 1.0, 0.0
     for moves in range(1, tables.horizon - step + 1):
         left, right, bottom, top = find_reach(tables, state.here, moves)
         for x in range(left, right + 1):
@@ -285,9 +313,51 @@ def look_ahead(tables, state, step, first):
         more = math.sqrt(variance * (moves - 1))
         limit_a, limit_b = limit_a + weight * (most_a + more), limit_b + weight * (most_b + more)
         limit_c, limit_d = limit_c + weight * (most_c + more), limit_d + weight * (most_d + more)
+        learned += weight * math.sqrt(variance) * tables.norms[moves - 1]
         weight *= tables.discount
+    tables.learned = learned
     tables.limits[first], tables.limits[first + 1] = limit_a, limit_b
     tables.limits[first + 2], tables.limits[first + 3] = limit_c, limit_d
+
+
+@part
+def plan_path(tables, state, step, failure):
+    """Return what the best path is worth if nothing more is learned: W_1 of `outlook`."""
+    window, moves = find_window(tables), tables.horizon - step
+    left, right, bottom, top = find_reach(tables, state.here, moves)
+    for x in range(left, right + 1):
+        for cell in range(x * window + bottom, x * window + top + 1):
+            new = tables.explained[state.sampled - 1, cell] < np.inf
+            mean = tables.priors[cell] + tables.sums[state.sampled, cell]
+            tables.pays[cell] = mean if new and mean > 0.0 else 0.0
+            tables.values[cell] = 0.0
+    for i in range(moves, 0, -1):
+        left, right, bottom, top = find_reach(tables, state.here, i)
+        for x in range(left, right + 1):
+            for cell in range(x * window + bottom, x * window + top + 1):
+                risk = tables.risks[step + i, cell]
+                safe = tables.pays[cell] + tables.discount * tables.values[cell]
+                tables.worths[cell] = (1.0 - risk) * safe + risk * failure
+        step_back(tables, state.here, i - 1)
+    return tables.values[state.here]
+
+
+@part
+def step_back(tables, here, moves):
+    """Find the largest worth among the neighbours of each cell within so many moves."""
+    window = find_window(tables)
+    left, right, bottom, top = find_reach(tables, here, moves)
+    for x in range(left, right + 1):
+        first, last = max(tables.least_x, x - 1), min(tables.most_x, x + 1)
+        for y in range(bottom, top + 1):
+            low, high = max(tables.least_y, y - 1), min(tables.most_y, y + 1)
+            largest = -np.inf
+            for i in range(first, last + 1):
+                for j in range(low, high + 1):
+                    worth = tables.worths[i * window + j]
+                    if worth > largest and (i != x or j != y):
+                        largest = worth
+            tables.values[x * window + y] = largest if largest > -np.inf else 0.0
 
 
 def compile_exploration(mission: Exploration) -> CompiledModel | None:
@@ -313,6 +383,7 @@ def compile_exploration(mission: Exploration) -> CompiledModel | None:
         most_outcomes=mission.degree + 1,
         outcomes=answer(outcomes_signature(state, parameters))(outcomes),
         bound=answer(bound_signature(state, parameters))(bound),
+        value_bound=answer(value_bound_signature(state, parameters))(value_bound),
     )
 
 
@@ -326,6 +397,7 @@ def _fill(mission: Exploration, capacity: int, parameters: NDArray[Any]) -> NDAr
     tables["first_node"] = mission.first_node
     nodes, chances = mission.quadrature
     tables["nodes"][: len(nodes)], tables["chances"][: len(nodes)] = nodes, chances
+    tables["norms"][:horizon] = mission.norms
     west, south = area.start[0] - capacity, area.start[1] - capacity
     least_x, most_x = max(0, -west), min(2 * capacity, area.columns - 1 - west)
     least_y, most_y = max(0, -south), min(2 * capacity, area.rows - 1 - south)

@@ -31,10 +31,13 @@ from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vulcan.domains.exploration.collision import Point, Vehicle
 from vulcan.domains.exploration.field import Field, Row, dot, quadrature
 from vulcan.domains.exploration.maps import MAPS, Cell, Map, find_map
-from vulcan.domains.exploration.outlook import Outlook, look_ahead
+from vulcan.domains.exploration.outlook import Outlook, find_norms, find_reach, look_ahead
 from vulcan.errors import OptionError
 from vulcan.model.compiled import CompiledModel
 from vulcan.model.interface import Outcome
@@ -252,6 +255,17 @@ class Exploration:
         outlook = self._outlooks(state.path, left)
         return outlook.bound(samples, max(0.0, self.collision_reward), self.discount)
 
+    def value_to_go_bound(self, state: History, step: int, price: float) -> float:
+        """Return an upper bound on reward less price times risk; see `outlook`."""
+        left = self.horizon - step
+        if left <= 0:
+            return 0.0
+        z, _ = self.quadrature
+        samples = [self.first_node, *(z[k] for k in state.nodes)]
+        failure = self.collision_reward - price
+        outlook, risks = self._outlooks(state.path, left), self._risks_ahead(state.path[-1], left)
+        return outlook.value(samples, risks, self.norms, failure, self.discount)
+
     def risk_to_go_bound(self, state: History, action: str, step: int) -> float:
         """Return the risk of the action itself."""
         (x, y), (east, north) = state.path[-1], MOVES[action]
@@ -267,6 +281,11 @@ class Exploration:
     def quadrature(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Nodes and probabilities of a sample in whitened coordinates."""
         return quadrature(self.degree)
+
+    @cached_property
+    def norms(self) -> NDArray[np.float64]:
+        """The mean norm of 0, 1, ... samples in whitened coordinates."""
+        return find_norms(*self.quadrature, self.horizon)
 
     @cached_property
     def first_node(self) -> float:
@@ -303,6 +322,10 @@ class Exploration:
         return lru_cache(TRACKS_KEPT)(self._follow)
 
     @cached_property
+    def _risks_ahead(self) -> Callable[[Cell, int], NDArray[np.float64]]:
+        return lru_cache(OUTLOOKS_KEPT)(self._find_risks_ahead)
+
+    @cached_property
     def _outlooks(self) -> Callable[[tuple[Cell, ...], int], Outlook]:
         return lru_cache(OUTLOOKS_KEPT)(self._look_ahead)
 
@@ -313,6 +336,13 @@ class Exploration:
     def _find_risk(self, cell: Cell, step: int) -> float:
         place, covariance = self.area.locate(cell), self.vehicle.covariance_after(step)
         return min(1.0, sum(o.risk(place, covariance) for o in self.area.obstacles))
+
+    def _find_risks_ahead(self, here: Cell, left: int) -> NDArray[np.float64]:
+        """Return the risks of the cells around, for each of the moves left."""
+        columns, rows = find_reach(self.area, here, left)
+        steps = range(self.horizon - left + 1, self.horizon + 1)
+        risks = [[[self._risks((x, y), t) for x in columns] for y in rows] for t in steps]
+        return np.array(risks, np.float64)
 
     def _follow(self, path: tuple[Cell, ...]) -> Track:
         """Return the track of a path, from that of all but its last cell."""

@@ -77,9 +77,12 @@ class Proof(KernelRun):
         from vulcan.kernels.compilation import announce_compilation
 
         form = find_compiled(reader)
-        self._bounded = hasattr(reader.model, "reward_to_go_bound")
+        names = ("reward_to_go_bound", "value_to_go_bound")
+        self._bounded = any(hasattr(reader.model, name) for name in names)
         # A bound in Python gets the model's own states.
-        compiled = form is not None and (form.bound is not None or not self._bounded)
+        compiled = form is not None and (
+            form.bound is not None or form.value_bound is not None or not self._bounded
+        )
         super().__init__(problem, reader, NoConstraint(), known, compiled)
         announce_compilation(value_bounds.tighten)
         self._kernels, self._memory = value_bounds, DEFAULT_MEMORY if memory is None else memory
@@ -225,7 +228,7 @@ class Proof(KernelRun):
         step = level - (self.reader.levels - self.reader.horizon)
         is_root = state == StateGraph.ROOT and level == 0
         place = self.reader.root if is_root else self.state_graph.state_object(state)
-        return weight * self.reader.bound_reward(place, step)
+        return weight * self.reader.bound_value(place, step, price / weight)
 
     def _make_scratch(self) -> Any:
         """Return the arrays of depth-first search."""
