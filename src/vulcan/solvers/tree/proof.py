@@ -167,7 +167,9 @@ class Proof(KernelRun):
             tree.progress["reach"] = REACH
             self._trees[price] = tree
             if self.reader.levels == self.reader.horizon:
-                tree.nodes["upper"][0] = self._bound_state(StateGraph.ROOT, 0, price)
+                upper = self._bound_state(StateGraph.ROOT, 0, price)
+                tree.nodes["upper"][0] = upper
+                tree.progress["largest"] = abs(upper) if math.isfinite(upper) else 0.0
         return self._trees[price]
 
     def _find_margin(self, tree: _Tree) -> float:
