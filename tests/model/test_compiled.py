@@ -50,6 +50,7 @@ WHOLE = Chart(HONEST, 3).compiled
         ({"outcomes": None}, "outcomes of a compiled model must be made with numba.cfunc"),
         ({"outcomes": look_up.__wrapped__}, "outcomes .* must be made with numba.cfunc"),
         ({"bound": numba.njit(lambda x: x)}, "bound .* must be made with numba.cfunc"),
+        ({"value_bound": look_ahead}, "value_bound .* made with numba.cfunc.value_bound_signature"),
     ],
 )
 def test_parts_that_are_refused(part: dict[str, Any], message: str) -> None:

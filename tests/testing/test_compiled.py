@@ -15,7 +15,7 @@ import pytest
 from tests.helpers.charts import CHART, HONEST, MOST, STATE, Chart, draw_chart, look_ahead
 from vulcan import ModelError, OptionError, Outcome
 from vulcan.domains import Bandit, Exploration
-from vulcan.model.compiled import outcomes_signature
+from vulcan.model.compiled import outcomes_signature, value_bound_signature
 from vulcan.testing import check_compiled
 
 
@@ -92,6 +92,20 @@ def bound_by(value: float) -> Callable[[Chart], None]:
     return change
 
 
+@numba.cfunc(value_bound_signature(STATE, CHART))
+def look_at_price(parameters, state, step, price):
+    return numba.carray(parameters, 1)[0].bounds[numba.carray(state, 1)[0].place, step] - price
+
+
+def value_by(value: float) -> Callable[[Chart], None]:
+    def change(chart: Chart) -> None:
+        chart.compiled = dataclasses.replace(chart.compiled, value_bound=look_at_price)
+        chart.table["bounds"][0, 2] = value
+        chart.value_to_go_bound = lambda state, step, price: -price
+
+    return change
+
+
 LIES = {
     "probability": (tell("probability", (1, 1, 0), 0.7), 1, "ahead", "of outcome 0 are (0.7, 4.0"),
     "reward": (tell("reward", (2, 0, 0), 3.1), 2, "left", "3.1"),
@@ -107,6 +121,8 @@ LIES = {
     "another order": (reorder, 0, None, "another order"),
     "told apart": (hide_labels, 1, "ahead", "what nobody can tell apart is one outcome"),
     "bound": (bound_by(1.0), 2, None, "differ: 1.0, plain 0.0"),
+    "value bound": (value_by(1.0), 2, None, "price 0 differ: 1.0, plain -0.0"),
+    "value bound NaN": (value_by(math.nan), 2, None, "and price 0 is nan"),
     "bound NaN": (bound_by(math.nan), 2, None, "nan"),
 }
 
