@@ -93,7 +93,9 @@ class CompiledGraph(Graph):
         self.states.append([(0, UNASKED)])
         self._records.array[0] = compiled.initial.reshape(1)[0]
         self.source["outcomes"] = compiled.outcomes.address
-        self.source["bound"] = 0 if compiled.bound is None else compiled.bound.address
+        for name in ("bound", "value_bound"):
+            function = getattr(compiled, name)
+            self.source[name] = 0 if function is None else function.address
         self.source["state_size"] = compiled.initial.dtype.itemsize
         self.source["numbers"] = len(compiled.actions)
         self.source["most_outcomes"] = compiled.most_outcomes

@@ -45,6 +45,7 @@ SOURCE: Final = np.dtype(
     [
         ("outcomes", "u8"),  # addresses of the functions, 0 for none
         ("bound", "u8"),
+        ("value_bound", "u8"),
         ("parameters", "u8"),  # addresses of what they read and write
         ("records", "u8"),
         ("answers", "u8"),

@@ -50,11 +50,21 @@ def call_bound(context: Any, address: Any, parameters: Any, state: Any, step: An
     return types.float64(word, word, word, types.int64), _call(ir.DoubleType(), 3)
 
 
-def _call(result: Any, count: int) -> Any:
+@intrinsic
+def call_value_bound(
+    context: Any, address: Any, parameters: Any, state: Any, step: Any, price: Any
+) -> Any:
+    """Call the function at an address; see `vulcan.model.compiled`."""
+    word = types.uint64
+    signature = types.float64(word, word, word, types.int64, types.float64)
+    return signature, _call(ir.DoubleType(), 3, ir.DoubleType())
+
+
+def _call(result: Any, count: int, *others: Any) -> Any:
     """Return what generates a call: pointers are passed like integers of their size."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.FunctionType(result, [ir.IntType(64)] * count)
+        kind = ir.FunctionType(result, [*[ir.IntType(64)] * count, *others])
         return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
 
     return generate

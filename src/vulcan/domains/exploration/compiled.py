@@ -37,7 +37,7 @@ from vulcan.domains.exploration.records import (
     parameters_dtype,
     state_dtype,
 )
-from vulcan.kernels.compilation import answer, part, routine
+from vulcan.kernels.compilation import answer, part
 from vulcan.model.compiled import (
     CompiledModel,
     bound_signature,
@@ -185,7 +185,7 @@ def find_reach(tables, cell, moves):
     )
 
 
-@routine
+@part
 def add_column(tables, k, cell):
     """Find what the k-th sample says of the cells around it, given those before."""
     window = find_window(tables)
@@ -213,7 +213,7 @@ def add_column(tables, k, cell):
     tables.known_cells[k] = cell
 
 
-@routine
+@part
 def add_to_sums(tables, k, cell, node):
     """Add what the k-th sample says, now that its value is known."""
     window, z = find_window(tables), tables.nodes[node]
@@ -224,7 +224,7 @@ def add_to_sums(tables, k, cell, node):
     tables.known_nodes[k] = node
 
 
-@routine
+@part
 def look_ahead(tables, state, step, first):
     """Note the bounds if the last sample was one of four nodes, from the first given on."""
     window, last = find_window(tables), state.sampled - 1
@@ -262,7 +262,7 @@ def look_ahead(tables, state, step, first):
     tables.limits[first + 2], tables.limits[first + 3] = limit_c, limit_d
 
 
-@routine
+@part
 def plan_path(tables, state, step, failure):
     """Return what the best path is worth if nothing more is learned: W_1 of `outlook`."""
     window, moves = find_window(tables), tables.horizon - step

@@ -31,10 +31,11 @@ from itertools import pairwise
 from typing import Any, Final
 
 from vulcan.bounds.base import RiskBound
+from vulcan.bounds.reward_limit import Weights, limit_reward
 from vulcan.bounds.shape import upper_hull
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Corner", "Dual", "DualSearch", "Mix", "accepts", "best_mix", "limit_reward", "slack"]
+__all__ = ["Corner", "Dual", "DualSearch", "Mix", "accepts", "best_mix", "slack"]
 
 ROUNDING: Final = 1e-13
 """Relative error that a dynamic program is granted."""
@@ -117,9 +118,6 @@ class Dual:
     best: Mix | None
     corners: tuple[Corner, ...]
 
-
-Weights = tuple[float, float]
-"""w and k: of reward and of risk."""
 
 Oracle = Callable[[float, float], Corner]
 """From weights of reward and risk to the best policy."""
@@ -227,36 +225,6 @@ class DualSearch:
         if self._bound(reward) == -math.inf:
             return math.inf
         return self._bound.tangent(reward).slope
-
-
-def limit_reward(
-    bound: RiskBound, weights: Weights, value: float, least: float, most: float
-) -> tuple[float, float]:
-    """Return the largest acceptable reward of policies up to a value, and the slope of Δ there.
-
-    A policy with w E g - k er <= value and reward y has at least the risk (w y - value) / k.
-    Newton's method from the right, where `most` is, never passes below the largest y at which Δ
-    allows that, since tangents lie above Δ. Rewards below `least`, that of the policy of least
-    risk, are out of the question: where they are acceptable, that policy is, too.
-    """
-    reward_weight, risk_weight = weights
-    reward, slope = most, 0.0
-    for _ in range(100):
-        if reward < least or bound(reward) == -math.inf:
-            return -math.inf, slope
-        tangent = bound.tangent(reward)
-        slope = tangent.slope
-        excess = reward_weight * reward - value - risk_weight * (tangent.value + TOLERANCE)
-        if excess <= 0:
-            break
-        steepness = reward_weight - risk_weight * slope
-        if steepness <= 0:
-            return -math.inf, slope  # to the left the bound falls at least as fast as the risk
-        following = reward - excess / steepness
-        if following == reward:
-            break
-        reward = following
-    return reward, slope
 
 
 def slack(bound: RiskBound, point: Corner | Mix) -> float:

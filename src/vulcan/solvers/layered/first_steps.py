@@ -21,9 +21,10 @@ from typing import Final
 
 import numpy as np
 
+from vulcan.bounds.reward_limit import limit_reward
 from vulcan.graphs.levels import Levels
 from vulcan.sentinels import END
-from vulcan.solvers.layered.dual import ROUNDING, Corner, Dual, accepts, limit_reward
+from vulcan.solvers.layered.dual import ROUNDING, Corner, Dual, accepts
 from vulcan.solvers.layered.run import LayeredRun
 
 __all__ = ["bound_first_steps"]

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from vulcan.solvers.layered.dual import ROUNDING, Dual, limit_reward
+from vulcan.bounds.reward_limit import limit_reward
+from vulcan.solvers.layered.dual import ROUNDING, Dual
 from vulcan.solvers.layered.run import LayeredRun
 
 __all__ = ["SMALL_SHARE", "Shortfall"]

@@ -1,0 +1,46 @@
+"""What the value of policies at a price of risk says about the reward of those that are acceptable.
+
+If w E g - k er <= v for every policy, one that is acceptable and earns y has (w y - v) / k <= Δ(y).
+"""
+
+from __future__ import annotations
+
+import math
+
+from vulcan.bounds.base import RiskBound
+from vulcan.tolerance import TOLERANCE
+
+__all__ = ["Weights", "limit_reward"]
+
+Weights = tuple[float, float]
+"""w and k: of reward and of risk."""
+
+
+def limit_reward(
+    bound: RiskBound, weights: Weights, value: float, least: float, most: float
+) -> tuple[float, float]:
+    """Return the largest acceptable reward of policies up to a value, and the slope of Δ there.
+
+    A policy with w E g - k er <= value and reward y has at least the risk (w y - value) / k.
+    Newton's method from the right, where `most` is, never passes below the largest y at which Δ
+    allows that, since tangents lie above Δ. Rewards below `least`, that of the policy of least
+    risk, are out of the question: where they are acceptable, that policy is, too.
+    """
+    reward_weight, risk_weight = weights
+    reward, slope = most, 0.0
+    for _ in range(100):
+        if reward < least or bound(reward) == -math.inf:
+            return -math.inf, slope
+        tangent = bound.tangent(reward)
+        slope = tangent.slope
+        excess = reward_weight * reward - value - risk_weight * (tangent.value + TOLERANCE)
+        if excess <= 0:
+            break
+        steepness = reward_weight - risk_weight * slope
+        if steepness <= 0:
+            return -math.inf, slope  # to the left the bound falls at least as fast as the risk
+        following = reward - excess / steepness
+        if following == reward:
+            break
+        reward = following
+    return reward, slope

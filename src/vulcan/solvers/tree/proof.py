@@ -1,0 +1,290 @@
+"""A proved upper bound on what any policy can earn within the risk bound, where nothing merges.
+
+For a price k of failure let V_k be the largest E g - k er of any policy, randomised or not. With
+any U >= V_k, no policy that the risk bound accepts earns more than the largest y with
+
+    y - k Δ(y) <= U
+
+(`vulcan.bounds.reward_limit`). Here U comes from a best-first search over histories
+(`vulcan.kernels.value_bounds`), one tree for each price that is tried. It falls with every history
+that is opened, and the least y over the prices is the bound. Trees share what is known of the
+model.
+
+Sums are rounded. Where histories have n decisions and actions m outcomes, a value is the sum of n
+means of at most m numbers, each no larger than some M; that is n (m + 3) roundings, each of them
+relative to a sum of at most n M. So n² (m + 3) ε M is added to U, where ε is the distance from 1 to
+the next number. The model's own bounds are taken to be rounded no worse than that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.bounds.reward_limit import limit_reward
+from vulcan.certificates.problem import Problem
+from vulcan.graphs.compiled_graph import CompiledGraph, find_compiled
+from vulcan.graphs.rows import ACTION, find_growth, lengthen
+from vulcan.graphs.state_graph import StateGraph
+from vulcan.kernels import codes
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import DEFAULT_MEMORY
+from vulcan.sentinels import NONE
+from vulcan.solvers.constraints import NoConstraint
+from vulcan.solvers.tree.kernel_run import KernelRun
+
+__all__ = ["Proof"]
+
+REACH: Final = 3
+"""How many last steps of a compiled model are settled by depth-first search, without a tree."""
+
+HISTORIES_AT_ONCE: Final = 256
+"""The clock is looked at after this many."""
+
+
+class Proof(KernelRun):
+    """Upper bounds for as many prices as are tried.
+
+    Parameters
+    ----------
+    problem, reader
+        What is to be bounded.
+    memory
+        Bytes that trees and graph may take.
+    known
+        What is known of the model already.
+
+    Attributes
+    ----------
+    full
+        Whether memory has run out, so that no bound can get any tighter.
+    rewards
+        Where the risk bound was evaluated: all other places lie between these.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        memory: int | None = None,
+        known: StateGraph | None = None,
+    ) -> None:
+        from vulcan.kernels import exact_values, value_bounds
+        from vulcan.kernels.compilation import announce_compilation
+
+        form = find_compiled(reader)
+        names = ("reward_to_go_bound", "value_to_go_bound")
+        self._bounded = any(hasattr(reader.model, name) for name in names)
+        # A bound in Python gets the model's own states.
+        compiled = form is not None and (
+            form.bound is not None or form.value_bound is not None or not self._bounded
+        )
+        super().__init__(problem, reader, NoConstraint(), known, compiled)
+        announce_compilation(value_bounds.tighten)
+        self._kernels, self._memory = value_bounds, DEFAULT_MEMORY if memory is None else memory
+        self._scratch_class, self._frame, self._leaf = (
+            exact_values.Scratch,
+            exact_values.FRAME,
+            exact_values.LEAF,
+        )
+        self._trees: dict[float, _Tree] = {}
+        self._scratch = self._make_scratch()
+        self._largest_answer = 0
+        self.full = False
+        self.rewards: list[float] = []
+
+    def advance(
+        self, price: float, histories: int | None = None, stop: Callable[[], bool] | None = None
+    ) -> float:
+        """Tighten the bound on V_k for a price, and return it.
+
+        Parameters
+        ----------
+        price
+            The price k of failure, at least 0.
+        histories
+            How many histories to open at most.
+        stop
+            Asked often whether to stop.
+        """
+        tree = self._tree_of(price)
+        end = math.inf if histories is None else tree.opened + histories
+        while not tree.settled and tree.opened < end and not (stop is not None and stop()):
+            tree.progress["pause"] = min(end, tree.opened + HISTORIES_AT_ONCE)
+            wants = int(
+                self._kernels.tighten(self.arrays(), tree.arrays(), self._scratch, tree.progress)
+            )
+            if not self._answer(tree, wants):
+                self.full = True
+                break
+        return self.bound_value(price)
+
+    def bound_value(self, price: float) -> float:
+        """Return the upper bound on V_k as it is."""
+        tree = self._tree_of(price)
+        return float(tree.nodes["upper"][0]) + self._find_margin(tree)
+
+    def is_settled(self, price: float) -> bool:
+        """Whether the bound on V_k is V_k itself, but for the rounding."""
+        return self._tree_of(price).settled
+
+    def bound_reward(self) -> float:
+        """Return what no policy within the risk bound earns more than; -inf if there is none.
+
+        That is the least bound over all prices tried.
+        """
+        self._tree_of(0.0)
+        values = {price: self.bound_value(price) for price in self._trees}
+        # A risk is at most 1, so that nothing earns more than V_k + k.
+        most = min(value + price for price, value in values.items())
+        if most == math.inf:
+            return math.inf
+        least = min(
+            limit_reward(self.problem.risk_bound, (1.0, price), value, -math.inf, most)[0]
+            for price, value in values.items()
+        )
+        self.rewards += [most] if least == -math.inf else [least, most]
+        return least
+
+    @property
+    def memory(self) -> int:
+        """Bytes of trees and graph."""
+        return sum(tree.memory for tree in self._trees.values()) + self.graph.memory
+
+    @property
+    def opened(self) -> int:
+        """Histories opened so far, for all prices."""
+        return sum(tree.opened for tree in self._trees.values())
+
+    def _tree_of(self, price: float) -> _Tree:
+        price = float(price)
+        if price not in self._trees:
+            tree = _Tree(self._kernels, price, self.reader.levels)
+            tree.progress["reach"] = REACH
+            self._trees[price] = tree
+            if self.reader.levels == self.reader.horizon:
+                upper = self._bound_state(StateGraph.ROOT, 0, price)
+                tree.nodes["upper"][0] = upper
+                tree.progress["largest"] = abs(upper) if math.isfinite(upper) else 0.0
+        return self._trees[price]
+
+    def _find_margin(self, tree: _Tree) -> float:
+        """Return how far rounding may have taken a bound below what it should be."""
+        levels, widest = self.reader.levels, self._find_widest()
+        largest = float(tree.progress["largest"][0]) + tree.price
+        return levels**2 * (widest + 3) * np.finfo(float).eps * largest
+
+    def _find_widest(self) -> int:
+        """Return the largest number of outcomes of an action."""
+        if isinstance(self.graph, CompiledGraph):
+            return self.graph.compiled.most_outcomes
+        actions = self.graph.actions
+        return int(actions.array["outcome_count"][: actions.count].max(initial=1))
+
+    def _answer(self, tree: _Tree, wants: int) -> bool:
+        """Give a kernel what it needs; False if there is no room for it."""
+        progress = tree.progress[0]
+        if wants == codes.NEEDS_STATE:
+            return self._ask(int(tree.nodes["state"][progress["node"]]))
+        if wants == codes.NEEDS_ROWS:
+            return self.make_rows(self._memory - (self.memory - self.graph.memory))
+        if wants == codes.NEEDS_ROOM:
+            return tree.grow(self._memory - self.memory)
+        if wants == codes.NEEDS_LIMITS:
+            self._limit_children(tree)
+        elif wants == codes.BROKEN:
+            self.raise_fault()
+        return True
+
+    def _ask(self, state: int) -> bool:
+        if self.memory + self._largest_answer > self._memory:
+            return False
+        before = self.graph.memory
+        self.state_graph.expand(state)
+        self._largest_answer = max(self._largest_answer, self.graph.memory - before)
+        return True
+
+    def _limit_children(self, tree: _Tree) -> None:
+        """Bound the histories that a kernel is about to add."""
+        progress = tree.progress[0]
+        level = int(progress["level"]) + 1
+        for number in range(int(progress["children"]), int(progress["last_child"])):
+            state = int(tree.nodes["state"][number])
+            tree.nodes["upper"][number] = self._bound_state(state, level, tree.price)
+        tree.progress["limited"] = 1
+
+    def _bound_state(self, state: int, level: int, price: float) -> float:
+        """Return the model's bound on V_k from a state on; inf if it has none.
+
+        Here alone a state of a model in Python gets its bound.
+        """
+        weight = float(self.reader.weights[level])
+        if weight == 0.0:
+            return 0.0  # nothing is earned from there on
+        if not self._bounded:
+            return math.inf
+        step = level - (self.reader.levels - self.reader.horizon)
+        is_root = state == StateGraph.ROOT and level == 0
+        place = self.reader.root if is_root else self.state_graph.state_object(state)
+        return weight * self.reader.bound_value(place, step, price / weight)
+
+    def _make_scratch(self) -> Any:
+        """Return the arrays of depth-first search."""
+        source = self.graph.source[0]
+        rows = 1 + REACH * int(source["numbers"])
+        places = rows * int(source["most_outcomes"])
+        return self._scratch_class(
+            np.zeros(REACH, self._frame),
+            np.zeros(rows, ACTION),
+            np.zeros(rows),
+            np.zeros(places, self._leaf),
+            np.zeros(places * int(source["state_size"]), np.uint8),
+            np.zeros(1),
+        )
+
+
+class _Tree:
+    """The histories that were opened for one price."""
+
+    def __init__(self, kernels: Any, price: float, levels: int) -> None:
+        self.price, self._bounds_class = price, kernels.Bounds
+        self.nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
+        self._edges: NDArray[Any] = np.zeros(64, kernels.EDGE)
+        self._path = np.zeros(levels + 1, kernels.STEP)
+        self._falls = np.ones(levels + 1, kernels.FALL)
+        self.progress = np.zeros(1, kernels.PROGRESS)
+        self.progress["price"], self.progress["nodes"] = price, 1
+        self.nodes[0] = (StateGraph.ROOT, NONE, math.inf, 1.0)
+
+    def arrays(self) -> Any:
+        """Return the arrays as they are now."""
+        return self._bounds_class(self.nodes, self._edges, self._path, self._falls)
+
+    @property
+    def opened(self) -> int:
+        """Histories opened so far."""
+        return int(self.progress["opened"][0])
+
+    @property
+    def settled(self) -> bool:
+        """Whether the bound of the root is its value."""
+        return bool(self.nodes["promise"][0] == 0.0)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the arrays."""
+        return self.nodes.nbytes + self._edges.nbytes
+
+    def grow(self, memory: float) -> bool:
+        """Lengthen the arrays within this many bytes; False if they can't grow."""
+        share = find_growth([self.nodes, self._edges], memory)
+        if not share:
+            return False
+        nodes, edges = (int(self.progress[name][0]) for name in ("nodes", "edges"))
+        self.nodes = lengthen(self.nodes, nodes, int((1 + share) * len(self.nodes)))
+        self._edges = lengthen(self._edges, edges, int((1 + share) * len(self._edges)))
+        return True
