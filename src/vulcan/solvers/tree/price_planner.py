@@ -10,22 +10,25 @@ search with local constraint B joins in, with as many samples as were taken so f
 
 from __future__ import annotations
 
-import time
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from vulcan.certificates.problem import Problem
+from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
 from vulcan.solvers.finding import Status
 from vulcan.solvers.fronts import load_kernels
+from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.pairs import PairCompletion, Top, find_price, unroll
 from vulcan.solvers.tree.plans import Planning
 from vulcan.solvers.tree.price_run import PriceRun
-from vulcan.solvers.tree.prices import choose_prices, raise_prices
+from vulcan.solvers.tree.prices import choose_prices, raise_prices, surround
 from vulcan.solvers.tree.rounds import Rounds
 
 if TYPE_CHECKING:
@@ -40,7 +43,11 @@ GUIDING_NODES: Final = 1 << 11
 """Histories in the top of a tree, for a plan that only guides."""
 
 FEWEST_PLACES: Final = 1 << 16
-"""Or at this many."""
+FEWEST_QUESTIONS: Final = 256
+"""Pairs or histories, and states that the model is asked, that a plan may always take."""
+
+SCALES: Final = tuple(4**k for k in range(12))
+"""How many times more a plan may take if nothing was found with less."""
 
 
 class PricePlanner(Rounds):
@@ -82,19 +89,56 @@ class PricePlanner(Rounds):
         run = self._run
         if not final:
             self._move_prices()
-        places = max(FEWEST_PLACES, run.samples * run.reader.levels // STEPS_PER_PLACE)
-        completion = HistoryCompletion(run)
-
-        def may_go_on() -> bool:
-            return time.perf_counter() < until and (final or completion.work <= places)
-
-        planning = Planning(run, completion, may_go_on)
-        plan = planning.settle()
-        draft = None if plan is None else planning.write(plan)
+        # A round that is not the last need not succeed, if one before it did.
+        scales = SCALES if final or self._best is None else SCALES[:1]
+        draft = None
+        for scale in scales:
+            allowance = self._allow_scaled(scale, until, final)
+            draft = self._plan_by_pairs(allowance) if run.graph.merges else None
+            exceeded = allowance.exceeded
+            if draft is None and not allowance.late:
+                draft = self._plan_by_histories(allowance)
+            if draft is not None or not (exceeded or allowance.exceeded) or allowance.late:
+                break
         self._keep_better(draft)
         if not final:
             self._guide()
         return draft
+
+    def _allow_scaled(self, scale: int, until: float, final: bool) -> Allowance:
+        """Return a share of what the search has taken, times a scale."""
+        run = self._run
+        if final and not run.graph.merges:
+            return Allowance(math.inf, math.inf, until)
+        places = max(FEWEST_PLACES, run.samples * run.reader.levels // STEPS_PER_PLACE)
+        questions = math.inf
+        if isinstance(run.graph, StateGraph):
+            questions = scale * max(FEWEST_QUESTIONS, len(run.graph.expanded) // STEPS_PER_PLACE)
+        return Allowance(scale * places, questions, until)
+
+    def _plan_by_pairs(self, allowance: Allowance) -> Draft | None:
+        """Return the best plan whose stubs are known by pairs; None if they take too much."""
+        run = self._run
+        pairs = unroll(run, Top.leave_out().frontier, allowance, run.prices.shape[1])
+        if pairs is None:
+            return None
+        run.move_prices(surround(find_price(run, pairs, allowance), run.prices[0], run.size))
+        completion = PairCompletion(run, pairs)
+        planning = Planning(run, completion, lambda: not allowance.late)
+        plans = [plan for plan in (planning.settle(), completion.plan_all()) if plan is not None]
+        plan = max(plans, key=lambda plan: plan.reward, default=None)
+        return None if plan is None else planning.write(plan)
+
+    def _plan_by_histories(self, allowance: Allowance) -> Draft | None:
+        """Return the best plan whose stubs are known by walks; None if they take too long."""
+        completion = HistoryCompletion(self._run)
+
+        def may_go_on() -> bool:
+            return not allowance.forbids(completion.work, completion.questions)
+
+        planning = Planning(self._run, completion, may_go_on)
+        plan = planning.settle()
+        return None if plan is None else planning.write(plan)
 
     def _guide(self) -> None:
         run = self._run

@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
-from vulcan.errors import BoundError
 from vulcan.graphs.rows import find_growth, lengthen
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import DEFAULT_MEMORY
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
-from vulcan.solvers.tree.kernel_run import KernelRun
+from vulcan.solvers.tree.kernel_run import CappedRun
 from vulcan.solvers.tree.prices import begin_prices
 
 __all__ = ["PriceRun"]
@@ -54,7 +52,7 @@ class Part:
     control: NDArray[Any]
 
 
-class PriceRun(KernelRun):
+class PriceRun(CappedRun):
     """One search.
 
     Parameters
@@ -82,11 +80,10 @@ class PriceRun(KernelRun):
         from vulcan.kernels import price_root, price_search, price_tree, selection
         from vulcan.kernels.compilation import announce_compilation
 
-        super().__init__(problem, reader, NoConstraint(), known)
+        super().__init__(problem, reader, NoConstraint(), memory, known)
         announce_compilation(price_search.sample)
         self._root_kernels, self._search, self._kernels = price_root, price_search, price_tree
         self._returns_dtype = selection.RETURNS
-        self._memory = DEFAULT_MEMORY if memory is None else memory
         self._seed, self._exploration = seed, exploration
         width = price_tree.PRICES
         self.nodes: NDArray[Any] = np.zeros(64, price_tree.NODE)
@@ -108,7 +105,6 @@ class PriceRun(KernelRun):
         self.accepted: set[float] = set()
         self.on_guide: Callable[[], None] | None = None
         self._next_guide = FIRST_GUIDE
-        self._largest_answer = 0
         self._marked = np.zeros(0, np.int64)
 
     @property
@@ -149,12 +145,7 @@ class PriceRun(KernelRun):
     def satisfy(self, wants: int, state: int, most: float) -> bool:
         """Give a kernel what it needs; False if there is no room for it."""
         if wants == codes.NEEDS_STATE:
-            if self.memory + self._largest_answer > self._memory:
-                return False
-            before = self.graph.memory
-            self.state_graph.expand(state)
-            self._largest_answer = max(self._largest_answer, self.graph.memory - before)
-            return True
+            return self.ask(state)
         if wants == codes.NEEDS_ROWS:
             return self.make_rows(most - (self.memory - self.graph.memory))
         if wants == codes.NEEDS_ROOM:
@@ -284,13 +275,6 @@ class PriceRun(KernelRun):
     def credits(self) -> list[float]:
         """Return the rewards of plans that the bound accepted."""
         return sorted(self.accepted)
-
-    def allow(self, reward: float) -> float:
-        """Return the risk that is allowed for a reward; -inf where the bound has no value."""
-        try:
-            return float(self.problem.risk_bound(reward))
-        except BoundError:
-            return -math.inf
 
     def move_prices(self, prices: NDArray[np.float64]) -> None:
         """Go over to other prices: values between them, consistent again from the leaves up.

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["begin_prices", "choose_prices", "raise_prices"]
+__all__ = ["begin_prices", "begin_with_none", "choose_prices", "raise_prices", "surround"]
 
 Prices = NDArray[np.float64]
 
@@ -26,6 +26,9 @@ CLOSE: Final = 0.03
 LOWER: Final = 0.6
 HIGHER: Final = 1.7
 """How far prices go below and above those that decide."""
+
+CLOSEST: Final = 1e-5
+"""How far those next to a price that is known exactly are from it."""
 
 SMALL: Final = 0.1
 """As a share of the rewards: a price that is small."""
@@ -58,11 +61,40 @@ def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
     close = [k for k in order if rewards[k] >= rewards[order[0]] - CLOSE * size]
     deciding = prices[judged["lane"][close]]
     low, high = float(deciding.min()), float(deciding.max())
-    count = len(prices)
-    if low <= 0:
-        return HIGHER * max(high, SMALL * size) * np.arange(count) / (count - 1)
+    return begin_with_none(len(prices), high, size) if low <= 0 else spread(low, high, len(prices))
+
+
+def begin_with_none(count: int, high: float, size: float) -> Prices:
+    """Return prices from 0 on: there, risk does not count."""
+    return HIGHER * max(high, SMALL * size) * np.arange(count) / (count - 1)
+
+
+def spread(low: float, high: float, count: int) -> Prices:
+    """Return prices from below one to above another."""
     low, high = LOWER * low, HIGHER * high
     return np.asarray(low * (high / low) ** (np.arange(count) / (count - 1)))
+
+
+def surround(price: float, prices: Prices, size: float) -> Prices:
+    """Return prices around the one that decides: those next to it lie close on either side.
+
+    Parameters
+    ----------
+    price
+        The one that decides; 0 where risk need not count, infinite where it alone must.
+    prices
+        The present prices.
+    size
+        The size of rewards.
+    """
+    count = len(prices)
+    if price <= 0:
+        return begin_with_none(count, 0.0, size)
+    price = min(price, HIGHEST * size)
+    half = count // 2
+    below = price * (1.0 - CLOSEST) * LOWER ** (np.arange(half - 1, -1, -1) / half)
+    above = price * (1.0 + CLOSEST) * HIGHER ** (np.arange(count - half) / (count - half))
+    return np.concatenate([below, above])
 
 
 def raise_prices(prices: Prices, size: float) -> Prices:
