@@ -46,6 +46,15 @@ def test_files_that_pages_name_exist(page: str) -> None:
         assert any(path == name or path.endswith(f"/{name}") for path in known), name
 
 
+def test_the_page_on_theory_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "theory.md").read_text()
+    rows = re.findall(r"`(tests/[\w/]+\.py)`: (.*?)\|", text)
+    assert sum(len(re.findall(r"`test_\w+`", names)) for _, names in rows) > 20
+    for path, names in rows:
+        for name in re.findall(r"`(test_\w+)`", names):
+            assert f"def {name}(" in (ROOT / path).read_text(), f"{name} is not in {path}"
+
+
 def test_the_walk_names_every_module_of_the_rooms_it_walks_through() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     named = {name.rpartition("/")[2] for name in re.findall(r"`([\w/]+\.py)`", page)}

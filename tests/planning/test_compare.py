@@ -309,5 +309,5 @@ def test_a_comparison_as_text(everything):
     assert header.split()[:4] == ["solver", "reward", "risk", "allowed"]
     assert len(lines) == len(everything) == 10
     assert lines[0].startswith("✓  ForwardSearch   2.016664  0.003693  0.004033  2.2 %")
-    assert lines[2].startswith("✗  UCT ")
+    assert lines[3].startswith("✗  UCT ")
     assert "searched" not in everything.tabulate(wide=False).header

@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vulcan
-from tests.helpers.tables import REWARDS, Table, bounds, tables
+from tests.helpers.tables import Table, bounds, tables
 from tests.oracles.best_policies import check_best
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Status
 from vulcan.domains import Bandit
 
-NONNEGATIVE = [reward for reward in REWARDS if reward >= 0]
 EXACT = {"pareto": vulcan.Pareto(), "automatic": vulcan.Automatic(), "rao": vulcan.RAOStar()}
 
 
@@ -34,7 +33,7 @@ def test_the_best_history_dependent_policy(
 
 
 @settings(max_examples=100)
-@given(table=tables(NONNEGATIVE), bound=bounds())
+@given(table=tables(), bound=bounds())
 def test_orders_between_solvers(table: Table, bound: vulcan.RiskBound) -> None:
     problem = vulcan.Problem(table, bound)
 

@@ -279,7 +279,7 @@ Workers = Annotated[
         "--workers",
         min=1,
         metavar="N",
-        help="Processes that answer for the model at once: for models that are slow to answer.",
+        help="Processes that answer for the model at once, or threads that sample a compiled one.",
         show_default="none",
         rich_help_panel=SEARCH,
     ),

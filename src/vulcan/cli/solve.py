@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,9 +83,10 @@ def solve(
             check_output(output)
         result = plan_and_certify(
             problem,
-            *chosen,
+            chosen.solver,
+            chosen.limits,
+            replace(chosen.options, workers=workers),
             bound=upper_bound,
-            workers=workers,
             progress=sys.stderr.isatty() if progress is None else progress,
         )
     # Whoever reads the answer may leave before its end, and the disk may be full: neither the file

@@ -104,25 +104,35 @@ class CompiledGraph(Graph):
     def bytes_in_use(self) -> int:
         return sum(rows.count * rows.array.itemsize for rows in self._rows().values())
 
-    def make_room(self, most: float = math.inf) -> bool:
+    def kinds(self) -> tuple[Rows, Rows, Rows]:
+        """Return the rows of states, actions and outcomes."""
+        return self.states, self.actions, self.outcomes
+
+    def make_room(self, most: float = math.inf, wanted: int = 0) -> bool:
         """Lengthen rows that are more than half full, to the double if it takes no more bytes.
+
+        Parameters
+        ----------
+        most
+            Bytes that all rows may take.
+        wanted
+            How many more rows of each kind there must be room for.
 
         Returns
         -------
         bool
             False if they can't grow.
         """
+        wanted = max(wanted, self.largest_answer)
         short = [
-            rows
-            for rows in self._rows().values()
-            if 2 * (rows.count + self._largest_answer) > len(rows.array)
+            rows for rows in self._rows().values() if 2 * (rows.count + wanted) > len(rows.array)
         ]
         share = find_growth([rows.array for rows in short], most - self.memory)
         if short and not share:
             return False
         for rows in short:
             length = int((1 + share) * len(rows.array))
-            rows.lengthen(max(length, rows.count + self._largest_answer))
+            rows.lengthen(max(length, rows.count + wanted))
         self.source["parameters"] = self._parameters.ctypes.data
         self.source["records"] = self._records.array.ctypes.data
         self.source["answers"] = self.answers.ctypes.data
@@ -142,7 +152,7 @@ class CompiledGraph(Graph):
         }
 
     @property
-    def _largest_answer(self) -> int:
+    def largest_answer(self) -> int:
         """The most rows of a kind that a kernel adds at a time."""
         return max(self.compiled.most_outcomes, len(self.compiled.actions))
 

@@ -93,8 +93,9 @@ def solve(
         the result has a gap. The model is asked for what the search left out, if the state graph
         is small enough; the bound may take as long again as the time limit.
     workers
-        How many processes answer for the model at once; the model must be picklable. The result
-        does not depend on it.
+        How many processes answer for the model at once; the model must be picklable. If the model
+        is compiled and the solver is `Vulcan`, how many threads sample at once. The result does not
+        depend on it, as long as limits of samples and not of time or memory end the search.
     checkpoint
         A file to which a search that samples writes itself now and then. An existing file is an
         error, unless the search in it is resumed or overwritten. `Automatic` chooses as it does
@@ -134,7 +135,9 @@ def solve(
     (1.528, True)
     """
     limits = Limits(time_limit, samples, histories, memory, gap)
-    options = Options(seed, complete, checkpoint, checkpoint_every, resume, overwrite)
+    options = Options(
+        seed, complete, checkpoint, checkpoint_every, resume, overwrite, workers=workers
+    )
     solver = Automatic() if solver is None else solver
     return plan_and_certify(
         problem,
@@ -142,7 +145,6 @@ def solve(
         limits,
         options,
         bound=bound,
-        workers=workers,
         on_progress=on_progress,
         progress=progress,
     )
@@ -155,7 +157,6 @@ def plan_and_certify(
     options: Options,
     *,
     bound: bool = False,
-    workers: int | None = None,
     on_progress: OnProgress | None = None,
     progress: bool = False,
 ) -> Result:
@@ -164,7 +165,7 @@ def plan_and_certify(
     require_solver(solver)
     refuse_unknown(solver, limits, options)
     with (
-        _open_reader(problem.model, workers, options) as reader,
+        _open_reader(problem.model, solver, options) as reader,
         watch_progress(on_progress, progress) as watch,
         Monitor(limits, watch) as monitor,
     ):
@@ -229,16 +230,17 @@ def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Certificat
 
 
 @contextmanager
-def _open_reader(model: Any, workers: int | None, options: Options) -> Iterator[ModelReader]:
+def _open_reader(model: Any, solver: Solver, options: Options) -> Iterator[ModelReader]:
     """Yield what asks the model: the reader of what is known of it already, or workers."""
+    threads = getattr(solver, "threads", False) and getattr(model, "compiled", None) is not None
     if options.graph is not None:
         yield options.graph.reader
-    elif workers is None:
+    elif options.workers is None or threads:
         yield ModelReader(model)
     else:
         from vulcan.model.workers import WorkerReader
 
-        with WorkerReader(model, workers) as reader:
+        with WorkerReader(model, options.workers) as reader:
             yield reader
 
 

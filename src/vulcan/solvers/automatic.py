@@ -72,6 +72,7 @@ class Automatic(Solver):
     )
     method: ClassVar[str] = "unrolls as long as that pays"
     sampling: ClassVar[bool] = True
+    threads: ClassVar[bool] = True
     covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
     options: ClassVar[Sequence[Option]] = (RANDOMISED,)
     default_gap: ClassVar[float] = 1e-4

@@ -104,6 +104,8 @@ class Options:
         Replace the checkpoint file, if it exists.
     graph
         What is known of the model already.
+    workers
+        How many threads sample a compiled model, or processes answer for one in Python.
     """
 
     seed: int = 0
@@ -113,8 +115,11 @@ class Options:
     resume: bool = False
     overwrite: bool = False
     graph: StateGraph | None = None
+    workers: int | None = None
 
     def __post_init__(self) -> None:
+        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
+            raise OptionError(f"workers must be a whole number of at least 1, not {self.workers!r}")
         if self.resume and self.checkpoint is None:
             raise OptionError("resume needs a checkpoint file to resume from")
         if self.overwrite and self.checkpoint is None:
@@ -154,6 +159,8 @@ class Solver(ABC):
         Which policies its upper bound covers.
     options
         Its parameters, as the command line offers them.
+    threads
+        Whether several workers mean threads where the model is compiled.
     shows_trials
         Whether its trials are worth showing beside its result.
     default_gap
@@ -167,6 +174,7 @@ class Solver(ABC):
     sampling: ClassVar[bool] = False
     covers: ClassVar[Coverage] = Coverage.NOTHING
     options: ClassVar[Sequence[Option]] = ()
+    threads: ClassVar[bool] = False
     shows_trials: ClassVar[bool] = False
     default_gap: ClassVar[float] = 0.0
 

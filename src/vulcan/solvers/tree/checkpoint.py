@@ -32,7 +32,7 @@ __all__ = [
     "unpack_array",
 ]
 
-SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 4, CheckpointError, oldest=4)
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 5, CheckpointError, oldest=5)
 
 MODEL: Final = "model"
 """What an identity calls the model's fingerprint."""
@@ -131,7 +131,7 @@ def pack_array(array: NDArray[Any]) -> bytes:
 
 def unpack_array(data: bytes, target: NDArray[Any]) -> None:
     """Fill the beginning of an array from bytes."""
-    values = np.frombuffer(data, target.dtype)
+    values = np.frombuffer(data, target.dtype).reshape(-1, *target.shape[1:])
     if len(values) > len(target):
         raise CheckpointError("an array of the checkpoint is longer than it should be")
     target[: len(values)] = values

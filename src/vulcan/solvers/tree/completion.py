@@ -8,7 +8,7 @@ dynamic program over pairs of a state and a step does the same for all of them a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,21 +117,19 @@ class HistoryCompletion:
         first = levels[0:1]
         first["lane"] = first["row"] = first["entry"] = NONE
         first["reach"], first["state"] = 1.0, run.nodes["state"][0]
-        arrays: list[NDArray[Any]] = [
-            np.zeros(length, np.int32),
-            np.zeros(length + 1, np.int32),
-            np.zeros(2 * length, np.int32),
-        ]
+        rows, firsts = np.zeros(length, np.int32), np.zeros(length + 1, np.int32)
+        below = np.zeros(2 * length, np.int32)
         while True:
-            outline = plan_writing.Outline(levels, *arrays, summary, writer)
+            outline = plan_writing.Outline(levels, rows, firsts, below, summary, writer)
             wants = plan_writing.write_plan(run.arrays(), run.tree(), self._returns, outline)
             if wants == codes.DONE:
                 break
             if wants == codes.NEEDS_PLAN:
-                arrays = [np.concatenate([array, np.zeros_like(array)]) for array in arrays]
+                rows, firsts, below = (
+                    np.concatenate([array, np.zeros_like(array)]) for array in (rows, firsts, below)
+                )
             elif not run.satisfy(wants, int(writer["state"][0]), run.limit):
                 return None
-        rows, firsts, below = arrays
         decisions, entries = int(summary["decisions"][0]), int(summary["entries"][0])
         reward, risk = float(summary["reward"][0]), float(summary["risk"][0])
         return Draft(

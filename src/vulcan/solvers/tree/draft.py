@@ -32,6 +32,10 @@ class Draft:
         its safe outcomes, as in `vulcan.policies.policy`.
     reward, risk, allowed, frontier
         As in a certificate; exact but for rounding.
+    road
+        How it was found, for people.
+    graph
+        The graph of the rows; None for that of the search.
     """
 
     rows: NDArray[np.int32]
@@ -41,6 +45,8 @@ class Draft:
     risk: float
     allowed: float
     frontier: float
+    road: str = ""
+    graph: Graph | None = None
 
     def __len__(self) -> int:
         """Return the number of decisions."""
@@ -60,16 +66,18 @@ class Draft:
     def write_out(self, graph: Graph, about: About) -> Policy:
         """Return the policy."""
         with pause_collection():
-            return graph.policy(self.rows.tolist(), self.below.tolist(), about)
+            return (self.graph or graph).policy(self.rows.tolist(), self.below.tolist(), about)
 
     def pack(self) -> dict[str, bytes]:
         """Return the draft as bytes, for a checkpoint."""
         numbers = np.array([self.reward, self.risk, self.allowed, self.frontier])
         arrays = {name: getattr(self, name).tobytes() for name in ARRAYS}
-        return arrays | {"numbers": numbers.tobytes()}
+        return arrays | {"numbers": numbers.tobytes(), "road": self.road.encode()}
 
     @classmethod
     def unpack(cls, data: dict[str, bytes]) -> Self:
         """Return the draft of a checkpoint."""
         rows, firsts, below = (np.frombuffer(data[name], np.int32) for name in ARRAYS)
-        return cls(rows, firsts, below, *np.frombuffer(data["numbers"], np.float64).tolist())
+        reward, risk, allowed, frontier = np.frombuffer(data["numbers"], np.float64).tolist()
+        road = data["road"].decode()
+        return cls(rows, firsts, below, reward, risk, allowed, frontier, road)

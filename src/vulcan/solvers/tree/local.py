@@ -1,6 +1,7 @@
 """LocalVulcan: the paper's anytime planner with a local constraint, and UCT, without one.
 
-How a run goes is in `vulcan.solvers.tree.local_planner`, how it samples in `vulcan.kernels.tree_search`.
+How a run goes is in `vulcan.solvers.tree.local_planner`, how it samples in
+`vulcan.kernels.tree_search`.
 """
 
 from __future__ import annotations

@@ -44,10 +44,12 @@ CLOSENESS: Final = 0.01
 """Actions may fall short by this share of the range of rewards, and still be weighed."""
 
 MOST_POINTS: Final = 1024
-GUIDING_POINTS: Final = 128
 
 MOST_ROUNDS: Final = 40
 """How often a plan is chosen anew, after stubs of the one before have become known."""
+
+ROUNDING: Final = 1e-6
+"""As a share of rewards: what values in single precision, and sums of them, are off."""
 
 NO_SLACK: Final = 1e299
 
@@ -73,12 +75,15 @@ class Plan:
         Nodes of the tree, and the position of the action that each takes.
     stubs
         Nodes of the top, each with the price that it follows.
+    road
+        What led to it, for people.
     """
 
     reward: float
     risk: float
     actions: list[tuple[int, int]]
     stubs: list[tuple[int, int]]
+    road: str = "prices and fronts"
 
 
 class Planning:
@@ -92,8 +97,8 @@ class Planning:
         What evaluates and writes what lies below the top.
     may_go_on
         Asked again and again.
-    nodes
-        How many histories the top may have.
+    nodes, points
+        How many histories the top may have, and points a front.
     closeness
         By how much actions may fall short, and still be weighed; a share of the range of rewards
         by default.
@@ -105,10 +110,11 @@ class Planning:
         completion: Completion,
         may_go_on: Callable[[], bool],
         nodes: int = MOST_NODES,
+        points: int = MOST_POINTS,
         closeness: float | None = None,
     ) -> None:
         self._run, self._completion, self._may_go_on = run, completion, may_go_on
-        self._nodes, self._points = nodes, MOST_POINTS
+        self._nodes, self._points = nodes, points
         low, high = run.reward_span()
         self._closeness = CLOSENESS * (high - low) if closeness is None else closeness
         self._top = self._grow_top()
@@ -121,14 +127,15 @@ class Planning:
         self._histories: NDArray[np.int32] = top["state"]
         self._known = np.zeros(len(top), bool)
         self._fronts = FrontArrays(self._layers)
-        self._price, self._slack = self._find_price(), NO_SLACK
+        self._lane = int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])
+        self._price, self._slack = float(run.prices[0, self._lane]), NO_SLACK
         self._size = max(*map(abs, run.reward_span()), 1e-9)
         self._layer_values, self._reach = np.zeros(len(top)), np.zeros(len(top))
+        self._most_reward = math.inf
         self._estimate()
 
     def guide(self) -> None:
         """Let half of the samples to come follow the best plan, as far as the tree knows."""
-        self._points = GUIDING_POINTS
         self.mark(self._choose())
 
     def mark(self, plan: Plan | None) -> None:
@@ -167,10 +174,6 @@ class Planning:
     def exhaustive(self) -> bool:
         """Whether the last plan is the best of all policies, as far as values are exact."""
         return not len(self._stubs) and not self._fronts.thinned
-
-    def limit_closeness(self, plan: Plan) -> float:
-        """Return by how much actions of a better plan can fall short."""
-        return self._enough(plan)
 
     def _grow_top(self) -> Any:
         """Return the top of the tree, without the edges of stubs."""
@@ -242,13 +245,16 @@ class Planning:
         """
         from vulcan.kernels.plan_top import value_layers
 
-        values = self._layer_values
-        value_layers(self._layers, self._price, values)
+        value_layers(self._layers, 0.0, self._layer_values)
+        self._most_reward = float(self._layer_values[0])
+        value_layers(self._layers, self._price, self._layer_values)
         plan = None
         if self._slack < NO_SLACK:
             plan = self._choose_within(self._slack, self._points)
         if plan is None:
             plan = self._choose_within(NO_SLACK, max(FEWEST_POINTS, self._points // COARSER))
+            if plan is None and self._fronts.thinned:
+                plan = self._choose_within(NO_SLACK, self._points)
             self._slack = 0.0
         while plan is not None and self._enough(plan) > self._slack:
             self._slack = ROOM * self._enough(plan)
@@ -259,9 +265,20 @@ class Planning:
         return plan
 
     def _enough(self, plan: Plan) -> float:
-        """Return how much a policy that is better than a plan can fall short."""
-        worth = plan.reward - self._price * self._run.allow(plan.reward)
-        return max(self._layer_values[0] - worth, 1e-9 * self._size)
+        """Return how much a policy that is better than a plan can fall short.
+
+        If it earns y, it is worth at least y - λ Δ(y), which is convex in y.
+        """
+        low, high = plan.reward, max(plan.reward, self._most_reward)
+        for _ in range(60):
+            left, right = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (low, right) if self._worth(left) < self._worth(right) else (left, high)
+        worth = min(self._worth(low), self._worth(plan.reward))
+        return max(float(self._layer_values[0]) - worth, 0.0) + ROUNDING * self._size
+
+    def _worth(self, reward: float) -> float:
+        """Return the least that a policy of this reward within the bound is worth."""
+        return reward - self._price * self._run.allow(reward)
 
     def _choose_within(self, slack: float, points: int) -> Plan | None:
         """Return the best acceptable plan that falls short by at most a slack."""
@@ -269,7 +286,9 @@ class Planning:
 
         run, values, reach = self._run, self._layer_values, self._reach
         find_least_reach(self._layers, values, self._price, slack, reach)
-        pruning = Pruning(self._price, values, slack, reach, self._size, points, points // RARER)
+        pruning = Pruning(
+            self._price, values, slack, reach, self._size, points, max(2, points // RARER)
+        )
         if not self._fronts.compute(pruning, (values, values), self._may_go_on):
             return None
         found = self._fronts.points(0)
@@ -279,10 +298,6 @@ class Planning:
                 run.accepted.add(reward)
                 return self._trace(place, reward, risk)
         return None
-
-    def _find_price(self) -> float:
-        best = int(np.argmax(self._run.judged["reward"]))
-        return float(self._run.prices[0, int(self._run.judged["lane"][best])])
 
     def _trace(self, place: int, reward: float, risk: float) -> Plan:
         """Return the plan of a point of the root's front."""
@@ -305,4 +320,6 @@ class Planning:
                 after = int(targets["node"][first + k])
                 if after != END:
                     pending.append((after, part))
+        if reward >= self._most_reward - 1e-12 * self._size:
+            return Plan(reward, risk, actions, stubs, "the plan without regard to risk")
         return Plan(reward, risk, actions, stubs)

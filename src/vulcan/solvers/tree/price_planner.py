@@ -11,6 +11,8 @@ search with local constraint B joins in, with as many samples as were taken so f
 from __future__ import annotations
 
 import math
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,18 +20,22 @@ import numpy as np
 from vulcan.certificates.problem import Problem
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
+from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Status
 from vulcan.solvers.fronts import load_kernels
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.pairs import PairCompletion, Top, find_price, unroll
-from vulcan.solvers.tree.plans import Planning
+from vulcan.solvers.tree.plans import Plan, Planning
 from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.solvers.tree.prices import choose_prices, raise_prices, surround
 from vulcan.solvers.tree.rounds import Rounds
+from vulcan.solvers.tree.sampling import TreeRun
+from vulcan.solvers.tree.whole import plan_whole
 
 if TYPE_CHECKING:
     from vulcan.solvers.tree.vulcan import Vulcan
@@ -40,7 +46,14 @@ STEPS_PER_PLACE: Final = 4
 """A plan before the end may look at this many times fewer histories than samples had steps."""
 
 GUIDING_NODES: Final = 1 << 11
-"""Histories in the top of a tree, for a plan that only guides."""
+GUIDING_POINTS: Final = 128
+"""Histories in the top of a tree, and points of a front, for a plan that only guides."""
+
+MOST_NODES_OF_PROOF: Final = 1 << 16
+MOST_POINTS_OF_PROOF: Final = 1 << 15
+"""Histories in the top of a tree that is all solved, and points of a front."""
+
+LOCAL: Final = "local constraint B"
 
 FEWEST_PLACES: Final = 1 << 16
 FEWEST_QUESTIONS: Final = 256
@@ -71,8 +84,10 @@ class PricePlanner(Rounds):
             known,
             seed=options.seed,
             exploration=solver.exploration,
+            workers=options.workers or 1,
         )
         super().__init__(self._run, problem, monitor, options, solver)
+        self._exhaustive = False  # whether no policy was left out
 
     def _prepare(self) -> None:
         load_kernels()
@@ -89,21 +104,27 @@ class PricePlanner(Rounds):
         run = self._run
         if not final:
             self._move_prices()
-        # A round that is not the last need not succeed, if one before it did.
-        scales = SCALES if final or self._best is None else SCALES[:1]
-        draft = None
-        for scale in scales:
-            allowance = self._allow_scaled(scale, until, final)
-            draft = self._plan_by_pairs(allowance) if run.graph.merges else None
-            exceeded = allowance.exceeded
-            if draft is None and not allowance.late:
-                draft = self._plan_by_histories(allowance)
-            if draft is not None or not (exceeded or allowance.exceeded) or allowance.late:
-                break
-        self._keep_better(draft)
+        self._plan(until, final)
+        if run.solved:
+            self._prove(until)
+        if self._best is None or not self._best.judgement.safe:
+            self._try_local_constraint(until)
         if not final:
             self._guide()
-        return draft
+        return self._best
+
+    def _plan(self, until: float, final: bool) -> None:
+        """Plan over pairs or over histories, with more and more allowed until one succeeds.
+
+        A round before the last need not succeed if another did before.
+        """
+        for scale in SCALES if final or self._best is None else SCALES[:1]:
+            allowance = self._allow_scaled(scale, until, final)
+            found = self._run.graph.merges and self._plan_by_pairs(allowance)
+            exceeded = allowance.exceeded
+            found = found or self._plan_by_histories(allowance)
+            if found or allowance.late or not (exceeded or allowance.exceeded):
+                break
 
     def _allow_scaled(self, scale: int, until: float, final: bool) -> Allowance:
         """Return a share of what the search has taken, times a scale."""
@@ -116,21 +137,22 @@ class PricePlanner(Rounds):
             questions = scale * max(FEWEST_QUESTIONS, len(run.graph.expanded) // STEPS_PER_PLACE)
         return Allowance(scale * places, questions, until)
 
-    def _plan_by_pairs(self, allowance: Allowance) -> Draft | None:
-        """Return the best plan whose stubs are known by pairs; None if they take too much."""
+    def _plan_by_pairs(self, allowance: Allowance) -> bool:
+        """Make a plan whose stubs are known by pairs; False if these take too much."""
         run = self._run
         pairs = unroll(run, Top.leave_out().frontier, allowance, run.prices.shape[1])
         if pairs is None:
-            return None
-        run.move_prices(surround(find_price(run, pairs, allowance), run.prices[0], run.size))
+            return False
+        price = find_price(run, pairs, allowance)
+        run.move_prices(surround(price, len(run.prices[0]), run.size))
         completion = PairCompletion(run, pairs)
         planning = Planning(run, completion, lambda: not allowance.late)
         plans = [plan for plan in (planning.settle(), completion.plan_all()) if plan is not None]
-        plan = max(plans, key=lambda plan: plan.reward, default=None)
-        return None if plan is None else planning.write(plan)
+        self._keep_plan(planning, max(plans, key=lambda plan: plan.reward, default=None))
+        return True
 
-    def _plan_by_histories(self, allowance: Allowance) -> Draft | None:
-        """Return the best plan whose stubs are known by walks; None if they take too long."""
+    def _plan_by_histories(self, allowance: Allowance) -> bool:
+        """Make a plan whose stubs are known by walks; False if there is none."""
         completion = HistoryCompletion(self._run)
 
         def may_go_on() -> bool:
@@ -138,11 +160,48 @@ class PricePlanner(Rounds):
 
         planning = Planning(self._run, completion, may_go_on)
         plan = planning.settle()
-        return None if plan is None else planning.write(plan)
+        self._keep_plan(planning, plan)
+        return plan is not None
+
+    def _keep_plan(self, planning: Planning, plan: Plan | None) -> None:
+        draft = None if plan is None else planning.write(plan)
+        if plan is not None and draft is not None:
+            self._keep_better(replace(draft, road=plan.road))
+
+    def _prove(self, until: float) -> None:
+        """Make a plan of all actions of a tree in which everything was sampled."""
+        completion, allowance = HistoryCompletion(self._run), Allowance(math.inf, math.inf, until)
+        size = (MOST_NODES_OF_PROOF, MOST_POINTS_OF_PROOF)
+        planning = Planning(
+            self._run, completion, lambda: not allowance.late, *size, closeness=math.inf
+        )
+        self._keep_plan(planning, planning.settle())
+        self._exhaustive = planning.exhaustive
+
+    def _try_local_constraint(self, until: float) -> None:
+        """Look for a policy on the other road, with as many samples as were taken so far."""
+        run, limits = self._run, self._monitor.limits
+        local = TreeRun(
+            self._problem, run.reader, SurvivalConstraint(), limits.memory, run.known_graph
+        )
+        local.prepare(
+            seed=self._options.seed,
+            exploration=self._solver.exploration,
+            default_policy="greedy",
+            as_printed=False,
+            bounded=False,
+        )
+        monitor = Monitor(Limits(time_limit=max(0.0, until - time.perf_counter())))
+        local.sample(monitor, max(1, run.samples), 0.0, self._describe, lambda: None)
+        if local.samples and not local.exhausted:
+            for draft in plan_whole(local, until):
+                other = None if local.graph is run.graph else local.graph
+                self._keep_better(replace(draft, road=LOCAL, graph=other))
 
     def _guide(self) -> None:
         run = self._run
-        Planning(run, HistoryCompletion(run), lambda: True, GUIDING_NODES).guide()
+        size = (GUIDING_NODES, GUIDING_POINTS)
+        Planning(run, HistoryCompletion(run), lambda: True, *size).guide()
 
     def _move_prices(self) -> None:
         run = self._run
@@ -154,11 +213,18 @@ class PricePlanner(Rounds):
 
     def _explain(self) -> tuple[Status, str]:
         run, best = self._run, self._best
-        if run.solved and best is not None:
+        if run.solved and self._exhaustive:
             self._monitor.stopped_by = None
-            return Status.DONE, "best policy found; all histories were sampled"
+            if best is None or not best.judgement.safe:
+                self._best = None
+                return Status.INFEASIBLE, "no deterministic policy is within the bound, proved"
+            return Status.SOLVED, f"best deterministic policy, proved ({best.road})"
+        if run.solved:
+            self._monitor.stopped_by = None
         cause = f" ({self._error})" if self._error else ""
-        found = "no policy yet" if best is None else "best policy so far"
+        found = "no policy yet" if best is None else f"best policy so far ({best.road})"
+        if run.solved:
+            return Status.DONE, f"all histories were sampled: {found}"
         return Status.STOPPED, (
             f"stopped by {self._monitor.stopped_by} after {run.samples:,} samples: {found}{cause}"
         )

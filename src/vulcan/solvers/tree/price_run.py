@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
+from vulcan.errors import CheckpointError
+from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.graphs.rows import find_growth, lengthen
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
@@ -19,6 +20,9 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
+from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
+from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.hands import Hand, Hands, Job, Part
 from vulcan.solvers.tree.kernel_run import CappedRun
 from vulcan.solvers.tree.prices import begin_prices
 
@@ -33,6 +37,12 @@ BATCHES: Final = 64
 PLACES: Final = 256
 """At how many rewards the risk bound is evaluated, to judge first actions."""
 
+GROWING: Final = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
+"""The arrays of the tree that grow, by what they are filled with."""
+
+FIXED: Final = ("prices", "sizes", "judged", "_draws", "_marked")
+"""The arrays of the tree that don't."""
+
 FIRST_SAMPLES: Final = 64
 """After this many samples the size of rewards is known well enough for first prices."""
 
@@ -41,15 +51,6 @@ GUIDES: Final = 1.5
 """How many times more samples there are when the plan that guides them is made anew."""
 
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(eq=False)
-class Part:
-    """The search below one outcome of a first action."""
-
-    returns: NDArray[Any]
-    path: NDArray[Any]
-    control: NDArray[Any]
 
 
 class PriceRun(CappedRun):
@@ -65,6 +66,8 @@ class PriceRun(CappedRun):
         What is known of the model already.
     seed, exploration
         How to sample.
+    workers
+        How many threads sample at once, of a compiled model. The result does not depend on it.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class PriceRun(CappedRun):
         *,
         seed: int,
         exploration: float,
+        workers: int = 1,
     ) -> None:
         from vulcan.kernels import price_root, price_search, price_tree, selection
         from vulcan.kernels.compilation import announce_compilation
@@ -106,6 +110,11 @@ class PriceRun(CappedRun):
         self.on_guide: Callable[[], None] | None = None
         self._next_guide = FIRST_GUIDE
         self._marked = np.zeros(0, np.int64)
+        self._hands = self._choose_hands(workers)
+
+    def _choose_hands(self, workers: int) -> Hand | Hands:
+        compiled = isinstance(self.graph, CompiledGraph)
+        return Hands(self, workers) if compiled and workers > 1 else Hand(self)
 
     @property
     def samples(self) -> int:
@@ -149,9 +158,9 @@ class PriceRun(CappedRun):
         if wants == codes.NEEDS_ROWS:
             return self.make_rows(most - (self.memory - self.graph.memory))
         if wants == codes.NEEDS_ROOM:
-            return self._grow(most)
+            return self.grow(most)
         assert wants == codes.BROKEN
-        self.raise_fault()
+        return self.raise_fault()
 
     def sample(
         self,
@@ -192,29 +201,18 @@ class PriceRun(CappedRun):
         count = int(self._root_kernels.write_orders(self.arrays(), self.tree(), *arguments))
         order = np.argsort(roots[:count], kind="stable")
         starts = np.flatnonzero(np.diff(roots[:count][order], prepend=-1))
-        for begin, end in zip(starts, [*starts[1:], count], strict=True):
-            root = int(roots[order[begin]])
-            self._carry_out(self._find_part(root), orders[order[begin:end]], most)
-            if self.full:
-                break
+        jobs = [
+            Job(self._find_part(int(roots[order[begin]])), orders[order[begin:end]])
+            for begin, end in zip(starts, [*starts[1:], count], strict=True)
+        ]
+        self.full = not self._hands.carry_out(jobs, most)
         self._samples += count
+        for job in jobs:
+            seen = job.part.returns[1]
+            if seen["samples"]:
+                low, high = self._span
+                self._span = min(low, float(seen["least"])), max(high, float(seen["most"]))
         self.judge()
-
-    def _carry_out(self, part: Part, orders: NDArray[Any], most: float) -> None:
-        part.control["done"] = part.control["depth"] = 0
-        while True:
-            arguments = (part.returns, part.path, orders, part.control)
-            wants = self._search.sample(self.arrays(), self.tree(), *arguments)
-            if wants == codes.DONE:
-                break
-            state = int(self.nodes["state"][part.path["node"][part.control["depth"][0]]])
-            if not self.satisfy(wants, state, most):
-                self.full = True
-                break
-        seen = part.returns[1]
-        if seen["samples"]:
-            low, high = self._span
-            self._span = min(low, float(seen["least"])), max(high, float(seen["most"]))
 
     def _find_part(self, root: int) -> Part:
         if root not in self._parts:
@@ -276,6 +274,56 @@ class PriceRun(CappedRun):
         """Return the rewards of plans that the bound accepted."""
         return sorted(self.accepted)
 
+    def take_snapshot(self, identity: dict[str, str], target: int, best: Draft | None) -> Snapshot:
+        """Return all that is needed to go on from here."""
+        fills = {
+            name: int(self.sizes[kind][0]) for kind, names in GROWING.items() for name in names
+        }
+        arrays = {name: pack_array(getattr(self, name)[:count]) for name, count in fills.items()}
+        arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
+        roots = sorted(self._parts)
+        arrays["parts"] = pack_array(np.array(roots, np.int64))
+        for name in ("returns", "path", "control"):
+            stacked = [getattr(self._parts[root], name) for root in roots]
+            arrays[name] = b"".join(pack_array(array) for array in stacked)
+        numbers = (self._samples, self._next_guide, *self._span)
+        arrays["numbers"] = pack_array(np.array(numbers, np.float64))
+        arrays["accepted"] = pack_array(np.array(sorted(self.accepted)))
+        return Snapshot(
+            identity=identity,
+            graph=self.graph.pack(),
+            credits=[(low, self.allow(low)) for low in sorted(self.accepted)],
+            capacities={name: len(getattr(self, name)) for name in fills},
+            arrays=arrays,
+            target=target,
+            best=None if best is None else best.pack(),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot: ask the model again, and take over the arrays."""
+        self.graph.unpack(snapshot.graph)
+        for reward, allowed in snapshot.credits:
+            if self.allow(reward) != allowed:
+                raise CheckpointError("the risk bound is not the one of the checkpoint")
+        arrays = dict(snapshot.arrays)
+        roots = np.frombuffer(arrays.pop("parts"), np.int64).tolist()
+        packed = {name: arrays.pop(name) for name in ("returns", "path", "control")}
+        numbers = np.frombuffer(arrays.pop("numbers"), np.float64).tolist()
+        self._samples, self._next_guide = int(numbers[0]), int(numbers[1])
+        self._span = (numbers[2], numbers[3])
+        self.accepted = set(np.frombuffer(arrays.pop("accepted"), np.float64).tolist())
+        for name, length in snapshot.capacities.items():
+            old = getattr(self, name)
+            setattr(self, name, np.zeros((length, *old.shape[1:]), old.dtype))
+        self._marked = np.zeros(len(arrays["_marked"]) // 8, np.int64)
+        for name, data in arrays.items():
+            unpack_array(data, getattr(self, name))
+        for k, root in enumerate(roots):
+            part = self._find_part(root)
+            for name, data in packed.items():
+                array = getattr(part, name)
+                unpack_array(data[k * array.nbytes : (k + 1) * array.nbytes], array)
+
     def move_prices(self, prices: NDArray[np.float64]) -> None:
         """Go over to other prices: values between them, consistent again from the leaves up.
 
@@ -331,17 +379,16 @@ class PriceRun(CappedRun):
             merged["endings"] |= returns["endings"]
         return merged
 
-    def _grow(self, most: float) -> bool:
+    def grow(self, most: float) -> bool:
         """Lengthen the arrays that are more than half full, to the double if memory allows it."""
-        pairs = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
-        filled = {kind: int(self.sizes[kind][0]) for kind in pairs}
-        short = [k for k in pairs if 2 * filled[k] >= len(getattr(self, k))] or list(pairs)
-        names = [name for kind in short for name in pairs[kind]]
+        filled = {kind: int(self.sizes[kind][0]) for kind in GROWING}
+        short = [k for k in GROWING if 2 * filled[k] >= len(getattr(self, k))] or list(GROWING)
+        names = [name for kind in short for name in GROWING[kind]]
         share = find_growth([getattr(self, name) for name in names], most - self.memory)
         if not share:
             return False
         for kind in short:
-            for name in pairs[kind]:
+            for name in GROWING[kind]:
                 old = getattr(self, name)
                 setattr(self, name, lengthen_rows(old, filled[kind], share))
         return True

@@ -75,19 +75,18 @@ def spread(low: float, high: float, count: int) -> Prices:
     return np.asarray(low * (high / low) ** (np.arange(count) / (count - 1)))
 
 
-def surround(price: float, prices: Prices, size: float) -> Prices:
+def surround(price: float, count: int, size: float) -> Prices:
     """Return prices around the one that decides: those next to it lie close on either side.
 
     Parameters
     ----------
     price
         The one that decides; 0 where risk need not count, infinite where it alone must.
-    prices
-        The present prices.
+    count
+        How many.
     size
         The size of rewards.
     """
-    count = len(prices)
     if price <= 0:
         return begin_with_none(count, 0.0, size)
     price = min(price, HIGHEST * size)

@@ -139,7 +139,7 @@ class Rounds(ABC):
     def _make_policies(self, until: float, final: bool) -> Draft | None:
         """Make policies of the tree, keep the best, and return the last one."""
 
-    def _make_known_policy(self) -> None:
+    def _make_known_policy(self) -> None:  # noqa: B027 - not every search can
         """Keep a policy of what was sampled, after the model has failed."""
 
     @abstractmethod
@@ -299,7 +299,9 @@ class Rounds(ABC):
 
     def _write_checkpoint(self) -> None:
         if self._options.checkpoint is not None:
-            snapshot = self._tree.take_snapshot(self._identify(), self._target, self._best)
+            # A policy of another graph than the one that is kept could not be read again.
+            best = None if self._best is None or self._best.graph is not None else self._best
+            snapshot = self._tree.take_snapshot(self._identify(), self._target, best)
             try:
                 snapshot.write(self._options.checkpoint)
             except OSError as error:

@@ -38,6 +38,7 @@ class Vulcan(Solver):
     finds: ClassVar[str] = "the best policy found so far"
     method: ClassVar[str] = "Monte Carlo tree search"
     sampling: ClassVar[bool] = True
+    threads: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (PAPER, EXPLORATION)
 
     exploration: float = 0.1

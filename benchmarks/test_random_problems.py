@@ -1,0 +1,82 @@
+"""`Vulcan()` on 500 random problems, beside the local constraint alone, against the optimum.
+
+    python -m pytest benchmarks/test_random_problems.py --quiet
+
+VULCAN_PROBLEMS takes the first so many. A loss is a share of the optimum, or of 1 where the optimum
+is smaller than that (rewards have both signs, and the optimum may be near 0).
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+import vulcan
+from benchmarks.random_problems import COUNT, make_problems
+
+PROBLEMS = int(os.environ.get("VULCAN_PROBLEMS", COUNT))
+SAMPLES = 10_000
+
+# The planner of local constraints, which once was Vulcan itself.
+LocalVulcan = getattr(vulcan, "LocalVulcan", vulcan.Vulcan)
+
+
+@cache
+def find_optima() -> list[tuple[vulcan.Problem, float | None]]:
+    """Return the problems, each with its best reward; None where no policy is within the bound."""
+    found = []
+    for problem in make_problems(PROBLEMS):
+        exact = vulcan.solve(problem, vulcan.Pareto())
+        assert exact.status in (vulcan.Status.SOLVED, vulcan.Status.INFEASIBLE)
+        best = None if exact.certificate is None else float(exact.certificate.reward)
+        found.append((problem, best))
+    return found
+
+
+def find_losses(solver: vulcan.Solver, **limits: Any) -> tuple[list[float], int]:
+    """Return the losses where there is a policy and one was found, and how many were missed."""
+    losses, missed = [], 0
+    for seed, (problem, best) in enumerate(find_optima()):
+        result = vulcan.solve(problem, solver, seed=seed, **limits)
+        if best is None:
+            assert not result.safe
+        elif not result.safe:
+            missed += 1
+        else:
+            losses.append((best - float(result.certificate.reward)) / max(1.0, abs(best)))
+    return losses, missed
+
+
+def report_losses(name: str, losses: list[float], missed: int, report: Any) -> None:
+    """Add a line to the table of results."""
+    feasible = len(losses) + missed
+    report(
+        f"random problems, {feasible} of {PROBLEMS} feasible: {name}",
+        f"mean loss {fmean(losses):.4%}, worst {max(losses):.3%}, "
+        f"{sum(loss > 1e-9 for loss in losses)} with a loss, {missed} missed",
+    )
+
+
+def test_vulcan_comes_close_to_the_optimum(report: Any) -> None:
+    losses, missed = find_losses(vulcan.Vulcan(), samples=SAMPLES)
+    report_losses(f"Vulcan, {SAMPLES:,} samples", losses, missed, report)
+    assert not missed
+    assert fmean(losses) <= 0.001
+
+
+@pytest.mark.parametrize(
+    ("name", "solver", "limits"),
+    [
+        ("constraint A", LocalVulcan(constraint=vulcan.SequenceConstraint()), {"samples": SAMPLES}),
+        ("constraint B", LocalVulcan(), {"samples": SAMPLES}),
+        ("penalties", vulcan.Penalty(), {}),
+    ],
+)
+def test_what_others_lose(
+    name: str, solver: vulcan.Solver, limits: dict[str, int], report: Any
+) -> None:
+    report_losses(name, *find_losses(solver, **limits), report)

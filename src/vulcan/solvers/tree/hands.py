@@ -1,0 +1,151 @@
+"""Who carries out the samples of a batch: one hand, or several at once.
+
+The orders of a batch belong to parts of the tree, below different outcomes of first actions, which
+have nothing in common: no values, no random numbers. So it does not matter in which order parts are
+sampled, or whether at the same time: values and policies are the same with any number of hands.
+Only the numbers of rows and nodes differ, and with them where memory ends.
+
+Several hands are threads. Each adds nodes, edges and rows to stretches of its own. Kernels run
+without the interpreter's lock. Where a hand needs more room, it stops; when all have stopped, they
+get their stretches, arrays grow if need be, and the rest of the work goes on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graphs.asker import Asker
+from vulcan.graphs.compiled_graph import CompiledGraph
+from vulcan.kernels import codes
+
+if TYPE_CHECKING:
+    from vulcan.solvers.tree.price_run import PriceRun
+
+__all__ = ["Hand", "Hands", "Job", "Part"]
+
+SHORTEST_STRETCH: Final = 1 << 12
+LONGEST_STRETCH: Final = 1 << 18
+
+
+@dataclass(eq=False)
+class Part:
+    """The search below one outcome of a first action."""
+
+    returns: NDArray[Any]
+    path: NDArray[Any]
+    control: NDArray[Any]
+
+
+@dataclass(eq=False)
+class Job:
+    """Samples of a part."""
+
+    part: Part
+    orders: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        self.part.control["done"] = self.part.control["depth"] = 0
+
+    def run(self, problem: Any, tree: Any) -> int:
+        """Go on until done, or until something is needed."""
+        from vulcan.kernels.price_search import sample
+
+        part = self.part
+        return int(sample(problem, tree, part.returns, part.path, self.orders, part.control))
+
+
+class Hand:
+    """One hand, which also asks models in Python."""
+
+    def __init__(self, run: PriceRun) -> None:
+        self._run = run
+
+    def carry_out(self, jobs: Sequence[Job], most: float) -> bool:
+        """Carry out all jobs; False without room for all of them in this many bytes."""
+        run = self._run
+        for job in jobs:
+            while (wants := job.run(run.arrays(), run.tree())) != codes.DONE:
+                node = job.part.path["node"][job.part.control["depth"][0]]
+                if not run.satisfy(wants, int(run.nodes["state"][node]), most):
+                    return False
+        return True
+
+
+class Hands:
+    """Several hands, which sample a compiled model."""
+
+    def __init__(self, run: PriceRun, count: int) -> None:
+        self._run = run
+        assert isinstance(run.graph, CompiledGraph)
+        self._askers = [Asker(run.graph) for _ in range(count)]
+        self._ends = [np.zeros(1, run.sizes.dtype) for _ in range(count)]
+        self._sizes = [np.zeros(1, run.sizes.dtype) for _ in range(count)]
+        self._pool = ThreadPoolExecutor(count)
+
+    def carry_out(self, jobs: Sequence[Job], most: float) -> bool:
+        """Carry out all jobs; False without room for all of them in this many bytes."""
+        waiting = deque(sorted(jobs, key=lambda job: -len(job.orders)))
+        while waiting:
+            for hand in range(len(self._askers)):
+                if not self._make_room(hand, most):
+                    return False
+            hands = range(len(self._askers))
+            needs = list(self._pool.map(self._work, hands, repeat(waiting)))
+            for asker, wants in zip(self._askers, needs, strict=True):
+                asker.report()
+                if wants == codes.BROKEN:
+                    self._run.raise_fault()
+        return True
+
+    def _work(self, hand: int, waiting: deque[Job]) -> int:
+        """Carry out jobs until there are none, or one needs something; it goes back then."""
+        run, asker, size = self._run, self._askers[hand], self._sizes[hand]
+        problem = run.arrays()
+        states, actions, outcomes = asker.rows()
+        problem = problem._replace(
+            states=states,
+            actions=actions,
+            outcomes=outcomes,
+            source=asker.source,
+            answers=asker.answers,
+        )
+        nodes, edges = int(self._ends[hand]["nodes"][0]), int(self._ends[hand]["edges"][0])
+        tree = run.tree()._replace(nodes=run.nodes[:nodes], edges=run.edges[:edges], sizes=size)
+        while True:
+            try:
+                job = waiting.popleft()
+            except IndexError:
+                return codes.DONE
+            wants = job.run(problem, tree)
+            if wants != codes.DONE:
+                waiting.append(job)
+                return wants
+
+    def _make_room(self, hand: int, most: float) -> bool:
+        """Give a hand new stretches where its own are nearly full; False if memory is short."""
+        run, asker = self._run, self._askers[hand]
+        assert isinstance(run.graph, CompiledGraph)
+        share = run.histories // (8 * len(self._askers))
+        length = min(max(SHORTEST_STRETCH, share), LONGEST_STRETCH)
+        rows = most - run.memory + run.graph.memory
+        if asker.is_short() and not asker.take_stretch(length, rows):
+            return False
+        least = run.graph.largest_answer
+        for kind in ("nodes", "edges"):
+            if self._sizes[hand][kind][0] + least <= self._ends[hand][kind][0]:
+                continue
+            while run.sizes[kind][0] + length > len(getattr(run, kind)):
+                if not run.grow(most):
+                    return False
+            begin = run.sizes[kind][0]
+            self._sizes[hand][kind] = begin
+            self._ends[hand][kind] = run.sizes[kind] = begin + length
+        return True
