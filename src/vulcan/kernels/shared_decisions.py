@@ -14,7 +14,7 @@ number; those of a level are consecutive, and no edge between pairs is stored:
     first   [n + 1]  where the pairs of each of the n levels begin
     place   [S]      scratch: the number of a state in the level at hand, NONE elsewhere
 
-Up to two sets of decisions, `choice[v]`, may be written out side by side: a frontier point follows
+Several sets of decisions, `choice[v]`, may be written out side by side: a frontier point follows
 one of them to the end.
 """
 

@@ -49,6 +49,11 @@ class HistoryCompletion:
     ----------
     run
         The search.
+
+    Attributes
+    ----------
+    questions
+        How many states the model was asked.
     """
 
     def __init__(self, run: PriceRun) -> None:
@@ -69,6 +74,7 @@ class HistoryCompletion:
             controls=self._control,
         )
         self._returns = run.merge_returns()
+        self.questions = 0
 
     @property
     def work(self) -> int:
@@ -92,10 +98,12 @@ class HistoryCompletion:
                 run.graph.source["evaluations"] += control["evaluations"]
                 control["evaluations"] = 0
                 return frame["earned"][0].copy(), frame["risked"][0].copy()
-            if wants == codes.PAUSED:
-                if not may_go_on():
-                    return None
-            elif not run.satisfy(wants, int(control["state"][0]), run.limit):
+            self.questions += wants == codes.NEEDS_STATE
+            if wants in (codes.PAUSED, codes.NEEDS_STATE) and not may_go_on():
+                return None
+            if wants != codes.PAUSED and not run.satisfy(
+                wants, int(control["state"][0]), run.limit
+            ):
                 return None
 
     def write(self) -> Draft | None:

@@ -2,26 +2,29 @@
 
 A kernel returns when it meets a state whose actions were never asked, or a credit at which the
 table of the risk bound must be finer. A `KernelRun` owns the graph, the table and the record of the
-local constraint, and answers both.
+local constraint, and answers both. A `CappedRun` answers within a number of bytes.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
-from vulcan.errors import ModelError
+from vulcan.errors import BoundError, ModelError
 from vulcan.graphs.array_graph import open_graph
 from vulcan.graphs.base import Graph
 from vulcan.graphs.compiled_graph import CompiledGraph, find_compiled
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import DEFAULT_MEMORY
 from vulcan.solvers.constraints import LocalConstraint
 
-__all__ = ["KernelRun"]
+__all__ = ["CappedRun", "KernelRun"]
 
 
 class KernelRun:
@@ -102,6 +105,13 @@ class KernelRun:
         self.table.cover(float(self.test["asked"][0]))
         self._read_table()
 
+    def allow(self, reward: float) -> float:
+        """Return the risk that is allowed for a reward; -inf where the bound has no value."""
+        try:
+            return float(self.problem.risk_bound(reward))
+        except BoundError:
+            return -math.inf
+
     def credits(self) -> list[float]:
         """Return where the bound was evaluated, between the smallest and largest credit tested."""
         low, high = float(self.test["least"][0]), float(self.test["largest"][0])
@@ -128,3 +138,53 @@ class KernelRun:
     def _read_table(self) -> None:
         for name in ("low", "high", "top", "beyond", "ceiling"):
             self.test[name] = getattr(self.table, name)
+
+
+class CappedRun(KernelRun, ABC):
+    """A search whose tree and graph may take so many bytes, and no more.
+
+    Parameters
+    ----------
+    problem, reader, constraint, known, compiled
+        As in `KernelRun`.
+    memory
+        How many.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        constraint: LocalConstraint,
+        memory: int | None,
+        known: StateGraph | None = None,
+        compiled: bool = True,
+    ) -> None:
+        super().__init__(problem, reader, constraint, known, compiled)
+        self._memory = DEFAULT_MEMORY if memory is None else memory
+        self._largest_answer = 0
+
+    @property
+    @abstractmethod
+    def memory(self) -> int:
+        """Bytes of tree and graph."""
+
+    def has_room(self, extra: int = 0) -> bool:
+        """Whether the largest answer so far would fit once more, beside this many bytes."""
+        return self.memory + self._largest_answer + extra <= self._memory
+
+    def ask(self, state: int) -> bool:
+        """Ask a model in Python about a state; False if there is no room for an answer."""
+        if not self.has_room():
+            return False
+        self._expand(state)
+        return True
+
+    def _expand(self, state: int) -> None:
+        before = self.graph.memory
+        self.state_graph.expand(state)
+        self._largest_answer = max(self._largest_answer, self.graph.memory - before)
+
+    def count_actions(self, states: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return how many actions some states have; UNASKED where nobody knows."""
+        return np.asarray(self.graph.states.array["action_count"][states])

@@ -18,12 +18,11 @@ from vulcan.errors import CheckpointError
 from vulcan.graphs.rows import find_growth, lengthen
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import DEFAULT_MEMORY
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import LocalConstraint
 from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
 from vulcan.solvers.tree.draft import Draft
-from vulcan.solvers.tree.kernel_run import KernelRun
+from vulcan.solvers.tree.kernel_run import CappedRun
 
 __all__ = ["TreeArrays"]
 
@@ -35,7 +34,7 @@ FIXED: Final = ("_sizes", "_returns", "_path", "control", "test")
 SHARE_OF_CLEANUP: Final = 0.05
 
 
-class TreeArrays(KernelRun):
+class TreeArrays(CappedRun):
     """What a tree search knows.
 
     Parameters
@@ -58,10 +57,9 @@ class TreeArrays(KernelRun):
         from vulcan.kernels import completion, selection, tree, tree_search
         from vulcan.kernels.compilation import announce_compilation
 
-        super().__init__(problem, reader, constraint, known, compiled)
+        super().__init__(problem, reader, constraint, memory, known, compiled)
         announce_compilation(tree_search.sample)
         self._search, self._completion, self._tree_class = tree_search, completion, tree.Tree
-        self._memory = DEFAULT_MEMORY if memory is None else memory
         levels = reader.levels
         self._nodes: NDArray[Any] = np.zeros(64, tree.NODE)
         self._edges: NDArray[Any] = np.zeros(256, tree.EDGE)
@@ -80,7 +78,6 @@ class TreeArrays(KernelRun):
         root["survival"], root["value"] = 1.0, -math.inf
         self.full = False
         self.settled_value: float | None = None  # of the root, by the policy that was settled last
-        self._largest_answer = 0
         self._known_bounds: dict[tuple[int, int], float] = {}
 
     @property
@@ -131,26 +128,6 @@ class TreeArrays(KernelRun):
     def _spare_cleanup(self, most: float) -> float:
         """Return how many of these bytes may be taken now."""
         return min(most, (1.0 - SHARE_OF_CLEANUP * bool(self._walk["complete"][0])) * self._memory)
-
-    def has_room(self, extra: int = 0) -> bool:
-        """Whether the largest answer so far would fit once more, beside this many bytes."""
-        return self.memory + self._largest_answer + extra <= self._memory
-
-    def ask(self, state: int) -> bool:
-        """Ask a model in Python about a state; False if there is no room for an answer."""
-        if not self.has_room():
-            return False
-        self._expand(state)
-        return True
-
-    def _expand(self, state: int) -> None:
-        before = self.graph.memory
-        self.state_graph.expand(state)
-        self._largest_answer = max(self._largest_answer, self.graph.memory - before)
-
-    def count_actions(self, states: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return how many actions some states have; UNASKED where nobody knows."""
-        return np.asarray(self.graph.states.array["action_count"][states])
 
     def take_snapshot(self, identity: dict[str, str], target: int, best: Draft | None) -> Snapshot:
         """Return all that is needed to go on from here."""

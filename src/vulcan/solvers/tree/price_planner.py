@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from vulcan.certificates.problem import Problem
+from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
@@ -26,11 +26,13 @@ from vulcan.solvers.base import Options
 from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Status
 from vulcan.solvers.fronts import load_kernels
+from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.pairs import PairCompletion, Top, find_price, unroll
 from vulcan.solvers.tree.plans import Plan, Planning
 from vulcan.solvers.tree.price_run import PriceRun
-from vulcan.solvers.tree.prices import are_at_an_end, choose_prices, raise_prices
+from vulcan.solvers.tree.prices import are_at_an_end, choose_prices, raise_prices, surround
 from vulcan.solvers.tree.rounds import Rounds
 from vulcan.solvers.tree.sampling import TreeRun
 from vulcan.solvers.tree.whole import plan_whole
@@ -54,7 +56,11 @@ MOST_POINTS_OF_PROOF: Final = 1 << 15
 LOCAL: Final = "local constraint B"
 
 FEWEST_PLACES: Final = 1 << 16
-"""Or at this many."""
+FEWEST_QUESTIONS: Final = 256
+"""Pairs or histories, and states that the model is asked, that a plan may always take."""
+
+SCALES: Final = tuple(4**k for k in range(12))
+"""How many times more a plan may take if nothing was found with less."""
 
 
 class PricePlanner(Rounds):
@@ -98,32 +104,77 @@ class PricePlanner(Rounds):
         run = self._run
         if not final:
             self._move_prices()
-        places = max(FEWEST_PLACES, run.samples * run.reader.levels // STEPS_PER_PLACE)
-        completion = HistoryCompletion(run)
-
-        def may_go_on() -> bool:
-            return time.perf_counter() < until and (final or completion.work <= places)
-
-        planning = Planning(run, completion, may_go_on)
-        plan = planning.settle()
-        self._keep_plan(planning, plan)
+        self._plan(until, final)
         if run.solved:
-            self._prove(completion, may_go_on)
+            self._prove(until)
         if self._best is None or not self._best.judgement.safe:
             self._try_local_constraint(until)
         if not final:
             self._guide()
         return self._best
 
+    def _plan(self, until: float, final: bool) -> None:
+        """Plan over pairs or over histories, with more and more allowed until one succeeds.
+
+        A round before the last need not succeed if another did before.
+        """
+        for scale in SCALES if final or self._best is None else SCALES[:1]:
+            allowance = self._allow_scaled(scale, until, final)
+            found = self._run.graph.merges and self._plan_by_pairs(allowance)
+            exceeded = allowance.exceeded
+            found = found or self._plan_by_histories(allowance)
+            if found or allowance.late or not (exceeded or allowance.exceeded):
+                break
+
+    def _allow_scaled(self, scale: int, until: float, final: bool) -> Allowance:
+        """Return a share of what the search has taken, times a scale."""
+        run = self._run
+        if final and not run.graph.merges:
+            return Allowance(math.inf, math.inf, until)
+        places = max(FEWEST_PLACES, run.samples * run.reader.levels // STEPS_PER_PLACE)
+        questions = math.inf
+        if isinstance(run.graph, StateGraph):
+            questions = scale * max(FEWEST_QUESTIONS, len(run.graph.expanded) // STEPS_PER_PLACE)
+        return Allowance(scale * places, questions, until)
+
+    def _plan_by_pairs(self, allowance: Allowance) -> bool:
+        """Make a plan whose stubs are known by pairs; False if these take too much."""
+        run = self._run
+        pairs = unroll(run, Top.leave_out().frontier, allowance, run.prices.shape[1])
+        if pairs is None:
+            return False
+        price = find_price(run, pairs, allowance)
+        run.move_prices(surround(price, len(run.prices[0]), run.size))
+        completion = PairCompletion(run, pairs)
+        planning = Planning(run, completion, lambda: not allowance.late)
+        plans = [plan for plan in (planning.settle(), completion.plan_all()) if plan is not None]
+        self._keep_plan(planning, max(plans, key=lambda plan: plan.reward, default=None))
+        return True
+
+    def _plan_by_histories(self, allowance: Allowance) -> bool:
+        """Make a plan whose stubs are known by walks; False if there is none."""
+        completion = HistoryCompletion(self._run)
+
+        def may_go_on() -> bool:
+            return not allowance.forbids(completion.work, completion.questions)
+
+        planning = Planning(self._run, completion, may_go_on)
+        plan = planning.settle()
+        self._keep_plan(planning, plan)
+        return plan is not None
+
     def _keep_plan(self, planning: Planning, plan: Plan | None) -> None:
         draft = None if plan is None else planning.write(plan)
         if plan is not None and draft is not None:
             self._keep_better(replace(draft, road=plan.road))
 
-    def _prove(self, completion: HistoryCompletion, may_go_on: Callable[[], bool]) -> None:
+    def _prove(self, until: float) -> None:
         """Make a plan of all actions of a tree in which everything was sampled."""
+        completion, allowance = HistoryCompletion(self._run), Allowance(math.inf, math.inf, until)
         size = (MOST_NODES_OF_PROOF, MOST_POINTS_OF_PROOF)
-        planning = Planning(self._run, completion, may_go_on, *size, closeness=math.inf)
+        planning = Planning(
+            self._run, completion, lambda: not allowance.late, *size, closeness=math.inf
+        )
         self._keep_plan(planning, planning.settle())
         self._exhaustive = planning.exhaustive
 

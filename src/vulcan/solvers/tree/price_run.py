@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
-from vulcan.errors import BoundError, CheckpointError
+from vulcan.errors import CheckpointError
 from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.graphs.rows import find_growth, lengthen
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import DEFAULT_MEMORY
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.sentinels import NONE
@@ -24,7 +23,7 @@ from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.hands import Hand, Hands, Job, Part
-from vulcan.solvers.tree.kernel_run import KernelRun
+from vulcan.solvers.tree.kernel_run import CappedRun
 from vulcan.solvers.tree.prices import begin_prices
 
 __all__ = ["PriceRun"]
@@ -54,7 +53,7 @@ GUIDES: Final = 1.5
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-class PriceRun(KernelRun):
+class PriceRun(CappedRun):
     """One search.
 
     Parameters
@@ -85,11 +84,10 @@ class PriceRun(KernelRun):
         from vulcan.kernels import price_root, price_search, price_tree, selection
         from vulcan.kernels.compilation import announce_compilation
 
-        super().__init__(problem, reader, NoConstraint(), known)
+        super().__init__(problem, reader, NoConstraint(), memory, known)
         announce_compilation(price_search.sample)
         self._root_kernels, self._search, self._kernels = price_root, price_search, price_tree
         self._returns_dtype = selection.RETURNS
-        self._memory = DEFAULT_MEMORY if memory is None else memory
         self._seed, self._exploration = seed, exploration
         width = price_tree.PRICES
         self.nodes: NDArray[Any] = np.zeros(64, price_tree.NODE)
@@ -111,7 +109,6 @@ class PriceRun(KernelRun):
         self.accepted: set[float] = set()
         self.on_guide: Callable[[], None] | None = None
         self._next_guide = FIRST_GUIDE
-        self._largest_answer = 0
         self._marked = np.zeros(0, np.int64)
         self._hands = self._choose_hands(workers)
 
@@ -157,12 +154,7 @@ class PriceRun(KernelRun):
     def satisfy(self, wants: int, state: int, most: float) -> bool:
         """Give a kernel what it needs; False if there is no room for it."""
         if wants == codes.NEEDS_STATE:
-            if self.memory + self._largest_answer > self._memory:
-                return False
-            before = self.graph.memory
-            self.state_graph.expand(state)
-            self._largest_answer = max(self._largest_answer, self.graph.memory - before)
-            return True
+            return self.ask(state)
         if wants == codes.NEEDS_ROWS:
             return self.make_rows(most - (self.memory - self.graph.memory))
         if wants == codes.NEEDS_ROOM:
@@ -282,13 +274,6 @@ class PriceRun(KernelRun):
     def credits(self) -> list[float]:
         """Return the rewards of plans that the bound accepted."""
         return sorted(self.accepted)
-
-    def allow(self, reward: float) -> float:
-        """Return the risk that is allowed for a reward; -inf where the bound has no value."""
-        try:
-            return float(self.problem.risk_bound(reward))
-        except BoundError:
-            return -math.inf
 
     def take_snapshot(self, identity: dict[str, str], target: int, best: Draft | None) -> Snapshot:
         """Return all that is needed to go on from here."""
