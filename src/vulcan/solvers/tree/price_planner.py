@@ -20,17 +20,18 @@ import numpy as np
 from vulcan.certificates.problem import Problem
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import Limits
+from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
 from vulcan.solvers.constraints import SurvivalConstraint
-from vulcan.solvers.finding import Status
+from vulcan.solvers.finding import Status, find_gap
 from vulcan.solvers.fronts import load_kernels
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.pairs import PairCompletion, Top, find_price, unroll
 from vulcan.solvers.tree.plans import Plan, Planning
+from vulcan.solvers.tree.price_proof import PriceProof
 from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.solvers.tree.prices import are_at_an_end, choose_prices, raise_prices, surround
 from vulcan.solvers.tree.rounds import Rounds
@@ -52,6 +53,12 @@ GUIDING_POINTS: Final = 128
 MOST_NODES_OF_PROOF: Final = 1 << 16
 MOST_POINTS_OF_PROOF: Final = 1 << 15
 """Histories in the top of a tree that is all solved, and points of a front."""
+
+SHARE_OF_PROOF: Final = 0.1
+"""Of memory, for upper bounds."""
+
+SAMPLES_PER_PROOF: Final = 16
+"""For this many samples one history is opened to bound what can be earned: a fifth of the time."""
 
 LOCAL: Final = "local constraint B"
 
@@ -88,6 +95,8 @@ class PricePlanner(Rounds):
         )
         super().__init__(self._run, problem, monitor, options, solver)
         self._exhaustive = False  # whether no policy was left out
+        self._proof: PriceProof | None = None
+        self._proved_for = 0  # samples that histories of the proof were opened for
 
     def _prepare(self) -> None:
         load_kernels()
@@ -111,7 +120,41 @@ class PricePlanner(Rounds):
             self._try_local_constraint(until)
         if not final:
             self._guide()
+        self._tighten_bound()
         return self._best
+
+    def _tighten_bound(self) -> None:
+        """Prove a little more of what no policy can earn."""
+        run, limits = self._run, self._monitor.limits
+        if self._proof is None:
+            memory = int(SHARE_OF_PROOF * run.limit)
+            self._proof = PriceProof(self._problem, run.reader, memory, run.known_graph)
+        eager = limits.gap is not None
+        histories = (run.samples - self._proved_for) // (2 if eager else SAMPLES_PER_PROOF)
+        self._proved_for = run.samples
+        price = run.prices[0, int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])]
+        self._proof.advance(float(price), histories)
+
+    @property
+    def _upper_bound(self) -> float | None:
+        best = self._best
+        if self._exhaustive and best is not None and best.judgement.safe:
+            return float(best.judgement.reward)
+        upper = math.inf if self._proof is None else self._proof.upper
+        return upper if math.isfinite(upper) else None
+
+    def _list_credits(self) -> list[float]:
+        return sorted({*self._run.credits(), *(self._proof.rewards if self._proof else [])})
+
+    def _reached_gap(self) -> bool:
+        target, best, upper = self._monitor.limits.gap, self._best, self._upper_bound
+        if target is None or best is None or upper is None or not best.judgement.safe:
+            return False
+        if find_gap(float(best.judgement.reward), upper) > target:
+            return False
+        if self._monitor.stopped_by is None and not self._run.solved:
+            self._monitor.stopped_by = StopReason.GAP
+        return True
 
     def _plan(self, until: float, final: bool) -> None:
         """Plan over pairs or over histories, with more and more allowed until one succeeds.

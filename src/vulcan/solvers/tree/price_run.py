@@ -28,7 +28,7 @@ from vulcan.solvers.tree.prices import begin_prices
 
 __all__ = ["PriceRun"]
 
-SHARE_OF_SAMPLING: Final = 0.75
+SHARE_OF_SAMPLING: Final = 0.65
 
 LARGEST_BATCH: Final = 1 << 12
 BATCHES: Final = 64

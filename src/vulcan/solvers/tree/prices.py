@@ -33,6 +33,9 @@ CLOSEST: Final = 1e-5
 SMALL: Final = 0.1
 """As a share of the rewards: a price that is small."""
 
+TRIFLE: Final = 0.01
+"""As a share of the rewards: a price that is next to nothing."""
+
 HIGHEST: Final = 1e6
 """How many times the size of rewards a price may be."""
 
@@ -74,9 +77,9 @@ def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
     deciding = prices[judged["lane"][close]]
     low, high = float(deciding.min()), float(deciding.max())
     count = len(prices)
-    if low <= 0:
-        return begin_with_none(count, high, size)
     low *= LOWER if low > prices[0] else LOWER**3
+    if low <= TRIFLE * size:
+        return begin_with_none(count, high, size)
     high *= HIGHER if high < prices[-1] else HIGHER**3
     return np.asarray(low * (high / low) ** (np.arange(count) / (count - 1)))
 

@@ -132,6 +132,12 @@ class Proof(KernelRun):
         """Whether the bound on V_k is V_k itself, but for the rounding."""
         return self._tree_of(price).settled
 
+    def bound_reward_at(self, price: float) -> float:
+        """Return what one price alone says of the reward of acceptable policies."""
+        value = self.bound_value(price)
+        weights = (1.0, price)
+        return limit_reward(self.problem.risk_bound, weights, value, -math.inf, value + price)[0]
+
     def bound_reward(self) -> float:
         """Return what no policy within the risk bound earns more than; -inf if there is none.
 

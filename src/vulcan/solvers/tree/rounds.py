@@ -160,6 +160,10 @@ class Rounds(ABC):
         """What no policy within the bound earns more than."""
         return None
 
+    def _list_credits(self) -> list[float]:
+        """Return where the risk bound was evaluated."""
+        return self._tree.credits()
+
     def _reached_gap(self) -> bool:
         """Whether the best policy is as close to the upper bound as was asked for."""
         return False
@@ -345,7 +349,7 @@ class Rounds(ABC):
             policy=policy,
             reward=-math.inf if draft is None else draft.reward,
             risk=0.0 if draft is None else draft.risk,
-            credits=run.credits(),
+            credits=self._list_credits(),
             statistics=Statistics(
                 self._search_seconds,
                 run.histories,
