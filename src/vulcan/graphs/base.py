@@ -80,12 +80,7 @@ class Graph(ABC):
     @property
     @abstractmethod
     def memory(self) -> int:
-        """Bytes of the rows, and about those of the objects behind them."""
-
-    @property
-    @abstractmethod
-    def bytes_in_use(self) -> int:
-        """The same without the room that is not filled yet."""
+        """Bytes of the rows that are filled, and about those of the objects behind them."""
 
     @abstractmethod
     def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:

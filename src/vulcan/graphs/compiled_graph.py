@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vulcan.errors import ModelError
 from vulcan.graphs.base import Graph, Numbers
-from vulcan.graphs.rows import ACTION, OUTCOME, STATE, Rows, find_growth
+from vulcan.graphs.rows import ACTION, LARGE_GROWTH, OUTCOME, STATE, Rows, find_growth
 from vulcan.model.compiled import ANSWER, CompiledModel
 from vulcan.model.interface import Outcome, Start
 from vulcan.model.observations import label_outcomes
@@ -111,10 +111,6 @@ class CompiledGraph(Graph):
 
     @property
     def memory(self) -> int:
-        return sum(rows.array.nbytes for rows in self._rows().values())
-
-    @property
-    def bytes_in_use(self) -> int:
         return sum(rows.count * rows.array.itemsize for rows in self._rows().values())
 
     def kinds(self) -> tuple[Rows, Rows, Rows]:
@@ -122,7 +118,7 @@ class CompiledGraph(Graph):
         return self.states, self.actions, self.outcomes
 
     def make_room(self, most: float = math.inf, wanted: int = 0) -> bool:
-        """Lengthen rows that are more than half full, to the double if it takes no more bytes.
+        """Lengthen rows that are more than half full, to four times that if it takes no more bytes.
 
         Parameters
         ----------
@@ -140,7 +136,7 @@ class CompiledGraph(Graph):
         short = [
             rows for rows in self._rows().values() if 2 * (rows.count + wanted) > len(rows.array)
         ]
-        share = find_growth([rows.array for rows in short], most - self.memory)
+        share = find_growth([rows.array for rows in short], most - self.memory, LARGE_GROWTH)
         if short and not share:
             return False
         for rows in short:

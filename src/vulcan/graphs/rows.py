@@ -11,15 +11,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.runtime.reservation import lengthen
+
 __all__ = [
     "ACTION",
+    "LARGE_GROWTH",
     "MOST_ROWS",
     "OUTCOME",
     "SOURCE",
     "STATE",
     "Rows",
     "find_growth",
-    "lengthen",
 ]
 
 
@@ -71,23 +73,20 @@ MOST_ROWS: Final = (1 << 31) - 1
 
 SMALLEST_GROWTH: Final = 0.05
 
+LARGE_GROWTH: Final = 3.0
+"""By which share arrays grow that are counted as far as they are filled."""
 
-def find_growth(arrays: Sequence[NDArray[Any]], memory: float) -> float:
+
+def find_growth(arrays: Sequence[NDArray[Any]], memory: float, most: float = 1.0) -> float:
     """Return by which share arrays may grow within this many bytes more: 1 doubles them.
 
     It is 0 if they could not grow by a twentieth, or would have more rows than can be numbered.
+    Room that is never filled takes no memory, since it is never touched. So arrays that are counted
+    as far as they are filled may grow by more, and are copied less often.
     """
-    share = min(1.0, memory / max(1, sum(array.nbytes for array in arrays)))
+    share = min(most, memory / max(1, sum(array.nbytes for array in arrays)))
     longest = max((len(array) for array in arrays), default=0)
     return share if share >= SMALLEST_GROWTH and (1 + share) * longest <= MOST_ROWS else 0.0
-
-
-def lengthen(array: NDArray[Any], filled: int, length: int) -> NDArray[Any]:
-    """Return an array of another length with what was filled; the rest is 0."""
-    grown = np.zeros(length, array.dtype)
-    # Bytes are copied at once, records field by field.
-    grown[:filled].view(np.uint8)[:] = array[:filled].view(np.uint8)
-    return grown
 
 
 class Rows:

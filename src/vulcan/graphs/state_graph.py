@@ -137,10 +137,6 @@ class StateGraph(Graph):
         known = sum(row.count * row.array.itemsize for row in rows)
         return known + BYTES_PER_STATE * self.states.count
 
-    @property
-    def bytes_in_use(self) -> int:
-        return self.memory  # rows are counted as far as they are filled
-
     def pack(self) -> dict[str, bytes]:
         return {"expanded": np.array(self.expanded, np.int32).tobytes(), "digest": self._digest()}
 

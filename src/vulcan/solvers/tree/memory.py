@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import CheckpointError
-from vulcan.graphs.rows import find_growth, lengthen
+from vulcan.graphs.rows import find_growth
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.reservation import lengthen
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import LocalConstraint
 from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
@@ -119,7 +120,7 @@ class TreeArrays(CappedRun):
         nodes = int(size["nodes"]) * (self._nodes.itemsize + self._choice.itemsize)
         edges = int(size["edges"]) * self._edges.itemsize
         children = int(size["children"]) * self._children.itemsize
-        return nodes + edges + children + self.graph.bytes_in_use
+        return nodes + edges + children + self.graph.memory
 
     def _lengthen_rows(self, most: float) -> bool:
         """Give a compiled model room for more rows, within this many bytes."""

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from vulcan.certificates.problem import Problem
 from vulcan.errors import CheckpointError
 from vulcan.graphs.compiled_graph import CompiledGraph
-from vulcan.graphs.rows import find_growth, lengthen
+from vulcan.graphs.rows import LARGE_GROWTH, find_growth
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
+from vulcan.runtime.reservation import lengthen
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
@@ -30,7 +31,7 @@ __all__ = ["PriceRun"]
 
 SHARE_OF_SAMPLING: Final = 0.65
 
-LARGEST_BATCH: Final = 1 << 12
+LARGEST_BATCH: Final = 1 << 14
 BATCHES: Final = 64
 """A batch has this many times fewer samples than were taken so far."""
 
@@ -133,9 +134,13 @@ class PriceRun(CappedRun):
 
     @property
     def memory(self) -> int:
-        """Bytes of tree and graph."""
-        arrays = (self.nodes, self.edges, self.node_values, self.edge_values)
-        return sum(array.nbytes for array in arrays) + self.graph.memory
+        """Bytes of tree and graph, as far as they are filled."""
+        tree = sum(
+            int(self.sizes[kind][0]) * getattr(self, name)[0].nbytes
+            for kind, names in GROWING.items()
+            for name in names
+        )
+        return tree + self.graph.memory
 
     def tree(self) -> Any:
         """Return the arrays of the tree as they are now."""
@@ -385,21 +390,12 @@ class PriceRun(CappedRun):
         filled = {kind: int(self.sizes[kind][0]) for kind in GROWING}
         short = [k for k in GROWING if 2 * filled[k] >= len(getattr(self, k))] or list(GROWING)
         names = [name for kind in short for name in GROWING[kind]]
-        share = find_growth([getattr(self, name) for name in names], most - self.memory)
+        arrays = [getattr(self, name) for name in names]
+        share = find_growth(arrays, most - self.memory, LARGE_GROWTH)
         if not share:
             return False
         for kind in short:
             for name in GROWING[kind]:
                 old = getattr(self, name)
-                setattr(self, name, lengthen_rows(old, filled[kind], share))
+                setattr(self, name, lengthen(old, filled[kind], int((1 + share) * len(old))))
         return True
-
-
-def lengthen_rows(old: NDArray[Any], filled: int, share: float) -> NDArray[Any]:
-    """Return a longer array with the same rows."""
-    length = len(old) + int(share * len(old))
-    if old.ndim == 1:
-        return lengthen(old, filled, length)
-    grown = np.zeros((length, old.shape[1]), old.dtype)
-    grown[:filled] = old[:filled]
-    return grown

@@ -28,11 +28,12 @@ from numpy.typing import NDArray
 from vulcan.bounds.reward_limit import limit_reward
 from vulcan.certificates.problem import Problem
 from vulcan.graphs.compiled_graph import CompiledGraph, find_compiled
-from vulcan.graphs.rows import ACTION, find_growth, lengthen
+from vulcan.graphs.rows import ACTION, find_growth
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import DEFAULT_MEMORY
+from vulcan.runtime.reservation import lengthen
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.tree.kernel_run import KernelRun
