@@ -57,8 +57,8 @@ MOST_POINTS_OF_PROOF: Final = 1 << 15
 SHARE_OF_PROOF: Final = 0.1
 """Of memory, for upper bounds."""
 
-SAMPLES_PER_PROOF: Final = 16
-"""For this many samples one history is opened to bound what can be earned: a fifth of the time."""
+SAMPLES_PER_PROOF: Final = 32
+"""For this many samples one history is opened to bound what can be earned: a tenth of the time."""
 
 LOCAL: Final = "local constraint B"
 

@@ -48,7 +48,7 @@ FIRST_SAMPLES: Final = 64
 """After this many samples the size of rewards is known well enough for first prices."""
 
 FIRST_GUIDE: Final = 256
-GUIDES: Final = 1.5
+GUIDES: Final = 2.0
 """How many times more samples there are when the plan that guides them is made anew."""
 
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)
