@@ -339,10 +339,10 @@ class PairCompletion:
         run = self._run
         top, nodes = self._write_top()
         points, which = self._locate(run.nodes[nodes]), run.nodes["lane"][nodes].astype(np.int32)
-        reach = np.where(points != NONE, top.frontier["reach"], 0.0)
+        reach = top.frontier["reach"]
         reward, risk = top.reward, top.risk
         for lane, swept in enumerate(self._swept):
-            taken = which == lane
+            taken = (which == lane) & (points != NONE)
             reward += float(reach[taken] @ swept.rewards[points[taken]])
             risk += float(reach[taken] @ swept.risks[points[taken]])
         choices = [swept.choice for swept in self._swept]

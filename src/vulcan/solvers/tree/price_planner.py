@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from vulcan.certificates.problem import Problem
+from vulcan.errors import BoundError
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits, StopReason
@@ -117,7 +119,8 @@ class PricePlanner(Rounds):
         if run.solved:
             self._prove(until)
         if self._best is None or not self._best.judgement.safe:
-            self._try_local_constraint(until)
+            with suppress(BoundError):  # it may have no value at the credits of histories
+                self._try_local_constraint(until)
         if not final:
             self._guide()
         self._tighten_bound()
@@ -138,8 +141,9 @@ class PricePlanner(Rounds):
     @property
     def _upper_bound(self) -> float | None:
         best = self._best
-        if self._exhaustive and best is not None and best.judgement.safe:
-            return float(best.judgement.reward)
+        if self._exhaustive:
+            found = best is not None and best.judgement.safe
+            return float(best.judgement.reward) if best is not None and found else -math.inf
         upper = math.inf if self._proof is None else self._proof.upper
         return upper if math.isfinite(upper) else None
 

@@ -102,7 +102,8 @@ class PriceRun(CappedRun):
         self.judged = np.zeros(0, price_root.JUDGED)
         self._parts: dict[int, Part] = {}
         self._samples = 0
-        self._span = (math.inf, -math.inf)
+        self._span = self._bounded = (math.inf, -math.inf)
+        self._known_bound: Any = None
         self.sizes["nodes"] = 1
         root = self.nodes[0]
         root["first_edge"] = root["plan"] = root["lane"] = NONE
@@ -153,7 +154,7 @@ class PriceRun(CappedRun):
         while (wants := self._root_kernels.open_root(self.arrays(), self.tree())) != codes.DONE:
             self.satisfy(wants, 0, self._memory)
         state = self.graph.states.array[self.nodes["state"][0]]
-        self.judged = np.zeros(int(state["action_count"]), self._root_kernels.JUDGED)
+        self.judged = np.zeros(max(1, int(state["action_count"])), self._root_kernels.JUDGED)
         self.judged["reward"] = -math.inf
 
     def satisfy(self, wants: int, state: int, most: float) -> bool:
@@ -246,11 +247,14 @@ class PriceRun(CappedRun):
         self._root_kernels.judge(self.arrays(), self.tree(), self._bound(), self.judged)
 
     def _bound(self) -> Any:
+        """Return the risk bound at the rewards that may be met, anew only if these lie elsewhere."""
         low, high = self.reward_span()
-        step = max((high - low) / PLACES, 1e-9 * max(1.0, abs(high)))
-        known = getattr(self, "_known_bound", None)
-        if known is None or known.low > low or known.low + known.step * PLACES < high:
-            low, high = low - 0.25 * (high - low), high + 0.25 * (high - low)
+        before = self._bounded
+        if not before[0] <= low <= high <= before[1]:
+            room = 0.25 * (high - low)
+            self._bounded = low - room, high + room
+        if self._known_bound is None or self._bounded != before:
+            low, high = self._bounded
             step = max((high - low) / PLACES, 1e-9 * max(1.0, abs(high)))
             allowed = np.array([self.allow(low + k * step) for k in range(PLACES + 1)])
             self._known_bound = self._root_kernels.AllowedRisks(low, step, allowed)
@@ -292,7 +296,7 @@ class PriceRun(CappedRun):
         for name in ("returns", "path", "control"):
             stacked = [getattr(self._parts[root], name) for root in roots]
             arrays[name] = b"".join(pack_array(array) for array in stacked)
-        numbers = (self._samples, self._next_guide, *self._span)
+        numbers = (self._samples, self._next_guide, *self._span, *self._bounded)
         arrays["numbers"] = pack_array(np.array(numbers, np.float64))
         arrays["accepted"] = pack_array(np.array(sorted(self.accepted)))
         return Snapshot(
@@ -316,7 +320,7 @@ class PriceRun(CappedRun):
         packed = {name: arrays.pop(name) for name in ("returns", "path", "control")}
         numbers = np.frombuffer(arrays.pop("numbers"), np.float64).tolist()
         self._samples, self._next_guide = int(numbers[0]), int(numbers[1])
-        self._span = (numbers[2], numbers[3])
+        self._span, self._bounded = (numbers[2], numbers[3]), (numbers[4], numbers[5])
         self.accepted = set(np.frombuffer(arrays.pop("accepted"), np.float64).tolist())
         for name, length in snapshot.capacities.items():
             old = getattr(self, name)
@@ -336,7 +340,8 @@ class PriceRun(CappedRun):
         Values are convex in the price, so that a chord never lies below them.
         """
         old, new = self.prices[0].astype(np.float64), np.sort(prices)
-        if self._samples:
+        known = self._samples > 0 or self.solved
+        if known:
             left = np.clip(np.searchsorted(old, new, side="right") - 1, 0, len(old) - 2)
             width = np.maximum(old[left + 1] - old[left], 1e-300)
             share = np.clip((new - old[left]) / width, -0.5, 1.5).astype(np.float32)
@@ -347,7 +352,7 @@ class PriceRun(CappedRun):
                     below = some[:, left]
                     some[:] = below + share * (some[:, left + 1] - below)
         self.prices[0] = new
-        if self._samples:
+        if known:
             levels = self.nodes["level"][: int(self.sizes["nodes"][0])]
             order = np.argsort(-levels, kind="stable")
             self._kernels.renew(self.arrays(), self.tree(), order)
