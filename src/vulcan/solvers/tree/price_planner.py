@@ -25,7 +25,6 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
 from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Status, find_gap
-from vulcan.solvers.fronts import load_kernels
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import Draft
@@ -36,6 +35,7 @@ from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.solvers.tree.prices import are_at_an_end, choose_prices, raise_prices, surround
 from vulcan.solvers.tree.rounds import Rounds
 from vulcan.solvers.tree.sampling import TreeRun
+from vulcan.solvers.tree.warm_up import warm_up
 from vulcan.solvers.tree.whole import plan_whole
 
 if TYPE_CHECKING:
@@ -71,7 +71,15 @@ SCALES: Final = tuple(4**k for k in range(12))
 
 
 class PricePlanner(Rounds):
-    """One search."""
+    """One search.
+
+    Parameters
+    ----------
+    solver, problem, reader, monitor, options
+        As in `Solver.search`.
+    warm
+        Whether the kernels are loaded already, or are being loaded by this very search.
+    """
 
     def __init__(
         self,
@@ -80,8 +88,9 @@ class PricePlanner(Rounds):
         reader: ModelReader,
         monitor: Monitor,
         options: Options,
+        warm: bool = False,
     ) -> None:
-        self._solver = solver
+        self._solver, self._warm = solver, warm
         # A checkpoint asks the model again, in the order in which the search itself asked.
         known = options.graph if options.checkpoint is None else None
         self._run = PriceRun(
@@ -99,7 +108,8 @@ class PricePlanner(Rounds):
         self._proved_for = 0  # samples that histories of the proof were opened for
 
     def _prepare(self) -> None:
-        load_kernels()
+        if not self._warm:
+            warm_up()
         self._run.prepare()
         self._run.on_guide = self._guide
 
@@ -227,13 +237,14 @@ class PricePlanner(Rounds):
         local = TreeRun(
             self._problem, run.reader, SurvivalConstraint(), limits.memory, run.known_graph
         )
-        local.prepare(
-            seed=self._options.seed,
-            exploration=self._solver.exploration,
-            default_policy="greedy",
-            as_printed=False,
-            bounded=False,
-        )
+        with self._monitor.clock_stopped():
+            local.prepare(
+                seed=self._options.seed,
+                exploration=self._solver.exploration,
+                default_policy="greedy",
+                as_printed=False,
+                bounded=False,
+            )
         monitor = Monitor(Limits(time_limit=max(0.0, until - time.perf_counter())))
         local.sample(monitor, max(1, run.samples), 0.0, self._describe, lambda: None)
         if local.samples and not local.exhausted:
