@@ -60,6 +60,10 @@ SHARE_OF_PROOF: Final = 0.1
 SAMPLES_PER_PROOF: Final = 32
 """For this many samples one history is opened to bound what can be earned: a tenth of the time."""
 
+SAMPLES_PER_EAGER_PROOF: Final = 4
+PROMISING: Final = 0.05
+"""The same where a gap was asked for and is smaller than this already: half of the time."""
+
 LOCAL: Final = "local constraint B"
 
 FEWEST_PLACES: Final = 1 << 16
@@ -139,8 +143,12 @@ class PricePlanner(Rounds):
         if self._proof is None:
             memory = int(SHARE_OF_PROOF * run.limit)
             self._proof = PriceProof(self._problem, run.reader, memory, run.known_graph)
-        eager = limits.gap is not None
-        histories = (run.samples - self._proved_for) // (2 if eager else SAMPLES_PER_PROOF)
+        gap = math.inf
+        if self._best is not None and math.isfinite(self._proof.upper):
+            gap = find_gap(self._best.reward, self._proof.upper)
+        eager = limits.gap is not None and gap < PROMISING
+        per_proof = SAMPLES_PER_EAGER_PROOF if eager else SAMPLES_PER_PROOF
+        histories = (run.samples - self._proved_for) // per_proof
         self._proved_for = run.samples
         price = run.prices[0, int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])]
         self._proof.advance(float(price), histories)
