@@ -35,14 +35,6 @@ def prefer_sampled(problem, tree, number, lane):
 
 
 @part
-def expect(returns, level):
-    """Return what samples have collected on average from the step after a level on."""
-    if level + 1 >= len(returns) or returns[level + 1].samples == 0:
-        return 0.0
-    return returns[level + 1].total / returns[level + 1].samples
-
-
-@part
 def rate(returns, level, weight, price, to_go, action):
     """Return what an action promises, of which no sample says more."""
     worth = weight * action.expected_reward - price * action.immediate_risk

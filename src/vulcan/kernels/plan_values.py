@@ -16,9 +16,10 @@ import numpy as np
 from vulcan.kernels.codes import BROKEN, DONE, GO_ON, KNOWN, NEEDS_STATE, PAUSED
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.expansion import call_outcomes, find_record, have_outcomes, sum_up
-from vulcan.kernels.plan_choices import expect, prefer_sampled, rate
+from vulcan.kernels.plan_choices import prefer_sampled, rate
 from vulcan.kernels.price_tree import PRICES, borrow_prices
 from vulcan.kernels.problem_arrays import borrow_problem
+from vulcan.kernels.selection import expect
 from vulcan.sentinels import NONE
 
 ENTER: Final = 0
@@ -118,19 +119,25 @@ def evaluate(problem, tree, returns, walk):
 @part
 def choose(problem, tree, returns, walk, control, frame):
     """Choose an action for each price that comes to a history."""
-    depth = control.depth
     frame.phase, frame.done = NEXT_ACTION, 0
-    last = depth + 1 == len(problem.discounts)
-    if not last and frame.node != NONE:
-        if prefer_sampled(problem, tree, frame.node, 0) != NONE:
-            for k in range(PRICES):
-                if frame.lanes >> k & 1:
-                    frame.chosen[k] = prefer_sampled(problem, tree, frame.node, k)
-            return GO_ON
+    last = control.depth + 1 == len(problem.discounts)
+    if not last and frame.node != NONE and prefer_sampled(problem, tree, frame.node, 0) != NONE:
+        for k in range(PRICES):
+            if frame.lanes >> k & 1:
+                frame.chosen[k] = prefer_sampled(problem, tree, frame.node, k)
+        return GO_ON
     if not last:
         frame.node = NONE
     for k in range(PRICES):
         frame.chosen[k], frame.best[k] = NONE, -np.inf
+    return rate_actions(problem, tree, returns, walk, control, frame)
+
+
+@part
+def rate_actions(problem, tree, returns, walk, control, frame):
+    """Choose by what actions promise: the tree does not know this history."""
+    depth = control.depth
+    last = depth + 1 == len(problem.discounts)
     source, weight = problem.source[0], problem.weights[depth]
     to_go = 0.0 if last else expect(returns, depth)
     compiled = source.outcomes != 0

@@ -16,9 +16,10 @@ from vulcan.kernels.codes import DONE, GO_ON, KNOWN, NEEDS_PLAN
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.expansion import have_actions, have_outcomes
 from vulcan.kernels.extraction import SUMMARY
-from vulcan.kernels.plan_choices import expect, prefer_sampled, rate
+from vulcan.kernels.plan_choices import prefer_sampled, rate
 from vulcan.kernels.price_tree import borrow_prices
 from vulcan.kernels.problem_arrays import borrow_problem
+from vulcan.kernels.selection import expect
 from vulcan.sentinels import END, NONE
 
 __all__ = ["LEVEL", "SUMMARY", "WRITER", "Outline", "write_plan"]
@@ -102,14 +103,7 @@ def decide(problem, tree, returns, here, depth):
     if chosen == NONE:
         if here.lane == NONE:
             here.lane = tree.nodes[here.node].lane
-        price = np.float64(tree.prices[0, here.lane])
-        to_go = 0.0 if last else expect(returns, depth)
-        best = -np.inf
-        for k in range(state.action_count):
-            action = problem.actions[state.first_action + k]
-            worth = rate(returns, depth, problem.weights[depth], price, to_go, action)
-            if chosen == NONE or worth > best:
-                best, chosen = worth, k
+        chosen = prefer_promising(problem, tree, returns, here, depth, last)
     row = state.first_action + chosen
     if not last:
         news = have_outcomes(problem, here.state, row, True, depth)
@@ -117,6 +111,21 @@ def decide(problem, tree, returns, here, depth):
             return news
     here.row = row
     return KNOWN
+
+
+@part
+def prefer_promising(problem, tree, returns, here, depth, last):
+    """Return the position of the action that promises most, where the tree knows nothing."""
+    state = problem.states[here.state]
+    price = np.float64(tree.prices[0, here.lane])
+    to_go = 0.0 if last else expect(returns, depth)
+    best, chosen = -np.inf, NONE
+    for k in range(state.action_count):
+        action = problem.actions[state.first_action + k]
+        worth = rate(returns, depth, problem.weights[depth], price, to_go, action)
+        if chosen == NONE or worth > best:
+            best, chosen = worth, k
+    return chosen
 
 
 @part

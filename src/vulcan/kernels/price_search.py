@@ -50,7 +50,15 @@ from vulcan.kernels.price_tree import (
     take_larger,
 )
 from vulcan.kernels.problem_arrays import borrow_problem
-from vulcan.kernels.selection import SHARE, draw_uniform, ends_mission, note_ending, tally, widen
+from vulcan.kernels.selection import (
+    SHARE,
+    draw_uniform,
+    ends_mission,
+    expect,
+    note_ending,
+    tally,
+    widen,
+)
 from vulcan.kernels.tree_search import STEP
 from vulcan.sentinels import NONE
 
@@ -190,51 +198,61 @@ def decide_last_step(problem, tree, returns, path, depth):
 @part
 def choose_edge(problem, tree, returns, node, control):
     """Return the action that the sample tries next; NONE if all are solved."""
-    count = problem.states[node.state].action_count
-    lane = control.lane
     if control.guided:
         control.guided = 0
         if node.lane != NONE:
-            lane = control.lane = node.lane
+            control.lane = node.lane
         elif node.plan != NONE and draw_uniform(control) < FOLLOW:
             planned = node.first_edge + node.plan
             if tree.edges[planned].solved == 0:
                 control.guided = 1
                 return planned
-    price = np.float64(tree.prices[0, lane])
-    first = node.first_edge
-    level = node.level
-    to_go = -np.inf
-    for e in range(first, first + count):
-        edge = tree.edges[e]
-        if edge.visits > 0 and edge.risk < 1.0:
-            after = np.float64(tree.edge_values[e, lane]) - edge.reward + price * edge.risk
-            to_go = max(to_go, after / (1.0 - edge.risk))
-    seen = returns[level]
+    count = problem.states[node.state].action_count
+    to_go = find_best_to_go(tree, node, count, control.lane)
+    fresh = to_go == -np.inf
+    seen = returns[node.level]
     bonus = control.exploration * (seen.most - seen.least)
     bonus *= np.sqrt(np.log(np.float64(node.visits) + 1.0))
-    fresh = to_go == -np.inf
     if fresh:
-        after = returns[level + 1]
-        bonus, to_go = 0.0, after.total / after.samples if after.samples > 0 else 0.0
+        bonus, to_go = 0.0, expect(returns, node.level)
     best, chosen = -np.inf, NONE
     fewest, rarest = np.inf, NONE
-    for e in range(first, first + count):
+    for e in range(node.first_edge, node.first_edge + count):
         edge = tree.edges[e]
         if edge.solved:
             continue
-        if edge.visits > 0:
-            score = tree.edge_values[e, lane] + bonus / np.sqrt(np.float64(edge.visits))
-        else:
-            score = edge.reward - price * edge.risk + bonus
-            row = problem.states[node.state].first_action + e - first
-            if not (fresh and ends_mission(seen, problem.actions[row])):
-                score += (1.0 - edge.risk) * to_go
+        score = score_edge(problem, tree, seen, node, e, control.lane, bonus, to_go, fresh)
         if score > best or chosen == NONE:
             best, chosen = score, e
         if edge.visits < fewest:
             fewest, rarest = np.float64(edge.visits), e
     return rarest if fewest < SHARE * np.float64(node.visits) / count - 1.0 else chosen
+
+
+@part
+def find_best_to_go(tree, node, count, lane):
+    """Return the most that is known to come after an action of a history; -inf if none is."""
+    price = np.float64(tree.prices[0, lane])
+    to_go = -np.inf
+    for e in range(node.first_edge, node.first_edge + count):
+        edge = tree.edges[e]
+        if edge.visits > 0 and edge.risk < 1.0:
+            after = np.float64(tree.edge_values[e, lane]) - edge.reward + price * edge.risk
+            to_go = max(to_go, after / (1.0 - edge.risk))
+    return to_go
+
+
+@part
+def score_edge(problem, tree, seen, node, e, lane, bonus, to_go, fresh):
+    """Return how much an action promises; one that was never tried by what may come after it."""
+    edge = tree.edges[e]
+    if edge.visits > 0:
+        return tree.edge_values[e, lane] + bonus / np.sqrt(np.float64(edge.visits))
+    score = edge.reward - np.float64(tree.prices[0, lane]) * edge.risk + bonus
+    row = problem.states[node.state].first_action + e - node.first_edge
+    if not (fresh and ends_mission(seen, problem.actions[row])):
+        score += (1.0 - edge.risk) * to_go
+    return score
 
 
 @part

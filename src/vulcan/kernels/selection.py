@@ -165,3 +165,11 @@ def draw_uniform(control):
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
     return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@part
+def expect(returns, level):
+    """Return what samples have collected on average from the step after a level on."""
+    if level + 1 >= len(returns) or returns[level + 1].samples == 0:
+        return 0.0
+    return returns[level + 1].total / returns[level + 1].samples

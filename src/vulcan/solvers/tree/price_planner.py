@@ -25,7 +25,6 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
 from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Status, find_gap
-from vulcan.solvers.fronts import load_kernels
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import Draft
@@ -36,6 +35,7 @@ from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.solvers.tree.prices import are_at_an_end, choose_prices, raise_prices, surround
 from vulcan.solvers.tree.rounds import Rounds
 from vulcan.solvers.tree.sampling import TreeRun
+from vulcan.solvers.tree.warm_up import warm_up
 from vulcan.solvers.tree.whole import plan_whole
 
 if TYPE_CHECKING:
@@ -57,8 +57,12 @@ MOST_POINTS_OF_PROOF: Final = 1 << 15
 SHARE_OF_PROOF: Final = 0.1
 """Of memory, for upper bounds."""
 
-SAMPLES_PER_PROOF: Final = 16
-"""For this many samples one history is opened to bound what can be earned: a fifth of the time."""
+SAMPLES_PER_PROOF: Final = 32
+"""For this many samples one history is opened to bound what can be earned: a tenth of the time."""
+
+SAMPLES_PER_EAGER_PROOF: Final = 4
+PROMISING: Final = 0.05
+"""The same where a gap was asked for and is smaller than this already: half of the time."""
 
 LOCAL: Final = "local constraint B"
 
@@ -71,7 +75,15 @@ SCALES: Final = tuple(4**k for k in range(12))
 
 
 class PricePlanner(Rounds):
-    """One search."""
+    """One search.
+
+    Parameters
+    ----------
+    solver, problem, reader, monitor, options
+        As in `Solver.search`.
+    warm
+        Whether the kernels are loaded already, or are being loaded by this very search.
+    """
 
     def __init__(
         self,
@@ -80,8 +92,9 @@ class PricePlanner(Rounds):
         reader: ModelReader,
         monitor: Monitor,
         options: Options,
+        warm: bool = False,
     ) -> None:
-        self._solver = solver
+        self._solver, self._warm = solver, warm
         # A checkpoint asks the model again, in the order in which the search itself asked.
         known = options.graph if options.checkpoint is None else None
         self._run = PriceRun(
@@ -99,7 +112,8 @@ class PricePlanner(Rounds):
         self._proved_for = 0  # samples that histories of the proof were opened for
 
     def _prepare(self) -> None:
-        load_kernels()
+        if not self._warm:
+            warm_up()
         self._run.prepare()
         self._run.on_guide = self._guide
 
@@ -129,8 +143,12 @@ class PricePlanner(Rounds):
         if self._proof is None:
             memory = int(SHARE_OF_PROOF * run.limit)
             self._proof = PriceProof(self._problem, run.reader, memory, run.known_graph)
-        eager = limits.gap is not None
-        histories = (run.samples - self._proved_for) // (2 if eager else SAMPLES_PER_PROOF)
+        gap = math.inf
+        if self._best is not None and math.isfinite(self._proof.upper):
+            gap = find_gap(self._best.reward, self._proof.upper)
+        eager = limits.gap is not None and gap < PROMISING
+        per_proof = SAMPLES_PER_EAGER_PROOF if eager else SAMPLES_PER_PROOF
+        histories = (run.samples - self._proved_for) // per_proof
         self._proved_for = run.samples
         price = run.prices[0, int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])]
         self._proof.advance(float(price), histories)
@@ -227,13 +245,14 @@ class PricePlanner(Rounds):
         local = TreeRun(
             self._problem, run.reader, SurvivalConstraint(), limits.memory, run.known_graph
         )
-        local.prepare(
-            seed=self._options.seed,
-            exploration=self._solver.exploration,
-            default_policy="greedy",
-            as_printed=False,
-            bounded=False,
-        )
+        with self._monitor.clock_stopped():
+            local.prepare(
+                seed=self._options.seed,
+                exploration=self._solver.exploration,
+                default_policy="greedy",
+                as_printed=False,
+                bounded=False,
+            )
         monitor = Monitor(Limits(time_limit=max(0.0, until - time.perf_counter())))
         local.sample(monitor, max(1, run.samples), 0.0, self._describe, lambda: None)
         if local.samples and not local.exhausted:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from vulcan.certificates.problem import Problem
@@ -19,6 +19,7 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Option, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.tree.local import EXPLORATION, PAPER, LocalVulcan, require_exploration
+from vulcan.solvers.tree.local_planner import LocalPlanner
 from vulcan.solvers.tree.price_planner import PricePlanner
 
 __all__ = ["Vulcan"]
@@ -60,4 +61,9 @@ class Vulcan(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
+        if not options.complete:
+            # What a policy with a frontier may do there, only a local constraint says.
+            monitor.limits = replace(monitor.limits, gap=None)
+            local = LocalVulcan(self.exploration)
+            return LocalPlanner(local, problem, reader, monitor, options, name=self).search()
         return PricePlanner(self, problem, reader, monitor, options).search()
