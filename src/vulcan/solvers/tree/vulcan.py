@@ -37,7 +37,7 @@ class Vulcan(Solver):
         As in `LocalVulcan`.
     """
 
-    finds: ClassVar[str] = "the best policy found so far, which spends the allowed risk"
+    finds: ClassVar[str] = "the best policy found so far, and what no policy can earn more than"
     method: ClassVar[str] = "Monte Carlo tree search for several prices of failure, and fronts"
     sampling: ClassVar[bool] = True
     threads: ClassVar[bool] = True
