@@ -1,7 +1,8 @@
 """Vulcan: the anytime planner for problems in which every history is a state of its own.
 
-Its samples and rounds are those of `LocalVulcan` under constraint B. The algorithm of the paper is
-`Vulcan.paper()`.
+One tree is searched for several prices of failure, and a plan follows one price here and another
+there, so that the allowed risk is spent (`vulcan.solvers.tree.price_planner`, docs/beyond.md). The
+algorithm of the paper is `Vulcan.paper()`.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ __all__ = ["Vulcan"]
 
 @dataclass(frozen=True)
 class Vulcan(Solver):
-    """Sample histories, and return the best policy found.
+    """Sample histories for several prices of failure, and return the best policy found.
 
     A target gap needs a model with `reward_to_go_bound(state, step)`.
 
     Parameters
     ----------
-    exploration, default_policy
+    exploration
         As in `LocalVulcan`.
     """
 
-    finds: ClassVar[str] = "the best policy found so far"
-    method: ClassVar[str] = "Monte Carlo tree search"
+    finds: ClassVar[str] = "the best policy found so far, and what no policy can earn more than"
+    method: ClassVar[str] = "Monte Carlo tree search for several prices of failure, and fronts"
     sampling: ClassVar[bool] = True
     threads: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (PAPER, EXPLORATION)
