@@ -100,12 +100,8 @@ class Drawn(Table):
 
 def list_drawn_plans(table: Table, chances: list[float]) -> list[Plan]:
     """Return all policies of a table whose state k is drawn with chance k, without discount."""
-    spread = [
-        Outcome(chance, 0.0, state, f"start {state}") for state, chance in enumerate(chances)
-    ]
-    first = Table(
-        {"start": {"start": spread}, **table.table}, table.horizon + 1, start="start"
-    )
+    spread = [Outcome(chance, 0.0, state, f"start {state}") for state, chance in enumerate(chances)]
+    first = Table({"start": {"start": spread}, **table.table}, table.horizon + 1, start="start")
     return enumerate_plans(first)
 
 

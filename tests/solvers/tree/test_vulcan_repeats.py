@@ -109,9 +109,7 @@ def test_threads_may_change_when_a_search_goes_on(
 ) -> None:
     path = tmp_path / "search"
     solve("compiled", samples=1024, checkpoint=path, workers=2)
-    require_same(
-        solve("compiled", checkpoint=path, resume=True, workers=1), unbroken["compiled"]
-    )
+    require_same(solve("compiled", checkpoint=path, resume=True, workers=1), unbroken["compiled"])
 
 
 SCRIPT = """

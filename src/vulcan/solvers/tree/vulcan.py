@@ -16,7 +16,7 @@ from vulcan.certificates.problem import Problem
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.base import Option, Options, Solver
+from vulcan.solvers.base import Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.tree.local import EXPLORATION, PAPER, LocalVulcan, require_exploration
 from vulcan.solvers.tree.local_planner import LocalPlanner
@@ -29,21 +29,24 @@ __all__ = ["Vulcan"]
 class Vulcan(Solver):
     """Sample histories for several prices of failure, and return the best policy found.
 
-    A target gap needs a model with `reward_to_go_bound(state, step)`.
+    Of a compiled model several threads sample at once (`solve(..., workers=2)`). A model that has
+    `value_to_go_bound` or `reward_to_go_bound` lets it prove sooner what no policy can earn more
+    than. It returns complete policies; asked for others (`complete=False`), it is `LocalVulcan`.
 
     Parameters
     ----------
     exploration
-        As in `LocalVulcan`.
+        The constant of UCT, in units of the range of reward that samples have collected.
     """
 
     finds: ClassVar[str] = "the best policy found so far, and what no policy can earn more than"
     method: ClassVar[str] = "Monte Carlo tree search for several prices of failure, and fronts"
     sampling: ClassVar[bool] = True
+    covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
     threads: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (PAPER, EXPLORATION)
 
-    exploration: float = 0.1
+    exploration: float = 0.2
 
     def __post_init__(self) -> None:
         require_exploration(self.exploration)
