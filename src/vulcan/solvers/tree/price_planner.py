@@ -166,7 +166,7 @@ class PricePlanner(Rounds):
             found = best is not None and best.judgement.safe
             return float(best.judgement.reward) if best is not None and found else -math.inf
         upper = math.inf if self._proof is None else self._proof.upper
-        return upper if math.isfinite(upper) else None
+        return float(upper) if math.isfinite(upper) else None
 
     def _list_credits(self) -> list[float]:
         return sorted({*self._run.credits(), *(self._proof.rewards if self._proof else [])})
