@@ -127,6 +127,9 @@ class PricePlanner(Rounds):
 
     def _make_policies(self, until: float, final: bool) -> Draft | None:
         run = self._run
+        if final and run.samples == self._target and not run.solved:
+            # A search that goes on, and is stopped before the next sample, has this round as well.
+            self._make_policies(until, final=False)
         if not final:
             self._move_prices()
         self._plan(until, final)
