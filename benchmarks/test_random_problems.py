@@ -2,8 +2,10 @@
 
     python -m pytest benchmarks/test_random_problems.py --quiet
 
-VULCAN_PROBLEMS takes the first so many. A loss is a share of the optimum, or of 1 where the optimum
-is smaller than that (rewards have both signs, and the optimum may be near 0).
+VULCAN_PROBLEMS takes the first so many. With 1,000 samples nearly all of them are solved outright:
+that says what a constraint costs, and little of sampling. VULCAN_SAMPLES takes fewer. A loss is a
+share of the optimum, or of 1 where the optimum is smaller than that (rewards have both signs, and
+the optimum may be near 0).
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ import vulcan
 from benchmarks.random_problems import COUNT, make_problems
 
 PROBLEMS = int(os.environ.get("VULCAN_PROBLEMS", COUNT))
-SAMPLES = 1000
+USUAL_SAMPLES = 1000
+SAMPLES = int(os.environ.get("VULCAN_SAMPLES", USUAL_SAMPLES))
 
 
 @cache
@@ -34,35 +37,36 @@ def find_optima() -> list[tuple[vulcan.Problem, float | None]]:
     return found
 
 
-def find_losses(solver: vulcan.Solver, **limits: Any) -> tuple[list[float], int]:
-    """Return the losses where there is a policy and one was found, and how many were missed."""
-    losses, missed = [], 0
+def find_losses(solver: vulcan.Solver, **limits: Any) -> tuple[list[float], int, int]:
+    """Return the losses of policies found, how many were missed, and how many problems proved."""
+    losses, missed, proved = [], 0, 0
     for seed, (problem, best) in enumerate(find_optima()):
         result = vulcan.solve(problem, solver, seed=seed, **limits)
+        proved += result.status in (vulcan.Status.SOLVED, vulcan.Status.INFEASIBLE)
         if best is None:
             assert not result.safe
         elif not result.safe:
             missed += 1
         else:
             losses.append((best - float(result.certificate.reward)) / max(1.0, abs(best)))
-    return losses, missed
+    return losses, missed, proved
 
 
-def report_losses(name: str, losses: list[float], missed: int, report: Any) -> None:
+def report_losses(name: str, losses: list[float], missed: int, proved: int, report: Any) -> None:
     """Add a line to the table of results."""
     feasible = len(losses) + missed
     report(
         f"random problems, {feasible} of {PROBLEMS} feasible: {name}",
         f"mean loss {fmean(losses):.4%}, worst {max(losses):.3%}, "
-        f"{sum(loss > 1e-9 for loss in losses)} with a loss, {missed} missed",
+        f"{sum(loss > 1e-9 for loss in losses)} with a loss, {missed} missed, {proved} proved",
     )
 
 
 def test_vulcan_comes_close_to_the_optimum(report: Any) -> None:
-    losses, missed = find_losses(vulcan.Vulcan(), samples=SAMPLES)
-    report_losses(f"Vulcan, {SAMPLES:,} samples", losses, missed, report)
+    losses, missed, proved = find_losses(vulcan.Vulcan(), samples=SAMPLES)
+    report_losses(f"Vulcan, {SAMPLES:,} samples", losses, missed, proved, report)
     assert not missed
-    assert fmean(losses) <= 0.001
+    assert fmean(losses) <= 0.001 or SAMPLES < USUAL_SAMPLES
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,8 @@ class StateGraph(Graph):
 
     def unpack(self, data: Mapping[str, bytes]) -> None:
         """Ask the model again what was asked before a checkpoint."""
-        for state in np.frombuffer(data["expanded"], np.int32).tolist():
+        # The first of them may have been asked already.
+        for state in np.frombuffer(data["expanded"], np.int32)[len(self.expanded) :].tolist():
             self.expand(state)
         self._compare_digest(data)
 

@@ -139,11 +139,8 @@ class Automatic(Solver):
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
         limits = monitor.limits
-        # Without upper bounds from the model nothing would tell how large the gap is.
-        bounded = limits.gap is not None and hasattr(problem.model, "reward_to_go_bound")
         if limits.time_limit is None and limits.samples is None and limits.histories is None:
-            limits = replace(limits, samples=MOST_SAMPLES)
-        monitor.limits = limits if bounded else replace(limits, gap=None)
+            monitor.limits = replace(limits, samples=MOST_SAMPLES)
         return Vulcan().search(problem, reader, monitor, options)
 
 

@@ -132,6 +132,7 @@ class Planning:
         self._size = max(*map(abs, run.reward_span()), 1e-9)
         self._layer_values, self._reach = np.zeros(len(top)), np.zeros(len(top))
         self._most_reward = math.inf
+        self._finished = False  # the last fronts
         self._estimate()
 
     def guide(self) -> None:
@@ -173,7 +174,9 @@ class Planning:
     @property
     def exhaustive(self) -> bool:
         """Whether the last plan is the best of all policies, as far as values are exact."""
-        return not len(self._stubs) and not self._fronts.thinned
+        states = self._run.nodes["state"][self._histories[self._stubs]]
+        ended = self._run.count_actions(states) == 0  # a root may have no actions
+        return bool(ended.all()) and self._finished and not self._fronts.thinned
 
     def _grow_top(self) -> Any:
         """Return the top of the tree, without the edges of stubs."""
@@ -289,7 +292,8 @@ class Planning:
         pruning = Pruning(
             self._price, values, slack, reach, self._size, points, max(2, points // RARER)
         )
-        if not self._fronts.compute(pruning, (values, values), self._may_go_on):
+        self._finished = self._fronts.compute(pruning, (values, values), self._may_go_on)
+        if not self._finished:
             return None
         found = self._fronts.points(0)
         for place in range(len(found) - 1, -1, -1):

@@ -92,7 +92,8 @@ class PriceArrays(CappedRun):
         self._parts: dict[int, Part] = {}
         self._samples = 0
         self._next_guide = FIRST_GUIDE
-        self._span = (math.inf, -math.inf)
+        self._span = self._bounded = (math.inf, -math.inf)
+        self._known_bound: Any = None
         self.sizes["nodes"] = 1
         root = self.nodes[0]
         root["first_edge"] = root["plan"] = root["lane"] = NONE
@@ -221,7 +222,7 @@ class PriceArrays(CappedRun):
         for name in ("returns", "path", "control"):
             stacked = [getattr(self._parts[root], name) for root in roots]
             arrays[name] = b"".join(pack_array(array) for array in stacked)
-        numbers = (self._samples, self._next_guide, *self._span)
+        numbers = (self._samples, self._next_guide, *self._span, *self._bounded)
         arrays["numbers"] = pack_array(np.array(numbers, np.float64))
         arrays["accepted"] = pack_array(np.array(sorted(self.accepted)))
         return Snapshot(
@@ -245,7 +246,7 @@ class PriceArrays(CappedRun):
         packed = {name: arrays.pop(name) for name in ("returns", "path", "control")}
         numbers = np.frombuffer(arrays.pop("numbers"), np.float64).tolist()
         self._samples, self._next_guide = int(numbers[0]), int(numbers[1])
-        self._span = (numbers[2], numbers[3])
+        self._span, self._bounded = (numbers[2], numbers[3]), (numbers[4], numbers[5])
         self.accepted = set(np.frombuffer(arrays.pop("accepted"), np.float64).tolist())
         for name, length in snapshot.capacities.items():
             old = getattr(self, name)

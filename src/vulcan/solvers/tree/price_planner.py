@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from vulcan.certificates.problem import Problem
+from vulcan.errors import BoundError
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits, StopReason
@@ -63,6 +65,10 @@ SHARE_OF_PROOF: Final = 0.1
 
 SAMPLES_PER_PROOF: Final = 32
 """For this many samples one history is opened to bound what can be earned: a tenth of the time."""
+
+SAMPLES_PER_EAGER_PROOF: Final = 4
+PROMISING: Final = 0.05
+"""The same where a gap was asked for and is smaller than this already: half of the time."""
 
 LOCAL: Final = "local constraint B"
 
@@ -132,7 +138,8 @@ class PricePlanner(Rounds):
         if run.solved:
             self._prove(until)
         if self._best is None or not self._best.judgement.safe:
-            self._try_local_constraint(until)
+            with suppress(BoundError):  # it may have no value at the credits of histories
+                self._try_local_constraint(until)
         if not final:
             self._guide()
         self._tighten_bound()
@@ -144,8 +151,12 @@ class PricePlanner(Rounds):
         if self._proof is None:
             memory = int(SHARE_OF_PROOF * run.limit)
             self._proof = PriceProof(self._problem, run.reader, memory, run.known_graph)
-        eager = limits.gap is not None
-        histories = (run.samples - self._proved_for) // (2 if eager else SAMPLES_PER_PROOF)
+        gap = math.inf
+        if self._best is not None and math.isfinite(self._proof.upper):
+            gap = find_gap(self._best.reward, self._proof.upper)
+        eager = limits.gap is not None and gap < PROMISING
+        per_proof = SAMPLES_PER_EAGER_PROOF if eager else SAMPLES_PER_PROOF
+        histories = (run.samples - self._proved_for) // per_proof
         self._proved_for = run.samples
         price = run.prices[0, int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])]
         self._proof.advance(float(price), histories)
@@ -153,8 +164,9 @@ class PricePlanner(Rounds):
     @property
     def _upper_bound(self) -> float | None:
         best = self._best
-        if self._exhaustive and best is not None and best.judgement.safe:
-            return float(best.judgement.reward)
+        if self._exhaustive:
+            found = best is not None and best.judgement.safe
+            return float(best.judgement.reward) if best is not None and found else -math.inf
         proofs = [proof.upper for proof in (self._proof, self._merged) if proof is not None]
         upper = min(proofs, default=math.inf)
         return upper if math.isfinite(upper) else None

@@ -84,7 +84,7 @@ class PriceRun(PriceArrays):
         while (wants := self._root_kernels.open_root(self.arrays(), self.tree())) != codes.DONE:
             self.satisfy(wants, 0, self._memory)
         state = self.graph.states.array[self.nodes["state"][0]]
-        self.judged = np.zeros(int(state["action_count"]), self._root_kernels.JUDGED)
+        self.judged = np.zeros(max(1, int(state["action_count"])), self._root_kernels.JUDGED)
         self.judged["reward"] = -math.inf
 
     def sample(
@@ -145,11 +145,14 @@ class PriceRun(PriceArrays):
         self._root_kernels.judge(self.arrays(), self.tree(), self._bound(), self.judged)
 
     def _bound(self) -> Any:
+        """Return the risk bound at rewards that may be met, anew only if these lie elsewhere."""
         low, high = self.reward_span()
-        step = max((high - low) / PLACES, 1e-9 * max(1.0, abs(high)))
-        known = getattr(self, "_known_bound", None)
-        if known is None or known.low > low or known.low + known.step * PLACES < high:
-            low, high = low - 0.25 * (high - low), high + 0.25 * (high - low)
+        before = self._bounded
+        if not before[0] <= low <= high <= before[1]:
+            room = 0.25 * (high - low)
+            self._bounded = low - room, high + room
+        if self._known_bound is None or self._bounded != before:
+            low, high = self._bounded
             step = max((high - low) / PLACES, 1e-9 * max(1.0, abs(high)))
             allowed = np.array([self.allow(low + k * step) for k in range(PLACES + 1)])
             self._known_bound = self._root_kernels.AllowedRisks(low, step, allowed)
@@ -185,7 +188,8 @@ class PriceRun(PriceArrays):
         Values are convex in the price, so that a chord never lies below them.
         """
         old, new = self.prices[0].astype(np.float64), np.sort(prices)
-        if self._samples:
+        known = self._samples > 0 or self.solved
+        if known:
             left = np.clip(np.searchsorted(old, new, side="right") - 1, 0, len(old) - 2)
             width = np.maximum(old[left + 1] - old[left], 1e-300)
             share = np.clip((new - old[left]) / width, -0.5, 1.5).astype(np.float32)
@@ -196,7 +200,7 @@ class PriceRun(PriceArrays):
                     below = some[:, left]
                     some[:] = below + share * (some[:, left + 1] - below)
         self.prices[0] = new
-        if self._samples:
+        if known:
             levels = self.nodes["level"][: int(self.sizes["nodes"][0])]
             order = np.argsort(-levels, kind="stable")
             self._kernels.renew(self.arrays(), self.tree(), order)

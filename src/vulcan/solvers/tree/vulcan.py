@@ -1,23 +1,25 @@
 """Vulcan: the anytime planner for problems in which every history is a state of its own.
 
-Its samples and rounds are those of `LocalVulcan` under constraint B. The algorithm of the paper is
-`Vulcan.paper()`.
+One tree is searched for several prices of failure, and a plan follows one price here and another
+there, so that the allowed risk is spent (`vulcan.solvers.tree.price_planner`, docs/beyond.md). The
+algorithm of the paper is `Vulcan.paper()`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from vulcan.certificates.problem import Problem
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.base import Option, Options, Solver
+from vulcan.solvers.base import Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.tree.local import EXPLORATION, PAPER, LocalVulcan, require_exploration
+from vulcan.solvers.tree.local_planner import LocalPlanner
 from vulcan.solvers.tree.price_planner import PricePlanner
 
 __all__ = ["Vulcan"]
@@ -25,23 +27,26 @@ __all__ = ["Vulcan"]
 
 @dataclass(frozen=True)
 class Vulcan(Solver):
-    """Sample histories, and return the best policy found.
+    """Sample histories for several prices of failure, and return the best policy found.
 
-    A target gap needs a model with `reward_to_go_bound(state, step)`.
+    Of a compiled model several threads sample at once (`solve(..., workers=2)`). A model that has
+    `value_to_go_bound` or `reward_to_go_bound` lets it prove sooner what no policy can earn more
+    than. It returns complete policies; asked for others (`complete=False`), it is `LocalVulcan`.
 
     Parameters
     ----------
-    exploration, default_policy
-        As in `LocalVulcan`.
+    exploration
+        The constant of UCT, in units of the range of reward that samples have collected.
     """
 
-    finds: ClassVar[str] = "the best policy found so far"
-    method: ClassVar[str] = "Monte Carlo tree search"
+    finds: ClassVar[str] = "the best policy found so far, and what no policy can earn more than"
+    method: ClassVar[str] = "Monte Carlo tree search for several prices of failure, and fronts"
     sampling: ClassVar[bool] = True
+    covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
     threads: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (PAPER, EXPLORATION)
 
-    exploration: float = 0.1
+    exploration: float = 0.2
 
     def __post_init__(self) -> None:
         require_exploration(self.exploration)
@@ -59,4 +64,9 @@ class Vulcan(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
+        if not options.complete:
+            # What a policy with a frontier may do there, only a local constraint says.
+            monitor.limits = replace(monitor.limits, gap=None)
+            local = LocalVulcan(self.exploration)
+            return LocalPlanner(local, problem, reader, monitor, options, name=self).search()
         return PricePlanner(self, problem, reader, monitor, options).search()
