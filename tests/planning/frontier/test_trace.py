@@ -89,7 +89,8 @@ def test_known_optima_of_randomised_policies():
 
 
 def test_points_are_what_solve_finds():
-    frontier = trace_frontier(SMALL, solver=vulcan.LocalVulcan(), levels=[0.001, 0.003], samples=300)
+    solver = vulcan.LocalVulcan()
+    frontier = trace_frontier(SMALL, solver=solver, levels=[0.001, 0.003], samples=300)
     for point in frontier:
         problem = Problem(SMALL, Constant(point.level))
         alone = vulcan.solve(problem, vulcan.LocalVulcan(), samples=300, bound=True)
