@@ -55,7 +55,7 @@ def test_time_limit(problem: vulcan.Problem) -> None:
     assert result.statistics.samples > 0
 
 
-@pytest.mark.parametrize("memory", [20_000, 500_000, 2_000_000])
+@pytest.mark.parametrize("memory", [100_000, 500_000, 2_000_000])
 @pytest.mark.parametrize("merges", [True, False])
 def test_memory_is_never_exceeded(memory: int, merges: bool) -> None:
     problem = vulcan.Problem(Bandit(9, merges=merges), LINEAR)
