@@ -1,8 +1,7 @@
 """What lies below the top of a plan: what the policy of each price is worth, and how it goes on.
 
-Over histories, every policy is walked to the end of all that can follow. Where states merge, a
-dynamic program over pairs of a state and a step does the same for all of them at once
-(`vulcan.solvers.tree.pairs`).
+Over histories, every policy is walked to the end of all that can follow. Where states merge, there
+may be far more of them than pairs of a state and a step; see `vulcan.solvers.tree.merged`.
 """
 
 from __future__ import annotations

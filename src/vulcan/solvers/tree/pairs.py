@@ -2,9 +2,7 @@
 
 Where states merge, there are far fewer pairs than histories. All that can follow some of them are
 unrolled level by level, and a dynamic program finds the best decisions for a price of risk, and
-what they earn and risk from every pair on (`vulcan.kernels.shared_decisions`). So all stubs of a
-plan are known at once (`PairCompletion`), exactly, and for every price the policy is the best that
-there is, not the best that was sampled.
+what they earn and risk from every pair on (`vulcan.kernels.shared_decisions`).
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +19,12 @@ from vulcan.errors import BoundError
 from vulcan.graphs.base import Graph
 from vulcan.sentinels import END, NONE, UNASKED
 from vulcan.solvers.tree.allowance import Allowance
-from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.kernel_run import CappedRun, KernelRun
-from vulcan.solvers.tree.plans import Plan
 from vulcan.tolerance import TOLERANCE
 
-if TYPE_CHECKING:
-    from vulcan.solvers.tree.completion import Points
-    from vulcan.solvers.tree.price_run import PriceRun
-
-__all__ = ["PairCompletion", "Pairs", "Swept", "Top", "approach", "passes", "unroll"]
+__all__ = ["Pairs", "Swept", "Top", "approach", "passes", "unroll"]
 
 BYTES_PER_PAIR: Final = 40
-"""With one or two sets of decisions."""
-
-BYTES_PER_PRICE: Final = 24
-"""And with more of them, what each takes."""
-
 MOST_PRICES: Final = 60
 ALIKE: Final = 1e-11
 """Values of policies that differ by less, relative to their size, are the same."""
@@ -164,9 +151,7 @@ class Pairs:
         return run.arrays(), self.first, self.states, self.place
 
 
-def unroll(
-    run: CappedRun, frontier: NDArray[Any], allowance: Allowance, prices: int = 0
-) -> Pairs | None:
+def unroll(run: CappedRun, frontier: NDArray[Any], allowance: Allowance) -> Pairs | None:
     """Return the pairs that can follow a frontier; None if they take too much.
 
     Parameters
@@ -177,8 +162,6 @@ def unroll(
         States and levels.
     allowance
         What it may take.
-    prices
-        For how many prices at once there must be room.
     """
     from vulcan.kernels.shared_decisions import reach_level
 
@@ -187,7 +170,6 @@ def unroll(
     levels: list[NDArray[np.int32]] = []
     states, place = np.zeros(0, np.int32), np.zeros(0, np.int32)
     count, questions = 0, 0
-    size = BYTES_PER_PAIR + BYTES_PER_PRICE * prices
     for level in range(run.reader.levels):
         place = _lengthen(place, run.graph.states.count)
         found = np.empty(len(place), np.int32)
@@ -200,7 +182,7 @@ def unroll(
         states = np.sort(reached[run.count_actions(reached) > 0])
         count += len(states)
         levels.append(states)
-        if allowance.forbids(count) or not run.has_room(size * count):
+        if allowance.forbids(count) or not run.has_room(BYTES_PER_PAIR * count):
             return None
     first = np.cumsum([0, *map(len, levels)], dtype=np.int32)
     place = _lengthen(place, run.graph.states.count)
@@ -266,136 +248,3 @@ def _slope(run: KernelRun, reward: float) -> float:
         return run.problem.risk_bound.tangent(reward).slope
     except BoundError:
         return math.inf  # it allows nothing there, but may further on
-
-
-@dataclass(frozen=True)
-class Ends:
-    """What a policy earns and risks from the root on."""
-
-    reward: float
-    risk: float
-
-
-def find_price(run: KernelRun, pairs: Pairs, allowance: Allowance) -> float:
-    """Return the price that decides, where pairs are all that can follow the root.
-
-    At this price a policy within the bound is worth as much as one beyond it; 0 where risk need not
-    count, and infinite where it alone must.
-    """
-    if not len(pairs):
-        return 0.0
-
-    def sweep(weight: float, price: float) -> Ends:
-        swept = pairs.sweep(run, weight, price)
-        return Ends(float(swept.rewards[0]), float(swept.risks[0]))
-
-    low, high = approach(run, sweep, allowance)
-    if low is high:
-        return 0.0
-    earned, saved = low.reward - high.reward, low.risk - high.risk
-    return earned / saved if earned > 0 and saved > 0 else math.inf
-
-
-class PairCompletion:
-    """Evaluates and writes plans whose stubs follow the best decisions for their price.
-
-    Parameters
-    ----------
-    run
-        The search.
-    pairs
-        All that can follow the root.
-    """
-
-    def __init__(self, run: PriceRun, pairs: Pairs) -> None:
-        self._run, self._pairs = run, pairs
-        prices = run.prices[0].astype(np.float64).tolist()
-        self._swept = [pairs.sweep(run, 1.0, price) for price in prices]
-
-    def evaluate(self, node: int, may_go_on: Callable[[], bool]) -> Points:
-        """Return what each price earns and risks from a history on."""
-        number = self._locate(self._run.nodes[node : node + 1])[0]
-        if number == NONE:
-            return np.zeros(len(self._swept)), np.zeros(len(self._swept))
-        return (
-            np.array([swept.rewards[number] for swept in self._swept]),
-            np.array([swept.risks[number] for swept in self._swept]),
-        )
-
-    def plan_all(self) -> Plan | None:
-        """Return the best acceptable plan that follows one price from the root on."""
-        earned, risked = self.evaluate(0, lambda: True)
-        plans = [
-            Plan(reward, risk, [], [(0, lane)])
-            for lane, (reward, risk) in enumerate(
-                zip(earned.tolist(), risked.tolist(), strict=True)
-            )
-        ]
-        accepted = [plan for plan in plans if passes(self._run, plan)]
-        return max(accepted, key=lambda plan: plan.reward, default=None)
-
-    def write(self) -> Draft | None:
-        """Return the plan that is marked in the tree as a policy; None without room for it."""
-        run = self._run
-        top, nodes = self._write_top()
-        points, which = self._locate(run.nodes[nodes]), run.nodes["lane"][nodes].astype(np.int32)
-        reach = top.frontier["reach"]
-        reward, risk = top.reward, top.risk
-        for lane, swept in enumerate(self._swept):
-            taken = (which == lane) & (points != NONE)
-            reward += float(reach[taken] @ swept.rewards[points[taken]])
-            risk += float(reach[taken] @ swept.risks[points[taken]])
-        choices = [swept.choice for swept in self._swept]
-        decisions = self._pairs.lay_out(run, top, choices, points, which)
-        return Draft(*decisions, reward, risk, run.allow(reward), 0.0)
-
-    def _locate(self, nodes: NDArray[Any]) -> NDArray[np.int32]:
-        return self._pairs.locate(nodes["state"], nodes["level"])
-
-    def _write_top(self) -> tuple[Top, NDArray[np.int64]]:
-        """Return what the plan decides above its stubs, and the histories of these."""
-        from vulcan.kernels import shared_decisions as kernels
-
-        run, states = self._run, self._run.graph.states.array
-        decisions: list[tuple[Any, ...]] = []
-        below: list[int] = []
-        frontier: list[tuple[Any, ...]] = []
-        stubs: list[int] = []
-        reward = risk = 0.0
-
-        def add(number: int, reach: float) -> int:
-            """Add a history to the decisions, or to the frontier; return how it is known."""
-            node = run.nodes[number]
-            level, state = int(node["level"]), int(node["state"])
-            if node["plan"] == NONE:
-                frontier.append((state, level, len(below), reach))
-                stubs.append(number)
-                return END  # until it is laid out
-            row = int(states["first_action"][state]) + int(node["plan"])
-            decisions.append((number, level, row, 0, reach))
-            return len(decisions) - 1
-
-        add(0, 1.0)
-        k = 0
-        while k < len(decisions):
-            number, level, row, _, reach = decisions[k]
-            decisions[k] = (number, level, row, len(below), reach)
-            action = run.graph.actions.array[row]
-            reward += float(run.reader.weights[level]) * reach * float(action["expected_reward"])
-            risk += reach * float(action["immediate_risk"])
-            node = run.nodes[number]
-            last = level + 1 == run.reader.levels
-            edge = run.edges[node["first_edge"] + node["plan"]]
-            child = int(edge["first_child"])
-            for j in range(int(action["safe_count"])):
-                chance = float(run.graph.outcomes.array["probability"][action["first_outcome"] + j])
-                below.append(END if last else add(child + j, reach * chance))
-            k += 1
-        top = Top(
-            np.array(decisions, kernels.DECISION),
-            np.array(below, np.int32),
-            np.array(frontier, kernels.FRONTIER),
-            reward,
-            risk,
-        )
-        return top, np.array(stubs, np.int64)

@@ -127,6 +127,12 @@ class PriceArrays(CappedRun):
         return int(tree) + self.graph.memory
 
     @property
+    def capacity(self) -> int:
+        """The same with the room that is not filled yet: never more than the limit."""
+        tree = sum(getattr(self, name).nbytes for names in GROWING.values() for name in names)
+        return int(tree) + self.graph.capacity
+
+    @property
     def limit(self) -> int:
         """Bytes that tree and graph may take."""
         return self._memory
@@ -141,7 +147,7 @@ class PriceArrays(CappedRun):
         if wants == codes.NEEDS_STATE:
             return self.ask(state)
         if wants == codes.NEEDS_ROWS:
-            return self.make_rows(most - (self.memory - self.graph.memory))
+            return self.make_rows(most - (self.capacity - self.graph.capacity))
         if wants == codes.NEEDS_ROOM:
             return self.grow(most)
         assert wants == codes.BROKEN
@@ -201,7 +207,7 @@ class PriceArrays(CappedRun):
         short = [k for k in GROWING if 2 * filled[k] >= len(getattr(self, k))] or list(GROWING)
         names = [name for kind in short for name in GROWING[kind]]
         arrays = [getattr(self, name) for name in names]
-        share = find_growth(arrays, most - self.memory, LARGE_GROWTH)
+        share = find_growth(arrays, most - self.capacity, LARGE_GROWTH)
         if not share:
             return False
         for kind in short:

@@ -3,6 +3,9 @@
 In each round the prices are moved to where they decide, and a plan is made
 (`vulcan.solvers.tree.plans`). Between rounds, coarser plans guide half of the samples.
 
+Where states merge and all pairs of a state and a step may be looked at, a plan is made over these
+instead (`vulcan.solvers.tree.merged`).
+
 There is more than one road to a policy within the bound, and the best of all is kept. Prices and
 fronts come first. Where these find nothing, prices go up until they ask for the least risk, and a
 search with local constraint B joins in, with as many samples as were taken so far.
@@ -14,6 +17,7 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,11 +34,11 @@ from vulcan.solvers.finding import Status, find_gap
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import Draft
-from vulcan.solvers.tree.pairs import PairCompletion, Top, find_price, unroll
+from vulcan.solvers.tree.merged import MergedPlan, plan_merged
 from vulcan.solvers.tree.plans import Plan, Planning
 from vulcan.solvers.tree.price_proof import PriceProof
 from vulcan.solvers.tree.price_run import PriceRun
-from vulcan.solvers.tree.prices import are_at_an_end, choose_prices, raise_prices, surround
+from vulcan.solvers.tree.prices import are_at_an_end, choose_prices, raise_prices
 from vulcan.solvers.tree.rounds import Rounds
 from vulcan.solvers.tree.sampling import TreeRun
 from vulcan.solvers.tree.warm_up import warm_up
@@ -110,6 +114,7 @@ class PricePlanner(Rounds):
         )
         super().__init__(self._run, problem, monitor, options, solver)
         self._exhaustive = False  # whether no policy was left out
+        self._merged: MergedPlan | None = None
         self._proof: PriceProof | None = None
         self._proved_for = 0  # samples that histories of the proof were opened for
 
@@ -127,6 +132,9 @@ class PricePlanner(Rounds):
 
     def _make_policies(self, until: float, final: bool) -> Draft | None:
         run = self._run
+        if final and run.samples == self._target and not run.solved:
+            # A search that goes on, and is stopped before the next sample, has this round as well.
+            self._make_policies(until, final=False)
         if not final:
             self._move_prices()
         self._plan(until, final)
@@ -162,11 +170,13 @@ class PricePlanner(Rounds):
         if self._exhaustive:
             found = best is not None and best.judgement.safe
             return float(best.judgement.reward) if best is not None and found else -math.inf
-        upper = math.inf if self._proof is None else self._proof.upper
-        return upper if math.isfinite(upper) else None
+        proofs = [proof.upper for proof in (self._proof, self._merged) if proof is not None]
+        upper = min(proofs, default=math.inf)
+        return float(upper) if math.isfinite(upper) else None
 
     def _list_credits(self) -> list[float]:
-        return sorted({*self._run.credits(), *(self._proof.rewards if self._proof else [])})
+        proofs = [proof.rewards for proof in (self._proof, self._merged) if proof is not None]
+        return sorted({*self._run.credits(), *chain(*proofs)})
 
     def _reached_gap(self) -> bool:
         target, best, upper = self._monitor.limits.gap, self._best, self._upper_bound
@@ -199,22 +209,16 @@ class PricePlanner(Rounds):
         places = max(FEWEST_PLACES, run.samples * run.reader.levels // STEPS_PER_PLACE)
         questions = math.inf
         if isinstance(run.graph, StateGraph):
-            questions = scale * max(FEWEST_QUESTIONS, len(run.graph.expanded) // STEPS_PER_PLACE)
+            questions = scale * max(FEWEST_QUESTIONS, len(run.graph.expanded))
         return Allowance(scale * places, questions, until)
 
     def _plan_by_pairs(self, allowance: Allowance) -> bool:
-        """Make a plan whose stubs are known by pairs; False if these take too much."""
-        run = self._run
-        pairs = unroll(run, Top.leave_out().frontier, allowance, run.prices.shape[1])
-        if pairs is None:
-            return False
-        price = find_price(run, pairs, allowance)
-        run.move_prices(surround(price, len(run.prices[0]), run.size))
-        completion = PairCompletion(run, pairs)
-        planning = Planning(run, completion, lambda: not allowance.late)
-        plans = [plan for plan in (planning.settle(), completion.plan_all()) if plan is not None]
-        self._keep_plan(planning, max(plans, key=lambda plan: plan.reward, default=None))
-        return True
+        """Make a plan over all pairs; False if these are too many."""
+        merged = plan_merged(self._run, self._solver, allowance)
+        if merged is not None:
+            self._merged = merged
+            self._keep_better(merged.draft)
+        return merged is not None
 
     def _plan_by_histories(self, allowance: Allowance) -> bool:
         """Make a plan whose stubs are known by walks; False if there is none."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["are_at_an_end", "begin_prices", "choose_prices", "raise_prices", "surround"]
+__all__ = ["are_at_an_end", "begin_prices", "choose_prices", "raise_prices"]
 
 Prices = NDArray[np.float64]
 
@@ -26,9 +26,6 @@ CLOSE: Final = 0.03
 LOWER: Final = 0.6
 HIGHER: Final = 1.7
 """How far prices go below and above those that decide."""
-
-CLOSEST: Final = 1e-5
-"""How far those next to a price that is known exactly are from it."""
 
 SMALL: Final = 0.1
 """As a share of the rewards: a price that is small."""
@@ -79,7 +76,7 @@ def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
     count = len(prices)
     low *= LOWER if low > prices[0] else LOWER**3
     if low <= TRIFLE * size:
-        return begin_with_none(count, high, size)
+        return HIGHER * max(high, SMALL * size) * np.arange(count) / (count - 1)
     high *= HIGHER if high < prices[-1] else HIGHER**3
     return np.asarray(low * (high / low) ** (np.arange(count) / (count - 1)))
 
@@ -88,32 +85,6 @@ def are_at_an_end(judged: NDArray[Any], prices: Prices) -> bool:
     """Whether the price that decides over the best first action may lie beyond the present ones."""
     lane = int(judged["lane"][int(np.argmax(judged["reward"]))])
     return lane == len(prices) - 1 or (lane == 0 and prices[0] > 0)
-
-
-def begin_with_none(count: int, high: float, size: float) -> Prices:
-    """Return prices from 0 on: there, risk does not count."""
-    return HIGHER * max(high, SMALL * size) * np.arange(count) / (count - 1)
-
-
-def surround(price: float, count: int, size: float) -> Prices:
-    """Return prices around the one that decides: those next to it lie close on either side.
-
-    Parameters
-    ----------
-    price
-        The one that decides; 0 where risk need not count, infinite where it alone must.
-    count
-        How many.
-    size
-        The size of rewards.
-    """
-    if price <= 0:
-        return begin_with_none(count, 0.0, size)
-    price = min(price, HIGHEST * size)
-    half = count // 2
-    below = price * (1.0 - CLOSEST) * LOWER ** (np.arange(half - 1, -1, -1) / half)
-    above = price * (1.0 + CLOSEST) * HIGHER ** (np.arange(count - half) / (count - half))
-    return np.concatenate([below, above])
 
 
 def raise_prices(prices: Prices, size: float) -> Prices:
