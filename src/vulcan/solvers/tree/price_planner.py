@@ -209,12 +209,14 @@ class PricePlanner(Rounds):
         places = max(FEWEST_PLACES, run.samples * run.reader.levels // STEPS_PER_PLACE)
         questions = math.inf
         if isinstance(run.graph, StateGraph):
-            questions = scale * max(FEWEST_QUESTIONS, len(run.graph.expanded))
+            questions = scale * max(FEWEST_QUESTIONS, run.samples, len(run.graph.expanded))
         return Allowance(scale * places, questions, until)
 
     def _plan_by_pairs(self, allowance: Allowance) -> bool:
         """Make a plan over all pairs; False if these are too many."""
-        merged = plan_merged(self._run, self._solver, allowance)
+        merged = None
+        with suppress(BoundError):  # it may have no value where a price leads to
+            merged = plan_merged(self._run, self._solver, allowance)
         if merged is not None:
             self._merged = merged
             self._keep_better(merged.draft)
