@@ -3,9 +3,10 @@
 A sample follows one price. It walks down to the end of a history: at an opened history it takes the
 action of largest
 
-    Q_λ(h, a) + c · range(t) · sqrt(log N(h) / N(h, a)),
+    Q_λ(h, a) + c · (1/2 + 1/t) · range(t) · sqrt(log N(h) / N(h, a)),
 
-where an action that was never tried counts as if what comes after it were worth as much as after
+more eager near the start, where a wrong choice is never found out below, and less so where there
+are many histories to learn from. There an action that was never tried counts as if what comes after it were worth as much as after
 the best that was, and as tried once. So actions that earn little by themselves are not all tried in
 every history; an action with less than a twentieth of an even share of its history's visits comes
 first. In a history where nothing was tried yet, actions are compared by what they earn and what
@@ -211,7 +212,7 @@ def choose_edge(problem, tree, returns, node, control):
     to_go = find_best_to_go(tree, node, count, control.lane)
     fresh = to_go == -np.inf
     seen = returns[node.level]
-    bonus = control.exploration * (seen.most - seen.least)
+    bonus = control.exploration * (0.5 + 1.0 / node.level) * (seen.most - seen.least)
     bonus *= np.sqrt(np.log(np.float64(node.visits) + 1.0))
     if fresh:
         bonus, to_go = 0.0, expect(returns, node.level)

@@ -39,7 +39,7 @@ EXPLORATION: Final = Option(
     float,
     "How much to try what looks worse, in units of the range of reward; with --paper, in units of "
     "reward, and √2 by default.",
-    default="0.1, for vulcan 0.2",
+    default="0.1",
 )
 PAPER: Final = Option(
     "paper",

@@ -36,7 +36,8 @@ class Vulcan(Solver):
     Parameters
     ----------
     exploration
-        The constant of UCT, in units of the range of reward that samples have collected.
+        The constant of UCT, in units of the range of reward that samples have collected; a little
+        more near the start, and less further on.
     """
 
     finds: ClassVar[str] = "the best policy found so far, and what no policy can earn more than"
@@ -46,7 +47,7 @@ class Vulcan(Solver):
     threads: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (PAPER, EXPLORATION)
 
-    exploration: float = 0.2
+    exploration: float = 0.1
 
     def __post_init__(self) -> None:
         require_exploration(self.exploration)
