@@ -20,7 +20,7 @@ from tests.helpers.charts import (
 )
 from vulcan import ModelError, OptionError
 
-LIED_TO = [vulcan.LocalVulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
+LIED_TO = [vulcan.Vulcan(), vulcan.LocalVulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
 
 
 @pytest.mark.parametrize("solver", LIED_TO, ids=str)

@@ -70,7 +70,7 @@ def lying(tell: Callable[[np.ndarray], None], horizon: int = 3) -> Chart:
     return chart
 
 
-LIED_TO = [vulcan.LocalVulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
+LIED_TO = [vulcan.Vulcan(), vulcan.LocalVulcan(), vulcan.ForwardSearch(), vulcan.UCT()]
 
 
 @pytest.mark.parametrize("horizon", [2, 3])  # place 1 is at the last step, and before it

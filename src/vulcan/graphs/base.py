@@ -78,6 +78,11 @@ class Graph(ABC):
         """Whether equal states are one row, that stays."""
 
     @property
+    def capacity(self) -> int:
+        """The same with the room that is not filled yet."""
+        return self.memory
+
+    @property
     @abstractmethod
     def memory(self) -> int:
         """Bytes of the rows that are filled, and about those of the objects behind them."""

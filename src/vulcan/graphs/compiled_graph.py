@@ -113,6 +113,10 @@ class CompiledGraph(Graph):
     def memory(self) -> int:
         return sum(rows.count * rows.array.itemsize for rows in self._rows().values())
 
+    @property
+    def capacity(self) -> int:
+        return sum(rows.array.nbytes for rows in self._rows().values())
+
     def kinds(self) -> tuple[Rows, Rows, Rows]:
         """Return the rows of states, actions and outcomes."""
         return self.states, self.actions, self.outcomes
@@ -136,7 +140,7 @@ class CompiledGraph(Graph):
         short = [
             rows for rows in self._rows().values() if 2 * (rows.count + wanted) > len(rows.array)
         ]
-        share = find_growth([rows.array for rows in short], most - self.memory, LARGE_GROWTH)
+        share = find_growth([rows.array for rows in short], most - self.capacity, LARGE_GROWTH)
         if short and not share:
             return False
         for rows in short:

@@ -89,10 +89,11 @@ def test_known_optima_of_randomised_policies():
 
 
 def test_points_are_what_solve_finds():
-    frontier = trace_frontier(SMALL, solver=vulcan.Vulcan(), levels=[0.001, 0.003], samples=300)
+    solver = vulcan.LocalVulcan()
+    frontier = trace_frontier(SMALL, solver=solver, levels=[0.001, 0.003], samples=300)
     for point in frontier:
         problem = Problem(SMALL, Constant(point.level))
-        alone = vulcan.solve(problem, vulcan.Vulcan(), samples=300, bound=True)
+        alone = vulcan.solve(problem, vulcan.LocalVulcan(), samples=300, bound=True)
         assert point.policy == alone.policy
         assert point.certificate == alone.certificate
         assert (point.upper_bound, point.price) == (alone.upper_bound, alone.price)

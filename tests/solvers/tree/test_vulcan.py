@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 import vulcan
-from tests.helpers.tables import Table
 from vulcan.domains import Bandit
 
 LINEAR = vulcan.Linear(0.002)
@@ -31,12 +31,7 @@ def test_a_target_gap_is_kept() -> None:
     assert result.statistics.samples < 10**6
 
 
-def test_a_target_gap_needs_bounds_of_the_model() -> None:
-    with pytest.raises(vulcan.OptionError, match="reward_to_go_bound"):
-        vulcan.solve(vulcan.Problem(Table({0: {}}, 1), LINEAR), vulcan.Vulcan(), gap=0.1)
-
-
-@pytest.mark.parametrize("parameters", [{"exploration": -1.0}, {"default_policy": "x"}])
+@pytest.mark.parametrize("parameters", [{"exploration": -1.0}, {"exploration": math.nan}])
 def test_impossible_parameters_are_refused(parameters: Any) -> None:
     with pytest.raises(vulcan.OptionError, match=next(iter(parameters))):
         vulcan.Vulcan(**parameters)

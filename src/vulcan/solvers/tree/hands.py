@@ -135,7 +135,7 @@ class Hands:
         assert isinstance(run.graph, CompiledGraph)
         share = run.histories // (8 * len(self._askers))
         length = min(max(SHORTEST_STRETCH, share), LONGEST_STRETCH)
-        rows = most - run.memory + run.graph.memory
+        rows = most - run.capacity + run.graph.capacity
         if asker.is_short() and not asker.take_stretch(length, rows):
             return False
         least = run.graph.largest_answer

@@ -112,7 +112,7 @@ class TreeArrays(CappedRun):
     def memory(self) -> int:
         """Bytes of tree and graph."""
         arrays = (self._nodes, self._edges, self._children, self._choice)
-        return sum(array.nbytes for array in arrays) + self.graph.memory
+        return sum(array.nbytes for array in arrays) + self.graph.capacity
 
     def _bytes_in_use(self) -> int:
         """Return the same without the room that is not filled yet."""
@@ -124,7 +124,7 @@ class TreeArrays(CappedRun):
 
     def _lengthen_rows(self, most: float) -> bool:
         """Give a compiled model room for more rows, within this many bytes."""
-        return self.make_rows(self._spare_cleanup(most) - (self.memory - self.graph.memory))
+        return self.make_rows(self._spare_cleanup(most) - (self.memory - self.graph.capacity))
 
     def _spare_cleanup(self, most: float) -> float:
         """Return how many of these bytes may be taken now."""

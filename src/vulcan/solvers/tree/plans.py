@@ -289,9 +289,8 @@ class Planning:
 
         run, values, reach = self._run, self._layer_values, self._reach
         find_least_reach(self._layers, values, self._price, slack, reach)
-        pruning = Pruning(
-            self._price, values, slack, reach, self._size, points, max(2, points // RARER)
-        )
+        rare = points if self._closeness == math.inf else max(2, points // RARER)
+        pruning = Pruning(self._price, values, slack, reach, self._size, points, rare)
         self._finished = self._fronts.compute(pruning, (values, values), self._may_go_on)
         if not self._finished:
             return None

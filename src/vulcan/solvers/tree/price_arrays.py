@@ -27,8 +27,8 @@ __all__ = ["PriceArrays"]
 GROWING: Final = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
 """The arrays of the tree that grow, by what they are filled with."""
 
-FIXED: Final = ("prices", "sizes", "judged", "_draws", "_marked")
-"""The arrays of the tree that don't."""
+FIXED: Final = ("prices", "sizes", "judged", "_draws", "_marked", "_orders", "_roots")
+"""Those that don't; the last three are as long as they happen to be."""
 
 FIRST_GUIDE: Final = 256
 """Samples before the first plan that guides others."""
@@ -89,6 +89,8 @@ class PriceArrays(CappedRun):
         self._draws = np.zeros(1, price_root.DRAWS)
         self._draws["random"] = np.uint64(seed)
         self.judged = np.zeros(0, price_root.JUDGED)
+        self._orders = np.zeros(0, price_search.ORDER)  # of the present batch, to be carried out
+        self._roots = np.zeros(0, np.int32)
         self._parts: dict[int, Part] = {}
         self._samples = 0
         self._next_guide = FIRST_GUIDE
@@ -127,6 +129,12 @@ class PriceArrays(CappedRun):
         return int(tree) + self.graph.memory
 
     @property
+    def capacity(self) -> int:
+        """The same with the room that is not filled yet: never more than the limit."""
+        tree = sum(getattr(self, name).nbytes for names in GROWING.values() for name in names)
+        return int(tree) + self.graph.capacity
+
+    @property
     def limit(self) -> int:
         """Bytes that tree and graph may take."""
         return self._memory
@@ -141,7 +149,7 @@ class PriceArrays(CappedRun):
         if wants == codes.NEEDS_STATE:
             return self.ask(state)
         if wants == codes.NEEDS_ROWS:
-            return self.make_rows(most - (self.memory - self.graph.memory))
+            return self.make_rows(most - (self.capacity - self.graph.capacity))
         if wants == codes.NEEDS_ROOM:
             return self.grow(most)
         assert wants == codes.BROKEN
@@ -201,7 +209,7 @@ class PriceArrays(CappedRun):
         short = [k for k in GROWING if 2 * filled[k] >= len(getattr(self, k))] or list(GROWING)
         names = [name for kind in short for name in GROWING[kind]]
         arrays = [getattr(self, name) for name in names]
-        share = find_growth(arrays, most - self.memory, LARGE_GROWTH)
+        share = find_growth(arrays, most - self.capacity, LARGE_GROWTH)
         if not share:
             return False
         for kind in short:
@@ -251,7 +259,9 @@ class PriceArrays(CappedRun):
         for name, length in snapshot.capacities.items():
             old = getattr(self, name)
             setattr(self, name, np.zeros((length, *old.shape[1:]), old.dtype))
-        self._marked = np.zeros(len(arrays["_marked"]) // 8, np.int64)
+        for name in FIXED[-3:]:
+            dtype = getattr(self, name).dtype
+            setattr(self, name, np.zeros(len(arrays[name]) // dtype.itemsize, dtype))
         for name, data in arrays.items():
             unpack_array(data, getattr(self, name))
         for k, root in enumerate(roots):

@@ -132,6 +132,9 @@ class PricePlanner(Rounds):
 
     def _make_policies(self, until: float, final: bool) -> Draft | None:
         run = self._run
+        if final and run.samples == self._target and not run.solved:
+            # A search that goes on, and is stopped before the next sample, has this round as well.
+            self._make_policies(until, final=False)
         if not final:
             self._move_prices()
         self._plan(until, final)
@@ -170,7 +173,7 @@ class PricePlanner(Rounds):
             return float(best.judgement.reward) if best is not None and found else -math.inf
         proofs = [proof.upper for proof in (self._proof, self._merged) if proof is not None]
         upper = min(proofs, default=math.inf)
-        return None if upper == math.inf else upper
+        return None if upper == math.inf else float(upper)
 
     @property
     def _infeasible(self) -> bool:

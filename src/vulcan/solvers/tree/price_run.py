@@ -97,7 +97,8 @@ class PriceRun(PriceArrays):
     ) -> None:
         """Sample until there are this many samples, or there is a reason to stop before.
 
-        Batches depend on sample counts alone, and stops come between them.
+        Batches depend on sample counts alone, and stops come between them; but for the target,
+        which may leave orders of a batch for later.
         """
         most = SHARE_OF_SAMPLING * self._memory
         while (
@@ -106,27 +107,31 @@ class PriceRun(PriceArrays):
             and not self.full
             and not monitor.wants_stop(self.histories, self._samples, reserve)
         ):
-            size = min(max(1, self._samples // BATCHES), LARGEST_BATCH, target - self._samples)
-            self._sample_batch(size, most)
-            if self._samples == FIRST_SAMPLES:
-                allowed = self.allow(self.reward_span()[1])
-                self.move_prices(begin_prices(self.prices.shape[1], self.size, allowed))
-            if self._samples >= self._next_guide and self.on_guide is not None and not self.solved:
-                self._next_guide = int(GUIDES * self._samples)
-                self.on_guide()
+            if not len(self._orders):
+                self._order_batch()
+            self._carry_out(target - self._samples, most)
+            if not len(self._orders):
+                self._close_batch()
             monitor.report(describe)
             keep()
 
-    def _sample_batch(self, size: int, most: float) -> None:
-        """Order samples, carry them out part by part, and judge the first actions anew."""
-        orders = np.zeros(size, self._search.ORDER)
-        roots = np.zeros(size, np.int32)
+    def _order_batch(self) -> None:
+        """Order samples: which part of the tree, and which price."""
+        size = min(max(1, self._samples // BATCHES), LARGEST_BATCH)
+        orders, roots = np.zeros(size, self._search.ORDER), np.zeros(size, np.int32)
         low, high = self._span
         scale = self._exploration * max(0.0, high - low)
         arguments = (self.judged, scale, self._draws, orders, roots)
         count = int(self._root_kernels.write_orders(self.arrays(), self.tree(), *arguments))
-        order = np.argsort(roots[:count], kind="stable")
-        starts = np.flatnonzero(np.diff(roots[:count][order], prepend=-1))
+        self._orders, self._roots = orders[:count], roots[:count]
+
+    def _carry_out(self, most_samples: int, most: float) -> None:
+        """Carry out orders, part by part."""
+        count = min(len(self._orders), most_samples)
+        orders, roots = self._orders[:count], self._roots[:count]
+        self._orders, self._roots = self._orders[count:], self._roots[count:]
+        order = np.argsort(roots, kind="stable")
+        starts = np.flatnonzero(np.diff(roots[order], prepend=-1))
         jobs = [
             Job(self._find_part(int(roots[order[begin]])), orders[order[begin:end]])
             for begin, end in zip(starts, [*starts[1:], count], strict=True)
@@ -138,7 +143,16 @@ class PriceRun(PriceArrays):
             if seen["samples"]:
                 low, high = self._span
                 self._span = min(low, float(seen["least"])), max(high, float(seen["most"]))
+
+    def _close_batch(self) -> None:
+        """Judge the first actions anew, and look at prices and plan if it is time to."""
         self.judge()
+        if self._samples == FIRST_SAMPLES:
+            allowed = self.allow(self.reward_span()[1])
+            self.move_prices(begin_prices(self.prices.shape[1], self.size, allowed))
+        if self._samples >= self._next_guide and self.on_guide is not None and not self.solved:
+            self._next_guide = int(GUIDES * self._samples)
+            self.on_guide()
 
     def judge(self) -> None:
         """Renew the values of the root and judge the first actions."""

@@ -160,7 +160,7 @@ class Proof(KernelRun):
     @property
     def memory(self) -> int:
         """Bytes of trees and graph."""
-        return sum(tree.memory for tree in self._trees.values()) + self.graph.memory
+        return sum(tree.memory for tree in self._trees.values()) + self.graph.capacity
 
     @property
     def opened(self) -> int:
@@ -198,7 +198,7 @@ class Proof(KernelRun):
         if wants == codes.NEEDS_STATE:
             return self._ask(int(tree.nodes["state"][progress["node"]]))
         if wants == codes.NEEDS_ROWS:
-            return self.make_rows(self._memory - (self.memory - self.graph.memory))
+            return self.make_rows(self._memory - (self.memory - self.graph.capacity))
         if wants == codes.NEEDS_ROOM:
             return tree.grow(self._memory - self.memory)
         if wants == codes.NEEDS_LIMITS:
