@@ -115,6 +115,14 @@ def test_treatment_is_complete_and_small(samples: int) -> None:
     assert result.certificate.reward > 0.9995 * result.upper_bound
 
 
+def test_no_policy_within_the_bound_is_proved() -> None:
+    problem = vulcan.Problem(Treatment(), vulcan.Constant(0.01))
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=10)
+    assert result.status is vulcan.Status.INFEASIBLE
+    assert result.policy is None
+    assert vulcan.solve(problem, vulcan.Pareto()).status is vulcan.Status.INFEASIBLE
+
+
 @settings(max_examples=30, deadline=None)
 @given(samples=st.integers(1, 3000), seed=SEEDS)
 def test_same_seed_same_policy(samples: int, seed: int) -> None:

@@ -140,7 +140,8 @@ class PricePlanner(Rounds):
         self._plan(until, final)
         if run.solved:
             self._prove(until)
-        if self._best is None or not self._best.judgement.safe:
+        found = self._best is not None and self._best.judgement.safe
+        if not found and not self._infeasible:
             with suppress(BoundError):  # it may have no value at the credits of histories
                 self._try_local_constraint(until)
         if not final:
@@ -172,7 +173,12 @@ class PricePlanner(Rounds):
             return float(best.judgement.reward) if best is not None and found else -math.inf
         proofs = [proof.upper for proof in (self._proof, self._merged) if proof is not None]
         upper = min(proofs, default=math.inf)
-        return float(upper) if math.isfinite(upper) else None
+        return None if upper == math.inf else float(upper)
+
+    @property
+    def _infeasible(self) -> bool:
+        """Whether pairs prove that no policy is within the bound."""
+        return self._merged is not None and self._merged.upper == -math.inf
 
     def _list_credits(self) -> list[float]:
         proofs = [proof.rewards for proof in (self._proof, self._merged) if proof is not None]
@@ -288,6 +294,9 @@ class PricePlanner(Rounds):
 
     def _explain(self) -> tuple[Status, str]:
         run, best = self._run, self._best
+        if self._infeasible:
+            self._monitor.stopped_by = None
+            return Status.INFEASIBLE, "no policy is within the bound, proved"
         if run.solved and self._exhaustive:
             self._monitor.stopped_by = None
             if best is None or not best.judgement.safe:
