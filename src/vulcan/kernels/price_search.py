@@ -6,13 +6,13 @@ action of largest
     Q_λ(h, a) + c · (1/2 + 1/t) · range(t) · sqrt(log N(h) / N(h, a)),
 
 more eager near the start, where a wrong choice is never found out below, and less so where there
-are many histories to learn from. There an action that was never tried counts as if what comes after it were worth as much as after
-the best that was, and as tried once. So actions that earn little by themselves are not all tried in
-every history; an action with less than a twentieth of an even share of its history's visits comes
-first. In a history where nothing was tried yet, actions are compared by what they earn and what
-samples have collected from the next step on, unless the mission always ended after them. Then one
-of the outcomes that are not solved is drawn by its probability. A history with one step left is
-solved when it is first met.
+are many histories to learn from. There an action that was never tried counts as if what comes after
+it were worth as much as after the best that was, and as tried once. So actions that earn little by
+themselves are not all tried in every history; an action with less than a twentieth of an even share
+of its history's visits comes first. In a history where nothing was tried yet, actions are compared
+by what they earn and what samples have collected from the next step on, unless the mission always
+ended after them. Then one of the outcomes that are not solved is drawn by its probability. A
+history with one step left is solved when it is first met.
 
 A sample that is *guided* follows the current plan instead, as far as that goes: most of the time
 the plan's own action, and where the plan leaves all to a price, that price.
