@@ -127,7 +127,6 @@ def test_only_what_was_given_is_passed_on(call):
         "limits": Limits(time_limit=3, samples=4, histories=5, memory=6000),
         "options": Options(seed=7, complete=False),
         "bound": False,
-        "workers": None,
         "progress": False,
     }
 
@@ -232,4 +231,4 @@ def test_a_target_gap_turns_bounds_on(solve, call):
     _, document = solve(*bandit, "--solver", "local-vulcan", "--gap", "0.3")
     assert document["stopped_by"] == "target gap"
     assert call("--solver", "local-vulcan", "--gap", "0.1")["solver"].bounded
-    assert call("--workers", "2")["workers"] == 2
+    assert call("--workers", "2")["options"].workers == 2

@@ -228,7 +228,7 @@ def test_solve_shows_its_progress(terminal):
 def test_a_tree_search_shows_its_progress(terminal):
     bound = vulcan.Linear(0.002)
     vulcan.solve(vulcan.Problem(Bandit(horizon=1), bound), vulcan.Vulcan())
-    problem = vulcan.Problem(Bandit(horizon=12), bound)
+    problem = vulcan.Problem(Bandit(horizon=12, merges=False), bound)
     vulcan.solve(problem, vulcan.Vulcan(), time_limit=1.5, progress=True)
     assert re.search(r"[\d,]+ samples   [\d.]+ k/s   [\d,]+ histories", terminal.getvalue())
     assert re.search(r"reward [\d.]+   risk [\d.]+ of [\d.]+ allowed", terminal.getvalue())

@@ -131,7 +131,7 @@ class Failing(Bandit):
 
 
 def test_a_model_that_raises_leaves_the_best_so_far() -> None:
-    Failing.known, Failing.most = set(), 15_000
+    Failing.known, Failing.most = set(), 40_000
     problem = vulcan.Problem(Failing(9, merges=False), LINEAR)
     result = vulcan.solve(problem, vulcan.Vulcan(), samples=1_000_000)
     require_stopped(result, "error in the model")

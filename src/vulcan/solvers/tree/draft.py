@@ -14,9 +14,15 @@ from vulcan.policies.policy import About, Policy
 from vulcan.runtime.garbage import pause_collection
 from vulcan.sentinels import UNPLANNED
 
-__all__ = ["Draft"]
+__all__ = ["FRONTS", "LOCAL", "NEUTRAL", "PAIRS", "Draft"]
 
 ARRAYS: Final = ("rows", "firsts", "below")
+
+# Roads to a policy, for people.
+FRONTS: Final = "prices and fronts"
+PAIRS: Final = "prices and fronts over pairs of state and step"
+NEUTRAL: Final = "the plan without regard to risk"
+LOCAL: Final = "local constraint B"
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,13 +21,11 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.tree.allowance import Allowance
-from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.draft import NEUTRAL, PAIRS, Draft
 from vulcan.solvers.tree.pairs import Top, unroll
 from vulcan.solvers.tree.price_run import PriceRun
 
 __all__ = ["MergedPlan", "plan_merged"]
-
-ROAD: Final = "prices and fronts over pairs of state and step"
 
 FEWEST_WORK: Final = 1 << 20
 WORK_PER_SAMPLE: Final = 1 << 12
@@ -79,10 +77,10 @@ def plan_merged(run: PriceRun, solver: object, allowance: Allowance) -> MergedPl
     dual = layered.find_dual()
     upper = layered.upper
     advance_fronts(layered, dual, max(FEWEST_WORK, WORK_PER_SAMPLE * run.samples))
-    return MergedPlan(_write(run, layered), upper, layered.rewards)
+    return MergedPlan(_write(run, layered, dual.price), upper, layered.rewards)
 
 
-def _write(run: PriceRun, layered: LayeredRun) -> Draft | None:
+def _write(run: PriceRun, layered: LayeredRun, price: float) -> Draft | None:
     """Return the best policy, as a tree search has it."""
     best = layered.best
     if best is None:
@@ -91,4 +89,5 @@ def _write(run: PriceRun, layered: LayeredRun) -> Draft | None:
     counts = run.graph.actions.array["safe_count"][rows]
     firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     allowed = run.allow(best.reward)
-    return Draft(rows, firsts, below, best.reward, best.risk, allowed, 0.0, ROAD)
+    road = PAIRS if price else NEUTRAL
+    return Draft(rows, firsts, below, best.reward, best.risk, allowed, 0.0, road)

@@ -28,7 +28,7 @@ from vulcan.kernels.plan_top import GROWTH, Top
 from vulcan.sentinels import END, NONE
 from vulcan.solvers.fronts import FrontArrays, Pruning
 from vulcan.solvers.tree.completion import Completion
-from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.draft import FRONTS, NEUTRAL, Draft
 from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.tolerance import TOLERANCE
 
@@ -83,7 +83,7 @@ class Plan:
     risk: float
     actions: list[tuple[int, int]]
     stubs: list[tuple[int, int]]
-    road: str = "prices and fronts"
+    road: str = FRONTS
 
 
 class Planning:
@@ -324,5 +324,5 @@ class Planning:
                 if after != END:
                     pending.append((after, part))
         if reward >= self._most_reward - 1e-12 * self._size:
-            return Plan(reward, risk, actions, stubs, "the plan without regard to risk")
+            return Plan(reward, risk, actions, stubs, NEUTRAL)
         return Plan(reward, risk, actions, stubs)

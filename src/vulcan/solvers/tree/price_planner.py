@@ -33,7 +33,7 @@ from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Status, find_gap
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
-from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.draft import LOCAL, Draft
 from vulcan.solvers.tree.merged import MergedPlan, plan_merged
 from vulcan.solvers.tree.plans import Plan, Planning
 from vulcan.solvers.tree.price_proof import PriceProof
@@ -69,8 +69,6 @@ SAMPLES_PER_PROOF: Final = 32
 SAMPLES_PER_EAGER_PROOF: Final = 4
 PROMISING: Final = 0.05
 """The same where a gap was asked for and is smaller than this already: half of the time."""
-
-LOCAL: Final = "local constraint B"
 
 FEWEST_PLACES: Final = 1 << 16
 FEWEST_QUESTIONS: Final = 256
@@ -233,7 +231,9 @@ class PricePlanner(Rounds):
         completion = HistoryCompletion(self._run)
 
         def may_go_on() -> bool:
-            return not allowance.forbids(completion.work, completion.questions)
+            self._monitor.report(self._describe)
+            hurried = self._monitor.requested and self._best is not None
+            return not hurried and not allowance.forbids(completion.work, completion.questions)
 
         planning = Planning(self._run, completion, may_go_on)
         plan = planning.settle()
