@@ -20,12 +20,12 @@ def make_graph() -> CompiledGraph:
 def test_stretches_do_not_overlap() -> None:
     graph = make_graph()
     askers = [Asker(graph) for _ in range(3)]
-    assert all(asker.is_short() for asker in askers)
+    assert all(asker.is_short(graph.largest_answer) for asker in askers)
     taken: dict[str, list[tuple[int, int]]] = {kind: [] for kind in KINDS}
     for _ in range(4):
         for asker in askers:
             assert asker.take_stretch(100, math.inf)
-            assert not asker.is_short()
+            assert not asker.is_short(graph.largest_answer)
             for kind, rows in zip(KINDS, asker.rows(), strict=True):
                 begin = int(asker.source[kind][0])
                 assert len(rows) == begin + 100
@@ -42,9 +42,9 @@ def test_a_stretch_that_is_nearly_full_is_short() -> None:
     asker.take_stretch(100, math.inf)
     end = int(asker.source["actions"][0]) + 100
     asker.source["actions"] = end - graph.largest_answer
-    assert not asker.is_short()
+    assert not asker.is_short(graph.largest_answer)
     asker.source["actions"] += 1
-    assert asker.is_short()
+    assert asker.is_short(graph.largest_answer)
 
 
 def test_no_stretch_without_memory() -> None:
@@ -53,7 +53,7 @@ def test_no_stretch_without_memory() -> None:
     before = {kind: int(graph.source[kind][0]) for kind in KINDS}
     assert not asker.take_stretch(1000, 0)
     assert {kind: int(graph.source[kind][0]) for kind in KINDS} == before
-    assert asker.is_short()
+    assert asker.is_short(graph.largest_answer)
 
 
 def test_what_was_asked_is_reported_once() -> None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from vulcan.graphs.compiled_graph import CompiledGraph
+from vulcan.runtime.reservation import set_apart
 
 __all__ = ["Asker"]
 
@@ -31,18 +30,18 @@ class Asker:
     def __init__(self, graph: CompiledGraph) -> None:
         self._graph = graph
         compiled = graph.compiled
-        self.source = graph.source.copy()
-        self.answers = graph.answers.copy()
+        self.source = set_apart(1, graph.source.dtype)
+        self.source[:] = graph.source
+        self.answers = set_apart(len(graph.answers), graph.answers.dtype)
         self._parameters = compiled.parameters.copy()
-        self._following = np.zeros(compiled.most_outcomes, compiled.initial.dtype)
+        self._following = set_apart(compiled.most_outcomes, compiled.initial.dtype)
         self.source["evaluations"] = 0
         self._ends = dict.fromkeys(KINDS, 0)
         for kind in KINDS:
             self.source[kind] = 0
 
-    def is_short(self) -> bool:
-        """Whether the next answers might not fit any more."""
-        least = self._graph.largest_answer
+    def is_short(self, least: int) -> bool:
+        """Whether fewer rows of some kind are left than this many."""
         return any(int(self.source[kind][0]) + least > self._ends[kind] for kind in KINDS)
 
     def take_stretch(self, length: int, most: float) -> bool:

@@ -1,4 +1,4 @@
-"""Arrays that grow without being copied.
+"""Arrays that grow without being copied, and arrays that threads write to side by side.
 
 Memory that was never touched takes none. So a large array gets address space for many times its
 length, as a mapping of its own, and grows by having more of it in sight. Where the system does not
@@ -14,7 +14,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["lengthen"]
+__all__ = ["lengthen", "set_apart"]
+
+LINE: Final = 128
+"""Bytes that processors exchange at a time, with the neighbour that they fetch beside it."""
 
 LARGE: Final = 1 << 22
 """Bytes from which on an array is worth a mapping."""
@@ -24,6 +27,16 @@ NO_RESERVE: Final = 0x4000
 
 FORESIGHT: Final = 64
 """For how many times its length a large array gets address space."""
+
+
+def set_apart(length: int, dtype: Any) -> NDArray[Any]:
+    """Return an array of zeros far enough from any other for two threads to write to both.
+
+    Where two arrays share a line of the cache, each write to one of them delays the other.
+    """
+    dtype = np.dtype(dtype)
+    margin = -(-LINE // dtype.itemsize)
+    return np.zeros(margin + length + margin, dtype)[margin : margin + length]
 
 
 def lengthen(array: NDArray[Any], filled: int, length: int) -> NDArray[Any]:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from vulcan.graphs.asker import Asker
 from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.kernels import codes
+from vulcan.runtime.reservation import set_apart
 
 if TYPE_CHECKING:
     from vulcan.solvers.tree.price_run import PriceRun
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Hand", "Hands", "Job", "Part"]
 
 SHORTEST_STRETCH: Final = 1 << 12
-LONGEST_STRETCH: Final = 1 << 18
+LONGEST_STRETCH: Final = 1 << 20
 
 
 @dataclass(eq=False)
@@ -65,6 +66,9 @@ class Job:
 class Hand:
     """One hand, which also asks models in Python."""
 
+    spare = 0
+    """Nodes that were set aside and are not used."""
+
     def __init__(self, run: PriceRun) -> None:
         self._run = run
 
@@ -87,8 +91,17 @@ class Hands:
         assert isinstance(run.graph, CompiledGraph)
         self._askers = [Asker(run.graph) for _ in range(count)]
         self._ends = [np.zeros(1, run.sizes.dtype) for _ in range(count)]
-        self._sizes = [np.zeros(1, run.sizes.dtype) for _ in range(count)]
+        self._sizes = [set_apart(1, run.sizes.dtype) for _ in range(count)]
         self._pool = ThreadPoolExecutor(count)
+        self._left = 0  # nodes of stretches that were not filled
+
+    @property
+    def spare(self) -> int:
+        """Nodes that were set aside and are not used."""
+        return self._left + sum(map(self._count_free, range(len(self._askers))))
+
+    def _count_free(self, hand: int) -> int:
+        return int(self._ends[hand]["nodes"][0] - self._sizes[hand]["nodes"][0])
 
     def carry_out(self, jobs: Sequence[Job], most: float) -> bool:
         """Carry out all jobs; False without room for all of them in this many bytes."""
@@ -133,18 +146,21 @@ class Hands:
         """Give a hand new stretches where its own are nearly full; False if memory is short."""
         run, asker = self._run, self._askers[hand]
         assert isinstance(run.graph, CompiledGraph)
-        share = run.histories // (8 * len(self._askers))
+        share = run.histories // (2 * len(self._askers))
         length = min(max(SHORTEST_STRETCH, share), LONGEST_STRETCH)
+        # A hand that runs out waits for the others, so that it gets more before it does.
+        least = max(run.graph.largest_answer, length // 4)
         rows = most - run.capacity + run.graph.capacity
-        if asker.is_short() and not asker.take_stretch(length, rows):
+        if asker.is_short(least) and not asker.take_stretch(length, rows):
             return False
-        least = run.graph.largest_answer
         for kind in ("nodes", "edges"):
             if self._sizes[hand][kind][0] + least <= self._ends[hand][kind][0]:
                 continue
             while run.sizes[kind][0] + length > len(getattr(run, kind)):
                 if not run.grow(most):
                     return False
+            if kind == "nodes":
+                self._left += self._count_free(hand)
             begin = run.sizes[kind][0]
             self._sizes[hand][kind] = begin
             self._ends[hand][kind] = run.sizes[kind] = begin + length

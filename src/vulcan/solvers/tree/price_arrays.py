@@ -14,7 +14,7 @@ from vulcan.graphs.rows import LARGE_GROWTH, find_growth
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.reservation import lengthen
+from vulcan.runtime.reservation import lengthen, set_apart
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
@@ -185,10 +185,10 @@ class PriceArrays(CappedRun):
     def _find_part(self, root: int) -> Part:
         if root not in self._parts:
             levels = self.reader.levels
-            returns = np.zeros(levels, self._returns_dtype)
+            returns = set_apart(levels, self._returns_dtype)
             returns["least"], returns["most"] = math.inf, -math.inf
-            path = np.zeros(levels + 1, self._search.STEP)
-            control = np.zeros(1, self._search.CONTROL)
+            path = set_apart(levels + 1, self._search.STEP)
+            control = set_apart(1, self._search.CONTROL)
             control["root"], control["exploration"] = root, self._exploration
             with np.errstate(over="ignore"):
                 control["random"] = (np.uint64(self._seed) + np.uint64(root)) * MIX

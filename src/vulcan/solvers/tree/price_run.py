@@ -78,6 +78,10 @@ class PriceRun(PriceArrays):
         compiled = isinstance(self.graph, CompiledGraph)
         return Hands(self, workers) if compiled and workers > 1 else Hand(self)
 
+    @property
+    def histories(self) -> int:
+        return super().histories - self._hands.spare
+
     def prepare(self) -> None:
         """Compile the kernels, ask for the first actions, and set the first prices."""
         self.prices[0] = begin_prices(self.prices.shape[1], 1.0, 1.0)
