@@ -102,6 +102,8 @@ class Planning:
     closeness
         By how much actions may fall short, and still be weighed; a share of the range of rewards
         by default.
+    most_pairs
+        How many pairs of points fronts may combine, each time.
     """
 
     def __init__(
@@ -112,9 +114,10 @@ class Planning:
         nodes: int = MOST_NODES,
         points: int = MOST_POINTS,
         closeness: float | None = None,
+        most_pairs: float = math.inf,
     ) -> None:
         self._run, self._completion, self._may_go_on = run, completion, may_go_on
-        self._nodes, self._points = nodes, points
+        self._nodes, self._points, self._most_pairs = nodes, points, most_pairs
         low, high = run.reward_span()
         self._closeness = CLOSENESS * (high - low) if closeness is None else closeness
         self._top = self._grow_top()
@@ -162,6 +165,8 @@ class Planning:
                 return plan
             if not all(self._evaluate(n) for n in unknown):
                 break
+        if self._known[self._stubs].all():
+            return None  # there is nothing to forget
         self._forget_unknown()
         self._may_go_on = lambda: True
         return self._choose()
@@ -283,6 +288,9 @@ class Planning:
         """Return the least that a policy of this reward within the bound is worth."""
         return reward - self._price * self._run.allow(reward)
 
+    def _may_combine(self) -> bool:
+        return self._may_go_on() and self._fronts.work <= self._most_pairs
+
     def _choose_within(self, slack: float, points: int) -> Plan | None:
         """Return the best acceptable plan that falls short by at most a slack."""
         from vulcan.kernels.pareto_fronts import find_least_reach
@@ -291,7 +299,7 @@ class Planning:
         find_least_reach(self._layers, values, self._price, slack, reach)
         rare = points if self._closeness == math.inf else max(2, points // RARER)
         pruning = Pruning(self._price, values, slack, reach, self._size, points, rare)
-        self._finished = self._fronts.compute(pruning, (values, values), self._may_go_on)
+        self._finished = self._fronts.compute(pruning, (values, values), self._may_combine)
         if not self._finished:
             return None
         found = self._fronts.points(0)

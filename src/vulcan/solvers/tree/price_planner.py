@@ -60,6 +60,10 @@ MOST_NODES_OF_PROOF: Final = 1 << 16
 MOST_POINTS_OF_PROOF: Final = 1 << 15
 """Histories in the top of a tree that is all solved, and points of a front."""
 
+FEWEST_PAIRS: Final = 1 << 24
+PAIRS_PER_SAMPLE: Final = 1 << 7
+"""Points that its fronts may combine: about as long as samples took."""
+
 SHARE_OF_PROOF: Final = 0.1
 """Of memory, for upper bounds."""
 
@@ -248,19 +252,23 @@ class PricePlanner(Rounds):
     def _prove(self, until: float) -> None:
         """Make a plan of all actions of a tree in which everything was sampled."""
         completion, allowance = HistoryCompletion(self._run), Allowance(math.inf, math.inf, until)
-        size = (MOST_NODES_OF_PROOF, MOST_POINTS_OF_PROOF)
         planning = Planning(
-            self._run, completion, lambda: not allowance.late, *size, closeness=math.inf
+            self._run,
+            completion,
+            lambda: not allowance.late,
+            MOST_NODES_OF_PROOF,
+            MOST_POINTS_OF_PROOF,
+            closeness=math.inf,
+            most_pairs=max(FEWEST_PAIRS, PAIRS_PER_SAMPLE * self._run.samples),
         )
         self._keep_plan(planning, planning.settle())
         self._exhaustive = planning.exhaustive
 
     def _try_local_constraint(self, until: float) -> None:
         """Look for a policy on the other road, with as many samples as were taken so far."""
-        run, limits = self._run, self._monitor.limits
-        local = TreeRun(
-            self._problem, run.reader, SurvivalConstraint(), limits.memory, run.known_graph
-        )
+        run = self._run
+        left = max(1, run.limit - run.memory)
+        local = TreeRun(self._problem, run.reader, SurvivalConstraint(), left, run.known_graph)
         with self._monitor.clock_stopped():
             local.prepare(
                 seed=self._options.seed,
