@@ -8,11 +8,11 @@ action of largest
 more eager near the start, where a wrong choice is never found out below, and less so where there
 are many histories to learn from. There an action that was never tried counts as if what comes after
 it were worth as much as after the best that was, and as tried once. So actions that earn little by
-themselves are not all tried in every history; an action with less than a twentieth of an even share
-of its history's visits comes first. In a history where nothing was tried yet, actions are compared
-by what they earn and what samples have collected from the next step on, unless the mission always
-ended after them. Then one of the outcomes that are not solved is drawn by its probability. A
-history with one step left is solved when it is first met.
+themselves are not all tried at once; but of N visits of a history N^0.75 are shared evenly by its
+actions, since what is known of an action is biased by what was not tried below it. In a history
+where nothing was tried yet, actions are compared by what they earn and what samples have collected
+from the next step on, unless the mission always ended after them. Then one of the outcomes that are
+not solved is drawn by its probability. A history with one step left is solved when it is first met.
 
 A sample that is *guided* follows the current plan instead, as far as that goes: most of the time
 the plan's own action, and where the plan leaves all to a price, that price.
@@ -52,7 +52,6 @@ from vulcan.kernels.price_tree import (
 )
 from vulcan.kernels.problem_arrays import borrow_problem
 from vulcan.kernels.selection import (
-    SHARE,
     draw_uniform,
     ends_mission,
     expect,
@@ -64,6 +63,9 @@ from vulcan.kernels.tree_search import STEP
 from vulcan.sentinels import NONE
 
 __all__ = ["CONTROL", "FOLLOW", "ORDER", "STEP", "sample"]
+
+POWER: Final = 0.75
+"""Of N visits of a history, N to this power are shared evenly by its actions."""
 
 FOLLOW: Final = 0.85
 """How often a guided sample takes the plan's own action, history by history."""
@@ -227,7 +229,7 @@ def choose_edge(problem, tree, returns, node, control):
             best, chosen = score, e
         if edge.visits < fewest:
             fewest, rarest = np.float64(edge.visits), e
-    return rarest if fewest < SHARE * np.float64(node.visits) / count - 1.0 else chosen
+    return rarest if fewest < np.float64(node.visits) ** POWER / count - 1.0 else chosen
 
 
 @part
