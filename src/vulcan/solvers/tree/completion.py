@@ -7,7 +7,7 @@ may be far more of them than pairs of a state and a step; see `vulcan.solvers.tr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from vulcan.sentinels import NONE
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.price_run import PriceRun
 
-__all__ = ["Completion", "HistoryCompletion"]
+__all__ = ["HistoryCompletion"]
 
 CHUNK: Final = 1 << 16
 """Histories between two looks at the clock."""
@@ -29,16 +29,6 @@ FIRST_LENGTH: Final = 1 << 12
 
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 """What the policies of all prices earn, and what they risk."""
-
-
-class Completion(Protocol):
-    """What a plan needs to know of what lies below its top."""
-
-    def evaluate(self, node: int, may_go_on: Callable[[], bool]) -> Points | None:
-        """Return what each price earns and risks from a history on; None if it may not go on."""
-
-    def write(self) -> Draft | None:
-        """Return the plan that is marked in the tree as a policy; None without room for it."""
 
 
 class HistoryCompletion:

@@ -27,7 +27,7 @@ from vulcan.kernels import codes
 from vulcan.kernels.plan_top import GROWTH, Top
 from vulcan.sentinels import END, NONE
 from vulcan.solvers.fronts import FrontArrays, Pruning
-from vulcan.solvers.tree.completion import Completion
+from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import FRONTS, NEUTRAL, Draft
 from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.tolerance import TOLERANCE
@@ -109,7 +109,7 @@ class Planning:
     def __init__(
         self,
         run: PriceRun,
-        completion: Completion,
+        completion: HistoryCompletion,
         may_go_on: Callable[[], bool],
         nodes: int = MOST_NODES,
         points: int = MOST_POINTS,

@@ -32,11 +32,10 @@ from vulcan.graphs.rows import ACTION, find_growth
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import DEFAULT_MEMORY
 from vulcan.runtime.reservation import lengthen
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
-from vulcan.solvers.tree.kernel_run import KernelRun
+from vulcan.solvers.tree.kernel_run import CappedRun
 
 __all__ = ["Proof"]
 
@@ -47,7 +46,7 @@ HISTORIES_AT_ONCE: Final = 256
 """The clock is looked at after this many."""
 
 
-class Proof(KernelRun):
+class Proof(CappedRun):
     """Upper bounds for as many prices as are tried.
 
     Parameters
@@ -84,9 +83,9 @@ class Proof(KernelRun):
         compiled = form is not None and (
             form.bound is not None or form.value_bound is not None or not self._bounded
         )
-        super().__init__(problem, reader, NoConstraint(), known, compiled)
+        super().__init__(problem, reader, NoConstraint(), memory, known, compiled)
         announce_compilation(value_bounds.tighten)
-        self._kernels, self._memory = value_bounds, DEFAULT_MEMORY if memory is None else memory
+        self._kernels = value_bounds
         self._scratch_class, self._frame, self._leaf = (
             exact_values.Scratch,
             exact_values.FRAME,
@@ -94,7 +93,6 @@ class Proof(KernelRun):
         )
         self._trees: dict[float, _Tree] = {}
         self._scratch = self._make_scratch()
-        self._largest_answer = 0
         self.full = False
         self.rewards: list[float] = []
 
@@ -196,7 +194,7 @@ class Proof(KernelRun):
         """Give a kernel what it needs; False if there is no room for it."""
         progress = tree.progress[0]
         if wants == codes.NEEDS_STATE:
-            return self._ask(int(tree.nodes["state"][progress["node"]]))
+            return self.ask(int(tree.nodes["state"][progress["node"]]))
         if wants == codes.NEEDS_ROWS:
             return self.make_rows(self._memory - (self.memory - self.graph.capacity))
         if wants == codes.NEEDS_ROOM:
@@ -205,14 +203,6 @@ class Proof(KernelRun):
             self._limit_children(tree)
         elif wants == codes.BROKEN:
             self.raise_fault()
-        return True
-
-    def _ask(self, state: int) -> bool:
-        if self.memory + self._largest_answer > self._memory:
-            return False
-        before = self.graph.memory
-        self.state_graph.expand(state)
-        self._largest_answer = max(self._largest_answer, self.graph.memory - before)
         return True
 
     def _limit_children(self, tree: _Tree) -> None:
