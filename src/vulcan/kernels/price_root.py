@@ -91,7 +91,7 @@ def open_root(problem, tree):
         elif not add_children(problem, tree, root, action, edge):
             return NEEDS_ROOM
     root.visits = 1
-    refresh(tree, root, 0, state.action_count)
+    refresh(tree, root, 0)
     return DONE
 
 
@@ -115,7 +115,7 @@ def judge(problem, tree, bound, judged):
                 if most < reward:
                     reward, judged[k].lane = most, lane
             judged[k].reward = reward
-    refresh(tree, root, 0, count)
+    refresh(tree, root, 0)
 
 
 @part

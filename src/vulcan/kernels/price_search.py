@@ -64,9 +64,6 @@ from vulcan.sentinels import NONE
 
 __all__ = ["CONTROL", "FOLLOW", "ORDER", "STEP", "sample"]
 
-POWER: Final = 0.75
-"""Of N visits of a history, N to this power are shared evenly by its actions."""
-
 FOLLOW: Final = 0.85
 """How often a guided sample takes the plan's own action, history by history."""
 
@@ -104,7 +101,7 @@ def sample(problem, tree, returns, path, orders, controls):
             control.guided = orders[control.done].guided
         news = step_down(problem, tree, returns, path, control)
         if news == END_SAMPLE:
-            back_up(problem, tree, returns, path, control)
+            back_up(tree, returns, path, control)
         elif news != GO_ON:
             return news
     return DONE
@@ -137,7 +134,7 @@ def step_down(problem, tree, returns, path, control):
         if action.safe_count == 0:
             edge.solved = 1
             store(tree.edge_values, step.edge, price_action(tree, edge.reward, edge.risk))
-            finish_edge(problem, tree, step, node)
+            finish_edge(tree, step, node)
             return END_SAMPLE
         if not add_children(problem, tree, node, action, edge):
             return NEEDS_ROOM
@@ -210,52 +207,61 @@ def choose_edge(problem, tree, returns, node, control):
             if tree.edges[planned].solved == 0:
                 control.guided = 1
                 return planned
-    count = problem.states[node.state].action_count
-    to_go = find_best_to_go(tree, node, count, control.lane)
-    fresh = to_go == -np.inf
     seen = returns[node.level]
     bonus = control.exploration * (0.5 + 1.0 / node.level) * (seen.most - seen.least)
     bonus *= np.sqrt(np.log(np.float64(node.visits) + 1.0))
-    if fresh:
-        bonus, to_go = 0.0, expect(returns, node.level)
     best, chosen = -np.inf, NONE
     fewest, rarest = np.inf, NONE
-    for e in range(node.first_edge, node.first_edge + count):
+    for e in range(node.first_edge, node.first_edge + node.edge_count):
         edge = tree.edges[e]
         if edge.solved:
             continue
-        score = score_edge(problem, tree, seen, node, e, control.lane, bonus, to_go, fresh)
-        if score > best or chosen == NONE:
-            best, chosen = score, e
-        if edge.visits < fewest:
-            fewest, rarest = np.float64(edge.visits), e
-    return rarest if fewest < np.float64(node.visits) ** POWER / count - 1.0 else chosen
+        visits = np.float64(edge.visits)
+        if visits < fewest:
+            fewest, rarest = visits, e
+        if visits > 0.0:
+            score = tree.edge_values[e, control.lane] + bonus / np.sqrt(visits)
+            if score > best:
+                best, chosen = score, e
+    if fewest == 0.0:
+        chosen = choose_untried(problem, tree, returns, node, control.lane, bonus, best, chosen)
+    root = np.sqrt(np.float64(node.visits))
+    shared = root * np.sqrt(root)  # N^0.75
+    return rarest if fewest < shared / node.edge_count - 1.0 else chosen
 
 
 @part
-def find_best_to_go(tree, node, count, lane):
+def choose_untried(problem, tree, returns, node, lane, bonus, best, chosen):
+    """Return an action that was never tried if it promises more, by what may come after it."""
+    to_go, seen = find_best_to_go(tree, node, lane), returns[node.level]
+    fresh = to_go == -np.inf
+    if fresh:
+        bonus, to_go = 0.0, expect(returns, node.level)
+    price = np.float64(tree.prices[0, lane])
+    first = problem.states[node.state].first_action
+    for k in range(node.edge_count):
+        edge = tree.edges[node.first_edge + k]
+        if edge.solved or edge.visits > 0:
+            continue
+        score = edge.reward - price * edge.risk + bonus
+        if not (fresh and ends_mission(seen, problem.actions[first + k])):
+            score += (1.0 - edge.risk) * to_go
+        if score > best or chosen == NONE:
+            best, chosen = score, node.first_edge + k
+    return chosen
+
+
+@part
+def find_best_to_go(tree, node, lane):
     """Return the most that is known to come after an action of a history; -inf if none is."""
     price = np.float64(tree.prices[0, lane])
     to_go = -np.inf
-    for e in range(node.first_edge, node.first_edge + count):
+    for e in range(node.first_edge, node.first_edge + node.edge_count):
         edge = tree.edges[e]
         if edge.visits > 0 and edge.risk < 1.0:
             after = np.float64(tree.edge_values[e, lane]) - edge.reward + price * edge.risk
             to_go = max(to_go, after / (1.0 - edge.risk))
     return to_go
-
-
-@part
-def score_edge(problem, tree, seen, node, e, lane, bonus, to_go, fresh):
-    """Return how much an action promises; one that was never tried by what may come after it."""
-    edge = tree.edges[e]
-    if edge.visits > 0:
-        return tree.edge_values[e, lane] + bonus / np.sqrt(np.float64(edge.visits))
-    score = edge.reward - np.float64(tree.prices[0, lane]) * edge.risk + bonus
-    row = problem.states[node.state].first_action + e - node.first_edge
-    if not (fresh and ends_mission(seen, problem.actions[row])):
-        score += (1.0 - edge.risk) * to_go
-    return score
 
 
 @part
@@ -278,25 +284,23 @@ def draw_child(tree, edge, control):
 
 
 @part
-def finish_edge(problem, tree, step, node):
+def finish_edge(tree, step, node):
     """Count a sample of an action, and renew its history."""
     tree.edges[step.edge].visits += 1
     node.visits += 1
-    refresh(tree, node, step.node, problem.states[node.state].action_count)
+    refresh(tree, node, step.node)
 
 
 @part
-def back_up(problem, tree, returns, path, control):
+def back_up(tree, returns, path, control):
     """Carry the end of a sample up to where the part begins."""
     collected = np.float64(tree.node_values[path[control.depth].node, control.lane])
     for depth in range(control.depth - 1, 0, -1):
         step = path[depth]
         node = tree.nodes[step.node]
         renew_edge(tree, step.edge)
-        finish_edge(problem, tree, step, node)
-        row = problem.states[node.state].first_action + step.edge - node.first_edge
-        outcome = problem.outcomes[problem.actions[row].first_outcome + step.outcome]
-        collected += problem.weights[depth] * outcome.reward
+        finish_edge(tree, step, node)
+        collected += tree.nodes[path[depth + 1].node].reward
         widen(returns[depth], collected)
         tally(returns[depth], collected)
     control.done += 1

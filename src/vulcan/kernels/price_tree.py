@@ -11,8 +11,8 @@ bounds what can still be earned, U(s'), they are taken to fall short of their bo
 
     Σ_safe p V  ≈  Σ_safe p U  +  (1 - r) Σ_{S'} p (V - U) / Σ_{S'} p.
 
-    nodes        [N]     a history: state, level, first_edge (NONE until opened), visits, solved,
-                         chance (of the outcome that led there) and outlook U
+    nodes        [N]     a history: state, level, edges (none until opened), visits, solved; and of
+                         the outcome that led there its chance, reward γ^t g and outlook U
     edges        [E]     an action of an opened history: visits, solved, reward γ^t R̄, risk r,
                          and the nodes after its safe outcomes, consecutive
     node_values  [N, K]  V, in single precision: they are estimates. What a plan is worth is
@@ -39,9 +39,11 @@ NODE: Final = np.dtype(
     [
         ("state", "i4"),
         ("first_edge", "i4"),
+        ("edge_count", "i4"),
         ("visits", "i4"),
         ("level", "i4"),
         ("chance", "f4"),
+        ("reward", "f4"),
         ("outlook", "f4"),
         ("plan", "i4"),  # what the current plan does: the position of an action, or NONE
         ("lane", "i2"),  # or below its top: which price it follows, or NONE
@@ -158,7 +160,7 @@ def open_node(problem, tree, node):
     state = problem.states[node.state]
     if size.edges + state.action_count > len(tree.edges):
         return False
-    node.first_edge = size.edges
+    node.first_edge, node.edge_count = size.edges, state.action_count
     weight = problem.weights[node.level]
     for k in range(state.action_count):
         action, edge = problem.actions[state.first_action + k], tree.edges[size.edges + k]
@@ -176,14 +178,15 @@ def add_children(problem, tree, node, action, edge):
     if size.nodes + action.safe_count > len(tree.nodes):
         return False
     edge.first_child, edge.children = size.nodes, action.safe_count
-    weight = 0.0
+    weight, later = problem.weights[node.level], 0.0
     if node.level + 1 < len(problem.weights):
-        weight = problem.weights[node.level + 1]
+        later = problem.weights[node.level + 1]
     for k in range(action.safe_count):
         outcome, child = problem.outcomes[action.first_outcome + k], tree.nodes[size.nodes + k]
         child.state, child.first_edge, child.visits = outcome.state, NONE, 0
         child.level, child.solved = node.level + 1, 0
-        child.chance, child.outlook = outcome.probability, weight * outcome.outlook
+        child.chance, child.reward = outcome.probability, weight * outcome.reward
+        child.outlook = later * outcome.outlook
         child.plan, child.lane = NONE, NONE
     size.nodes += action.safe_count
     return True
@@ -217,10 +220,10 @@ def renew_edge(tree, e):
 
 
 @part
-def refresh(tree, node, number, count):
+def refresh(tree, node, number):
     """Renew the values and the label of an opened history from its actions."""
     best, solved = fill(LOWEST), True
-    for e in range(node.first_edge, node.first_edge + count):
+    for e in range(node.first_edge, node.first_edge + node.edge_count):
         edge = tree.edges[e]
         solved = solved and edge.solved != 0
         if edge.visits > 0:
@@ -230,22 +233,33 @@ def refresh(tree, node, number, count):
 
 
 @kernel
-def renew(problem, tree, order):
-    """Make all values consistent again, given those of the leaves; `order` has deep levels first.
+def move_values(tree, order, left, share):
+    """Go over to other prices, each a share of the way from a former one, `left`, to the next.
 
-    After the prices were moved, the values of leaves were put between those known; of all other
-    histories they are computed from these.
+    The values of leaves are put between those known. Of all other histories they are computed from
+    these; `order` has deep levels first.
     """
     tree = borrow_prices(tree)
     for number in order:
         node = tree.nodes[number]
-        if node.visits == 0 or node.first_edge == NONE:
+        if node.visits == 0:
             continue
-        count = problem.states[node.state].action_count
-        for e in range(node.first_edge, node.first_edge + count):
+        if node.first_edge == NONE:
+            move_row(tree.node_values, number, left, share)
+            continue
+        for e in range(node.first_edge, node.first_edge + node.edge_count):
             edge = tree.edges[e]
             if edge.visits > 0 and edge.first_child != NONE:
                 renew_edge(tree, e)
             elif edge.visits > 0:
                 store(tree.edge_values, e, price_action(tree, edge.reward, edge.risk))
-        refresh(tree, node, number, count)
+        refresh(tree, node, number)
+
+
+@part
+def move_row(values, number, left, share):
+    """Put the values of a row between those known."""
+    row = load(values, number)
+    for k in range(PRICES):
+        below = row[left[k]]
+        values[number, k] = below + share[k] * (row[left[k] + 1] - below)

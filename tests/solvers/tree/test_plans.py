@@ -13,7 +13,7 @@ from vulcan.domains import Bandit
 from vulcan.solvers.fronts import load_kernels
 from vulcan.solvers.tree import plans
 from vulcan.solvers.tree.completion import HistoryCompletion
-from vulcan.solvers.tree.plans import Planning
+from vulcan.solvers.tree.plans import Detail, Planning
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,9 +36,8 @@ def test_a_plan_that_is_cut_short_is_not_called_the_best(
     for allowed in range(12):
         left = iter([True] * allowed)
         completion = HistoryCompletion(run)
-        planning = Planning(
-            run, completion, lambda left=left: next(left, False), 1 << 16, 1 << 15, math.inf
-        )
+        detail = Detail(1 << 16, 1 << 15)
+        planning = Planning(run, completion, lambda left=left: next(left, False), detail, math.inf)
         plan = planning.settle()
         if planning.exhaustive:
             assert plan is not None

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +32,25 @@ from vulcan.solvers.tree.draft import FRONTS, NEUTRAL, Draft
 from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Plan", "Planning"]
+__all__ = ["COARSE", "FINE", "Detail", "Plan", "Planning"]
 
-MOST_NODES: Final = 1 << 12
-"""Histories in the top of a tree."""
+
+class Detail(NamedTuple):
+    """How many histories the top of a tree may have, and points a front."""
+
+    nodes: int
+    points: int
+
+
+FINE: Final = Detail(1 << 12, 1 << 10)
+COARSE: Final = Detail(1 << 11, 1 << 7)
+"""For plans that will be followed, and for those that only guide or wait for a better one."""
 
 FEWEST_VISITS: Final = 64
 """A history with fewer samples does not belong to the top, unless it is solved."""
 
 CLOSENESS: Final = 0.01
 """Actions may fall short by this share of the range of rewards, and still be weighed."""
-
-MOST_POINTS: Final = 1024
 
 MOST_ROUNDS: Final = 40
 """How often a plan is chosen anew, after stubs of the one before have become known."""
@@ -97,8 +104,8 @@ class Planning:
         What evaluates and writes what lies below the top.
     may_go_on
         Asked again and again.
-    nodes, points
-        How many histories the top may have, and points a front.
+    detail
+        How large top and fronts may be.
     closeness
         By how much actions may fall short, and still be weighed; a share of the range of rewards
         by default.
@@ -111,13 +118,12 @@ class Planning:
         run: PriceRun,
         completion: HistoryCompletion,
         may_go_on: Callable[[], bool],
-        nodes: int = MOST_NODES,
-        points: int = MOST_POINTS,
+        detail: Detail = FINE,
         closeness: float | None = None,
         most_pairs: float = math.inf,
     ) -> None:
         self._run, self._completion, self._may_go_on = run, completion, may_go_on
-        self._nodes, self._points, self._most_pairs = nodes, points, most_pairs
+        self._detail, self._most_pairs = detail, most_pairs
         low, high = run.reward_span()
         self._closeness = CLOSENESS * (high - low) if closeness is None else closeness
         self._top = self._grow_top()
@@ -190,9 +196,9 @@ class Planning:
         run = self._run
         growth = np.zeros(1, GROWTH)
         growth["nodes"] = growth["waiting"] = 1
-        growth["most"], growth["fewest_visits"] = self._nodes, FEWEST_VISITS
+        growth["most"], growth["fewest_visits"] = self._detail.nodes, FEWEST_VISITS
         growth["closeness"] = self._closeness
-        room = 2 * self._nodes + MOST_NODES
+        room = 2 * self._detail.nodes + FINE.nodes
         top = Top(
             nodes=np.zeros(room, NODE),
             edges=np.zeros(room, EDGE),
@@ -258,15 +264,15 @@ class Planning:
         value_layers(self._layers, self._price, self._layer_values)
         plan = None
         if self._slack < NO_SLACK:
-            plan = self._choose_within(self._slack, self._points)
+            plan = self._choose_within(self._slack, self._detail.points)
         if plan is None:
-            plan = self._choose_within(NO_SLACK, max(FEWEST_POINTS, self._points // COARSER))
+            plan = self._choose_within(NO_SLACK, max(FEWEST_POINTS, self._detail.points // COARSER))
             if plan is None and self._fronts.thinned:
-                plan = self._choose_within(NO_SLACK, self._points)
+                plan = self._choose_within(NO_SLACK, self._detail.points)
             self._slack = 0.0
         while plan is not None and self._enough(plan) > self._slack:
             self._slack = ROOM * self._enough(plan)
-            finer = self._choose_within(self._slack, self._points)
+            finer = self._choose_within(self._slack, self._detail.points)
             if finer is None or finer.reward <= plan.reward:
                 break
             plan = finer

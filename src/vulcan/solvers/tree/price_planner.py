@@ -35,10 +35,10 @@ from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import LOCAL, Draft
 from vulcan.solvers.tree.merged import MergedPlan, plan_merged
-from vulcan.solvers.tree.plans import Plan, Planning
+from vulcan.solvers.tree.plans import COARSE, FINE, Detail, Plan, Planning
 from vulcan.solvers.tree.price_proof import PriceProof
 from vulcan.solvers.tree.price_run import PriceRun
-from vulcan.solvers.tree.prices import are_at_an_end, choose_prices, raise_prices
+from vulcan.solvers.tree.prices import are_alike, are_at_an_end, choose_prices, raise_prices
 from vulcan.solvers.tree.rounds import Rounds
 from vulcan.solvers.tree.sampling import TreeRun
 from vulcan.solvers.tree.warm_up import warm_up
@@ -52,13 +52,8 @@ __all__ = ["PricePlanner"]
 STEPS_PER_PLACE: Final = 4
 """A plan before the end may look at this many times fewer histories than samples had steps."""
 
-GUIDING_NODES: Final = 1 << 11
-GUIDING_POINTS: Final = 128
-"""Histories in the top of a tree, and points of a front, for a plan that only guides."""
-
-MOST_NODES_OF_PROOF: Final = 1 << 16
-MOST_POINTS_OF_PROOF: Final = 1 << 15
-"""Histories in the top of a tree that is all solved, and points of a front."""
+DETAIL_OF_PROOF: Final = Detail(1 << 16, 1 << 15)
+"""For a tree in which everything was sampled."""
 
 FEWEST_PAIRS: Final = 1 << 24
 PAIRS_PER_SAMPLE: Final = 1 << 7
@@ -67,7 +62,7 @@ PAIRS_PER_SAMPLE: Final = 1 << 7
 SHARE_OF_PROOF: Final = 0.1
 """Of memory, for upper bounds."""
 
-SAMPLES_PER_PROOF: Final = 32
+SAMPLES_PER_PROOF: Final = 64
 """For this many samples one history is opened to bound what can be earned: a tenth of the time."""
 
 SAMPLES_PER_EAGER_PROOF: Final = 4
@@ -205,7 +200,7 @@ class PricePlanner(Rounds):
             allowance = self._allow_scaled(scale, until, final)
             found = self._run.graph.merges and self._plan_by_pairs(allowance)
             exceeded = allowance.exceeded
-            found = found or self._plan_by_histories(allowance)
+            found = found or self._plan_by_histories(allowance, final)
             if found or allowance.late or not (exceeded or allowance.exceeded):
                 break
 
@@ -230,7 +225,7 @@ class PricePlanner(Rounds):
             self._keep_better(merged.draft)
         return merged is not None
 
-    def _plan_by_histories(self, allowance: Allowance) -> bool:
+    def _plan_by_histories(self, allowance: Allowance, final: bool) -> bool:
         """Make a plan whose stubs are known by walks; False if there is none."""
         completion = HistoryCompletion(self._run)
 
@@ -239,7 +234,7 @@ class PricePlanner(Rounds):
             hurried = self._monitor.requested and self._best is not None
             return not hurried and not allowance.forbids(completion.work, completion.questions)
 
-        planning = Planning(self._run, completion, may_go_on)
+        planning = Planning(self._run, completion, may_go_on, FINE if final else COARSE)
         plan = planning.settle()
         self._keep_plan(planning, plan)
         return plan is not None
@@ -256,8 +251,7 @@ class PricePlanner(Rounds):
             self._run,
             completion,
             lambda: not allowance.late,
-            MOST_NODES_OF_PROOF,
-            MOST_POINTS_OF_PROOF,
+            DETAIL_OF_PROOF,
             closeness=math.inf,
             most_pairs=max(FEWEST_PAIRS, PAIRS_PER_SAMPLE * self._run.samples),
         )
@@ -289,16 +283,19 @@ class PricePlanner(Rounds):
         run = self._run
         if are_at_an_end(run.judged, run.prices[0]):
             self._move_prices()
-        size = (GUIDING_NODES, GUIDING_POINTS)
-        Planning(run, HistoryCompletion(run), lambda: True, *size).guide()
+        Planning(run, HistoryCompletion(run), lambda: True, COARSE).guide()
 
     def _move_prices(self) -> None:
         run = self._run
         prices = run.prices[0].astype(np.float64)
-        if np.isneginf(run.judged["reward"]).all():
-            run.move_prices(raise_prices(prices, run.size))
-        else:
-            run.move_prices(choose_prices(run.judged, prices, run.size))
+        hopeless = np.isneginf(run.judged["reward"]).all()
+        chosen = (
+            raise_prices(prices, run.size)
+            if hopeless
+            else choose_prices(run.judged, prices, run.size)
+        )
+        if not are_alike(chosen, prices):
+            run.move_prices(chosen)
 
     def _explain(self) -> tuple[Status, str]:
         run, best = self._run, self._best

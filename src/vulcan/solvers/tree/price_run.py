@@ -206,20 +206,12 @@ class PriceRun(PriceArrays):
         Values are convex in the price, so that a chord never lies below them.
         """
         old, new = self.prices[0].astype(np.float64), np.sort(prices)
-        known = self._samples > 0 or self.solved
-        if known:
+        self.prices[0] = new
+        if self._samples > 0 or self.solved:
             left = np.clip(np.searchsorted(old, new, side="right") - 1, 0, len(old) - 2)
             width = np.maximum(old[left + 1] - old[left], 1e-300)
             share = np.clip((new - old[left]) / width, -0.5, 1.5).astype(np.float32)
-            nodes, edges = int(self.sizes["nodes"][0]), int(self.sizes["edges"][0])
-            for values in (self.node_values[:nodes], self.edge_values[:edges]):
-                for begin in range(0, len(values), 1 << 18):
-                    some = values[begin : begin + (1 << 18)]
-                    below = some[:, left]
-                    some[:] = below + share * (some[:, left + 1] - below)
-        self.prices[0] = new
-        if known:
             levels = self.nodes["level"][: int(self.sizes["nodes"][0])]
             order = np.argsort(-levels, kind="stable")
-            self._kernels.renew(self.arrays(), self.tree(), order)
+            self._kernels.move_values(self.tree(), order, left, share)
             self.judge()

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["are_at_an_end", "begin_prices", "choose_prices", "raise_prices"]
+__all__ = ["are_alike", "are_at_an_end", "begin_prices", "choose_prices", "raise_prices"]
 
 Prices = NDArray[np.float64]
 
@@ -37,6 +37,9 @@ HIGHEST: Final = 1e6
 """How many times the size of rewards a price may be."""
 
 STEEPER: Final = 16.0
+
+ALIKE: Final = 0.1
+"""Prices that differ by no more than this share of themselves are not worth a move."""
 
 
 def begin_prices(count: int, size: float, allowed: float) -> Prices:
@@ -79,6 +82,11 @@ def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
         return HIGHER * max(high, SMALL * size) * np.arange(count) / (count - 1)
     high *= HIGHER if high < prices[-1] else HIGHER**3
     return np.asarray(low * (high / low) ** (np.arange(count) / (count - 1)))
+
+
+def are_alike(prices: Prices, others: Prices) -> bool:
+    """Whether it would be all the same to look at the one or the other."""
+    return bool(np.allclose(prices, others, rtol=ALIKE, atol=0.0))
 
 
 def are_at_an_end(judged: NDArray[Any], prices: Prices) -> bool:
