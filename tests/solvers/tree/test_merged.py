@@ -15,6 +15,7 @@ from tests.helpers.tables import Table, bounds, tables
 from tests.helpers.tree_results import SEEDS
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Outcome, RiskBound
+from vulcan.domains import Bandit
 from vulcan.model.reader import ModelReader
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.tree.allowance import Allowance
@@ -113,6 +114,16 @@ def test_treatment_is_complete_and_small(samples: int) -> None:
     assert len(result.policy) < 500
     assert result.upper_bound is not None
     assert result.certificate.reward > 0.9995 * result.upper_bound
+
+
+def test_more_samples_do_not_earn_less() -> None:
+    # With a sample or two, a plan of histories is found at once, and is a poor one.
+    problem = vulcan.Problem(Bandit(9), vulcan.Linear(0.002))
+    rewards = [
+        vulcan.solve(problem, vulcan.Vulcan(), samples=samples).certificate.reward
+        for samples in (0, 1, 10, 100, 1000, 2000)
+    ]
+    assert rewards == sorted(rewards)
 
 
 def test_no_policy_within_the_bound_is_proved() -> None:

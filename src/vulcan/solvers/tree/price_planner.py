@@ -81,6 +81,9 @@ FEWEST_QUESTIONS: Final = 256
 SCALES: Final = tuple(4**k for k in range(12))
 """How many times more a plan may take if nothing was found with less."""
 
+AFFORDABLE: Final = 1 << 14
+"""As many states are asked for a plan over all pairs even where histories gave one already."""
+
 
 class PricePlanner(Rounds):
     """One search.
@@ -199,15 +202,21 @@ class PricePlanner(Rounds):
     def _plan(self, until: float, final: bool) -> None:
         """Plan over pairs or over histories, with more and more allowed until one succeeds.
 
-        A round before the last need not succeed if another did before.
+        A plan of histories may be poor, and does not keep pairs from what they can afford. A round
+        before the last need not succeed if another did before.
         """
-        for scale in SCALES if final or self._best is None else SCALES[:1]:
+        anew = final or self._best is None
+        for scale in SCALES if anew else SCALES[:1]:
             allowance = self._allow_scaled(scale, until, final)
-            found = self._run.graph.merges and self._plan_by_pairs(allowance)
+            if self._run.graph.merges and self._plan_by_pairs(allowance):
+                return
             exceeded = allowance.exceeded
-            found = found or self._plan_by_histories(allowance)
-            if found or allowance.late or not (exceeded or allowance.exceeded):
-                break
+            if self._plan_by_histories(allowance):
+                if exceeded and anew and allowance.questions < AFFORDABLE:
+                    self._plan_by_pairs(replace(allowance, questions=AFFORDABLE))
+                return
+            if allowance.late or not (exceeded or allowance.exceeded):
+                return
 
     def _allow_scaled(self, scale: int, until: float, final: bool) -> Allowance:
         """Return a share of what the search has taken, times a scale."""
