@@ -227,7 +227,7 @@ class Rounds(ABC):
         """Make policies of the tree, keep the best, and certify it if that takes no time."""
         began = time.perf_counter()
         solved = self._tree.solved
-        draft = self._make_policies(self._allow(began), final)
+        draft = self._make_policies(self._allow(began, final), final)
         self._proved = draft if solved else None
         self._round_seconds = time.perf_counter() - began
         expected = self._expected_certifying
@@ -327,13 +327,18 @@ class Rounds(ABC):
         """Return what makes one policy better than another."""
         return judgement.safe, judgement.passes, float(judgement.reward)
 
-    def _allow(self, began: float) -> float:
-        """Return until when a round may go on: for half of the time that is left, or a trifle."""
+    def _allow(self, began: float, final: bool) -> float:
+        """Return until when a round may go on: for half of the time that is left, or a trifle.
+
+        The last one leaves what a certificate takes, and no more, if that is known.
+        """
         limit = self._monitor.limits.time_limit
         if limit is None:
             return math.inf
         left = limit - self._monitor.seconds
-        return began + max(SHORTEST_ROUND, limit / 10, left / 2)
+        certifying = GROWING * self._expected_certifying
+        share = left - certifying if final and certifying else left / 2
+        return began + max(SHORTEST_ROUND, limit / 10, share)
 
     def _conclude(self) -> Finding:
         run, monitor = self._tree, self._monitor
