@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from vulcan.certificates.problem import Problem
-from vulcan.errors import BoundError
+from vulcan.errors import BoundError, ModelError
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits, StopReason
@@ -34,6 +34,7 @@ from vulcan.solvers.finding import Status, find_gap
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import LOCAL, Draft
+from vulcan.solvers.tree.known import plan_known
 from vulcan.solvers.tree.merged import MergedPlan, plan_merged
 from vulcan.solvers.tree.plans import Plan, Planning
 from vulcan.solvers.tree.price_proof import PriceProof
@@ -257,6 +258,13 @@ class PricePlanner(Rounds):
         draft = None if plan is None else planning.write(plan)
         if plan is not None and draft is not None:
             self._keep_better(replace(draft, road=plan.road))
+
+    def _make_known_policy(self) -> None:
+        with suppress(ModelError):  # a complete one, if the answers so far suffice
+            self._plan_by_histories(Allowance(math.inf, 0, math.inf))
+        if self._best is None:
+            for draft in plan_known(self._run):
+                self._keep_better(draft)
 
     def _prove(self, until: float) -> None:
         """Make a plan of all actions of a tree in which everything was sampled."""
