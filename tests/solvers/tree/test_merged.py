@@ -134,6 +134,31 @@ def test_no_policy_within_the_bound_is_proved() -> None:
     assert vulcan.solve(problem, vulcan.Pareto()).status is vulcan.Status.INFEASIBLE
 
 
+@pytest.mark.parametrize(
+    ("model", "bound"),
+    [(Bandit(9), 0.5), (Bandit(9), 0.0), (Bandit(9), "0.002*x")],
+    ids=["without regard to risk", "no risk", "fronts"],
+)
+def test_sampling_ends_when_pairs_have_proved_the_best_policy(
+    model: Any, bound: float | str
+) -> None:
+    problem = vulcan.Problem(model, bound)
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=100_000)
+    assert result.status is vulcan.Status.SOLVED
+    assert result.explanation.startswith("best deterministic policy, proved")
+    assert result.statistics.samples == 1024
+    assert result.upper_bound == result.certificate.reward
+    best = vulcan.solve(problem, vulcan.Pareto())
+    assert result.certificate.reward == pytest.approx(best.certificate.reward, rel=1e-9)
+
+
+def test_sampling_ends_when_pairs_have_proved_that_there_is_no_policy() -> None:
+    problem = vulcan.Problem(Treatment(), vulcan.Constant(0.01))
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=100_000)
+    assert result.status is vulcan.Status.INFEASIBLE
+    assert result.statistics.samples == 1024
+
+
 @settings(max_examples=30, deadline=None)
 @given(samples=st.integers(1, 3000), seed=SEEDS)
 def test_same_seed_same_policy(samples: int, seed: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import vulcan
+from tests.helpers.merging import Treasure
 from tests.helpers.missions import BOUND
 from tests.helpers.stopping import LARGE, require_stopped
 from vulcan import Outcome, Progress
@@ -33,7 +34,11 @@ def require_certified(result: vulcan.Result) -> None:
     assert vulcan.certify(result.problem, result.policy) == result.certificate
 
 
-@pytest.mark.parametrize("merges", [True, False])
+@pytest.mark.parametrize(
+    "problem",
+    [vulcan.Problem(Treasure(20), 0.15), vulcan.Problem(Bandit(9, merges=False), LINEAR)],
+    ids=["merged", "unmerged"],
+)
 @pytest.mark.parametrize(
     ("limits", "by"),
     [
@@ -44,8 +49,7 @@ def require_certified(result: vulcan.Result) -> None:
         ({"histories": 10}, "limit of histories"),
     ],
 )
-def test_next_to_no_time(merges: bool, limits: dict[str, int], by: str) -> None:
-    problem = vulcan.Problem(Bandit(9, merges=merges), LINEAR)
+def test_next_to_no_time(problem: vulcan.Problem, limits: dict[str, int], by: str) -> None:
     result = vulcan.solve(problem, vulcan.Vulcan(), **limits)
     require_stopped(result, by)
     require_certified(result)

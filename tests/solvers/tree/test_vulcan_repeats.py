@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import vulcan
+from tests.helpers.merging import Treasure
 from tests.helpers.missions import BOUND
 from vulcan.domains import Bandit, Exploration
 from vulcan.model.reader import ModelReader
@@ -25,7 +26,7 @@ from vulcan.solvers.tree.checkpoint import SEAL, Snapshot
 
 CURVED = vulcan.parse("(1 - exp(-0.1*x)) * 0.02")
 PROBLEMS = {
-    "merged": vulcan.Problem(Bandit(9), CURVED),
+    "merged": vulcan.Problem(Treasure(20), 0.15),
     "unmerged": vulcan.Problem(Bandit(7, merges=False), CURVED),
     "compiled": vulcan.Problem(Exploration(5), vulcan.parse(BOUND)),
 }
@@ -143,7 +144,7 @@ options = dict(samples=16384, checkpoint=sys.argv[1], checkpoint_every=0.02, res
 vulcan.solve(KILLED[sys.argv[3]], vulcan.Vulcan(), **options).policy.save(sys.argv[2])
 """
 KILLED = {
-    "plain": vulcan.Problem(Bandit(10), CURVED),
+    "plain": vulcan.Problem(Treasure(20), 0.15),
     "compiled": vulcan.Problem(Exploration(7), vulcan.parse(BOUND)),
 }
 

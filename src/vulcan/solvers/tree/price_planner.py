@@ -174,7 +174,7 @@ class PricePlanner(Rounds):
     @property
     def _upper_bound(self) -> float | None:
         best = self._best
-        if self._exhaustive:
+        if self._exhaustive and self._error is None:
             found = best is not None and best.judgement.safe
             return float(best.judgement.reward) if best is not None and found else -math.inf
         proofs = [proof.upper for proof in (self._proof, self._merged) if proof is not None]
@@ -191,6 +191,8 @@ class PricePlanner(Rounds):
         return sorted({*self._run.credits(), *chain(*proofs)})
 
     def _reached_gap(self) -> bool:
+        if self._exhaustive or self._infeasible:
+            return True  # there is nothing left to look for
         target, best, upper = self._monitor.limits.gap, self._best, self._upper_bound
         if target is None or best is None or upper is None or not best.judgement.safe:
             return False
@@ -238,6 +240,7 @@ class PricePlanner(Rounds):
         if merged is not None:
             self._merged = merged
             self._keep_better(merged.draft)
+            self._exhaustive |= merged.proved
         return merged is not None
 
     def _plan_by_histories(self, allowance: Allowance) -> bool:
@@ -279,7 +282,7 @@ class PricePlanner(Rounds):
             most_pairs=max(FEWEST_PAIRS, PAIRS_PER_SAMPLE * self._run.samples),
         )
         self._keep_plan(planning, planning.settle())
-        self._exhaustive = planning.exhaustive
+        self._exhaustive |= planning.exhaustive
 
     def _try_local_constraint(self, until: float) -> None:
         """Look for a policy on the other road, with as many samples as were taken so far."""
@@ -322,7 +325,7 @@ class PricePlanner(Rounds):
         if self._infeasible:
             self._monitor.stopped_by = None
             return Status.INFEASIBLE, "no policy is within the bound, proved"
-        if run.solved and self._exhaustive:
+        if self._exhaustive and self._error is None:
             self._monitor.stopped_by = None
             if best is None or not best.judgement.safe:
                 self._best = None
