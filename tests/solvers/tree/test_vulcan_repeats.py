@@ -23,6 +23,7 @@ from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
 from vulcan.solvers.tree.checkpoint import SEAL, Snapshot
+from vulcan.solvers.tree.price_planner import PricePlanner
 
 CURVED = vulcan.parse("(1 - exp(-0.1*x)) * 0.02")
 PROBLEMS = {
@@ -127,6 +128,21 @@ def test_a_resumed_search_ends_where_an_unbroken_one_ends(
     require_same(resumed, unbroken[name])
     assert resumed.statistics.histories == unbroken[name].statistics.histories
     assert resumed.statistics.memory == unbroken[name].statistics.memory
+    assert resumed.upper_bound == unbroken[name].upper_bound
+
+
+@pytest.mark.parametrize("name", ["unmerged", "compiled"])
+def test_a_policy_of_the_local_constraint_is_not_lost(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PricePlanner, "_plan", lambda *_: None)
+    path = tmp_path / "search"
+    whole = solve(name)
+    assert "(local constraint B)" in whole.explanation
+    solve(name, samples=2000, checkpoint=path)
+    resumed = solve(name, checkpoint=path, resume=True)
+    assert resumed.explanation == whole.explanation
+    require_same(resumed, whole)
 
 
 def test_threads_may_change_when_a_search_goes_on(

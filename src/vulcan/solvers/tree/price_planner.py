@@ -17,9 +17,9 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from vulcan.certificates.problem import Problem
@@ -32,6 +32,7 @@ from vulcan.solvers.base import Options
 from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Status, find_gap
 from vulcan.solvers.tree.allowance import Allowance
+from vulcan.solvers.tree.checkpoint import Repetition, Snapshot
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import LOCAL, Draft
 from vulcan.solvers.tree.known import plan_known
@@ -121,7 +122,9 @@ class PricePlanner(Rounds):
         super().__init__(self._run, problem, monitor, options, solver)
         self._exhaustive = False  # whether no policy was left out
         self._merged: MergedPlan | None = None
-        self._proof: PriceProof | None = None
+        memory = int(SHARE_OF_PROOF * self._run.limit)
+        self._proof = PriceProof(problem, reader, memory, self._run.known_graph)
+        self._local_samples = 0  # with which the best policy was found, on a graph of its own
         self._proved_for = 0  # samples that histories of the proof were opened for
 
     def _prepare(self) -> None:
@@ -132,6 +135,21 @@ class PricePlanner(Rounds):
 
     def _identify_solver(self) -> dict[str, object]:
         return {"exploration": self._solver.exploration, "way": "prices"}
+
+    def _take_snapshot(self) -> Snapshot:
+        local = 0 if self._best is None or self._best.graph is None else self._local_samples
+        repetition = Repetition(self._proof.work, self._proved_for, local)
+        return msgspec.structs.replace(super()._take_snapshot(), repetition=repetition)
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        super()._restore(snapshot)
+        repetition = snapshot.repetition
+        for price, histories in repetition.proof:
+            self._proof.advance(price, histories)
+        self._proved_for = repetition.proved_for
+        if repetition.local:
+            with suppress(BoundError):
+                self._try_local_constraint(math.inf, repetition.local)
 
     def _is_worth_a_round(self) -> bool:
         return True  # first actions are known at once
@@ -158,9 +176,6 @@ class PricePlanner(Rounds):
     def _tighten_bound(self) -> None:
         """Prove a little more of what no policy can earn."""
         run, limits = self._run, self._monitor.limits
-        if self._proof is None:
-            memory = int(SHARE_OF_PROOF * run.limit)
-            self._proof = PriceProof(self._problem, run.reader, memory, run.known_graph)
         gap = math.inf
         if self._best is not None and math.isfinite(self._proof.upper):
             gap = find_gap(self._best.reward, self._proof.upper)
@@ -177,8 +192,7 @@ class PricePlanner(Rounds):
         if self._exhaustive and self._error is None:
             found = best is not None and best.judgement.safe
             return float(best.judgement.reward) if best is not None and found else -math.inf
-        proofs = [proof.upper for proof in (self._proof, self._merged) if proof is not None]
-        upper = min(proofs, default=math.inf)
+        upper = min(self._proof.upper, math.inf if self._merged is None else self._merged.upper)
         return None if upper == math.inf else float(upper)
 
     @property
@@ -187,8 +201,8 @@ class PricePlanner(Rounds):
         return self._merged is not None and self._merged.upper == -math.inf
 
     def _list_credits(self) -> list[float]:
-        proofs = [proof.rewards for proof in (self._proof, self._merged) if proof is not None]
-        return sorted({*self._run.credits(), *chain(*proofs)})
+        merged = [] if self._merged is None else self._merged.rewards
+        return sorted({*self._run.credits(), *self._proof.rewards, *merged})
 
     def _reached_gap(self) -> bool:
         if self._exhaustive or self._infeasible:
@@ -284,7 +298,7 @@ class PricePlanner(Rounds):
         self._keep_plan(planning, planning.settle())
         self._exhaustive |= planning.exhaustive
 
-    def _try_local_constraint(self, until: float) -> None:
+    def _try_local_constraint(self, until: float, samples: int | None = None) -> None:
         """Look for a policy on the other road, with as many samples as were taken so far."""
         run = self._run
         left = max(1, run.limit - run.memory)
@@ -298,11 +312,14 @@ class PricePlanner(Rounds):
                 bounded=False,
             )
         monitor = Monitor(Limits(time_limit=max(0.0, until - time.perf_counter())))
-        local.sample(monitor, max(1, run.samples), 0.0, self._describe, lambda: None)
+        local.sample(monitor, samples or max(1, run.samples), 0.0, self._describe, lambda: None)
         if local.samples and not local.exhausted:
             for draft in plan_whole(local, until):
                 other = None if local.graph is run.graph else local.graph
-                self._keep_better(replace(draft, road=LOCAL, graph=other))
+                found = replace(draft, road=LOCAL, graph=other)
+                self._keep_better(found)
+                if self._best is found:
+                    self._local_samples = local.samples
 
     def _guide(self) -> None:
         """Let samples follow a plan of what the tree knows, after a look at the prices."""

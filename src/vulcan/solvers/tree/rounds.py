@@ -303,15 +303,23 @@ class Rounds(ABC):
 
     def _write_checkpoint(self) -> None:
         if self._options.checkpoint is not None:
-            # A policy of another graph than the one that is kept could not be read again.
-            best = None if self._best is None or self._best.graph is not None else self._best
-            snapshot = self._tree.take_snapshot(self._identify(), self._target, best)
             try:
-                snapshot.write(self._options.checkpoint)
+                self._take_snapshot().write(self._options.checkpoint)
             except OSError as error:
                 # The search is worth more than its copy.
                 logger.warning("the checkpoint could not be written: %s", error)
             self._kept = time.perf_counter()
+
+    def _take_snapshot(self) -> Snapshot:
+        """Return all that is needed to go on from here."""
+        # A policy of another graph than the one that is kept could not be read again.
+        best = None if self._best is None or self._best.graph is not None else self._best
+        return self._tree.take_snapshot(self._identify(), self._target, best)
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot."""
+        self._tree.restore(snapshot)
+        self._best = None if snapshot.best is None else Draft.unpack(snapshot.best)
 
     def _resume(self) -> int:
         """Take up the search of a checkpoint, if there is one, and return its next round."""
@@ -319,8 +327,7 @@ class Rounds(ABC):
         snapshot = read_snapshot(self._options.checkpoint, self._identify())
         if snapshot is None:
             return FIRST_ROUND
-        self._tree.restore(snapshot)
-        self._best = None if snapshot.best is None else Draft.unpack(snapshot.best)
+        self._restore(snapshot)
         return snapshot.target
 
     def _rank(self, judgement: Judgement) -> tuple[bool, bool, float]:
