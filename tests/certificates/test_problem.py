@@ -47,3 +47,11 @@ def test_a_model_alone_is_no_problem(search: Callable[..., object]) -> None:
         search(Bandit(2))
     with pytest.raises(vulcan.OptionError, match=missing + r"Problem\(model, Constant\(0.1\)\)"):
         search(Bandit(2), vulcan.Constant(0.1))
+
+
+def test_a_certificate_of_a_model_alone_is_refused() -> None:
+    problem = vulcan.Problem(Bandit(3), 0.01)
+    policy = vulcan.solve(problem).policy
+    wanted = r"a Problem is missing.*certify\(Problem\(model, .*\), policy\); this is Bandit"
+    with pytest.raises(vulcan.OptionError, match=wanted):
+        vulcan.certify(problem.model, policy)

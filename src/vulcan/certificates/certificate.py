@@ -27,7 +27,7 @@ import numpy as np
 
 from vulcan.certificates.levels import Level, Number, Watch, add_up, follow_levels
 from vulcan.certificates.margin import find_margin
-from vulcan.certificates.problem import Problem
+from vulcan.certificates.problem import Problem, require_problem
 from vulcan.certificates.sweep import sweep_policy
 from vulcan.model.reader import ModelReader
 from vulcan.policies.randomised import AnyPolicy
@@ -137,11 +137,14 @@ def certify(
 
     Raises
     ------
+    OptionError
+        If the problem is not one: a model alone has no bound to judge by.
     ModelError
         If an answer of the model breaks a rule.
     MismatchError
         If the model is not the one that the policy was made for, or no longer answers the same.
     """
+    require_problem(problem, call="certify(Problem(model, {bound}), policy)")
     reader = ModelReader(problem.model)
     start = _to_exact_weights(policy.weights) if exact else policy.weights
     with pause_collection():

@@ -51,7 +51,9 @@ class Problem:
         object.__setattr__(self, "risk_bound", read_bound(risk_bound))
 
 
-def require_problem(problem: Any, beside: Any = None) -> None:
+def require_problem(
+    problem: Any, beside: Any = None, call: str = "solve(Problem(model, {bound}))"
+) -> None:
     """Refuse what is no problem, such as a model alone, and say how to write one.
 
     Parameters
@@ -60,11 +62,13 @@ def require_problem(problem: Any, beside: Any = None) -> None:
         What was given as the problem.
     beside
         What was given after it: a bound there shows what was meant.
+    call
+        What should have been written.
     """
     if isinstance(problem, Problem):
         return
     bound = shorten(beside) if isinstance(beside, RiskBound) else '"0.002*x"'
     raise OptionError(
-        f"a Problem is missing: a model and its risk bound, as in solve(Problem(model, {bound})); "
+        f"a Problem is missing: a model and its risk bound, as in {call.format(bound=bound)}; "
         f"this is {shorten(problem)}"
     )

@@ -15,6 +15,7 @@ from tests.helpers.tables import Table, bounds, tables
 from tests.helpers.tree_results import SEEDS
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Outcome, RiskBound
+from vulcan.domains import Bandit
 from vulcan.model.reader import ModelReader
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.tree.allowance import Allowance
@@ -115,12 +116,47 @@ def test_treatment_is_complete_and_small(samples: int) -> None:
     assert result.certificate.reward > 0.9995 * result.upper_bound
 
 
+def test_more_samples_do_not_earn_less() -> None:
+    # With a sample or two, a plan of histories is found at once, and is a poor one.
+    problem = vulcan.Problem(Bandit(9), vulcan.Linear(0.002))
+    rewards = [
+        vulcan.solve(problem, vulcan.Vulcan(), samples=samples).certificate.reward
+        for samples in (0, 1, 10, 100, 1000, 2000)
+    ]
+    assert rewards == sorted(rewards)
+
+
 def test_no_policy_within_the_bound_is_proved() -> None:
     problem = vulcan.Problem(Treatment(), vulcan.Constant(0.01))
     result = vulcan.solve(problem, vulcan.Vulcan(), samples=10)
     assert result.status is vulcan.Status.INFEASIBLE
     assert result.policy is None
     assert vulcan.solve(problem, vulcan.Pareto()).status is vulcan.Status.INFEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("model", "bound"),
+    [(Bandit(9), 0.5), (Bandit(9), 0.0), (Bandit(9), "0.002*x")],
+    ids=["without regard to risk", "no risk", "fronts"],
+)
+def test_sampling_ends_when_pairs_have_proved_the_best_policy(
+    model: Any, bound: float | str
+) -> None:
+    problem = vulcan.Problem(model, bound)
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=100_000)
+    assert result.status is vulcan.Status.SOLVED
+    assert result.explanation.startswith("best deterministic policy, proved")
+    assert result.statistics.samples == 1024
+    assert result.upper_bound == result.certificate.reward
+    best = vulcan.solve(problem, vulcan.Pareto())
+    assert result.certificate.reward == pytest.approx(best.certificate.reward, rel=1e-9)
+
+
+def test_sampling_ends_when_pairs_have_proved_that_there_is_no_policy() -> None:
+    problem = vulcan.Problem(Treatment(), vulcan.Constant(0.01))
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=100_000)
+    assert result.status is vulcan.Status.INFEASIBLE
+    assert result.statistics.samples == 1024
 
 
 @settings(max_examples=30, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.helpers.tables import Table
 from vulcan import Outcome, Status
 from vulcan.domains import Bandit
 from vulcan.solvers.tree import rounds as planner
+from vulcan.solvers.tree.local_planner import LocalPlanner
 
 LINEAR = vulcan.Linear(0.002)
 
@@ -97,3 +99,23 @@ def test_nothing_is_proved_that_was_not_certified(after: int) -> None:
         assert result.error is None
     else:
         assert "sensor lost" in str(result.error)
+
+
+def test_the_last_round_may_take_all_that_a_certificate_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    allowed: list[tuple[bool, float]] = []
+    make = LocalPlanner._make_policies
+
+    def watch(search: LocalPlanner, until: float, final: bool) -> Any:
+        allowed.append((final, until - time.perf_counter()))
+        return make(search, until, final)
+
+    monkeypatch.setattr(LocalPlanner, "_make_policies", watch)
+    problem = vulcan.Problem(Bandit(9), LINEAR)
+    vulcan.solve(problem, vulcan.LocalVulcan(), samples=2000, time_limit=1000)
+    (first, half), (last, rest) = allowed
+    assert not first
+    assert 450 < half <= 500
+    assert last
+    assert 900 < rest < 1000

@@ -13,10 +13,17 @@ from typing import Any
 import pytest
 
 import vulcan
+from tests.helpers.merging import Treasure
 from tests.helpers.missions import BOUND
 from tests.helpers.stopping import LARGE, require_stopped
 from vulcan import Outcome, Progress
 from vulcan.domains import Bandit, Exploration
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.base import describe_origin
+from vulcan.solvers.tree.known import plan_known
+from vulcan.solvers.tree.price_run import PriceRun
 
 LINEAR = vulcan.Linear(0.002)
 MISSION = vulcan.Problem(Exploration(6), vulcan.parse(BOUND))
@@ -27,7 +34,11 @@ def require_certified(result: vulcan.Result) -> None:
     assert vulcan.certify(result.problem, result.policy) == result.certificate
 
 
-@pytest.mark.parametrize("merges", [True, False])
+@pytest.mark.parametrize(
+    "problem",
+    [vulcan.Problem(Treasure(20), 0.15), vulcan.Problem(Bandit(9, merges=False), LINEAR)],
+    ids=["merged", "unmerged"],
+)
 @pytest.mark.parametrize(
     ("limits", "by"),
     [
@@ -38,8 +49,7 @@ def require_certified(result: vulcan.Result) -> None:
         ({"histories": 10}, "limit of histories"),
     ],
 )
-def test_next_to_no_time(merges: bool, limits: dict[str, int], by: str) -> None:
-    problem = vulcan.Problem(Bandit(9, merges=merges), LINEAR)
+def test_next_to_no_time(problem: vulcan.Problem, limits: dict[str, int], by: str) -> None:
     result = vulcan.solve(problem, vulcan.Vulcan(), **limits)
     require_stopped(result, by)
     require_certified(result)
@@ -139,3 +149,44 @@ def test_a_model_that_raises_leaves_the_best_so_far() -> None:
     assert isinstance(result.error.__cause__, RuntimeError)
     assert result.statistics.samples >= 1024
     assert result.safe
+
+
+@pytest.mark.parametrize("merges", [True, False])
+@pytest.mark.parametrize("most", [40, 400, 1500])
+def test_a_model_that_raises_before_the_first_round_leaves_what_is_known(
+    merges: bool, most: int
+) -> None:
+    Failing.known, Failing.most = set(), most
+    problem = vulcan.Problem(Failing(9, merges=merges), LINEAR)
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=10_000)
+    require_stopped(result, "error in the model")
+    assert isinstance(result.error.__cause__, RuntimeError)
+    assert result.statistics.samples <= 1024
+    assert result.certificate.passes
+    assert result.certificate.reward > 0
+
+
+def test_what_is_known_may_be_a_complete_policy() -> None:
+    Failing.known, Failing.most = set(), 100
+    problem = vulcan.Problem(Failing(4), LINEAR)  # which has 140
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=10_000)
+    require_stopped(result, "error in the model")
+    require_certified(result)
+
+
+def test_the_known_policy_is_worth_what_it_says() -> None:
+    problem = vulcan.Problem(Bandit(6, merges=False), LINEAR)
+    reader = ModelReader(problem.model)
+    run = PriceRun(problem, reader, None, None, seed=0, exploration=0.1)
+    run.prepare()
+    run.sample(Monitor(Limits()), 500, 0.0, lambda: None, lambda: None)
+    about = describe_origin(problem, reader, vulcan.Vulcan())
+    certificates = []
+    for draft in plan_known(run):
+        certificate = vulcan.certify(problem, draft.write_out(run.graph, about))
+        certificates.append(certificate)
+        for name in ("reward", "risk", "allowed", "frontier"):
+            assert getattr(draft, name) == pytest.approx(getattr(certificate, name), abs=1e-12)
+    width = run.prices.shape[1]
+    assert all(certificate.complete for certificate in certificates[:width])
+    assert any(certificate.frontier > 0 for certificate in certificates[width:])

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import vulcan
+from tests.helpers.merging import Treasure
 from tests.helpers.missions import BOUND
 from vulcan.domains import Bandit, Exploration
 from vulcan.model.reader import ModelReader
@@ -22,10 +23,11 @@ from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
 from vulcan.solvers.tree.checkpoint import SEAL, Snapshot
+from vulcan.solvers.tree.price_planner import PricePlanner
 
 CURVED = vulcan.parse("(1 - exp(-0.1*x)) * 0.02")
 PROBLEMS = {
-    "merged": vulcan.Problem(Bandit(9), CURVED),
+    "merged": vulcan.Problem(Treasure(20), 0.15),
     "unmerged": vulcan.Problem(Bandit(7, merges=False), CURVED),
     "compiled": vulcan.Problem(Exploration(5), vulcan.parse(BOUND)),
 }
@@ -126,6 +128,21 @@ def test_a_resumed_search_ends_where_an_unbroken_one_ends(
     require_same(resumed, unbroken[name])
     assert resumed.statistics.histories == unbroken[name].statistics.histories
     assert resumed.statistics.memory == unbroken[name].statistics.memory
+    assert resumed.upper_bound == unbroken[name].upper_bound
+
+
+@pytest.mark.parametrize("name", ["unmerged", "compiled"])
+def test_a_policy_of_the_local_constraint_is_not_lost(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PricePlanner, "_plan", lambda *_: None)
+    path = tmp_path / "search"
+    whole = solve(name)
+    assert "(local constraint B)" in whole.explanation
+    solve(name, samples=2000, checkpoint=path)
+    resumed = solve(name, checkpoint=path, resume=True)
+    assert resumed.explanation == whole.explanation
+    require_same(resumed, whole)
 
 
 def test_threads_may_change_when_a_search_goes_on(
@@ -143,7 +160,7 @@ options = dict(samples=16384, checkpoint=sys.argv[1], checkpoint_every=0.02, res
 vulcan.solve(KILLED[sys.argv[3]], vulcan.Vulcan(), **options).policy.save(sys.argv[2])
 """
 KILLED = {
-    "plain": vulcan.Problem(Bandit(10), CURVED),
+    "plain": vulcan.Problem(Treasure(20), 0.15),
     "compiled": vulcan.Problem(Exploration(7), vulcan.parse(BOUND)),
 }
 

@@ -25,6 +25,7 @@ from vulcan.errors import CheckpointError
 from vulcan.runtime.files import Seal
 
 __all__ = [
+    "Repetition",
     "Snapshot",
     "pack_array",
     "read_snapshot",
@@ -32,10 +33,28 @@ __all__ = [
     "unpack_array",
 ]
 
-SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 5, CheckpointError, oldest=5)
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 6, CheckpointError, oldest=6)
 
 MODEL: Final = "model"
 """What an identity calls the model's fingerprint."""
+
+
+class Repetition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a resumed search does once more, since that is easier than to keep what came of it.
+
+    Attributes
+    ----------
+    proof
+        The work on upper bounds: prices, and how many histories were opened; see `PriceProof`.
+    proved_for
+        Samples that this work was done for.
+    local
+        Samples under a local constraint that the best policy was found with; 0 if it was not.
+    """
+
+    proof: list[tuple[float, int]] = []
+    proved_for: int = 0
+    local: int = 0
 
 
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,6 +76,8 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         The sample count of the next round.
     best
         The best policy so far; see `Draft.pack`.
+    repetition
+        What is not here, and must be done once more.
     """
 
     identity: dict[str, str]
@@ -66,6 +87,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arrays: dict[str, bytes]
     target: int
     best: dict[str, bytes] | None
+    repetition: Repetition = Repetition()
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Replace a checkpoint file."""

@@ -14,7 +14,7 @@ from vulcan.policies.policy import About, Policy
 from vulcan.runtime.garbage import pause_collection
 from vulcan.sentinels import UNPLANNED
 
-__all__ = ["FRONTS", "LOCAL", "NEUTRAL", "PAIRS", "Draft"]
+__all__ = ["FRONTS", "KNOWN", "LOCAL", "NEUTRAL", "PAIRS", "Draft"]
 
 ARRAYS: Final = ("rows", "firsts", "below")
 
@@ -23,6 +23,7 @@ FRONTS: Final = "prices and fronts"
 PAIRS: Final = "prices and fronts over pairs of state and step"
 NEUTRAL: Final = "the plan without regard to risk"
 LOCAL: Final = "local constraint B"
+KNOWN: Final = "what was known when the model failed"
 
 
 @dataclass(frozen=True, eq=False)

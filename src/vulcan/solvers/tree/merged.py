@@ -44,11 +44,14 @@ class MergedPlan:
         No policy within the bound earns more, randomised or not.
     rewards
         Where the bound was evaluated.
+    proved
+        Whether the draft is the best of all deterministic policies, up to roundings.
     """
 
     draft: Draft | None
     upper: float
     rewards: list[float]
+    proved: bool
 
 
 def plan_merged(run: PriceRun, solver: object, allowance: Allowance) -> MergedPlan | None:
@@ -77,7 +80,9 @@ def plan_merged(run: PriceRun, solver: object, allowance: Allowance) -> MergedPl
     dual = layered.find_dual()
     upper = layered.upper
     advance_fronts(layered, dual, max(FEWEST_WORK, WORK_PER_SAMPLE * run.samples))
-    return MergedPlan(_write(run, layered, dual.price), upper, layered.rewards)
+    draft = _write(run, layered, dual.price)
+    proved = layered.closed and draft is not None and draft.judgement.safe
+    return MergedPlan(draft, upper, layered.rewards, proved)
 
 
 def _write(run: PriceRun, layered: LayeredRun, price: float) -> Draft | None:

@@ -17,13 +17,13 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from vulcan.certificates.problem import Problem
-from vulcan.errors import BoundError
+from vulcan.errors import BoundError, ModelError
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits, StopReason
@@ -32,8 +32,10 @@ from vulcan.solvers.base import Options
 from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Status, find_gap
 from vulcan.solvers.tree.allowance import Allowance
+from vulcan.solvers.tree.checkpoint import Repetition, Snapshot
 from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import LOCAL, Draft
+from vulcan.solvers.tree.known import plan_known
 from vulcan.solvers.tree.merged import MergedPlan, plan_merged
 from vulcan.solvers.tree.plans import COARSE, FINE, Detail, Plan, Planning
 from vulcan.solvers.tree.price_proof import PriceProof
@@ -76,6 +78,9 @@ FEWEST_QUESTIONS: Final = 256
 SCALES: Final = tuple(4**k for k in range(12))
 """How many times more a plan may take if nothing was found with less."""
 
+AFFORDABLE: Final = 1 << 14
+"""As many states are asked for a plan over all pairs even where histories gave one already."""
+
 
 class PricePlanner(Rounds):
     """One search.
@@ -112,7 +117,9 @@ class PricePlanner(Rounds):
         super().__init__(self._run, problem, monitor, options, solver)
         self._exhaustive = False  # whether no policy was left out
         self._merged: MergedPlan | None = None
-        self._proof: PriceProof | None = None
+        memory = int(SHARE_OF_PROOF * self._run.limit)
+        self._proof = PriceProof(problem, reader, memory, self._run.known_graph)
+        self._local_samples = 0  # with which the best policy was found, on a graph of its own
         self._proved_for = 0  # samples that histories of the proof were opened for
 
     def _prepare(self) -> None:
@@ -123,6 +130,21 @@ class PricePlanner(Rounds):
 
     def _identify_solver(self) -> dict[str, object]:
         return {"exploration": self._solver.exploration, "way": "prices"}
+
+    def _take_snapshot(self) -> Snapshot:
+        local = 0 if self._best is None or self._best.graph is None else self._local_samples
+        repetition = Repetition(self._proof.work, self._proved_for, local)
+        return msgspec.structs.replace(super()._take_snapshot(), repetition=repetition)
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        super()._restore(snapshot)
+        repetition = snapshot.repetition
+        for price, histories in repetition.proof:
+            self._proof.advance(price, histories)
+        self._proved_for = repetition.proved_for
+        if repetition.local:
+            with suppress(BoundError):
+                self._try_local_constraint(math.inf, repetition.local)
 
     def _is_worth_a_round(self) -> bool:
         return True  # first actions are known at once
@@ -149,9 +171,6 @@ class PricePlanner(Rounds):
     def _tighten_bound(self) -> None:
         """Prove a little more of what no policy can earn."""
         run, limits = self._run, self._monitor.limits
-        if self._proof is None:
-            memory = int(SHARE_OF_PROOF * run.limit)
-            self._proof = PriceProof(self._problem, run.reader, memory, run.known_graph)
         gap = math.inf
         if self._best is not None and math.isfinite(self._proof.upper):
             gap = find_gap(self._best.reward, self._proof.upper)
@@ -165,11 +184,10 @@ class PricePlanner(Rounds):
     @property
     def _upper_bound(self) -> float | None:
         best = self._best
-        if self._exhaustive:
+        if self._exhaustive and self._error is None:
             found = best is not None and best.judgement.safe
             return float(best.judgement.reward) if best is not None and found else -math.inf
-        proofs = [proof.upper for proof in (self._proof, self._merged) if proof is not None]
-        upper = min(proofs, default=math.inf)
+        upper = min(self._proof.upper, math.inf if self._merged is None else self._merged.upper)
         return None if upper == math.inf else float(upper)
 
     @property
@@ -178,10 +196,12 @@ class PricePlanner(Rounds):
         return self._merged is not None and self._merged.upper == -math.inf
 
     def _list_credits(self) -> list[float]:
-        proofs = [proof.rewards for proof in (self._proof, self._merged) if proof is not None]
-        return sorted({*self._run.credits(), *chain(*proofs)})
+        merged = [] if self._merged is None else self._merged.rewards
+        return sorted({*self._run.credits(), *self._proof.rewards, *merged})
 
     def _reached_gap(self) -> bool:
+        if self._exhaustive or self._infeasible:
+            return True  # there is nothing left to look for
         target, best, upper = self._monitor.limits.gap, self._best, self._upper_bound
         if target is None or best is None or upper is None or not best.judgement.safe:
             return False
@@ -194,15 +214,21 @@ class PricePlanner(Rounds):
     def _plan(self, until: float, final: bool) -> None:
         """Plan over pairs or over histories, with more and more allowed until one succeeds.
 
-        A round before the last need not succeed if another did before.
+        A plan of histories may be poor, and does not keep pairs from what they can afford. A round
+        before the last need not succeed if another did before.
         """
-        for scale in SCALES if final or self._best is None else SCALES[:1]:
+        anew = final or self._best is None
+        for scale in SCALES if anew else SCALES[:1]:
             allowance = self._allow_scaled(scale, until, final)
-            found = self._run.graph.merges and self._plan_by_pairs(allowance)
+            if self._run.graph.merges and self._plan_by_pairs(allowance):
+                return
             exceeded = allowance.exceeded
-            found = found or self._plan_by_histories(allowance, final)
-            if found or allowance.late or not (exceeded or allowance.exceeded):
-                break
+            if self._plan_by_histories(allowance, final):
+                if exceeded and anew and allowance.questions < AFFORDABLE:
+                    self._plan_by_pairs(replace(allowance, questions=AFFORDABLE))
+                return
+            if allowance.late or not (exceeded or allowance.exceeded):
+                return
 
     def _allow_scaled(self, scale: int, until: float, final: bool) -> Allowance:
         """Return a share of what the search has taken, times a scale."""
@@ -223,6 +249,7 @@ class PricePlanner(Rounds):
         if merged is not None:
             self._merged = merged
             self._keep_better(merged.draft)
+            self._exhaustive |= merged.proved
         return merged is not None
 
     def _plan_by_histories(self, allowance: Allowance, final: bool) -> bool:
@@ -244,6 +271,13 @@ class PricePlanner(Rounds):
         if plan is not None and draft is not None:
             self._keep_better(replace(draft, road=plan.road))
 
+    def _make_known_policy(self) -> None:
+        with suppress(ModelError):  # a complete one, if the answers so far suffice
+            self._plan_by_histories(Allowance(math.inf, 0, math.inf), final=True)
+        if self._best is None:
+            for draft in plan_known(self._run):
+                self._keep_better(draft)
+
     def _prove(self, until: float) -> None:
         """Make a plan of all actions of a tree in which everything was sampled."""
         completion, allowance = HistoryCompletion(self._run), Allowance(math.inf, math.inf, until)
@@ -256,9 +290,9 @@ class PricePlanner(Rounds):
             most_pairs=max(FEWEST_PAIRS, PAIRS_PER_SAMPLE * self._run.samples),
         )
         self._keep_plan(planning, planning.settle())
-        self._exhaustive = planning.exhaustive
+        self._exhaustive |= planning.exhaustive
 
-    def _try_local_constraint(self, until: float) -> None:
+    def _try_local_constraint(self, until: float, samples: int | None = None) -> None:
         """Look for a policy on the other road, with as many samples as were taken so far."""
         run = self._run
         left = max(1, run.limit - run.memory)
@@ -272,11 +306,14 @@ class PricePlanner(Rounds):
                 bounded=False,
             )
         monitor = Monitor(Limits(time_limit=max(0.0, until - time.perf_counter())))
-        local.sample(monitor, max(1, run.samples), 0.0, self._describe, lambda: None)
+        local.sample(monitor, samples or max(1, run.samples), 0.0, self._describe, lambda: None)
         if local.samples and not local.exhausted:
             for draft in plan_whole(local, until):
                 other = None if local.graph is run.graph else local.graph
-                self._keep_better(replace(draft, road=LOCAL, graph=other))
+                found = replace(draft, road=LOCAL, graph=other)
+                self._keep_better(found)
+                if self._best is found:
+                    self._local_samples = local.samples
 
     def _guide(self) -> None:
         """Let samples follow a plan of what the tree knows, after a look at the prices."""
@@ -302,7 +339,7 @@ class PricePlanner(Rounds):
         if self._infeasible:
             self._monitor.stopped_by = None
             return Status.INFEASIBLE, "no policy is within the bound, proved"
-        if run.solved and self._exhaustive:
+        if self._exhaustive and self._error is None:
             self._monitor.stopped_by = None
             if best is None or not best.judgement.safe:
                 self._best = None

@@ -51,6 +51,8 @@ class PriceProof:
     ----------
     upper
         The bound; inf as long as nothing is proved.
+    work
+        What was done so far: the arguments of `advance`. The same work gives the same bound.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class PriceProof:
         self._ratio = WIDEST
         self._price: float | None = None
         self.upper = math.inf
+        self.work: list[tuple[float, int]] = []
 
     @property
     def rewards(self) -> list[float]:
@@ -87,6 +90,7 @@ class PriceProof:
         histories
             How many.
         """
+        self.work.append((price, histories))
         end = self._proof.opened + histories
         if not self._proved and (self._price is None or is_far(price, self._price)):
             self._price = price

@@ -227,7 +227,7 @@ class Rounds(ABC):
         """Make policies of the tree, keep the best, and certify it if that takes no time."""
         began = time.perf_counter()
         solved = self._tree.solved
-        draft = self._make_policies(self._allow(began), final)
+        draft = self._make_policies(self._allow(began, final), final)
         self._proved = draft if solved else None
         self._round_seconds = time.perf_counter() - began
         expected = self._expected_certifying
@@ -303,15 +303,23 @@ class Rounds(ABC):
 
     def _write_checkpoint(self) -> None:
         if self._options.checkpoint is not None:
-            # A policy of another graph than the one that is kept could not be read again.
-            best = None if self._best is None or self._best.graph is not None else self._best
-            snapshot = self._tree.take_snapshot(self._identify(), self._target, best)
             try:
-                snapshot.write(self._options.checkpoint)
+                self._take_snapshot().write(self._options.checkpoint)
             except OSError as error:
                 # The search is worth more than its copy.
                 logger.warning("the checkpoint could not be written: %s", error)
             self._kept = time.perf_counter()
+
+    def _take_snapshot(self) -> Snapshot:
+        """Return all that is needed to go on from here."""
+        # A policy of another graph than the one that is kept could not be read again.
+        best = None if self._best is None or self._best.graph is not None else self._best
+        return self._tree.take_snapshot(self._identify(), self._target, best)
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot."""
+        self._tree.restore(snapshot)
+        self._best = None if snapshot.best is None else Draft.unpack(snapshot.best)
 
     def _resume(self) -> int:
         """Take up the search of a checkpoint, if there is one, and return its next round."""
@@ -319,21 +327,25 @@ class Rounds(ABC):
         snapshot = read_snapshot(self._options.checkpoint, self._identify())
         if snapshot is None:
             return FIRST_ROUND
-        self._tree.restore(snapshot)
-        self._best = None if snapshot.best is None else Draft.unpack(snapshot.best)
+        self._restore(snapshot)
         return snapshot.target
 
     def _rank(self, judgement: Judgement) -> tuple[bool, bool, float]:
         """Return what makes one policy better than another."""
         return judgement.safe, judgement.passes, float(judgement.reward)
 
-    def _allow(self, began: float) -> float:
-        """Return until when a round may go on: for half of the time that is left, or a trifle."""
+    def _allow(self, began: float, final: bool) -> float:
+        """Return until when a round may go on: for half of the time that is left, or a trifle.
+
+        The last one leaves what a certificate takes, and no more, if that is known.
+        """
         limit = self._monitor.limits.time_limit
         if limit is None:
             return math.inf
         left = limit - self._monitor.seconds
-        return began + max(SHORTEST_ROUND, limit / 10, left / 2)
+        certifying = GROWING * self._expected_certifying
+        share = left - certifying if final and certifying else left / 2
+        return began + max(SHORTEST_ROUND, limit / 10, share)
 
     def _conclude(self) -> Finding:
         run, monitor = self._tree, self._monitor
