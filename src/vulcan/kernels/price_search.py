@@ -8,11 +8,12 @@ action of largest
 more eager near the start, where a wrong choice is never found out below, and less so where there
 are many histories to learn from. There an action that was never tried counts as if what comes after
 it were worth as much as after the best that was, and as tried once. So actions that earn little by
-themselves are not all tried at once; but of N visits of a history N^0.75 are shared evenly by its
-actions, since what is known of an action is biased by what was not tried below it. In a history
-where nothing was tried yet, actions are compared by what they earn and what samples have collected
-from the next step on, unless the mission always ended after them. Then one of the outcomes that are
-not solved is drawn by its probability. A history with one step left is solved when it is first met.
+themselves are not all tried at once. But what is known of an action is biased by what was not tried
+below it: so in the first half of the steps, of N visits of a history N^0.75 are shared evenly by
+its actions. In a history where nothing was tried yet, actions are compared by what they earn and
+what samples have collected from the next step on, unless the mission always ended after them. Then
+one of the outcomes that are not solved is drawn by its probability. A history with one step left is
+solved when it is first met.
 
 A sample that is *guided* follows the current plan instead, as far as that goes: most of the time
 the plan's own action, and where the plan leaves all to a price, that price.
@@ -225,9 +226,12 @@ def choose_edge(problem, tree, returns, node, control):
                 best, chosen = score, e
     if fewest == 0.0:
         chosen = choose_untried(problem, tree, returns, node, control.lane, bonus, best, chosen)
-    root = np.sqrt(np.float64(node.visits))
-    shared = root * np.sqrt(root)  # N^0.75
-    return rarest if fewest < shared / node.edge_count - 1.0 else chosen
+    if 2 * node.level <= len(problem.discounts):
+        root = np.sqrt(np.float64(node.visits))
+        shared = root * np.sqrt(root)  # N^0.75
+        if fewest < shared / node.edge_count - 1.0:
+            return rarest
+    return chosen
 
 
 @part
