@@ -150,23 +150,26 @@ class PricePlanner(Rounds):
         return True  # first actions are known at once
 
     def _make_policies(self, until: float, final: bool) -> Draft | None:
-        run = self._run
-        if final and run.samples == self._target and not run.solved:
-            # A search that goes on, and is stopped before the next sample, has this round as well.
-            self._make_policies(until, final=False)
-        if not final:
-            self._move_prices()
         self._plan(until, final)
-        if run.solved:
+        if not final or not self._found:
+            # After the plan: values of prices that were not sampled yet are rough.
+            self._move_prices()
+        if not self._found:
+            self._plan(until, final)
+        if self._run.solved:
             self._prove(until)
-        found = self._best is not None and self._best.judgement.safe
-        if not found and not self._infeasible:
+        if not self._found and not self._infeasible:
             with suppress(BoundError):  # it may have no value at the credits of histories
                 self._try_local_constraint(until)
         if not final:
             self._guide()
         self._tighten_bound()
         return self._best
+
+    @property
+    def _found(self) -> bool:
+        """Whether there is a policy within the bound."""
+        return self._best is not None and self._best.judgement.safe
 
     def _tighten_bound(self) -> None:
         """Prove a little more of what no policy can earn."""
