@@ -1,7 +1,7 @@
 """One run of Vulcan: a tree for several prices, and plans on its top.
 
-In each round the prices are moved to where they decide, and a plan is made
-(`vulcan.solvers.tree.plans`). Between rounds, coarser plans guide half of the samples.
+In each round a plan is made (`vulcan.solvers.tree.plans`), a fine one in the last. Then the prices
+are moved to where they decide. Between rounds, coarse plans guide half of the samples.
 
 Where states merge and all pairs of a state and a step may be looked at, a plan is made over these
 instead (`vulcan.solvers.tree.merged`).
