@@ -12,7 +12,6 @@ from tests.helpers.tables import Table, bounds, one_action, tables
 from tests.oracles.brute_force import Plan, admits, enumerate_plans
 from tests.oracles.hulls import find_hull
 from vulcan import Outcome, Status
-from vulcan.domains import Bandit
 
 UNDER_A = vulcan.ForwardSearch(vulcan.SequenceConstraint())
 UNDER_A_RECEIVED = vulcan.ForwardSearch(vulcan.SequenceConstraint("received"))
