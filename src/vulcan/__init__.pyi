@@ -51,8 +51,14 @@ from .errors import (
     PolicyFileError as PolicyFileError,
 )
 from .errors import (
+    SimulationWarning as SimulationWarning,
+)
+from .errors import (
     VulcanError as VulcanError,
 )
+from .execution.estimates import Estimate as Estimate
+from .execution.estimates import Simulation as Simulation
+from .execution.simulation import simulate as simulate
 from .model.arrays import ArrayModel as ArrayModel
 from .model.compiled import CompiledModel as CompiledModel
 from .model.interface import Model as Model
