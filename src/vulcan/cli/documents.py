@@ -170,7 +170,7 @@ def describe_explanation(explanation: Explanation, problem: Problem, most: int) 
     """Return where a policy takes its risk, with this many rows of each kind."""
     lists = ("failures", "choices", "actions")
     return {
-        "model": describe_problem(problem)["model"],
+        **describe_problem(problem),
         **describe_fields(explanation, "deliberate", "tempting", omit=lists),
         **{name: _describe_value(getattr(explanation, name)[:most]) for name in lists},
     }
