@@ -120,6 +120,8 @@ def _describe_bound(problem: Problem, explanation: Explanation) -> list[tuple[st
         return []
     allowed = problem.risk_bound(explanation.reward)
     rows = [("allowed risk", f"{show_probability(allowed)}  Δ(x) = {problem.risk_bound}")]
+    if not explanation.what_if:
+        rows.append(("10 % more", "or less: not known without solving again (--what-if SECONDS)"))
     for case in explanation.what_if:
         name = f"{abs(100 * (case.scale - 1)):.0f} % {'more' if case.scale > 1 else 'less'}"
         if case.reward is None:
@@ -182,8 +184,8 @@ def _describe_alternative(place: RiskyPlace, explanation: Explanation) -> str:
         verdict = "worth less, and riskier" if other.risk_change > 0 else "worth less"
         return f"{other.action}: {verdict} ({changes})"
     if other.verdict == "not known":
-        led = f"{place.action} is taken for what it leads to"
-        return f"{other.action}: by the step alone it would do ({changes}); {led}"
+        led = f"if {place.action} is right, it is for what it leads to"
+        return f"{other.action}: by the step alone it would be better ({changes}); {led}"
     if other.verdict == "better":
         return f"{other.action}: would be better ({changes}); the plan is not the best one"
     risk = show_probability(explanation.risk + other.risk_change)

@@ -232,6 +232,8 @@ class _Judge:
         if judged.verdict != "too risky":
             return judged
         careful = self._judge(step, label, safest)
+        if careful.verdict == "better":
+            return careful
         acceptable = self._plan.risk + careful.risk_change <= careful.allowed + TOLERANCE
         return replace(judged, careful=careful.reward_change if acceptable else None)
 
