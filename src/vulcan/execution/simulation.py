@@ -93,7 +93,7 @@ def simulate(
     """
     _check(episodes, workers, confidence)
     began = time.perf_counter()
-    threads = workers or len(os.sched_getaffinity(0))
+    threads = workers or _count_cores()
     elsewhere = model is not None and is_environment(model)
     own, certified = _recognise(policy, None if elsewhere else model)
     played = PlayedPolicy(policy, _find_discounts(policy, own))
@@ -124,6 +124,13 @@ def _check(episodes: int, workers: int | None, confidence: float) -> None:
         raise OptionError(f"workers must be at least 1, not {workers!r}")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence must be between 0 and 1, not {confidence!r}")
+
+
+def _count_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _recognise(policy: AnyPolicy, model: Any) -> tuple[ModelReader | None, dict[str, Any]]:
