@@ -92,31 +92,21 @@ def test_another_model_is_discounted_as_it_says() -> None:
     assert found.reward.value == 2.0
 
 
-def named() -> vulcan.Policy:
-    """A policy for the corridor, whose first state has all actions."""
-    run = [Outcome(0.9, 1.0, 1), Outcome.failure(0.1)]
-    steps = {
-        0: {"run": run, "walk": [Outcome(1.0, 0.0, 5)]},
-        1: {"walk": [Outcome(1.0, 2.0, 2)]},
-    }
-    return vulcan.solve(vulcan.Problem(Table(steps, horizon=2), 0.5)).policy
-
-
-def test_an_environment_agrees() -> None:
+def test_an_environment_agrees(policy: vulcan.Policy) -> None:
     environment = Environment()
-    found = vulcan.simulate(named(), environment, episodes=2000, seed=5)
+    found = vulcan.simulate(policy, environment, episodes=2000, seed=5)
     assert found.agrees
     assert found.risk.low < 0.1 < found.risk.high
     assert environment.seeds[:2] == [5, None]
-    again = vulcan.simulate(named(), Environment(), episodes=2000, seed=5)
+    again = vulcan.simulate(policy, Environment(), episodes=2000, seed=5)
     assert again.reward == found.reward
 
 
-def test_an_environment_that_fails_more_often_is_found_out() -> None:
+def test_an_environment_that_fails_more_often_is_found_out(policy: vulcan.Policy) -> None:
     with pytest.warns(vulcan.SimulationWarning, match="it fails in"):
-        vulcan.simulate(named(), Environment(0.2), episodes=2000)
+        vulcan.simulate(policy, Environment(0.2), episodes=2000)
     with pytest.warns(vulcan.SimulationWarning, match="can't happen"):
-        found = vulcan.simulate(named(), Environment(silent=True), episodes=100)
+        found = vulcan.simulate(policy, Environment(silent=True), episodes=100)
     assert found.strayed > 80
 
 
@@ -148,6 +138,25 @@ def test_a_frozen_lake_of_gymnasium() -> None:
     found = vulcan.simulate(loose, lake, episodes=2000)
     assert found.agrees
     assert 0.05 < found.risk.exact <= 0.2
+
+
+def test_a_drawn_start_is_what_an_environment_is_reset_to() -> None:
+    class Drawn(Table):
+        def initial_state(self):
+            return vulcan.Start.draw([Outcome(0.5, 0.0, 0), Outcome(0.5, 0.0, 1)])
+
+    class Reset(Environment):
+        def reset(self, *, seed=None):
+            super().reset(seed=seed)
+            self.at = int(self.rng.integers(2))
+            return self.at, {}
+
+    model = Drawn(corridor().table, horizon=2, discount=0.5)
+    policy = vulcan.solve(vulcan.Problem(model, 0.5)).policy
+    found = vulcan.simulate(policy, Reset(), episodes=2000)
+    assert found.agrees
+    assert found.strayed == 0
+    assert found.reward.exact == pytest.approx(0.5 * 0.9 * (1 + 0.5 * 2) + 0.5 * 2)
 
 
 def test_how_observations_are_recognised() -> None:

@@ -37,6 +37,7 @@ from vulcan.model.text import stable_text
 from vulcan.parameters import shorten
 from vulcan.policies.policy import Policy
 from vulcan.policies.randomised import AnyPolicy
+from vulcan.policies.walk import Place, PolicyWalk
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
 __all__ = ["is_environment", "play_in_world"]
@@ -257,10 +258,7 @@ def _find_actions(policy: AnyPolicy, environment: Any) -> dict[str, Any]:
     """Return what the labels of a policy's actions mean in an environment."""
     reader = policy.members[0].reader
     if reader is not None:
-        first = reader.root
-        if isinstance(first, Start):
-            first = reader.outcomes(first, next(iter(first.choices)))[0].state
-        return reader.actions(first)
+        return _collect_actions(policy, reader)
     space = getattr(environment, "action_space", None)
     count, begin = getattr(space, "n", None), getattr(space, "start", 0)
     if count is None:
@@ -269,3 +267,20 @@ def _find_actions(policy: AnyPolicy, environment: Any) -> dict[str, Any]:
             "actions; bind the policy to its model first, simulate(policy.bind(model), environment)"
         )
     return {str(action): action for action in range(int(begin), int(begin + count))}
+
+
+def _collect_actions(policy: AnyPolicy, reader: ModelReader) -> dict[str, Any]:
+    """Return the model's actions by the labels that a policy takes, and look no further."""
+    taken = {member.labels[number] for member in policy.members for number in set(member.action)}
+    walk, found = PolicyWalk(policy, reader), dict[str, Any]()
+    places = walk.begin()
+    for level in range(reader.levels):
+        for place in places:
+            if not isinstance(place.state, Start):
+                found |= reader.actions(place.state)
+        if not taken - {START} - set(found):
+            break
+        ways = [(place, way) for place in places for way in walk.follow(place, level)]
+        after = {Place(p.member, child, o.state): None for p, (o, child) in ways if child >= 0}
+        places = list(after)
+    return found
