@@ -87,7 +87,7 @@ def simulate(
 
     In the model that the policy was made for, episodes are compiled. Another model is played step
     by step, and the policy follows what is observed. The answer is no (exit code 1) if the episodes
-    are not what the exact values say; if they are, that happens once in a million times.
+    are not what the exact values say; if they are, that happens at most once in a million times.
     """
     import warnings
 

@@ -163,9 +163,14 @@ class Simulation:
             ("time", f"{show_seconds(self.seconds)}  {how}, seed {self.seed}"),
         ]
 
+    @property
+    def _exactly(self) -> str:
+        """What exact values are called: elsewhere than in its own model they are only expected."""
+        return "exactly" if self.engine == "compiled" else "in its own model"
+
     def _compare(self, estimate: Estimate, show: Any) -> str:
         interval = f"{100 * self.confidence:g} %: {show(estimate.low)} to {show(estimate.high)}"
-        return f"{show(estimate.value)}  ({interval})  exactly {show(estimate.exact)}"
+        return f"{show(estimate.value)}  ({interval})  {self._exactly} {show(estimate.exact)}"
 
     def tables(self) -> tuple[TextTable, TextTable]:
         """Return survival over the steps, and the histogram of rewards, as tables."""
@@ -189,7 +194,7 @@ def _tabulate_survival(simulation: Simulation) -> TextTable:
         [str(k), f"{simulation.survival[k]:.6f}", f"{simulation.exact_survival[k]:.6f}", ""]
         for k in shown
     ]
-    return TextTable(["decisions", "not failed", "exactly", ""], rows)
+    return TextTable(["decisions", "not failed", simulation._exactly, ""], rows)
 
 
 def _tabulate_rewards(simulation: Simulation) -> TextTable:
