@@ -131,6 +131,11 @@ class Policy:
         """The probability of each member: here 1."""
         return (1.0,)
 
+    @property
+    def reader(self) -> ModelReader | None:
+        """The model that the policy is bound to, asked with care; None if it is bound to none."""
+        return self._reader
+
     def outcomes(self, node: int) -> range:
         """Return the numbers of a node's outcomes."""
         return range(int(self.first_outcome[node]), int(self.first_outcome[node + 1]))
