@@ -53,6 +53,8 @@ from .errors import (
 from .errors import (
     VulcanError as VulcanError,
 )
+from .execution.replan import Replan as Replan
+from .execution.replan import replan as replan
 from .model.arrays import ArrayModel as ArrayModel
 from .model.compiled import CompiledModel as CompiledModel
 from .model.interface import Model as Model
