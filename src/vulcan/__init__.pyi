@@ -57,9 +57,9 @@ from .errors import (
 )
 from .execution.estimates import Estimate as Estimate
 from .execution.estimates import Simulation as Simulation
-from .execution.simulation import simulate as simulate
 from .execution.replan import Replan as Replan
 from .execution.replan import replan as replan
+from .execution.simulation import simulate as simulate
 from .model.arrays import ArrayModel as ArrayModel
 from .model.compiled import CompiledModel as CompiledModel
 from .model.interface import Model as Model
