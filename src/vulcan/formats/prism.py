@@ -38,9 +38,10 @@ from numpy.typing import NDArray
 from vulcan.certificates.storm import quiet_storm
 from vulcan.errors import OptionError, VulcanError
 from vulcan.formats.registry import Maker
-from vulcan.formats.storm_arrays import StormArrays, read_arrays
+from vulcan.formats.storm_arrays import StormArrays, describe_values, read_arrays
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.parameters import suggest
+from vulcan.tolerance import SUM_TOLERANCE
 
 __all__ = ["FORMS", "PrismModel", "find_maker", "from_prism"]
 
@@ -50,6 +51,9 @@ FORMS: Final = {
 
 FAILED: Final = "failed"
 """The label of failing states that is taken without being asked for."""
+
+OUT_OF_BOUNDS: Final = "out_of_bounds"
+"""Storm's label of the state that stands for all in which a variable has left its range."""
 
 KINDS: Final = ("DTMC", "MDP")
 
@@ -78,8 +82,7 @@ class PrismModel(ArrayModel):
 
     def describe_state(self, state: int) -> str:
         """Return the values of the variables in a state."""
-        values = {name: column[state].item() for name, column in self.variables.items()}
-        return ", ".join(f"{name}={str(value).lower()}" for name, value in values.items())
+        return describe_values(self.variables, state)
 
 
 def from_prism(
@@ -226,10 +229,23 @@ class _Source:
                     f"{self.name} starts in a state of {name} {places[name]!r}: nothing is left "
                     "to decide"
                 )
+        self._check_sums(arrays)
         step, bonus = self._choose_rewards(arrays, reward, goal)
         model = _assemble(arrays, fails, ends, step, bonus, horizon=horizon, discount=discount)
         model.source, model.variables = self.name, arrays.variables
         return model
+
+    def _check_sums(self, arrays: StormArrays) -> None:
+        """Refuse probabilities that do not sum to 1, and say where."""
+        sums = np.bincount(arrays.choice, arrays.probability)
+        wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+        if len(wrong):
+            place = describe_values(arrays.variables, int(arrays.state[wrong[0]]))
+            raise OptionError(
+                f"{self.path}: probabilities of "
+                f"{arrays.action_labels[arrays.action[wrong[0]]]!r} sum to "
+                f"{float(sums[wrong[0]])!r}, not to 1, in state {place}"
+            )
 
     def _instantiate(self, stormpy: Any, constants: dict[str, Any]) -> Any:
         """Return the program with the values of its constants."""
@@ -257,11 +273,15 @@ class _Source:
         built = self._built
         if built is None:
             description = stormpy.io.SymbolicModelDescription(program)
-            options = stormpy.BuilderOptions(
-                list(formulas.values()), description, build_full=True
-            )
-            options.set_exploration_checks(True)
+            asked = (list(formulas.values()), description)
+            options = stormpy.BuilderOptions(*asked, build_full=True)
+            options.set_add_out_of_bounds_state()
             built = stormpy.build_model(program, options=options)
+            if OUT_OF_BOUNDS in built.labeling.get_labels():
+                options = stormpy.BuilderOptions(*asked, build_full=True)
+                options.set_exploration_checks()  # these name the update, but refuse roundings too
+                stormpy.build_model(program, options=options)
+                raise OptionError(f"{self.path}: a variable leaves its range")
         kind = built.model_type.name
         if kind not in KINDS:
             raise OptionError(

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["StormArrays", "read_arrays"]
+__all__ = ["StormArrays", "describe_values", "read_arrays"]
 
 UNNAMED: Final = "step"
 """What a choice without any name is called."""
@@ -60,6 +60,12 @@ class StormArrays:
     rewards: Mapping[str, NDArray[np.float64]]
     action_labels: list[str]
     variables: Mapping[str, NDArray[Any]]
+
+
+def describe_values(variables: Mapping[str, NDArray[Any]], state: int) -> str:
+    """Return the values of the variables in a state; its number, if there are none."""
+    values = {name: column[state].item() for name, column in variables.items()}
+    return ", ".join(f"{name}={str(value).lower()}" for name, value in values.items()) or str(state)
 
 
 def read_arrays(stormpy: Any, built: Any, modules: bool) -> StormArrays:
@@ -166,16 +172,18 @@ def _read_rewards(model: Any, state: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _read_variables(built: Any) -> dict[str, NDArray[Any]]:
+    """Return the values of the variables that make a state.
+
+    Storm has more: a bit for states out of bounds, the location of each automaton of JANI, of which
+    most have only one, and the labels and rewards of JANI.
+    """
     if not built.has_state_valuations():
         return {}
     values = built.state_valuations
+    derived = {*built.labeling.get_labels(), *built.reward_models}
     columns = {
         variable.name: np.array(values.get_values_states(variable))
         for variable in values.get_all_variables()
+        if variable.name not in derived and not variable.has_rational_type()
     }
-    # Storm adds a variable for the location of each automaton; most automata of JANI have only one.
-    return {
-        name: column
-        for name, column in columns.items()
-        if not name.startswith("_loc_") or column.any()
-    }
+    return {name: column for name, column in columns.items() if name[0] != "_" or column.any()}
