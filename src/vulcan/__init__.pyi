@@ -20,6 +20,8 @@ from .certificates.certificate import certify as certify
 from .certificates.explanation import Explanation as Explanation
 from .certificates.explanation import explain as explain
 from .certificates.problem import Problem as Problem
+from .certificates.verification import Verification as Verification
+from .certificates.verification import verify as verify
 from .errors import (
     BoundError as BoundError,
 )

@@ -27,7 +27,18 @@ from vulcan.parameters import suggest
 
 __all__ = ["application"]
 
-COMMANDS: Final = ("solve", "frontier", "compare", "check", "certify", "explain", "show", "draw")
+COMMANDS: Final = (
+    "solve",
+    "frontier",
+    "compare",
+    "check",
+    "export",
+    "certify",
+    "verify",
+    "explain",
+    "show",
+    "draw",
+)
 
 COLUMNS: Final = shutil.get_terminal_size().columns
 
@@ -45,12 +56,13 @@ Examples:
   vulcan compare bandit --bound "0.002*x" --set horizon=6
   vulcan solve mission.toml --set horizon=5 --time-limit 10
   vulcan solve rover.py:Rover --set days=6 --bound 0.01 -o plan.vulcan
+  vulcan solve model.prism --horizon 30 --set failure=attacked --bound 0.1
   vulcan certify plan.vulcan rover.py:Rover --set days=6
   vulcan explain plan.vulcan rover.py:Rover --set days=6
   vulcan show plan.vulcan --depth 4
   vulcan draw plan.vulcan mission.toml --outcomes six.png
 
-rover.py, mission.toml and plan.vulcan stand for files of your own.
+rover.py, mission.toml, model.prism and plan.vulcan stand for files of your own.
 
 \b
 Exit codes:
@@ -60,6 +72,12 @@ Exit codes:
 
 class Command(TyperCommand):
     """A command whose help has its options in sections."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; where models are made, `--horizon N` is `--set horizon=N`."""
+        if any("--set" in parameter.opts for parameter in self.params):
+            args = _spell_out_horizon(args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and then the options, section by section."""
@@ -129,6 +147,19 @@ class Commands(TyperGroup):
             show_error(error)
             defect = isinstance(error, DisagreementError)
             raise typer.Exit(ExitCode.DEFECT if defect else ExitCode.BAD_INPUT) from None
+
+
+def _spell_out_horizon(args: list[str]) -> list[str]:
+    """Return arguments with `--set horizon=N` in place of `--horizon N` and `--horizon=N`."""
+    spelt, rest = [], iter(args)
+    for text in rest:
+        if text == "--horizon" and (steps := next(rest, None)) is not None:
+            spelt += ["--set", f"horizon={steps}"]
+        elif text.startswith("--horizon="):
+            spelt += ["--set", text.removeprefix("--")]
+        else:
+            spelt.append(text)
+    return spelt
 
 
 def _summarise(command: str) -> str:
