@@ -61,12 +61,14 @@ def measure(work: Callable[[], Any]) -> tuple[Any, float]:
     return work(), time.process_time() - began
 
 
-def compare(name: str, model: PrismModel, bound: float, ask: Callable[[], float], report: Any) -> None:
+def compare(
+    name: str, model: PrismModel, bound: float, ask: Callable[[], float], report: Any
+) -> None:
     """Solve a model by ourselves and by Storm, and report both."""
     problem = vulcan.Problem(model, vulcan.Constant(bound))
     best, seconds = measure(lambda: vulcan.solve(problem, vulcan.Lagrangian(randomised=True)))
     theirs, storm_seconds = measure(ask)
-    plan, plan_seconds = measure(lambda: vulcan.solve(problem))
+    plan, plan_seconds = measure(lambda: vulcan.solve(problem, time_limit=10))
     value = best.certificate.reward
     gap = "no policy" if plan.certificate is None else f"{plan.certificate.reward:.6f}"
     report(

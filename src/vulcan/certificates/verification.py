@@ -70,7 +70,7 @@ class Verification:
             (getattr(self, name), float(getattr(self.certificate, name)))
             for name in ("reward", "risk", "frontier")
         ]
-        return max(abs(theirs - ours) / max(1.0, abs(ours)) for theirs, ours in pairs)
+        return float(max(abs(theirs - ours) / max(1.0, abs(ours)) for theirs, ours in pairs))
 
     @property
     def agrees(self) -> bool:
@@ -135,7 +135,9 @@ def _build_chain(stormpy: Any, levels: Sequence[Level], weights: Sequence[float]
     firsts, count = starts(sizes), int(sizes.sum())
     sinks = {name: count + k for k, name in enumerate(SINKS)}
     members = np.array(weights if levels else [])
-    parts = [(np.zeros(len(members), int), 1 + np.arange(len(members)), members)]
+    parts: list[tuple[NDArray[Any], ...]] = [
+        (np.zeros(len(members), int), 1 + np.arange(len(members)), members)
+    ]
     rewards = np.zeros(count + len(SINKS))
     for number, level in enumerate(levels, start=1):
         first = int(firsts[number])

@@ -1,8 +1,9 @@
 """Formats: models that are not Python objects yet.
 
 `registry` knows which format a string means, by its suffix. `python_module` and `python_file` find
-a class, `mission` reads exploration missions; what goes wrong in a user's own module is told with
-the line where it happened (`faults`). A new format is a file, and a line in the registry. May
+a class, `mission` reads exploration missions, `prism` the files of model checkers, with the arrays
+of Storm (`storm_arrays`), and `export` writes models for other tools; what goes wrong in a user's
+own module is told with the line where it happened (`faults`). A new format is a file, and a line in the registry. May
 import: planning and everything below it, domains.
 """
 

@@ -43,11 +43,11 @@ MOST_STATES: Final = 1_000_000
 LONGEST: Final = 200
 """Characters of a comment."""
 
-RESERVED: Final = frozenset(
+KEYWORDS: Final = (
     "A bool clock const ctmc C double dtmc E endinit endinvariant endmodule endobservables "
     "endrewards endsystem F false formula filter func G global I init invariant int label max mdp "
     "min module nondeterministic observable observables of P Pmax Pmin pomdp popta pta "
-    "probabilistic prob R rate rewards Rmax Rmin S stochastic system true U W X".split()
+    "probabilistic prob R rate rewards Rmax Rmin S stochastic system true U W X"
 )
 """Words that PRISM keeps for itself."""
 
@@ -190,7 +190,7 @@ def _list_choices(graph: StateGraph, state: int, failed: int) -> list[_Choice]:
 def _name(label: str, taken: set[str]) -> str:
     """Return a label as a word that both formats take, unlike those that are taken."""
     word = re.sub(r"\W+", "_", label, flags=re.ASCII).strip("_") or "action"
-    if word[0].isdigit() or word in RESERVED:
+    if word[0].isdigit() or word in KEYWORDS.split():
         word = f"a_{word}"
     name, again = word, 1
     while name in taken:

@@ -220,7 +220,7 @@ class _Source:
         with self._explain() as stormpy:
             program = self._instantiate(stormpy, constants)
             built, found = self._build(stormpy, program, places)
-            arrays = read_arrays(stormpy, built, modules=hasattr(program, "modules"))
+            arrays = read_arrays(stormpy, built, program)
         fails = found["failure"]
         ends = found.get("goal", np.zeros_like(fails)) & ~fails
         for name, where in (("failure", fails), ("goal", ends)):
@@ -402,7 +402,9 @@ def _fit(name: str, value: Any, kind: Any) -> Any:
 def _describe(path: str, message: str) -> str:
     """Return what Storm says of a file, with the line if it names one."""
     message = re.sub(r"^\w+Exception: |^\[json\.exception\.[\w.]+\] ", "", message.strip())
-    place = re.search(r"(?:Parsing|parse) error at (?:line )?(\d+)(?::|, column )(\d+):\s*", message)
+    place = re.search(
+        r"(?:Parsing|parse) error at (?:line )?(\d+)(?::|, column )(\d+):\s*", message
+    )
     if place is None:
         return f"{path}: {message}"
     line, column = place.groups()

@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,7 +69,7 @@ def describe_values(variables: Mapping[str, NDArray[Any]], state: int) -> str:
     return ", ".join(f"{name}={str(value).lower()}" for name, value in values.items()) or str(state)
 
 
-def read_arrays(stormpy: Any, built: Any, modules: bool) -> StormArrays:
+def read_arrays(stormpy: Any, built: Any, program: Any) -> StormArrays:
     """Return the arrays of a model.
 
     Parameters
@@ -77,20 +78,19 @@ def read_arrays(stormpy: Any, built: Any, modules: bool) -> StormArrays:
         The library.
     built
         Its sparse model.
-    modules
-        Whether choices without a name may have that of the module that they come from.
+    program
+        What it was built from: a PRISM program, a JANI model, or None.
     """
-    files = _write_out(stormpy, built, modules)
+    # Choices of PRISM without a name have that of their module; JANI's origins are hard to read.
+    files = _write_out(stormpy, built, modules=hasattr(program, "modules"))
     first_choice = _read(files, "state-to-choices", "u8")
     first_branch = _read(files, "choice-to-branches", "u8")
     if first_choice is None:  # a Markov chain: one choice for each state
         first_choice = np.arange(built.nr_states + 1)
-    assert first_branch is not None
     state = np.repeat(np.arange(len(first_choice) - 1), np.diff(first_choice))
     choice = np.repeat(np.arange(len(first_branch) - 1), np.diff(first_branch))
     target = _read(files, "branch-to-target", "u8")
     probability = _read(files, "branch-to-probability", "f8", float)
-    assert target is not None and probability is not None
     action, labels = _number_actions(state, *_read_names(files, len(state)))
     return StormArrays(
         start=int(built.initial_states[0]),
@@ -103,7 +103,7 @@ def read_arrays(stormpy: Any, built: Any, modules: bool) -> StormArrays:
             name: _read_rewards(model, state) for name, model in sorted(built.reward_models.items())
         },
         action_labels=labels,
-        variables=_read_variables(built),
+        variables=_read_variables(built, program),
     )
 
 
@@ -135,7 +135,7 @@ def _read_names(files: Mapping[str, bytes], count: int) -> tuple[NDArray[np.int6
         return np.zeros(count, np.int64), [UNNAMED]
     ends = _read(files, "actions/choices/string-mapping", "u8").tolist()
     words = files["actions/choices/strings.bin"]
-    texts = [words[a:b].decode() for a, b in zip(ends, ends[1:], strict=False)]
+    texts = [words[a:b].decode() for a, b in pairwise(ends)]
     named = [match and (match["action"] or match["module"]) for match in map(ORIGIN.match, texts)]
     return numbers, [name or UNNAMED for name in named]
 
@@ -156,7 +156,9 @@ def _number_actions(
     texts = list(known)
     labels = [
         texts[which] if again == 0 else f"{texts[which]} {again + 1}"
-        for again, which in zip(*(part.tolist() for part in np.divmod(pairs, len(known))), strict=True)
+        for again, which in zip(
+            *(part.tolist() for part in np.divmod(pairs, len(known))), strict=True
+        )
     ]
     return action, labels
 
@@ -171,19 +173,23 @@ def _read_rewards(model: Any, state: NDArray[np.int64]) -> NDArray[np.float64]:
     return total
 
 
-def _read_variables(built: Any) -> dict[str, NDArray[Any]]:
+def _read_variables(built: Any, program: Any) -> dict[str, NDArray[Any]]:
     """Return the values of the variables that make a state.
 
     Storm has more: a bit for states out of bounds, the location of each automaton of JANI, of which
-    most have only one, and the labels and rewards of JANI.
+    most have only one, and the transient variables of JANI, which are its labels and rewards.
     """
     if not built.has_state_valuations():
         return {}
     values = built.state_valuations
-    derived = {*built.labeling.get_labels(), *built.reward_models}
+    transient = {
+        variable.name
+        for variable in getattr(program, "global_variables", ())
+        if variable.is_transient
+    }
     columns = {
         variable.name: np.array(values.get_values_states(variable))
         for variable in values.get_all_variables()
-        if variable.name not in derived and not variable.has_rational_type()
+        if variable.name not in transient
     }
     return {name: column for name, column in columns.items() if name[0] != "_" or column.any()}
