@@ -212,7 +212,7 @@ def test_there_is_no_file(stormpy: Any) -> None:
 
 @pytest.mark.parametrize("settings", [["horizon=3"], ["failure=fell", "length=3"]])
 def test_settings_that_are_missing(walk: Path, settings: list[str]) -> None:
-    with pytest.raises(OptionError, match="needs --set .*\nits parameters are horizon, failure"):
+    with pytest.raises(OptionError, match=r"needs --set .*\nits parameters are horizon, failure"):
         open_model(str(walk), settings)
 
 
