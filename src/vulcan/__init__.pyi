@@ -19,6 +19,8 @@ from .certificates.certificate import Certificate as Certificate
 from .certificates.certificate import certify as certify
 from .certificates.explanation import Explanation as Explanation
 from .certificates.problem import Problem as Problem
+from .certificates.verification import Verification as Verification
+from .certificates.verification import verify as verify
 from .errors import (
     BoundError as BoundError,
 )

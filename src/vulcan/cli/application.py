@@ -32,7 +32,9 @@ COMMANDS: Final = (
     "frontier",
     "compare",
     "check",
+    "export",
     "certify",
+    "verify",
     "explain",
     "simulate",
     "show",
@@ -55,13 +57,14 @@ Examples:
   vulcan compare bandit --bound "0.002*x" --set horizon=6
   vulcan solve mission.toml --set horizon=5 --time-limit 10
   vulcan solve rover.py:Rover --set days=6 --bound 0.01 -o plan.vulcan
+  vulcan solve model.prism --horizon 30 --set failure=attacked --bound 0.1
   vulcan certify plan.vulcan rover.py:Rover --set days=6
   vulcan explain plan.vulcan rover.py:Rover --set days=6
   vulcan simulate plan.vulcan rover.py:Rover --set days=6 --episodes 1000000
   vulcan show plan.vulcan --depth 4
   vulcan draw plan.vulcan mission.toml --outcomes six.png
 
-rover.py, mission.toml and plan.vulcan stand for files of your own.
+rover.py, mission.toml, model.prism and plan.vulcan stand for files of your own.
 
 \b
 Exit codes:
@@ -71,6 +74,12 @@ Exit codes:
 
 class Command(TyperCommand):
     """A command whose help has its options in sections."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; where models are made, `--horizon N` is `--set horizon=N`."""
+        if any("--set" in parameter.opts for parameter in self.params):
+            args = _spell_out_horizon(args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and then the options, section by section."""
@@ -140,6 +149,19 @@ class Commands(TyperGroup):
             show_error(error)
             defect = isinstance(error, DisagreementError)
             raise typer.Exit(ExitCode.DEFECT if defect else ExitCode.BAD_INPUT) from None
+
+
+def _spell_out_horizon(args: list[str]) -> list[str]:
+    """Return arguments with `--set horizon=N` in place of `--horizon N` and `--horizon=N`."""
+    spelt, rest = [], iter(args)
+    for text in rest:
+        if text == "--horizon" and (steps := next(rest, None)) is not None:
+            spelt += ["--set", f"horizon={steps}"]
+        elif text.startswith("--horizon="):
+            spelt += ["--set", text.removeprefix("--")]
+        else:
+            spelt.append(text)
+    return spelt
 
 
 def _summarise(command: str) -> str:

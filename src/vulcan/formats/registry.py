@@ -32,6 +32,11 @@ FORMATS: Final = {
     "": "vulcan.formats.python_module",
     ".py": "vulcan.formats.python_file",
     ".toml": "vulcan.formats.mission",
+    ".prism": "vulcan.formats.prism",
+    ".pm": "vulcan.formats.prism",
+    ".nm": "vulcan.formats.prism",
+    ".jani": "vulcan.formats.prism",
+    ".drn": "vulcan.formats.prism",
 }
 """The module of each format, by the suffix of a file; without one, a module and built-in names."""
 
