@@ -55,6 +55,7 @@ from .errors import (
 )
 from .model.arrays import ArrayModel as ArrayModel
 from .model.compiled import CompiledModel as CompiledModel
+from .model.interface import FAILURE as FAILURE
 from .model.interface import Model as Model
 from .model.interface import Outcome as Outcome
 from .model.interface import Start as Start
