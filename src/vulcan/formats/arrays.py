@@ -143,9 +143,10 @@ def find_maker(text: str) -> Maker:
 
 def _load(path: str) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise OptionError(f"{path}: this is one array; numpy.savez writes several")
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise OptionError(f"{path}: this is one array; numpy.savez writes several")
+        with file:
             values = {name: file[name] for name in file.files}
     except OSError as error:
         raise OptionError(f"{path}: can't be read: {error.strerror or error}") from error

@@ -60,7 +60,7 @@ class ModelEnvironment(gymnasium.Env[Observation, Any]):
         What each action is called.
     """
 
-    metadata = {"render_modes": []}
+    metadata = {"render_modes": []}  # noqa: RUF012  (Gymnasium declares it so)
 
     def __init__(self, model: Any, most_states: int = 10_000) -> None:
         self.model = model
@@ -81,7 +81,7 @@ class ModelEnvironment(gymnasium.Env[Observation, Any]):
         self.action_space = spaces.Discrete(len(self.action_labels))
         self.spec = EnvSpec(
             f"vulcan/{type(model).__name__}-v0",
-            entry_point=ModelEnvironment,
+            entry_point=f"{__name__}:ModelEnvironment",
             kwargs={"model": model, "most_states": most_states},
         )
         self._state: Any = root

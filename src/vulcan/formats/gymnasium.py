@@ -39,9 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMS", "GymnasiumModel", "Transition", "find_maker", "from_gymnasium", "to_gymnasium"]
 
 PREFIX: Final = "gymnasium:"
-FORMS: Final = {
-    "gymnasium:FrozenLake-v1": "an environment with a transition table, --set its options"
-}
+FORMS: Final = {"gymnasium:FrozenLake-v1": "an environment with a transition table"}
 
 
 class Transition(NamedTuple):
@@ -170,9 +168,7 @@ def from_gymnasium(
     if isinstance(environment, str):
         environment = _make(environment, options)
     elif options:
-        raise OptionError(
-            f"{', '.join(options)}: options are for environments given by their names"
-        )
+        raise OptionError(f"{', '.join(options)}: options are for environments given by name")
     inner = environment.unwrapped
     rows, states = _read_table(environment)
     fails = _read_failure(failure, inner, states)

@@ -87,9 +87,7 @@ def from_table(
     states = {state: number for number, state in enumerate(table)}
     for reserved in FAILURES:
         if reserved in states:
-            raise OptionError(
-                f"{reserved!r} is what a failure is written as: no state is called so"
-            )
+            raise OptionError(f"{reserved!r} is how a failure is written: no state is called so")
     actions: dict[Any, int] = {}
     rows: list[tuple[float, ...]] = []
     for state, offered in table.items():

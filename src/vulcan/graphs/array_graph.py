@@ -114,7 +114,7 @@ class ArrayGraph(StateGraph):
 
     def _name_action(self, row: int) -> str:
         if row < self._drawing:
-            return next(iter(self.reader.root.choices))
+            return str(next(iter(self.reader.root.choices)))
         return self._model.action_labels[int(self._model.number[row - self._drawing])]
 
     def _list_outcomes(self, row: int) -> list[Outcome]:
