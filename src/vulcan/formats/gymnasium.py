@@ -30,6 +30,8 @@ import numpy as np
 from vulcan.errors import ModelError, OptionError
 from vulcan.formats.registry import Maker
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
+from vulcan.model.interface import FAILURE, Start
+from vulcan.model.observations import label_outcomes
 from vulcan.model.rules import Rule, Violation
 from vulcan.parameters import shorten, suggest
 
@@ -101,34 +103,37 @@ class GymnasiumModel(ArrayModel):
     def __repr__(self) -> str:
         return f"{self.name}({self.states:,} states, horizon={self.horizon})"
 
-    def locate(self, state: int, action: int, measurement: Sequence[Any]) -> int:
-        """Return which of the outcomes of an action a step of the environment was.
+    def locate(self, state: Any, action: Any, measurement: Sequence[Any]) -> str | None:
+        """Return the label of the outcome that a step of the environment was.
 
         Parameters
         ----------
         state, action
             Where the step began, and what was done.
         measurement
-            What `env.step` returned: observation, reward, terminated, and whatever follows.
+            What `env.step` returned: observation, reward, terminated, and whatever follows; where
+            the start is drawn, what `env.reset` did.
 
-        Raises
-        ------
-        ModelError
-            If the table of the environment has no such step.
+        Returns
+        -------
+        str or None
+            None if the table of the environment has no such step.
         """
+        if isinstance(state, Start):
+            drawn = int(measurement[0])
+            return str(drawn) if drawn in self.start else None
         observation, reward, terminated = measurement[:3]
         step = Transition(state, action, int(observation), float(reward), bool(terminated))
-        target: int | None = step.next_state
+        target: Any = step.next_state
         if self._fails(step):
-            target = None
+            target = FAILURE
         elif step.terminated:
             target = self.ends.get(step.next_state, step.next_state)
-        for place, outcome in enumerate(self.outcomes(state, action)):
-            reached = None if outcome.fails else outcome.state
-            if reached == target and outcome.reward == step.reward:
-                return place
-        message = f"the table of the environment has no step {step}"
-        raise ModelError(Violation(Rule.ANSWERS_REPEAT, message, state, action))
+        outcomes = self.outcomes(state, action)
+        for outcome, label in zip(outcomes, label_outcomes(outcomes), strict=True):
+            if outcome.state == target and outcome.reward == step.reward:
+                return label
+        return None
 
 
 def from_gymnasium(
