@@ -59,7 +59,14 @@ Exit codes:
 
 
 class Command(TyperCommand):
-    """A command whose help has its options in sections."""
+    """A command whose help has its options in sections, and which knows short settings."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, with `--horizon N` as the setting that it is."""
+        from vulcan.cli.choices import spell_out
+
+        sets = any(parameter.name == "settings" for parameter in self.get_params(ctx))
+        return super().parse_args(ctx, spell_out(args) if sets else args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and then the options, section by section."""

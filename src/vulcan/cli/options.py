@@ -61,7 +61,7 @@ ModelText = Annotated[
     typer.Argument(
         metavar="MODEL",
         help="A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a "
-        "mission file, path/to/mission.toml.",
+        "file such as mission.toml, model.json, model.npz, maps.txt:7, or gymnasium:FrozenLake-v1.",
         autocompletion=complete_model,
         show_default=False,
     ),
@@ -73,7 +73,7 @@ Settings = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="A parameter of the model: a Python literal, or else a string. Wins over a mission "
-        "file. May be repeated.",
+        "file. May be repeated. --horizon N is short for --set horizon=N.",
         show_default=False,
         rich_help_panel=PROBLEM,
     ),
