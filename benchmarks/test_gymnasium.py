@@ -20,6 +20,7 @@ import pytest
 
 import vulcan
 from vulcan.formats import from_gymnasium
+from vulcan.sentinels import FAILED
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -114,14 +115,15 @@ def follow(environment: Any, policy: Any, model: Any) -> tuple[Any, Any]:
         return below[key]
 
     environment.reset(seed=0)
+    root = model.initial_state()
     rewards, failures = np.zeros(EPISODES), np.zeros(EPISODES, bool)
     for episode in range(EPISODES):
         began = environment.reset()
         node, state, total = 0, began[0], 0.0
         if model.is_drawn:
-            node = descend(node, model.initial_state(), began)
+            node = descend(node, root, began)
         while node >= 0:
             step = environment.step(actions[node])
             node, state, total = descend(node, state, step), step[0], total + step[1]
-        rewards[episode], failures[episode] = total, node == vulcan.sentinels.FAILED
+        rewards[episode], failures[episode] = total, node == FAILED
     return rewards, failures
