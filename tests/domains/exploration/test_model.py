@@ -97,12 +97,12 @@ def test_maps_are_told_apart() -> None:
     assert Exploration.wide() == Exploration(map="wide") != Exploration()
 
 
-@pytest.mark.parametrize("degree", [2, 4])
+@pytest.mark.parametrize("degree", [2, 3])
 def test_plan_without_regard_to_risk_violates_the_bound_that_others_keep(
     degree: int,
 ) -> None:
     problem = vulcan.Problem(Exploration(degree=degree), vulcan.parse(BOUND))
-    samples = 1024 if degree == 4 else 4096
+    samples = 1024 if degree == 3 else 4096
     reckless = vulcan.solve(problem, vulcan.UCT(0.1), samples=samples, seed=0).certificate
     assert reckless.complete
     assert reckless.risk > 1.3 * reckless.allowed
