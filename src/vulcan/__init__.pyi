@@ -64,6 +64,7 @@ from .execution.replan import replan as replan
 from .execution.simulation import simulate as simulate
 from .model.arrays import ArrayModel as ArrayModel
 from .model.compiled import CompiledModel as CompiledModel
+from .model.interface import FAILURE as FAILURE
 from .model.interface import Model as Model
 from .model.interface import Outcome as Outcome
 from .model.interface import Start as Start

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from tests.helpers.model_files import write
-from vulcan.cli.choices import complete_model, read_size
+from vulcan.cli.choices import complete_model, read_size, spell_out
 from vulcan.domains import DOMAINS
 
 
@@ -38,15 +38,30 @@ def test_what_is_no_size(text):
         read_size(text)
 
 
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("bandit --horizon 9 --json", "bandit --set horizon=9 --json"),
+        ("bandit --horizon=9", "bandit --set horizon=9"),
+        ("--horizon 9 --set slip=1", "--set horizon=9 --set slip=1"),
+        ("bandit --horizon", "bandit --horizon"),
+        ("bandit -- --horizon 9", "bandit -- --horizon 9"),
+        ("bandit --horizons 9", "bandit --horizons 9"),
+    ],
+)
+def test_the_horizon_is_a_setting(given, written):
+    assert spell_out(given.split()) == written.split()
+
+
 def test_completion_knows_names_files_and_folders(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "bay.py", "")
     write(tmp_path / "bank" / "port.py", "")
-    write(tmp_path / "basin.txt", "")
+    write(tmp_path / "basin.md", "")
     assert complete_model("ba") == ["bandit", "bank/", "bay.py:"]
     assert complete_model("bank/") == ["bank/port.py:"]
     assert complete_model("nowhere/x") == []
-    assert complete_model("") == [*DOMAINS, "bank/", "bay.py:"]
+    assert complete_model("") == [*DOMAINS, "gymnasium:", "bank/", "bay.py:"]
 
 
 def test_completion_knows_mission_files(monkeypatch, tmp_path):

@@ -70,6 +70,50 @@ def test_arrays_are_worth_what_the_table_is(model: Table, bound: vulcan.RiskBoun
         assert given_.certificate.risk <= float(given_.certificate.allowed) + 1e-12
 
 
+@given(tables(), bounds())
+@settings(max_examples=30, deadline=None)
+def test_a_start_that_is_drawn_is_worth_what_the_table_is(
+    model: Table, bound: vulcan.RiskBound
+) -> None:
+    model = strip_labels(model)
+    states = sorted(model.table)
+    rows = to_rows(model, states, ["a", "b", "c"])
+    if not rows or len(states) < 2:
+        return
+    drawn = [Outcome(0.25, 0.0, states[0]), Outcome(0.75, 0.0, states[-1])]
+    model.start = vulcan.Start.draw(drawn)
+    chances = np.zeros(len(states))
+    chances[[0, -1]] = 0.25, 0.75
+    arrays = make(
+        rows,
+        horizon=model.horizon,
+        discount=model.discount,
+        start=chances,
+        action_labels=["a", "b", "c"],
+    )
+    assert arrays.initial_state() == model.start
+    plain, given_ = (
+        vulcan.solve(vulcan.Problem(m, bound), vulcan.Pareto()) for m in (model, arrays)
+    )
+    assert plain.status is given_.status
+    if plain.certificate is not None:
+        assert given_.certificate.reward == pytest.approx(plain.certificate.reward, abs=1e-12)
+        assert given_.policy.start().expected == {str(o.state): o.probability for o in drawn}
+
+
+def test_names_stand_for_numbers() -> None:
+    rows = [(0, 0, 1, 0.5, 1.0), (0, 0, -1, 0.5, 0.0), (1, 1, 0, 1.0, 0.0)]
+    model = make(rows, state_names=["sea", (1, 2)], action_names=["go", 7], start=[0, 1])
+    assert model.initial_state() == (1, 2)
+    assert model.actions((1, 2)) == [7]
+    assert model.outcomes("sea", "go") == [Outcome(0.5, 1.0, (1, 2)), Outcome.failure(0.5)]
+    graph = open_graph(ModelReader(model))
+    assert [graph.state_object(state) for state in (0, 1)] == [(1, 2), "sea"]
+    assert graph.action_labels(0) == ["7"]
+    other = make(rows, state_names=["sea", "air"], action_names=["go", 7], start=[0, 1])
+    assert other.fingerprint != model.fingerprint
+
+
 def test_nothing_is_asked_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = Grid(horizon=20)
     reader = ModelReader(grid)
@@ -111,6 +155,12 @@ def test_rows_that_look_the_same_are_added_up() -> None:
         ([(0, 0, -2, 1.0, 0.0)], {}, "target of row 0 must be a state, or -1 for failure"),
         ([(0, 0, 1, 1.0, np.inf)], {}, "reward of row 0 must be at most"),
         ([(0, 0, 1, 1.0, 0.0)], {"start": -1}, "start must be the number of a state, not -1"),
+        ([(0, 0, 1, 1.0, 0.0)], {"start": 0.5}, "start must be the number of a state, not 0.5"),
+        ([(0, 0, 1, 1.0, 0.0)], {"start": [0.5, 0.25]}, "start sums to 0.75, not to 1"),
+        ([(0, 0, 1, 1.0, 0.0)], {"start": [2.0, -1.0]}, "not 2.0 for state 0"),
+        ([(0, 0, 1, 1.0, 0.0)], {"start": [[1.0]]}, "a probability for each, not float64 array"),
+        ([(0, 0, 1, 1.0, 0.0)], {"state_names": ["a", "a"]}, "state_names must be 2 different"),
+        ([(0, 0, 1, 1.0, 0.0)], {"action_names": []}, "action_names must be 1 different"),
         (
             [(0, 1, 1, 1.0, 0.0)],
             {"action_labels": ["go"]},

@@ -73,13 +73,14 @@ Exit codes:
 
 
 class Command(TyperCommand):
-    """A command whose help has its options in sections."""
+    """A command whose help has its options in sections, and which knows short settings."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; where models are made, `--horizon N` is `--set horizon=N`."""
-        if any("--set" in parameter.opts for parameter in self.params):
-            args = _spell_out_horizon(args)
-        return super().parse_args(ctx, args)
+        """Read the arguments, with `--horizon N` as the setting that it is."""
+        from vulcan.cli.choices import spell_out
+
+        sets = any(parameter.name == "settings" for parameter in self.get_params(ctx))
+        return super().parse_args(ctx, spell_out(args) if sets else args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and then the options, section by section."""
@@ -149,19 +150,6 @@ class Commands(TyperGroup):
             show_error(error)
             defect = isinstance(error, DisagreementError)
             raise typer.Exit(ExitCode.DEFECT if defect else ExitCode.BAD_INPUT) from None
-
-
-def _spell_out_horizon(args: list[str]) -> list[str]:
-    """Return arguments with `--set horizon=N` in place of `--horizon N` and `--horizon=N`."""
-    spelt, rest = [], iter(args)
-    for text in rest:
-        if text == "--horizon" and (steps := next(rest, None)) is not None:
-            spelt += ["--set", f"horizon={steps}"]
-        elif text.startswith("--horizon="):
-            spelt += ["--set", text.removeprefix("--")]
-        else:
-            spelt.append(text)
-    return spelt
 
 
 def _summarise(command: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import typer
 
 from vulcan.errors import OptionError
 
-__all__ = ["complete_model", "read_numbers", "read_size"]
+__all__ = ["complete_model", "read_numbers", "read_size", "spell_out"]
 
 UNITS = {
     "": 1,
@@ -36,12 +37,33 @@ def read_size(text: str) -> int:
     return int(Fraction(found[1]) * units[found[2].lower()])
 
 
+def spell_out(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with `--horizon N` written as `--set horizon=N`.
+
+    Every model has a horizon, and it is what is set most often.
+    """
+    written: list[str] = []
+    left = iter(arguments)
+    for argument in left:
+        name, equals, value = argument.partition("=")
+        if name != "--horizon":
+            written.append(argument)
+            if argument == "--":
+                break
+        elif equals or (value := next(left, "")):
+            written += ["--set", f"horizon={value}"]
+        else:
+            written.append(argument)
+    return [*written, *left]
+
+
 def complete_model(incomplete: str) -> list[str]:
     """Return the built-in names, files of models and folders that begin like this."""
     from vulcan.domains import DOMAINS
     from vulcan.formats.registry import FORMATS
 
-    names = [name for name in DOMAINS if name.startswith(incomplete)]
+    prefixes = [sign for sign in FORMATS if sign.endswith(":")]
+    names = [name for name in (*DOMAINS, *prefixes) if name.startswith(incomplete)]
     cut = incomplete.rfind("/") + 1
     folder, start = incomplete[:cut], incomplete[cut:]
     try:

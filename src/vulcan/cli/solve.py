@@ -46,6 +46,7 @@ Examples:
   vulcan solve bandit --bound "0.002*x" --solver penalty --upper-bound
   vulcan solve rover.py:Rover --bound 0.01 --output plan.vulcan --json
   vulcan solve mission.toml --set horizon=5 --time-limit 10
+  vulcan solve gymnasium:FrozenLake-v1 --horizon 50 --bound 0.1
 """
 
 

@@ -19,15 +19,17 @@ policy are the slides: coins that the world throws.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from vulcan.errors import OptionError
 from vulcan.model.interface import Outcome
 from vulcan.parameters import require_number, require_whole
 
-__all__ = ["TreasureGrid"]
+__all__ = ["TreasureGrid", "load_map"]
 
 MAP: Final = """
 G.T.TG
@@ -58,7 +60,7 @@ class TreasureGrid:
     trap
         Probability that coming to rest in a trap fails.
     map
-        The cells (see the head of this module), or the path of a text file with them.
+        The cells (see the head of this module), or the text file that has them; see `load_map`.
     """
 
     horizon: int = 50
@@ -70,16 +72,18 @@ class TreasureGrid:
         require_whole("horizon", self.horizon, 1, 1_000_000)
         for name in ("slide", "trap"):
             if require_number(name, getattr(self, name), least=0.0) > 1:
-                raise ValueError(f"{name} must be a probability, not {getattr(self, name)!r}")
-        _check(self.rows)
+                raise OptionError(f"{name} must be a probability, not {getattr(self, name)!r}")
+        assert self.rows  # a bad map is refused at once
 
     @cached_property
     def rows(self) -> list[str]:
         """The lines of the map."""
         text = self.map
         if set(text) - set(".#TGB\n\r\t ") and "\n" not in text:
-            text = Path(text).read_text()
-        return [line.strip() for line in text.strip().splitlines()]
+            return load_map(text)
+        rows = [line.strip() for line in text.strip().splitlines()]
+        _check(rows)
+        return rows
 
     @cached_property
     def gold(self) -> dict[Cell, int]:
@@ -166,16 +170,75 @@ class TreasureGrid:
         ]
 
 
-def _check(rows: list[str]) -> None:
-    """Refuse what is no map."""
-    if not rows or len({len(row) for row in rows}) > 1:
-        raise ValueError("the lines of a map must be of the same length, and at least one")
-    for number, row in enumerate(rows, 1):
+def load_map(place: str) -> list[str]:
+    """Return the lines of a map in a text file.
+
+    The maps of a file are separated by empty lines; if it has lines `Map:`, they are what follows
+    these, and everything else is passed over.
+
+    Parameters
+    ----------
+    place
+        The path, and of a file with several maps the number of one, from 1: `maps.txt:7`.
+
+    Raises
+    ------
+    OptionError
+        If there is no such map, or it is none; the message names the line.
+    """
+    path, colon, number = place.rpartition(":")
+    if not colon or not number.isdecimal():
+        path, number = place, ""
+    try:
+        lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    except OSError as error:
+        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from error
+    maps = _split(lines)
+    if not maps:
+        raise OptionError(f"{path}: there is no map in it")
+    if not number and len(maps) > 1:
+        raise OptionError(f"{path}: has {len(maps)} maps; say which, as in {path}:1")
+    if number and not 1 <= int(number) <= len(maps):
+        raise OptionError(f"{place}: there is no such map; the file has 1 to {len(maps)}")
+    first, rows = maps[int(number or 1) - 1]
+    _check(rows, f"{path}, ", first)
+    return rows
+
+
+def _split(lines: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """Return the maps among lines, each with the number of its first line."""
+    titled = "Map:" in lines
+    maps: list[tuple[int, list[str]]] = []
+    inside = False
+    for number, line in enumerate(lines, 1):
+        if line == "Map:" or not line:
+            inside = False
+        elif inside:
+            maps[-1][1].append(line)
+        elif not titled or lines[number - 2] == "Map:":
+            maps.append((number, [line]))
+            inside = True
+    return maps
+
+
+def _check(rows: Sequence[str], place: str = "", first: int = 1) -> None:
+    """Refuse what is no map; say where it stands, and in which line it begins."""
+    if not rows:
+        raise OptionError(f"{place}a map must have at least one line")
+    for number, row in enumerate(rows, first):
         for mark in row:
             if mark not in ".#TGB":
-                raise ValueError(
-                    f"{mark!r} in line {number} of the map: cells are . (free), # (wall), "
-                    "T (trap), G (gold) and B (start)"
+                raise OptionError(
+                    f"{place}line {number}: {mark!r} is no cell of a map; cells are . (free), "
+                    "# (wall), T (trap), G (gold) and B (start)"
                 )
-    if sum(row.count("B") for row in rows) != 1:
-        raise ValueError("the map must have one start, B")
+        if len(row) != len(rows[0]):
+            raise OptionError(
+                f"{place}line {number}: has {len(row)} cells where the first line of the map has "
+                f"{len(rows[0])}; they must be of the same length"
+            )
+    if (starts := sum(row.count("B") for row in rows)) != 1:
+        end = first + len(rows) - 1
+        raise OptionError(f"{place}lines {first} to {end}: a map has one start, B, not {starts}")

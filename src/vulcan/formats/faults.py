@@ -1,17 +1,32 @@
-"""What went wrong in a user's own code, with the line where it happened."""
+"""What went wrong in a user's own code or file, with the place where it happened."""
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from vulcan.errors import OptionError
+from vulcan.errors import OptionError, VulcanError
 
-__all__ = ["describe_fault", "run_module"]
+__all__ = ["describe_fault", "in_file", "run_module"]
 
 Loaded = TypeVar("Loaded")
+Made = TypeVar("Made")
+
+
+def in_file(place: str, make: Callable[..., Made]) -> Callable[..., Made]:
+    """Return the same function, whose errors begin with the file that it reads from."""
+
+    def make_from_file(**values: Any) -> Made:
+        try:
+            return make(**values)
+        except VulcanError as error:
+            raise OptionError(f"{place}: {error}") from error
+
+    make_from_file.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]
+    return make_from_file
 
 
 def run_module(place: str, load: Callable[[], Loaded]) -> Loaded:

@@ -1,8 +1,8 @@
 """From a string to a model: which format it is in, and what makes the model.
 
-A string names a model in one of the `FORMATS`: by its suffix (`mission.toml`, `rover.py:Rover`), or
-else as a built-in name (`bandit`) or a class in a module (`rover:Rover`). Each format is a module
-with
+A string names a model in one of the `FORMATS`: by its prefix (`gymnasium:FrozenLake-v1`), by its
+suffix (`mission.toml`, `rover.py:Rover`), or else as a built-in name (`bandit`) or a class in a
+module (`rover:Rover`). Each format is a module with
 
     FORMS               how models are written in it, and what they are, for people
     find_maker(text)    what makes the model
@@ -37,8 +37,15 @@ FORMATS: Final = {
     ".nm": "vulcan.formats.prism",
     ".jani": "vulcan.formats.prism",
     ".drn": "vulcan.formats.prism",
+    ".json": "vulcan.formats.table",
+    ".npz": "vulcan.formats.arrays",
+    ".txt": "vulcan.formats.grid",
+    "gymnasium:": "vulcan.formats.gymnasium",
 }
-"""The module of each format, by the suffix of a file; without one, a module and built-in names."""
+"""The module of each format, by the suffix of a file, or by a prefix, which ends with a colon.
+
+Without either, a module and built-in names.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,8 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
     Parameters
     ----------
     text
-        A built-in name, `module:Class`, `path/to/file.py:Class` or `path/to/mission.toml`.
+        A built-in name, `module:Class`, `path/to/file.py:Class`, a file of another format, such as
+        `path/to/mission.toml`, or what follows a prefix: `gymnasium:FrozenLake-v1`.
     settings
         Strings `name=value`; see `read_settings`.
 
@@ -90,8 +98,9 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
 def find_format(text: str) -> ModuleType:
     """Return the module of the format that a string is in."""
     # A class may follow a file, and a colon may be part of its path.
-    suffixes = (Path(text).suffix, Path(text.rpartition(":")[0]).suffix)
-    return import_module(next((FORMATS[s] for s in suffixes if s and s in FORMATS), FORMATS[""]))
+    before, colon, _ = text.partition(":")
+    signs = (before + colon, Path(text).suffix, Path(text.rpartition(":")[0]).suffix)
+    return import_module(next((FORMATS[s] for s in signs if s and s in FORMATS), FORMATS[""]))
 
 
 def list_formats() -> str:

@@ -1,6 +1,8 @@
 """The state graph of a model that is arrays already: its rows are taken over, and nothing is asked.
 
-The initial state is row 0 of every graph; it changes places with state 0 of the model.
+The root is row 0 of every graph. A single initial state changes places with state 0 of the model.
+Where the start is drawn, the root is a state of its own, with one action that draws, and every
+state of the model comes one row later.
 """
 
 from __future__ import annotations
@@ -38,6 +40,11 @@ class ArrayGraph(StateGraph):
     def __init__(self, reader: ModelReader) -> None:
         super().__init__(reader)
         self._model: ArrayModel = reader.model
+        self._drawing = int(self._model.is_drawn)  # rows of actions, and states, before the model's
+        self._rows = np.arange(self._model.states) + self._drawing
+        """The row of each state of the model."""
+        if not self._drawing:
+            self._rows[[0, self._first]] = self._rows[[self._first, 0]]
         self._fill_states()
         self._fill_outcomes()
         self._fill_actions()
@@ -50,53 +57,65 @@ class ArrayGraph(StateGraph):
     def unpack(self, data: Mapping[str, bytes]) -> None:
         self._compare_digest(data)
 
-    def state_object(self, state: int) -> int:
-        """Return the model's own number of a state."""
-        start = self._model.start
-        return {0: start, start: 0}.get(state, state)
+    @property
+    def _first(self) -> int:
+        """The initial state, where it is not drawn."""
+        return next(iter(self._model.start))
+
+    def state_object(self, state: int) -> Any:
+        """Return the model's own object of a state."""
+        if self._drawing:
+            return self.reader.root if state == self.ROOT else self._model.state_name(state - 1)
+        return self._model.state_name({0: self._first, self._first: 0}.get(state, state))
 
     def action_labels(self, state: int) -> list[str]:
         first, count = self.states.array[state].item()
         return [self._name_action(row) for row in range(first, first + count)]
 
     def _fill_states(self) -> None:
-        model = self._model
-        self.states.extend(model.states - self.states.count)
-        rows = self.states.array[: model.states]
-        rows["first_action"] = model.first_action[:-1]
-        rows["action_count"] = np.diff(model.first_action)
-        rows[[0, model.start]] = rows[[model.start, 0]]
+        model, shift = self._model, self._drawing
+        self.states.extend(model.states + shift - self.states.count)
+        rows = self.states.array[: model.states + shift]
+        if shift:
+            rows[0] = (0, 1)
+        rows["first_action"][self._rows] = model.first_action[:-1] + shift
+        rows["action_count"][self._rows] = np.diff(model.first_action)
 
     def _fill_outcomes(self) -> None:
         model = self._model
-        rows = self.outcomes.extend(len(model.target))
-        rows["probability"], rows["reward"] = model.probability, model.reward
-        rows["state"] = model.target
-        rows["state"][model.target == 0] = model.start
-        rows["state"][model.target == model.start] = 0
+        drawn = model.start if self._drawing else {}
+        rows = self.outcomes.extend(len(drawn) + len(model.target))
+        rows["probability"] = np.concatenate((list(drawn.values()), model.probability))
+        rows["reward"] = np.concatenate((np.zeros(len(drawn)), model.reward))
+        target = np.concatenate((np.array(list(drawn), np.int32), model.target))
+        fails = target == FAILURE_TARGET
+        rows["state"] = np.where(fails, FAILURE_STATE, self._rows[np.where(fails, 0, target)])
 
     def _fill_actions(self) -> None:
         model, outcomes = self._model, self.outcomes.array[: self.outcomes.count]
-        rows = self.actions.extend(len(model.number))
-        begin = model.first_row[:-1]
+        shift = len(model.start) if self._drawing else 0  # outcomes before the model's
+        first_row = np.concatenate((np.zeros(self._drawing, np.int64), model.first_row + shift))
+        rows = self.actions.extend(len(first_row) - 1)
+        begin = first_row[:-1]
 
         def add(values: NDArray[Any]) -> NDArray[Any]:
             return np.asarray(np.add.reduceat(values, begin))
 
-        safe = model.target != FAILURE_TARGET
+        probability, safe = outcomes["probability"], outcomes["state"] != FAILURE_STATE
         counts = self.states.array["action_count"]
-        rows["expected_reward"] = rows["credit"] = add(model.probability * model.reward)
+        rows["expected_reward"] = rows["credit"] = add(probability * outcomes["reward"])
         rows["safe_count"] = add(safe.astype(np.int64))
-        rows["immediate_risk"] = np.where(
-            rows["safe_count"] > 0, add(model.probability * ~safe), 1.0
-        )
-        rows["first_outcome"], rows["outcome_count"] = begin, np.diff(model.first_row)
+        rows["immediate_risk"] = np.where(rows["safe_count"] > 0, add(probability * ~safe), 1.0)
+        rows["first_outcome"], rows["outcome_count"] = begin, np.diff(first_row)
         goes_on = safe & (counts[np.where(safe, outcomes["state"], 0)] > 0)
         rows["open_count"] = add(goes_on.astype(np.int64))
-        rows["number"] = model.number
+        rows["number"][self._drawing :] = model.number
+        rows["number"][: self._drawing] = len(model.action_labels)
 
     def _name_action(self, row: int) -> str:
-        return self._model.action_labels[int(self._model.number[row])]
+        if row < self._drawing:
+            return str(next(iter(self.reader.root.choices)))
+        return self._model.action_labels[int(self._model.number[row - self._drawing])]
 
     def _list_outcomes(self, row: int) -> list[Outcome]:
         first, count = self.actions.array[["first_outcome", "outcome_count"]][row].item()

@@ -8,14 +8,15 @@
 
 Nothing is asked row by row: state graphs take the arrays over as they are. A state without rows is
 a safe terminal. Rows of one action that lead to the same state with the same reward can't be told
-apart by an observer, and are added up.
+apart by an observer, and are added up. To whoever asks, states and actions are their numbers, or
+the objects that stand for them (`state_names`, `action_names`).
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,8 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vulcan.errors import ModelError
-from vulcan.model.interface import Outcome
+from vulcan.model.interface import Outcome, Start
 from vulcan.model.rules import Rule, Violation
+from vulcan.model.text import stable_text
+from vulcan.parameters import shorten
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
 __all__ = ["ArrayModel"]
@@ -42,14 +45,21 @@ class ArrayModel:
     horizon
         How many actions a history has at most.
     start
-        The initial state.
+        The number of the initial state, or the probability of each state to be it.
     discount
         As in every model.
     action_labels
-        The name of each action; by default its number.
+        What people call each action; by default its number, or its own text.
+    state_names, action_names
+        What stands for each state and each action instead of its number: anything hashable.
 
     Attributes
     ----------
+    states
+        How many states there are.
+    start
+        The states that are drawn at the start, and how probably; one state with probability 1 is
+        simply where every history begins.
     first_action, first_row
         The actions of state s are first_action[s] to first_action[s + 1] - 1, in the order of their
         numbers, and the rows of action k are first_row[k] to first_row[k + 1] - 1, safe ones first.
@@ -80,11 +90,13 @@ class ArrayModel:
         reward: ArrayLike = 0.0,
         *,
         horizon: int,
-        start: int = 0,
+        start: int | ArrayLike = 0,
         discount: float = 1.0,
         action_labels: Sequence[str] | None = None,
+        state_names: Sequence[Hashable] | None = None,
+        action_names: Sequence[Hashable] | None = None,
     ) -> None:
-        self.horizon, self.start, self.discount = horizon, start, discount
+        self.horizon, self.discount = horizon, discount
         rows = {
             "state": _to_numbers("state", state),
             "action": _to_numbers("action", action),
@@ -95,11 +107,17 @@ class ArrayModel:
         _check_rows(rows)
         kept = rows["probability"] > 0
         rows = _add_up_equal({name: column[kept] for name, column in rows.items()})
-        self.states = 1 + max(int(rows["state"].max()), int(rows["target"].max()), start)
-        if not start >= 0:
-            raise _refuse(Rule.STATES, f"start must be the number of a state, not {start!r}")
+        self.start = _read_start(start)
+        largest = (rows["state"].max(), rows["target"].max(), max(self.start))
+        # A distribution has a place for every state, also for one that nothing leads to.
+        self.states = max(1 + int(max(largest)), np.size(start))
+        self._actions = 1 + int(rows["action"].max())
+        self._state_names = _read_names("state_names", state_names, self.states)
+        self._action_names = _read_names("action_names", action_names, self._actions)
+        if self._state_names is not None:
+            self.states = len(self._state_names)
         self._arrange(rows)
-        self.action_labels = self._name_actions(action_labels)
+        self.action_labels = self._label_actions(action_labels)
 
     def __repr__(self) -> str:
         counts = f"{self.states:,} states, {len(self.target):,} rows"
@@ -128,50 +146,65 @@ class ArrayModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of all rows, the horizon, the start and the discount."""
-        digest = hashlib.sha256(repr((self.horizon, self.start, self.discount)).encode())
+        """A string that differs between models that differ anywhere."""
+        names = None if self._state_names is None else [stable_text(x) for x in self._state_names]
+        frame = (self.horizon, self.start, self.discount, names, self.action_labels)
+        digest = hashlib.sha256(repr(frame).encode())
         for array in (self.first_row, self.number, self.first_action, self.target):
             digest.update(np.ascontiguousarray(array, np.int64).tobytes())
         digest.update(self.probability.tobytes() + self.reward.tobytes())
         return digest.hexdigest()
 
-    def begin_at(self, start: int, horizon: int) -> ArrayModel:
+    def begin_at(self, start: Any, horizon: int) -> ArrayModel:
         """Return the same rows with another initial state and horizon."""
         model = copy.copy(self)
         model.__dict__.pop("fingerprint", None)
-        model.start, model.horizon = start, horizon
+        model.start, model.horizon = {self._find_state(start): 1.0}, horizon
         return model
 
-    def _name_actions(self, labels: Sequence[str] | None) -> tuple[str, ...]:
-        count = int(self.number.max()) + 1
+    def _label_actions(self, labels: Sequence[str] | None) -> tuple[str, ...]:
         if labels is None:
-            return tuple(map(str, range(count)))
-        if isinstance(labels, str) or len(labels) < count or len(set(labels)) < len(labels):
-            message = f"action_labels must be {count} different names, not {labels!r}"
+            return tuple(map(stable_text, self._action_names or range(self._actions)))
+        few = len(labels) < self._actions
+        if isinstance(labels, str) or few or len(set(labels)) < len(labels):
+            message = f"action_labels must be {self._actions} different names, not {labels!r}"
             raise _refuse(Rule.ACTION_LABELS_DIFFER, message)
         return tuple(map(str, labels))
 
-    def initial_state(self) -> int:
-        """Return the state before any action."""
-        return self.start
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the start is drawn."""
+        return len(self.start) > 1
 
-    def actions(self, state: int) -> list[int]:
-        """Return the numbers of the actions of a state."""
-        first, end = self.first_action[state : state + 2].tolist()
+    def initial_state(self) -> Any:
+        """Return the state before any action, or the distribution that it is drawn from."""
+        drawn = [Outcome(p, 0.0, self.state_name(state)) for state, p in self.start.items()]
+        return Start.draw(drawn) if self.is_drawn else drawn[0].state
+
+    def actions(self, state: Any) -> list[Any]:
+        """Return the actions of a state, in the order of their numbers."""
+        place = self._find_state(state)
+        first, end = self.first_action[place : place + 2].tolist()
         numbers: list[int] = self.number[first:end].tolist()
-        return numbers
+        names = self._action_names
+        return numbers if names is None else [names[number] for number in numbers]
 
-    def action_label(self, action: int) -> str:
-        """Return the name of an action."""
-        return self.action_labels[action]
+    def action_label(self, action: Any) -> str:
+        """Return what people call an action."""
+        return self.action_labels[self._find_action(action)]
 
-    def outcomes(self, state: int, action: int) -> list[Outcome]:
+    def state_name(self, number: int) -> Any:
+        """Return what stands for a state."""
+        return number if self._state_names is None else self._state_names[number]
+
+    def outcomes(self, state: Any, action: Any) -> list[Outcome]:
         """Return the outcomes of an action in a state."""
-        first, end = self.first_action[state : state + 2].tolist()
-        place = first + int(np.searchsorted(self.number[first:end], action))
-        begin, stop = self.first_row[place : place + 2].tolist()
+        place = self._find_state(state)
+        first, end = self.first_action[place : place + 2].tolist()
+        row = first + int(np.searchsorted(self.number[first:end], self._find_action(action)))
+        begin, stop = self.first_row[row : row + 2].tolist()
         return [
-            Outcome.failure(p, r) if s == FAILURE_TARGET else Outcome(p, r, s)
+            Outcome.failure(p, r) if s == FAILURE_TARGET else Outcome(p, r, self.state_name(s))
             for p, r, s in zip(
                 self.probability[begin:stop].tolist(),
                 self.reward[begin:stop].tolist(),
@@ -179,6 +212,54 @@ class ArrayModel:
                 strict=True,
             )
         ]
+
+    @cached_property
+    def _state_numbers(self) -> dict[Any, int]:
+        return {name: number for number, name in enumerate(self._state_names or ())}
+
+    @cached_property
+    def _action_numbers(self) -> dict[Any, int]:
+        return {name: number for number, name in enumerate(self._action_names or ())}
+
+    def _find_state(self, state: Any) -> int:
+        number: int = state if self._state_names is None else self._state_numbers[state]
+        return number
+
+    def _find_action(self, action: Any) -> int:
+        number: int = action if self._action_names is None else self._action_numbers[action]
+        return number
+
+
+def _read_start(start: Any) -> dict[int, float]:
+    """Return the states that a history may begin in, and how probably."""
+    given = np.asarray(start)
+    if given.ndim == 0:
+        if np.issubdtype(given.dtype, np.integer) and given >= 0:
+            return {int(given): 1.0}
+        raise _refuse(Rule.STATES, f"start must be the number of a state, not {start!r}")
+    if given.ndim != 1 or given.dtype.kind not in "fiu":
+        message = f"start must be a state, or a probability for each, not {given.dtype} array"
+        raise _refuse(Rule.PROBABILITIES, f"{message} {given.shape}")
+    fine = (given >= 0) & (given <= 1)
+    if not fine.all():
+        place = int(np.argmin(fine))
+        message = f"start must be from 0 to 1 for each state, not {given[place]} for state {place}"
+        raise _refuse(Rule.PROBABILITIES, message)
+    if abs(float(given.sum()) - 1) > SUM_TOLERANCE:
+        raise _refuse(Rule.PROBABILITIES_SUM, f"start sums to {float(given.sum())!r}, not to 1")
+    drawn = np.flatnonzero(given)
+    return dict(zip(drawn.tolist(), given[drawn].astype(float).tolist(), strict=True))
+
+
+def _read_names(
+    what: str, names: Sequence[Hashable] | None, least: int
+) -> tuple[Hashable, ...] | None:
+    if names is None:
+        return None
+    if isinstance(names, str) or len(names) < least or len(set(names)) < len(names):
+        message = f"{what} must be {least} different names, not {shorten(names)}"
+        raise _refuse(Rule.STATES, message)
+    return tuple(names)
 
 
 def _to_numbers(name: str, column: ArrayLike) -> NDArray[np.int64]:

@@ -1,0 +1,66 @@
+"""Treasure maps from text files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vulcan.domains import TreasureGrid
+from vulcan.errors import OptionError
+from vulcan.formats import open_model
+
+CAVE = "#.G\nBTT\n..#\n"
+CORRIDOR = "B.G\n"
+TITLED = f"generator 3 3\n\nInstance 1\nMap:\n{CAVE}\nInstance 2\nParams: B=3\nMap:\n{CORRIDOR}"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "maps.txt"
+
+
+def test_a_file_with_one_map_is_that_map(path: Path) -> None:
+    path.write_text(CAVE)
+    model = open_model(str(path), ["horizon=7", "trap=0.5"]).model
+    assert model.rows == TreasureGrid(map=CAVE).rows
+    assert (model.horizon, model.trap, model.slide) == (7, 0.5, 0.2)
+    assert open_model(f"{path}:1").model.rows == model.rows
+
+
+@pytest.mark.parametrize("text", [f"{CAVE}\n\n{CORRIDOR}", TITLED], ids=["plain", "titled"])
+def test_of_several_maps_one_is_named(path: Path, text: str) -> None:
+    path.write_text(text)
+    assert open_model(f"{path}:1").model.rows == TreasureGrid(map=CAVE).rows
+    assert open_model(f"{path}:2").model.rows == ["B.G"]
+    assert TreasureGrid(map=f"{path}:2").rows == ["B.G"]
+    with pytest.raises(OptionError, match=r"maps.txt: has 2 maps; say which, as in .*maps.txt:1"):
+        open_model(str(path))
+    for number in (0, 3):
+        with pytest.raises(OptionError, match=rf"maps.txt:{number}: there is no such map.* 1 to 2"):
+            open_model(f"{path}:{number}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "maps.txt: there is no map in it"),
+        ("B.G\n.x.\n", r"maps.txt, line 2: 'x' is no cell of a map; cells are \. \(free\)"),
+        ("B.G\n....\n", "maps.txt, line 2: has 4 cells where the first line of the map has 3"),
+        ("\n\n..G\n...\n", "maps.txt, lines 3 to 4: a map has one start, B, not 0"),
+        ("B.G\n.B.\n", "maps.txt, lines 1 to 2: a map has one start, B, not 2"),
+        (TITLED.replace("BTT", "B?T"), "maps.txt, line 6: '.' is no cell"),
+    ],
+)
+def test_mistakes_are_named_by_their_line(path: Path, text: str, message: str) -> None:
+    path.write_text(text)
+    with pytest.raises(OptionError, match=message):
+        open_model(f"{path}:1")
+
+
+def test_files_that_cannot_be_read_are_named(path: Path) -> None:
+    with pytest.raises(OptionError, match=r"maps.txt: can't be read: No such file"):
+        open_model(f"{path}:1")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(OptionError, match=r"maps.txt: can't be read: it is not a text"):
+        open_model(str(path))
