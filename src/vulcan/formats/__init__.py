@@ -1,10 +1,10 @@
 """Formats: models that are not Python objects yet.
 
 `registry` knows which format a string means, by its suffix. `python_module` and `python_file` find
-a class, `mission` reads exploration missions, `prism` the files of model checkers, with the arrays
-of Storm (`storm_arrays`), and `export` writes models for other tools. What goes wrong in a user's
-own module is told with the line where it happened (`faults`). A new format is a file, and a line in
-the registry. May import: planning and everything below it, domains.
+a class, `mission` reads exploration missions, `prism` the files of model checkers, over what
+Storm read (`prism_source`) and built (`storm_arrays`), and `export` writes models for other tools.
+What goes wrong in a user's own module is told with the line where it happened (`faults`). A new
+format is a file, and a line in the registry. May import: planning and everything below it, domains.
 """
 
 import lazy_loader
