@@ -31,9 +31,12 @@ __all__ = ["Maker", "OpenedModel", "open_model"]
 FORMATS: Final = {
     "": "vulcan.formats.python_module",
     ".py": "vulcan.formats.python_file",
+    ".rddl": "vulcan.formats.rddl.opening",
     ".toml": "vulcan.formats.mission",
+    "rddl:": "vulcan.formats.rddl.opening",
 }
-"""The module of each format, by the suffix of a file; without one, a module and built-in names."""
+"""The module of each format, by the suffix of a file or the prefix of a name that its library
+knows; without either, a module and built-in names."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,10 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
 
 def find_format(text: str) -> ModuleType:
     """Return the module of the format that a string is in."""
+    prefix, colon, _ = text.partition(":")
     # A class may follow a file, and a colon may be part of its path.
-    suffixes = (Path(text).suffix, Path(text.rpartition(":")[0]).suffix)
-    return import_module(next((FORMATS[s] for s in suffixes if s and s in FORMATS), FORMATS[""]))
+    keys = (prefix + colon, Path(text).suffix, Path(text.rpartition(":")[0]).suffix)
+    return import_module(next((FORMATS[key] for key in keys if key in FORMATS and key), FORMATS[""]))
 
 
 def list_formats() -> str:
