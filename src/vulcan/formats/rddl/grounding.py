@@ -13,8 +13,9 @@ from typing import Any, Final
 from vulcan.errors import OptionError
 from vulcan.formats.rddl.fluents import name_fluent
 from vulcan.formats.rddl.terms import Term, apply, choose, constant, draw, join, place
+from vulcan.parameters import suggest
 
-__all__ = ["ALLOWED_DISTRIBUTIONS", "Grounder", "conjoin", "disjoin"]
+__all__ = ["ALLOWED_DISTRIBUTIONS", "Grounder", "conjoin", "disjoin", "negate"]
 
 ALLOWED_DISTRIBUTIONS: Final = "KronDelta, DiracDelta, Bernoulli, Binomial, Discrete, UnnormDiscrete"
 
@@ -98,6 +99,8 @@ class Grounder:
         if not arguments and rddl.is_object(name):
             bare = name.removeprefix("@")
             return constant(bare, rddl.object_to_type[bare])
+        if name not in rddl.variable_ranges:
+            raise OptionError(f"there is no fluent {name!r}{suggest(name, rddl.variable_ranges)}")
         terms = [self._ground_argument(argument, scope) for argument in arguments or ()]
         kind = rddl.variable_ranges[name]
         return self._find_any(name, terms, kind)
@@ -176,10 +179,10 @@ class Grounder:
         if name == "|":
             return disjoin(terms)
         if name == "=>":
-            return disjoin(_negate(term) if i == 0 else term for i, term in enumerate(terms))
+            return disjoin(negate(term) if i == 0 else term for i, term in enumerate(terms))
         one, *other = terms
         if not other:
-            return _negate(one)
+            return negate(one)
         return apply("({} == {})" if name == "<=>" else "({} != {})", "bool", one, *other)
 
     def _ground_aggregation(self, expression: Any, name: str, scope: Scope) -> Term:
@@ -300,7 +303,8 @@ def _widen(terms: Sequence[Term]) -> str:
     return "real" if any(term.kind == "real" for term in terms) else "int"
 
 
-def _negate(term: Term) -> Term:
+def negate(term: Term) -> Term:
+    """Return whether a term does not hold."""
     return apply("(not {})", "bool", term)
 
 

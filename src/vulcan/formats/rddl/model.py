@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from typing import Any, Final, NamedTuple
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.formats.rddl.fluents import list_actions, list_fluents, list_values, name_fluent
-from vulcan.formats.rddl.grounding import Grounder, conjoin, disjoin
+from vulcan.formats.rddl.grounding import Grounder, conjoin, disjoin, negate
 from vulcan.formats.rddl.reading import Source, check_problem, parse_condition, read_problem
 from vulcan.formats.rddl.terms import Term, assume, compile_term
 from vulcan.model.interface import Outcome
@@ -29,7 +29,7 @@ from vulcan.parameters import suggest
 
 __all__ = ["RDDLModel", "State"]
 
-MOST_OUTCOMES: Final = 1_000_000
+MOST_OUTCOMES: Final = 100_000
 
 World = tuple[list[Any], float]
 """Values of the list, and their probability."""
@@ -41,7 +41,7 @@ class State(tuple[Any, ...]):
     __slots__ = ()
     names: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         shown = [
             name if value is True else f"{name}={value}"
             for name, value in zip(self.names, self, strict=True)
@@ -106,8 +106,12 @@ class RDDLModel:
 
     Attributes
     ----------
+    name
+        That of the instance.
     fluents
         The names of the state fluents.
+    fingerprint
+        Tells the files and the failure from others.
     """
 
     def __init__(
@@ -121,11 +125,10 @@ class RDDLModel:
         rddl = read_problem(source)
         self.horizon = rddl.horizon if horizon is None else horizon
         self.discount = rddl.discount if discount is None else discount
+        self.name = rddl.instance_name
+        self.fingerprint = f"RDDL {source.digest()} {failure}"
         simulator = check_problem(source.domain, rddl)
         _refuse_unobservable(source, rddl)
-        if failure is not None:
-            _forbid(source, rddl, failure)
-            simulator = check_problem(f"failure={failure!r}", rddl)
         states, acted = (list_fluents(rddl, part) for part in (rddl.next_state, rddl.action_ranges))
         following = [(rddl.next_state[name], objects) for name, objects in states]
         between = list_fluents(rddl, [*rddl.derived_fluents, *rddl.interm_fluents])
@@ -147,8 +150,7 @@ class RDDLModel:
 
     def __repr__(self) -> str:
         failure = f", failure={self.failure!r}" if self.failure else ""
-        instance = self.source.instance or self.source.domain
-        return f"RDDLModel({instance!r}{failure}, horizon={self.horizon})"
+        return f"RDDLModel({self.name!r}{failure}, horizon={self.horizon})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let it pass between processes: each reads the files for itself."""
@@ -176,7 +178,7 @@ class RDDLModel:
                         key = (safe, reward)
                         found[key] = found.get(key, 0.0) + probability * share
         except (ArithmeticError, ValueError) as error:
-            raise ModelError(Violation(Rule.ANSWERS, str(error), str(state), action)) from None
+            raise ModelError(Violation(Rule.ANSWERS, str(error), state, action)) from None
         return [
             Outcome.failure(p, reward) if after is None else Outcome(p, reward, after)
             for (after, reward), p in found.items()
@@ -234,21 +236,47 @@ class RDDLModel:
         self._single = [step for step in steps if step.place not in read and step.random]
 
     def _make_conditions(self, grounder: Grounder, actions: dict[str, tuple[Any, ...]]) -> None:
+        """Say which states are safe, where the problem ends, and what may be done."""
         rddl = grounder.rddl
-        ground = self._ground
-        safe = [ground(grounder, "state-invariants", e, {}, "bool") for e in rddl.invariants]
+        safe = self._ground_all(grounder, "state-invariants", rddl.invariants)
+        if self.failure is not None:
+            safe.append(self._ground_failure(grounder, self.failure))
         self._is_safe = compile_term(conjoin(safe))
-        ends = [ground(grounder, "termination", e, {}, "bool") for e in rddl.terminations]
-        self._ends = compile_term(disjoin(ends))
-        wanted = [
-            ground(grounder, "action-preconditions", e, {}, "bool")
-            for e in (*rddl.preconditions, *rddl.ast.domain.constraints)
-        ]
+        self._ends = compile_term(
+            disjoin(self._ground_all(grounder, "termination", rddl.terminations))
+        )
+        constraints = (*rddl.preconditions, *rddl.ast.domain.constraints)
+        wanted = self._ground_all(grounder, "action-preconditions", constraints)
         always = [term for term in wanted if all(place >= self._count for place in term.reads)]
         possible = compile_term(conjoin(always))
         anywhere = (None,) * self._count
         self._actions = {n: a for n, a in actions.items() if possible((*anywhere, *a))}
         self._allows = compile_term(conjoin(term for term in wanted if term not in always))
+
+    def _ground_all(self, grounder: Grounder, name: str, conditions: Iterable[Any]) -> list[Term]:
+        return [self._ground(grounder, name, condition, {}, "bool") for condition in conditions]
+
+    def _ground_failure(self, grounder: Grounder, failure: str) -> Term:
+        """Return the term that says that a fluent, or a condition, does not hold."""
+        rddl, condition = grounder.rddl, failure.strip()
+        place = f"failure={failure!r}"
+        if re.fullmatch(r"[\w-]+", condition) and condition not in rddl.state_fluents:
+            raise OptionError(
+                f"{place} is no state fluent of {self.source.domain}"
+                f"{suggest(condition, rddl.state_fluents)}\nit has {', '.join(rddl.state_fluents)}"
+            )
+        if kinds := rddl.variable_params.get(condition):  # it holds for any objects
+            variables = [f"?v{i}" for i in range(len(kinds))]
+            typed = ", ".join(f"{v} : {kind}" for v, kind in zip(variables, kinds, strict=True))
+            condition = f"exists_{{{typed}}} [{name_fluent(condition, variables)}]"
+        try:
+            term = grounder.ground(parse_condition(condition, place), {})
+        except OptionError as error:
+            text = str(error)
+            raise OptionError(text if text.startswith(place) else f"{place}: {text}") from None
+        if term.kind != "bool" or term.random or not term.reads <= set(range(self._count)):
+            raise OptionError(f"{place} must be a condition on state fluents, such as x ^ ~y")
+        return negate(term)
 
     def _ground(
         self, grounder: Grounder, name: str, expression: Any, scope: dict[str, str], kind: str
@@ -289,21 +317,3 @@ def _refuse_unobservable(source: Source, rddl: Any) -> None:
             f"{source.domain}: the state is observed only through {listed} (observ-fluent); "
             "plans are for problems whose state is seen"
         )
-
-
-def _forbid(source: Source, rddl: Any, failure: str) -> None:
-    """Add to the invariants of a problem that a fluent, or a condition, never holds."""
-    condition = failure.strip()
-    if re.fullmatch(r"[\w-]+", condition):
-        if condition not in rddl.state_fluents:
-            listed = ", ".join(rddl.state_fluents)
-            raise OptionError(
-                f"failure={failure!r} is no state fluent of {source.domain}"
-                f"{suggest(condition, rddl.state_fluents)}\nit has {listed}"
-            )
-        kinds = rddl.variable_params[condition]
-        if kinds:  # of any objects
-            variables = [f"?v{i}" for i in range(len(kinds))]
-            typed = ", ".join(f"{v} : {kind}" for v, kind in zip(variables, kinds, strict=True))
-            condition = f"exists_{{{typed}}} [{name_fluent(condition, variables)}]"
-    rddl.invariants = [*rddl.invariants, parse_condition(f"~({condition})")]

@@ -9,7 +9,7 @@ from vulcan.errors import OptionError
 from vulcan.formats.rddl.model import RDDLModel
 from vulcan.formats.rddl.reading import Source, load_library
 from vulcan.formats.registry import Maker
-from vulcan.parameters import require_number, require_whole, suggest
+from vulcan.parameters import suggest
 
 __all__ = ["FORMS", "find_maker", "from_rddl"]
 
@@ -54,10 +54,6 @@ def from_rddl(
         If a file can't be read or has a mistake, or the problem is not finite: its distributions
         must be, and its actions; the message says where, and what is allowed.
     """
-    if horizon is not None:
-        horizon = require_whole("horizon", horizon, least=1)
-    if discount is not None:
-        discount = require_number("discount", discount, above=0)
     place = str(domain)
     if place.endswith(".rddl"):
         source = Source(place, None if instance is None else str(instance))
@@ -82,9 +78,10 @@ def _find_stored(domain: str, instance: str | None) -> Source:
 
     known: dict[str, Any] = RDDLRepoManager().archiver_dict
     if domain not in known:
+        close = [name for name in known if domain and domain.lower() in name.lower()] or known
         raise OptionError(
             f"rddlrepository has no problem {domain!r}{suggest(domain, known)}\n"
-            f"it has {', '.join(sorted(known))}"
+            f"it has {', '.join(sorted(close))}"
         )
     problem = RDDLRepoManager().get_problem(domain)
     numbers = problem.list_instances()

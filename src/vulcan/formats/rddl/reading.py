@@ -6,6 +6,7 @@ files, so that the line that its parser names can be traced back.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -49,6 +50,11 @@ class Source:
             lines += [(path, number, line) for number, line in enumerate(text.splitlines(), 1)]
         return lines
 
+    def digest(self) -> str:
+        """Return a string that tells these files from others."""
+        text = "\n".join(line for _, _, line in self.read())
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
     def locate(self, name: str) -> str:
         """Return the file, and the line where a fluent is given its value."""
         start = re.compile(rf"\s*{re.escape(name)}\s*(\([^)]*\))?\s*=[^=>]")
@@ -80,8 +86,8 @@ def read_problem(source: Source) -> Any:
         return RDDLLiftedModel(tree)
 
 
-def parse_condition(text: str) -> Any:
-    """Return the expression that a text is."""
+def parse_condition(text: str, place: str) -> Any:
+    """Return the expression that a text is; a message calls it by its place."""
     frame = (
         "domain d { pvariables { p : { state-fluent, bool, default = false }; }; cpfs { p' = p; }; "
         "reward = 0; state-invariants {\n",
@@ -89,7 +95,6 @@ def parse_condition(text: str) -> Any:
         "\n; }; } non-fluents n { domain = d; } "
         "instance i { domain = d; non-fluents = n; horizon = 1; discount = 1.0; }",
     )
-    place = f"failure={text!r}"
     tree = _parse([(place, 1, line) for line in "".join(frame).splitlines()], place)
     if len(tree.domain.invariants) != 1:
         raise OptionError(f"{place} is not one condition")
