@@ -230,12 +230,14 @@ def test_failures_are_fluents_or_conditions(
 
 
 def test_a_violated_invariant_is_a_failure(tmp_path: Path) -> None:
-    path = write_small(
-        tmp_path, count="Binomial(2, 0.5)", more="state-invariants { count <= 1; };"
-    )
+    path = write_small(tmp_path, count="Binomial(2, 0.5)", more="state-invariants { count <= 1; };")
     model = from_rddl(path)
     outcomes = model.outcomes(model.initial_state(), "noop")
-    assert {(o.fails, o.probability) for o in outcomes} == {(True, 0.25), (False, 0.25), (False, 0.5)}
+    assert {(o.fails, o.probability) for o in outcomes} == {
+        (True, 0.25),
+        (False, 0.25),
+        (False, 0.5),
+    }
 
 
 def test_a_fluent_fails_for_any_of_its_objects(tmp_path: Path) -> None:

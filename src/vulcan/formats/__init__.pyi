@@ -1,3 +1,3 @@
+from .rddl.opening import from_rddl as from_rddl
 from .registry import OpenedModel as OpenedModel
 from .registry import open_model as open_model
-from .rddl.opening import from_rddl as from_rddl

@@ -90,7 +90,9 @@ def find_format(text: str) -> ModuleType:
     prefix, colon, _ = text.partition(":")
     # A class may follow a file, and a colon may be part of its path.
     keys = (prefix + colon, Path(text).suffix, Path(text.rpartition(":")[0]).suffix)
-    return import_module(next((FORMATS[key] for key in keys if key in FORMATS and key), FORMATS[""]))
+    return import_module(
+        next((FORMATS[key] for key in keys if key in FORMATS and key), FORMATS[""])
+    )
 
 
 def list_formats() -> str:

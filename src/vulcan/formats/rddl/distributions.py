@@ -42,7 +42,9 @@ def binomial(trials: int, probability: float) -> Distribution:
 def discrete(values: Sequence[Any], weights: Sequence[float], normal: bool) -> Distribution:
     """Return the distribution over some values; weights that are not `normal` have any sum."""
     total = math.fsum(weights)
-    listed = ", ".join(f"{value}: {weight!r}" for value, weight in zip(values, weights, strict=True))
+    listed = ", ".join(
+        f"{value}: {weight!r}" for value, weight in zip(values, weights, strict=True)
+    )
     if not all(weight >= 0 for weight in weights) or not 0 < total < math.inf:
         raise ValueError(f"Discrete takes weights of at least 0, not all 0, and not {listed}")
     if normal and abs(total - 1) > LOOSE_SUM:

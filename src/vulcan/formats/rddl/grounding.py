@@ -12,12 +12,25 @@ from typing import Any, Final
 
 from vulcan.errors import OptionError
 from vulcan.formats.rddl.fluents import name_fluent
-from vulcan.formats.rddl.terms import Term, apply, choose, constant, draw, join, place
+from vulcan.formats.rddl.terms import (
+    Term,
+    apply,
+    choose,
+    conjoin,
+    constant,
+    disjoin,
+    draw,
+    join,
+    negate,
+    place,
+)  # fmt: skip
 from vulcan.parameters import suggest
 
-__all__ = ["ALLOWED_DISTRIBUTIONS", "Grounder", "conjoin", "disjoin", "negate"]
+__all__ = ["ALLOWED_DISTRIBUTIONS", "Grounder"]
 
-ALLOWED_DISTRIBUTIONS: Final = "KronDelta, DiracDelta, Bernoulli, Binomial, Discrete, UnnormDiscrete"
+ALLOWED_DISTRIBUTIONS: Final = (
+    "KronDelta, DiracDelta, Bernoulli, Binomial, Discrete, UnnormDiscrete"
+)
 
 Scope = Mapping[str, str]
 """The object that each variable stands for."""
@@ -30,7 +43,8 @@ FUNCTIONS: Final = {
     "abs": ("abs({})", WIDEST), "sgn": ("sign({})", "int"), "round": ("round({})", "int"),
     "floor": ("floor({})", "int"), "ceil": ("ceil({})", "int"),
     **{name: (f"{name}({{}})", "real") for name in ("cos", "sin", "tan", "cosh", "sinh", "tanh")},
-    **{name: (f"{name}({{}})", "real") for name in ("acos", "asin", "atan", "exp", "sqrt", "gamma")},
+    **{name: (f"{name}({{}})", "real") for name in ("acos", "asin", "atan", "exp", "sqrt")},
+    "gamma": ("gamma({})", "real"),
     "ln": ("log({})", "real"), "lngamma": ("lgamma({})", "real"),
     "div": ("({} // {})", "int"), "mod": ("({} % {})", "int"), "fmod": ("({} % {})", WIDEST),
     "min": ("min({}, {})", WIDEST), "max": ("max({}, {})", WIDEST), "pow": ("({} ** {})", WIDEST),
@@ -188,7 +202,9 @@ class Grounder:
     def _ground_aggregation(self, expression: Any, name: str, scope: Scope) -> Term:
         *variables, inside = expression.args
         if name in ("forall", "exists"):
-            truths = (self._ground_truth(inside, expression, s) for s in self._list(variables, scope))
+            truths = (
+                self._ground_truth(inside, expression, s) for s in self._list(variables, scope)
+            )
             return conjoin(truths) if name == "forall" else disjoin(truths)
         terms = (self._ground_number(inside, s) for s in self._list(variables, scope))
         if name == "prod":
@@ -215,7 +231,9 @@ class Grounder:
     def _ground_function(self, expression: Any, name: str, scope: Scope) -> Term:
         template, kind = FUNCTIONS.get(name, ("", ""))
         if template.count("{}") != len(expression.args):
-            known = ", ".join(f"{f}[{', '.join('xy'[: t.count('{}')])}]" for f, (t, _) in FUNCTIONS.items())
+            known = ", ".join(
+                f"{f}[{', '.join('xy'[: t.count('{}')])}]" for f, (t, _) in FUNCTIONS.items()
+            )
             raise OptionError(f"{describe(expression)} is no function; there are {known}")
         terms = [self._ground_number(part, scope) for part in expression.args]
         if name in ("div", "mod") and "real" in [term.kind for term in terms]:
@@ -229,11 +247,11 @@ class Grounder:
             if condition.value is not None:
                 return self.ground(rest[0] if condition.value else rest[1], scope)
             one, other = (self.ground(part, scope) for part in rest)
-            return choose(condition, (True, False), (one, other), self._meet(expression, one, other))
+            return choose(
+                condition, (True, False), (one, other), self._meet(expression, one, other)
+            )
         chosen = self.ground(first, scope)
-        cases = {
-            case[0].removeprefix("@"): case[1] for word, case in rest if word == "case"
-        }
+        cases = {case[0].removeprefix("@"): case[1] for word, case in rest if word == "case"}
         default = [case for word, case in rest if word == "default"]
         values = self.rddl.type_to_objects[chosen.kind] if chosen.value is None else [chosen.value]
         terms = [self.ground(cases[v] if v in cases else default[0], scope) for v in values]
@@ -244,7 +262,9 @@ class Grounder:
             (inside,) = expression.args
             term = self.ground(inside, scope)
             if name == "KronDelta" and term.kind == "real":
-                raise OptionError(f"{describe(expression)} is of a real number; DiracDelta takes one")
+                raise OptionError(
+                    f"{describe(expression)} is of a real number; DiracDelta takes one"
+                )
             return term
         if name in ("Bernoulli", "Binomial"):
             terms = [self._ground_number(part, scope) for part in expression.args]
@@ -301,30 +321,3 @@ def describe(expression: Any) -> str:
 
 def _widen(terms: Sequence[Term]) -> str:
     return "real" if any(term.kind == "real" for term in terms) else "int"
-
-
-def negate(term: Term) -> Term:
-    """Return whether a term does not hold."""
-    return apply("(not {})", "bool", term)
-
-
-def conjoin(terms: Iterable[Term]) -> Term:
-    """Return whether all terms hold."""
-    kept = []
-    for term in terms:
-        if term.value is None:
-            kept.append(term)
-        elif not term.value:
-            return term
-    return join(" and ", kept, "bool") if kept else constant(True, "bool")
-
-
-def disjoin(terms: Iterable[Term]) -> Term:
-    """Return whether any of the terms holds."""
-    kept = []
-    for term in terms:
-        if term.value is None:
-            kept.append(term)
-        elif term.value:
-            return term
-    return join(" or ", kept, "bool") if kept else constant(False, "bool")

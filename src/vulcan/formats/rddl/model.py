@@ -19,10 +19,11 @@ from itertools import product
 from typing import Any, Final, NamedTuple
 
 from vulcan.errors import ModelError, OptionError
-from vulcan.formats.rddl.fluents import list_actions, list_fluents, list_values, name_fluent
-from vulcan.formats.rddl.grounding import Grounder, conjoin, disjoin, negate
+from vulcan.formats.rddl.actions import Actions
+from vulcan.formats.rddl.fluents import list_fluents, list_values, name_fluent
+from vulcan.formats.rddl.grounding import Grounder
 from vulcan.formats.rddl.reading import Source, check_problem, parse_condition, read_problem
-from vulcan.formats.rddl.terms import Term, assume, compile_term
+from vulcan.formats.rddl.terms import Term, assume, compile_term, conjoin, disjoin, negate
 from vulcan.model.interface import Outcome
 from vulcan.model.rules import Rule, Violation
 from vulcan.parameters import suggest
@@ -139,7 +140,11 @@ class RDDLModel:
         self._make_steps(grounder, simulator)
         self.fluents = tuple(name_fluent(*fluent) for fluent in states)
         self._class = make_state_class(self.fluents)
-        self._make_conditions(grounder, list_actions(source, rddl, simulator, acted))
+        self._make_conditions(grounder)
+        constraints = (*rddl.preconditions, *rddl.ast.domain.constraints)
+        wanted = self._ground_all(grounder, "action-preconditions", constraints)
+        acting = {fluent: places[fluent] for fluent in acted}
+        self._actions = Actions(source, rddl, simulator, acting, wanted)
         first = list_values(rddl, rddl.state_fluents)
         self._first = self._class(first[fluent] for fluent in states)
         if not self._is_safe(self._first):
@@ -162,9 +167,7 @@ class RDDLModel:
 
     def actions(self, state: State) -> list[str]:
         """Return the combinations of actions that are allowed; none where the problem ends."""
-        if self._ends(state):
-            return []
-        return [name for name, values in self._actions.items() if self._allows((*state, *values))]
+        return [] if self._ends(state) else self._actions.list(state)
 
     def outcomes(self, state: State, action: str) -> list[Outcome]:
         """Return the next states of an action, with their exact probabilities."""
@@ -186,7 +189,7 @@ class RDDLModel:
 
     def _list_worlds(self, state: State, action: str) -> list[World]:
         """Return the values of whatever is read by others, in all combinations."""
-        worlds: list[World] = [([*state, *self._actions[action], *self._blank], 1.0)]
+        worlds: list[World] = [([*state, *self._actions.find(state, action), *self._blank], 1.0)]
         for step in self._shared:
             split: list[World] = []
             for values, chance in worlds:
@@ -235,8 +238,8 @@ class RDDLModel:
         self._shared = [step for step in steps if step.place in read or not step.random]
         self._single = [step for step in steps if step.place not in read and step.random]
 
-    def _make_conditions(self, grounder: Grounder, actions: dict[str, tuple[Any, ...]]) -> None:
-        """Say which states are safe, where the problem ends, and what may be done."""
+    def _make_conditions(self, grounder: Grounder) -> None:
+        """Say which states are safe, and where the problem ends."""
         rddl = grounder.rddl
         safe = self._ground_all(grounder, "state-invariants", rddl.invariants)
         if self.failure is not None:
@@ -245,13 +248,6 @@ class RDDLModel:
         self._ends = compile_term(
             disjoin(self._ground_all(grounder, "termination", rddl.terminations))
         )
-        constraints = (*rddl.preconditions, *rddl.ast.domain.constraints)
-        wanted = self._ground_all(grounder, "action-preconditions", constraints)
-        always = [term for term in wanted if all(place >= self._count for place in term.reads)]
-        possible = compile_term(conjoin(always))
-        anywhere = (None,) * self._count
-        self._actions = {n: a for n, a in actions.items() if possible((*anywhere, *a))}
-        self._allows = compile_term(conjoin(term for term in wanted if term not in always))
 
     def _ground_all(self, grounder: Grounder, name: str, conditions: Iterable[Any]) -> list[Term]:
         return [self._ground(grounder, name, condition, {}, "bool") for condition in conditions]

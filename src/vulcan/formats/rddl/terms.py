@@ -13,13 +13,14 @@ into code: numbers, places, and the functions of `NAMES`, never a text from a fi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from vulcan.formats.rddl import distributions
 
 __all__ = [
-    "Term", "apply", "assume", "choose", "compile_term", "constant", "draw", "join", "place",
+    "Term", "apply", "assume", "choose", "compile_term", "conjoin", "constant", "disjoin", "draw",
+    "join", "negate", "place",
 ]  # fmt: skip
 
 NAMES: Final[dict[str, Any]] = {
@@ -123,6 +124,33 @@ _JOINED: Final[dict[str, tuple[Callable[[int], str], str]]] = {
     "sum": (lambda n: f"sum(({'{}, ' * n}))", "({} + {})"),
     "prod": (lambda n: f"prod(({'{}, ' * n}))", "({} * {})"),
 }
+
+
+def negate(term: Term) -> Term:
+    """Return whether a term does not hold."""
+    return apply("(not {})", "bool", term)
+
+
+def conjoin(terms: Iterable[Term]) -> Term:
+    """Return whether all terms hold."""
+    kept = []
+    for term in terms:
+        if term.value is None:
+            kept.append(term)
+        elif not term.value:
+            return term
+    return join(" and ", kept, "bool") if kept else constant(True, "bool")
+
+
+def disjoin(terms: Iterable[Term]) -> Term:
+    """Return whether any of the terms holds."""
+    kept = []
+    for term in terms:
+        if term.value is None:
+            kept.append(term)
+        elif term.value:
+            return term
+    return join(" or ", kept, "bool") if kept else constant(False, "bool")
 
 
 def choose(chooser: Term, values: Sequence[Any], terms: Sequence[Term], kind: str) -> Term:
