@@ -155,7 +155,8 @@ def main() -> None:
     summary = (
         f"{loading} of {len(everything)} instances load, and all states of {whole} were listed in "
         f"{options.seconds:g} s (`python tools/rddl_table.py --seconds {options.seconds:g}`).\n\n"
-        "| problem | load | whole | states of those | why the others don't load |\n|---|---|---|---|---|"
+        "| problem | load | whole | states of those | why the others don't load |\n"
+        "|---|---|---|---|---|"
     )
     table = "\n".join([summary, *lines]) + "\n"
     if not options.problems:

@@ -74,7 +74,10 @@ def sample(model: Any, state: Any, action: str, count: int, seed: int = 0) -> Co
         name, _, value = part.partition("=")
         base, _, objects = name.rstrip(")").partition("(")
         ground = rddl.ground_var(base, objects.split(",") if objects else None)
-        given[ground] = value if value and value in rddl.object_to_type else int(value or 1)
+        known = {"": True, "True": True, "False": False}
+        given[ground] = known.get(value, value)
+        if value.lstrip("-").isdigit() and value not in rddl.object_to_type:
+            given[ground] = int(value)
     acted = simulator.prepare_actions_for_sim(given)
     start, left = {}, list(state)
     for name in rddl.next_state:
@@ -332,7 +335,7 @@ def test_problems_of_rddlrepository_by_names() -> None:
     assert (model.horizon, len(model.fluents)) == (40, 12)
     with pytest.raises(OptionError, match="it has Navigation_Continuous, Navigation_MDP_ippc2011"):
         open_model("rddl:Navigation/1")
-    with pytest.raises(OptionError, match="has no instance '77'.* one of 1, 2"):
+    with pytest.raises(OptionError, match=r"has no instance '77'.* one of 1, 2"):
         open_model("rddl:Navigation_MDP_ippc2011/77")
 
 
@@ -349,3 +352,32 @@ def test_models_and_states_pass_between_processes() -> None:
 
 def test_lines_are_those_of_the_files() -> None:
     assert Source(DOMAIN, INSTANCE).locate("weather'").endswith("courier.rddl, line 34")
+
+
+@pytest.mark.parametrize("most", ["pos-inf", "3"])
+def test_many_combinations_are_searched_as_they_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: str
+) -> None:
+    more = """action-preconditions {
+        (sum_{?i : item} [2 * press(?i) + pull(?i)]) <= 3 + count;
+        forall_{?i : item} [press(?i) => (lit(?i) ^ turn ~= @high)];
+        turn == @high => exists_{?i : item} pull(?i);
+        (if (forall_{?i : item} [lit(?i)]) then dial - 1 else 0) >= 0;
+        -1 <= dial; dial <= 2;
+    };"""
+    fluents = """pull(item) : { action-fluent, bool, default = false };
+        turn : { action-fluent, tone, default = @low };
+        dial : { action-fluent, int, default = 0 };"""
+    lit = "Bernoulli(0.5)"
+    path = write_small(tmp_path, fluents=fluents, more=more, most=most, lit=lit, count="-count")
+    listed = from_rddl(path)
+    monkeypatch.setattr("vulcan.formats.rddl.actions.FEW_ACTIONS", 0)
+    searched = from_rddl(path)
+    first = listed.initial_state()
+    states = {first} | {
+        o.state for a in listed.actions(first)[:3] for o in listed.outcomes(first, a)
+    }
+    assert len(states) == 8
+    for state in states:
+        assert 0 < len(listed.actions(state)) < 512
+        assert searched.actions(state) == listed.actions(state)

@@ -26,8 +26,8 @@ __all__ = ["Actions"]
 FEW_ACTIONS: Final = 2_000
 """So many combinations are listed once."""
 
-MOST_ACTIONS: Final = 20_000
-"""A state has at most so many, and a search for them takes at most ten times as many steps."""
+MOST_ACTIONS: Final = 10_000
+"""A state has at most so many, and a search for them takes at most twice as many steps."""
 
 Values = tuple[Any, ...]
 
@@ -102,33 +102,42 @@ class Actions:
         """Return the combinations that no precondition is known to refuse, few actions first."""
         known: dict[int, Any] = dict(enumerate(state))
         can_hold = self._preconditions.can_hold
-        choices = []
+        free, left = [], self._most  # fluents with a choice, and how many may still be changed
         for place, values in zip(self._places, self._choices, strict=True):
-            choices.append([v for v in values if can_hold(place, {**known, place: v})])
-        found: list[tuple[list[tuple[int, int]], Values]] = []
+            open_values = [value for value in values if can_hold(place, {**known, place: value})]
+            if len(open_values) == 1:
+                known[place] = open_values[0]
+                left -= open_values[0] != values[0]
+            else:
+                free.append((place, values[0], open_values))
+        found: list[Values] = []
         steps = 0
 
-        def go_on(depth: int, changed: list[tuple[int, int]]) -> None:
+        def go_on(depth: int, left: int) -> None:
             nonlocal steps
-            if depth == len(choices):
-                found.append((changed, tuple(known[place] for place in self._places)))
+            if depth == len(free):
+                found.append(tuple(known[place] for place in self._places))
                 return
-            place, values = self._places[depth], self._choices[depth]
-            for value in choices[depth]:
-                number = values.index(value)
-                if number and len(changed) == self._most:
-                    continue
+            place, default, values = free[depth]
+            for value in values if left else values[:1]:
                 steps += 1
                 known[place] = value
-                if len(choices[depth]) == 1 or can_hold(place, known):
-                    go_on(depth + 1, [*changed, (depth, number)] if number else changed)
-                if steps > 10 * MOST_ACTIONS or len(found) > MOST_ACTIONS:
+                if can_hold(place, known) and left >= (value != default):
+                    go_on(depth + 1, left - (value != default))
+                if steps > 2 * MOST_ACTIONS or len(found) > MOST_ACTIONS:
                     raise ModelError(_refuse(state))
             known.pop(place, None)
 
-        go_on(0, [])
-        found.sort(key=lambda entry: (len(entry[0]), entry[0]))
-        return [values for _, values in found]
+        if left >= 0:
+            go_on(0, left)
+        return sorted(found, key=self._rank)
+
+    def _rank(self, values: Values) -> tuple[Any, ...]:
+        """Return what to sort by: few actions first, and earlier ones before later ones."""
+        pairs = zip(self._choices, values, strict=True)
+        numbers = [known.index(value) for known, value in pairs]
+        changed = [(place, number) for place, number in enumerate(numbers) if number]
+        return (len(changed), changed)
 
     def _label(self, values: Values) -> str:
         label = self._labels.get(values)
