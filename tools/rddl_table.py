@@ -138,6 +138,7 @@ def describe(domain: str, trials: Sequence[Trial]) -> str:
 
 def main() -> None:
     """Run over all problems and write the table."""
+    import pyRDDLGym  # noqa: F401  # once, and not in each process
     from rddlrepository.core.manager import RDDLRepoManager
 
     parser = argparse.ArgumentParser(description=__doc__)

@@ -136,8 +136,8 @@ class Actions:
         """Return what to sort by: few actions first, and earlier ones before later ones."""
         pairs = zip(self._choices, values, strict=True)
         numbers = [known.index(value) for known, value in pairs]
-        changed = [(place, number) for place, number in enumerate(numbers) if number]
-        return (len(changed), changed)
+        changed = [place for place, number in enumerate(numbers) if number]
+        return (len(changed), changed, numbers)
 
     def _label(self, values: Values) -> str:
         label = self._labels.get(values)
