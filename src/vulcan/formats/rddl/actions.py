@@ -76,7 +76,7 @@ class Actions:
         ranged = dict(zip(self._places, ranges, strict=True))
         self._preconditions = Preconditions(preconditions, ranged)
 
-    def list(self, state: Values) -> list[str]:
+    def list_allowed(self, state: Values) -> list[str]:
         """Return the labels of the combinations that a state allows: few actions first."""
         found = self._listed if self._listed is not None else self._search(state)
         return [self._label(values) for values in found if self._allows((*state, *values))]
@@ -84,7 +84,7 @@ class Actions:
     def find(self, state: Values, label: str) -> Values:
         """Return the values of the action fluents for a label."""
         if label not in self._values:
-            self.list(state)  # another process may have listed it
+            self.list_allowed(state)  # another process may have listed it
         return self._values[label]
 
     def _list_all(self) -> Iterator[Values]:

@@ -75,7 +75,7 @@ def _enclose(node: ast.expr, known: Mapping[int, Any], ranges: Mapping[int, Inte
     match node:
         case ast.Constant(value=value):
             return value if isinstance(value, str) else (value, value)
-        case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=place)):
+        case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=int(place))):
             if (value := known.get(place)) is None:
                 return ranges.get(place, ANYTHING)
             return value if isinstance(value, str) else (value, value)

@@ -167,7 +167,7 @@ class RDDLModel:
 
     def actions(self, state: State) -> list[str]:
         """Return the combinations of actions that are allowed; none where the problem ends."""
-        return [] if self._ends(state) else self._actions.list(state)
+        return [] if self._ends(state) else self._actions.list_allowed(state)
 
     def outcomes(self, state: State, action: str) -> list[Outcome]:
         """Return the next states of an action, with their exact probabilities."""
@@ -298,7 +298,7 @@ def _compute(step: Step, values: Sequence[Any]) -> dict[Any, float]:
         value = step.value(values)
     except (ArithmeticError, ValueError) as error:
         raise ValueError(f"{step.name} has no value: {error}") from None
-    return value if step.random else {value: 1.0}  # type: ignore[no-any-return]
+    return value if step.random else {value: 1.0}
 
 
 def _check_count(count: int) -> None:
