@@ -4,6 +4,8 @@ BIN := .venv/bin
 SOURCES := src tests benchmarks examples reproduction tools
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
+# Tests start many processes: each would compile the library anew if none kept the byte code.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install demo test lint format bench missions reproduce clean
 
@@ -36,7 +38,7 @@ demo: .venv/installed
 	@$(BIN)/vulcan solve bandit --set horizon=9 --bound "0.002*x" --gap 0
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --quiet
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check $(SOURCES)

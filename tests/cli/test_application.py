@@ -8,6 +8,7 @@ import pytest
 import vulcan
 from tests.helpers.command_line import SMALL
 from vulcan.cli.codes import ExitCode
+from vulcan.solvers.registry import load_solvers
 
 
 def test_version(run):
@@ -65,3 +66,21 @@ def test_help_lists_the_exit_codes_and_asks_for_limits(run):
     codes = [ExitCode.YES, ExitCode.NO, ExitCode.BAD_INPUT, ExitCode.DEFECT, ExitCode.INTERRUPTED]
     assert re.findall(r"\b\d+ ", overview.partition("Exit codes:")[2]) == [f"{c} " for c in codes]
     assert "a limit is usually wanted" in " ".join(run("solve", "--help").out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("vulcan solve bandit --constraint ", ["A", "B"]),
+        ("vulcan solve bandit --credit ", ["expected", "received"]),
+        ("vulcan solve bandit --solver ", list(load_solvers())),
+        ("vulcan frontier bandit --on ", ["graph", "tree"]),
+        ("vulcan fron", ["frontier"]),
+        ("vulcan cert", ["certify"]),
+    ],
+)
+def test_words_are_completed(run, monkeypatch, words, completions):
+    monkeypatch.setenv("_VULCAN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    assert run().out.split() == completions

@@ -151,7 +151,7 @@ def test_without_a_policy_there_is_no_figure(run, tmp_path):
 def test_ctrl_c_shows_the_solvers_so_far():
     out = interrupt(
         (
-            *("compare", "bandit", "--set", "horizon=14", "--bound", "0.002*x", "--json"),
+            *("compare", "bandit", "--set", "horizon=12", "--bound", "0.002*x", "--json"),
             *("--solvers", "penalty,forward-search,vulcan", "--time-limit", "600"),
             "--no-upper-bound",
         ),

@@ -156,8 +156,7 @@ def test_bad_input_gets_one_message(run, arguments, message):
     assert "Traceback" not in answer.err
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)])
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize(("form", "ending"), [((), "png"), (("--json",), "svg")])
 def test_figures_are_written(run, tmp_path, form, ending):
     path = tmp_path / f"frontier.{ending}"
     answer = run(*SMALL, "--levels", "0,0.002", "--plot", path, *form)
@@ -200,7 +199,7 @@ def test_ctrl_c_shows_the_points_so_far(form):
     """Each point takes long with a solver that visits all histories."""
     out = interrupt(
         (
-            *("frontier", "bandit", "--set", "horizon=14", "--levels", "0,0.01,0.02,0.03"),
+            *("frontier", "bandit", "--set", "horizon=12", "--levels", "0,0.01,0.02,0.03"),
             *("--solver", "forward-search", *form),
         ),
         percent=25,
@@ -208,9 +207,9 @@ def test_ctrl_c_shows_the_points_so_far(form):
     if form:
         document = json.loads(out)
         assert document["stopped_by"] == "Ctrl-C"
-        assert document["points"][0]["reward"] == pytest.approx(3.5)
+        assert document["points"][0]["reward"] == pytest.approx(3.0)
         # It may come between two searches as well.
         assert [point["stopped_by"] for point in document["points"][1:]] in ([], ["Ctrl-C"])
     else:
         assert re.match("✓ policies  for ([12]) of \\1 risk bounds?, stopped by Ctrl-C\n", out)
-        assert "0.000000  3.500000  0.000000" in out
+        assert "0.000000  3.000000  0.000000" in out

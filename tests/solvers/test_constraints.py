@@ -12,7 +12,6 @@ from tests.helpers.tables import Table, bounds, one_action, tables
 from tests.oracles.brute_force import Plan, admits, enumerate_plans
 from tests.oracles.hulls import find_hull
 from vulcan import Outcome, Status
-from vulcan.domains import Bandit
 
 UNDER_A = vulcan.ForwardSearch(vulcan.SequenceConstraint())
 UNDER_A_RECEIVED = vulcan.ForwardSearch(vulcan.SequenceConstraint("received"))
@@ -180,21 +179,3 @@ def test_own_credit_must_not_exceed_the_expected_reward() -> None:
             vulcan.solve(vulcan.Problem(table, vulcan.Constant(0)), solver)
     with pytest.raises(vulcan.OptionError, match="'expected', 'received' or a function"):
         vulcan.SequenceConstraint("g")
-
-
-def test_the_loss_of_the_papers_constraint() -> None:
-    """The paper's 4.45 %, over α from 0.0005 to 0.003 at horizon 4, where there is a loss."""
-    losses = []
-    for k in range(126):
-        problem = vulcan.Problem(Bandit(4), vulcan.Linear(0.0005 + 0.00002 * k))
-        found, best = (
-            float(vulcan.solve(problem, solver).certificate.reward)
-            for solver in (vulcan.ForwardSearch(vulcan.SequenceConstraint()), vulcan.Pareto())
-        )
-        losses.append(1 - found / best)
-    lost = [loss for loss in losses if loss > 1e-9]
-    assert 100 * sum(lost) / len(lost) == pytest.approx(4.45, abs=0.005)
-    assert min(losses) > -1e-12
-    assert len(lost) == 112
-    assert max(losses) == pytest.approx(0.10882, abs=5e-6)
-    assert sum(loss > 0.06 for loss in losses) == 28

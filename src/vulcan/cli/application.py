@@ -27,7 +27,17 @@ from vulcan.parameters import suggest
 
 __all__ = ["application"]
 
-COMMANDS: Final = ("solve", "frontier", "compare", "check", "certify", "explain", "show", "draw")
+COMMANDS: Final = (
+    "solve",
+    "frontier",
+    "compare",
+    "check",
+    "certify",
+    "explain",
+    "simulate",
+    "show",
+    "draw",
+)
 
 COLUMNS: Final = shutil.get_terminal_size().columns
 
@@ -47,6 +57,7 @@ Examples:
   vulcan solve rover.py:Rover --set days=6 --bound 0.01 -o plan.vulcan
   vulcan certify plan.vulcan rover.py:Rover --set days=6
   vulcan explain plan.vulcan rover.py:Rover --set days=6
+  vulcan simulate plan.vulcan rover.py:Rover --set days=6 --episodes 1000000
   vulcan show plan.vulcan --depth 4
   vulcan draw plan.vulcan mission.toml --outcomes six.png
 
@@ -143,13 +154,13 @@ def _summarise(command: str) -> str:
 def _show_warnings() -> Iterator[None]:
     """Show our own warnings as remarks; others as Python does."""
     from vulcan.cli.screen import show_note
-    from vulcan.errors import BoundWarning
+    from vulcan.errors import BoundWarning, SimulationWarning
 
     with warnings.catch_warnings():
         otherwise = warnings.showwarning
 
         def show(message: Any, category: Any, *place: Any, **rest: Any) -> None:
-            if issubclass(category, BoundWarning):
+            if issubclass(category, BoundWarning | SimulationWarning):
                 show_note(f"Warning: {message}\n")
             else:
                 otherwise(message, category, *place, **rest)

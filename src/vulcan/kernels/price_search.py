@@ -10,10 +10,10 @@ are many histories to learn from. There an action that was never tried counts as
 it were worth as much as after the best that was, and as tried once. So actions that earn little by
 themselves are not all tried at once. But what is known of an action is biased by what was not tried
 below it: so in the first half of the steps, of N visits of a history N^0.75 are shared evenly by
-its actions. In a history where nothing was tried yet, actions are compared by what they earn and
-what samples have collected from the next step on, unless the mission always ended after them. Then
-one of the outcomes that are not solved is drawn by its probability. A history with one step left is
-solved when it is first met.
+its actions, right after the first one N^0.8. In a history where nothing was tried yet, actions are
+compared by what they earn and what samples have collected from the next step on, unless the mission
+always ended after them. Then one of the outcomes that are not solved is drawn by its probability. A
+history with one step left is solved when it is first met.
 
 A sample that is *guided* follows the current plan instead, as far as that goes: most of the time
 the plan's own action, and where the plan leaves all to a price, that price.
@@ -64,6 +64,11 @@ from vulcan.kernels.tree_search import STEP
 from vulcan.sentinels import NONE
 
 __all__ = ["CONTROL", "FOLLOW", "ORDER", "STEP", "sample"]
+
+SECOND: Final = 0.8
+LATER: Final = 0.75
+"""Of N visits of a history, N to this power are shared evenly by its actions: by the second ones of
+a mission, and by later ones in the first half of its steps."""
 
 FOLLOW: Final = 0.85
 """How often a guided sample takes the plan's own action, history by history."""
@@ -227,9 +232,8 @@ def choose_edge(problem, tree, returns, node, control):
     if fewest == 0.0:
         chosen = choose_untried(problem, tree, returns, node, control.lane, bonus, best, chosen)
     if 2 * node.level <= len(problem.discounts):
-        root = np.sqrt(np.float64(node.visits))
-        shared = root * np.sqrt(root)  # N^0.75
-        if fewest < shared / node.edge_count - 1.0:
+        power = SECOND if node.level == 1 else LATER
+        if fewest < np.float64(node.visits) ** power / node.edge_count - 1.0:
             return rarest
     return chosen
 

@@ -233,14 +233,14 @@ def refresh(tree, node, number):
 
 
 @kernel
-def move_values(tree, order, left, share):
+def move_values(tree, histories, left, share):
     """Go over to other prices, each a share of the way from a former one, `left`, to the next.
 
     The values of leaves are put between those known. Of all other histories they are computed from
-    these; `order` has deep levels first.
+    those that follow, which are done before.
     """
     tree = borrow_prices(tree)
-    for number in order:
+    for number in histories:
         node = tree.nodes[number]
         if node.visits == 0:
             continue

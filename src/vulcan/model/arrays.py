@@ -13,8 +13,10 @@ apart by an observer, and are added up.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -123,11 +125,22 @@ class ArrayModel:
                 f"probabilities of action {int(action[place])} sum to {sums[wrong[0]]!r}, not to 1",
                 int(state[place]),
             )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of all rows, the horizon, the start and the discount."""
         digest = hashlib.sha256(repr((self.horizon, self.start, self.discount)).encode())
         for array in (self.first_row, self.number, self.first_action, self.target):
             digest.update(np.ascontiguousarray(array, np.int64).tobytes())
         digest.update(self.probability.tobytes() + self.reward.tobytes())
-        self.fingerprint = digest.hexdigest()
+        return digest.hexdigest()
+
+    def begin_at(self, start: int, horizon: int) -> ArrayModel:
+        """Return the same rows with another initial state and horizon."""
+        model = copy.copy(self)
+        model.__dict__.pop("fingerprint", None)
+        model.start, model.horizon = start, horizon
+        return model
 
     def _name_actions(self, labels: Sequence[str] | None) -> tuple[str, ...]:
         count = int(self.number.max()) + 1

@@ -85,7 +85,7 @@ def check(result: vulcan.Result, points: list[Point], bound: vulcan.RiskBound) -
         assert result.upper_bound >= max(surely) - 1e-9
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(table=tables(), bound=bounds())
 def test_it_finds_the_best_of_all_policies(table: Table, bound: vulcan.RiskBound) -> None:
     points = [(plan.reward, plan.risk) for plan in enumerate_plans(table)]
@@ -93,7 +93,7 @@ def test_it_finds_the_best_of_all_policies(table: Table, bound: vulcan.RiskBound
         check(solve(replace(table, merges=merges, calls={}), bound), points, bound)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(table=tables(), bound=bounds())
 def test_it_finds_the_best_function_of_state_and_step(
     table: Table, bound: vulcan.RiskBound

@@ -87,7 +87,7 @@ def check(result: vulcan.Result, table: Table, bound: vulcan.RiskBound) -> None:
     assert result.upper_bound >= max(acceptable, default=-math.inf) - 1e-9
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(table=tables(), bound=bounds())
 def test_it_finds_the_best_mixture_of_all_policies(table: Table, bound: vulcan.RiskBound) -> None:
     for on in ("graph", "tree"):

@@ -72,7 +72,7 @@ def require_kept(node: Node | None, choice: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     table=tables(),
     bound=bounds(),
@@ -131,7 +131,7 @@ def fit_bound(kind: str, plan: Plan) -> RiskBound | None:
 
 
 @pytest.mark.parametrize("kind", FORESEEN)
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     table=tables([0.0, 0.1, 0.5, 1.0, 3.0], sure_failure=False),
     which=st.integers(0, 1 << 30),

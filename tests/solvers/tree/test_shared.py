@@ -110,7 +110,7 @@ def test_same_seed_same_policy_and_resumed(tmp_path: Path, bound: str) -> None:
         assert getattr(resumed.statistics, name) == getattr(whole.statistics, name)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(table=tables(), bound=bounds(), samples=st.integers(0, 30), seed=SEEDS)
 def test_without_a_constraint_the_rest_is_the_best(
     table: Table, bound: RiskBound, samples: int, seed: int

@@ -13,7 +13,7 @@ get their stretches, arrays grow if need be, and the rest of the work goes on.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
@@ -72,6 +72,14 @@ class Hand:
     def __init__(self, run: PriceRun) -> None:
         self._run = run
 
+    def begin(self, work: Callable[[], object]) -> Callable[[], object]:
+        """Return what does something: later."""
+        return work
+
+    def share(self, rows: NDArray[Any], work: Callable[[NDArray[Any]], object]) -> None:
+        """Do something for all rows."""
+        work(rows)
+
     def carry_out(self, jobs: Sequence[Job], most: float) -> bool:
         """Carry out all jobs; False without room for all of them in this many bytes."""
         run = self._run
@@ -102,6 +110,14 @@ class Hands:
 
     def _count_free(self, hand: int) -> int:
         return int(self._ends[hand]["nodes"][0] - self._sizes[hand]["nodes"][0])
+
+    def begin(self, work: Callable[[], object]) -> Callable[[], object]:
+        """Begin something at once, and return what waits for it."""
+        return self._pool.submit(work).result
+
+    def share(self, rows: NDArray[Any], work: Callable[[NDArray[Any]], object]) -> None:
+        """Do something for all rows, each hand for some of them."""
+        list(self._pool.map(work, np.array_split(rows, len(self._askers))))
 
     def carry_out(self, jobs: Sequence[Job], most: float) -> bool:
         """Carry out all jobs; False without room for all of them in this many bytes."""

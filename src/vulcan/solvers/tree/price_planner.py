@@ -1,7 +1,7 @@
 """One run of Vulcan: a tree for several prices, and plans on its top.
 
-In each round the prices are moved to where they decide, and a plan is made
-(`vulcan.solvers.tree.plans`). Between rounds, coarser plans guide half of the samples.
+In each round a plan is made (`vulcan.solvers.tree.plans`), a fine one in the last. Then the prices
+are moved to where they decide. Between rounds, coarse plans guide half of the samples.
 
 Where states merge and all pairs of a state and a step may be looked at, a plan is made over these
 instead (`vulcan.solvers.tree.merged`).
@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -41,7 +43,7 @@ from vulcan.solvers.tree.plans import COARSE, FINE, Detail, Plan, Planning
 from vulcan.solvers.tree.price_proof import PriceProof
 from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.solvers.tree.prices import are_alike, are_at_an_end, choose_prices, raise_prices
-from vulcan.solvers.tree.rounds import Rounds
+from vulcan.solvers.tree.rounds import GROWTH, Rounds
 from vulcan.solvers.tree.sampling import TreeRun
 from vulcan.solvers.tree.warm_up import warm_up
 from vulcan.solvers.tree.whole import plan_whole
@@ -142,6 +144,8 @@ class PricePlanner(Rounds):
         for price, histories in repetition.proof:
             self._proof.advance(price, histories)
         self._proved_for = repetition.proved_for
+        if snapshot.target == GROWTH * self._run.samples:  # right after a round
+            self._run.before_sampling = self._move_and_guide
         if repetition.local:
             with suppress(BoundError):
                 self._try_local_constraint(math.inf, repetition.local)
@@ -154,32 +158,42 @@ class PricePlanner(Rounds):
         if final and run.samples == self._target and not run.solved:
             # A search that goes on, and is stopped before the next sample, has this round as well.
             self._make_policies(until, final=False)
-        if not final:
-            self._move_prices()
+        finish_proof = self._begin_proof()
         self._plan(until, final)
+        if not self._found:
+            self._move_prices()
+            self._plan(until, final)
         if run.solved:
             self._prove(until)
-        found = self._best is not None and self._best.judgement.safe
-        if not found and not self._infeasible:
+        if not self._found and not self._infeasible:
             with suppress(BoundError):  # it may have no value at the credits of histories
                 self._try_local_constraint(until)
         if not final:
-            self._guide()
-        self._tighten_bound()
+            # Not before the next sample: values of prices that were not sampled yet are rough.
+            run.before_sampling = self._move_and_guide
+        finish_proof()
         return self._best
 
-    def _tighten_bound(self) -> None:
-        """Prove a little more of what no policy can earn."""
-        run, limits = self._run, self._monitor.limits
-        gap = math.inf
+    def _move_and_guide(self) -> None:
+        self._move_prices()
+        self._guide()
+
+    @property
+    def _found(self) -> bool:
+        """Whether there is a policy within the bound."""
+        return self._best is not None and self._best.judgement.safe
+
+    def _begin_proof(self) -> Callable[[], object]:
+        """Begin to prove a little more of what no policy can earn; return what ends that."""
+        run, gap = self._run, math.inf
         if self._best is not None and math.isfinite(self._proof.upper):
             gap = find_gap(self._best.reward, self._proof.upper)
-        eager = limits.gap is not None and gap < PROMISING
+        eager = self._monitor.limits.gap is not None and gap < PROMISING
         per_proof = SAMPLES_PER_EAGER_PROOF if eager else SAMPLES_PER_PROOF
         histories = (run.samples - self._proved_for) // per_proof
         self._proved_for = run.samples
         price = run.prices[0, int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])]
-        self._proof.advance(float(price), histories)
+        return run.do_beside(partial(self._proof.advance, float(price), histories))
 
     @property
     def _upper_bound(self) -> float | None:

@@ -72,11 +72,19 @@ class PriceRun(PriceArrays):
     ) -> None:
         super().__init__(problem, reader, memory, known, seed, exploration)
         self.on_guide: Callable[[], None] | None = None
+        self.before_sampling: Callable[[], None] | None = None
         self._hands = self._choose_hands(workers)
 
     def _choose_hands(self, workers: int) -> Hand | Hands:
         compiled = isinstance(self.graph, CompiledGraph)
         return Hands(self, workers) if compiled and workers > 1 else Hand(self)
+
+    def do_beside(self, work: Callable[[], object]) -> Callable[[], object]:
+        """Begin something that has nothing to do with the tree, and return what waits for it.
+
+        With one hand it is done then, and with several at once, while the others plan.
+        """
+        return self._hands.begin(work)
 
     @property
     def histories(self) -> int:
@@ -111,6 +119,9 @@ class PriceRun(PriceArrays):
             and not self.full
             and not monitor.wants_stop(self.histories, self._samples, reserve)
         ):
+            if self.before_sampling is not None:
+                self.before_sampling()
+                self.before_sampling = None
             if not len(self._orders):
                 self._order_batch()
             self._carry_out(target - self._samples, most)
@@ -211,7 +222,12 @@ class PriceRun(PriceArrays):
             left = np.clip(np.searchsorted(old, new, side="right") - 1, 0, len(old) - 2)
             width = np.maximum(old[left + 1] - old[left], 1e-300)
             share = np.clip((new - old[left]) / width, -0.5, 1.5).astype(np.float32)
-            levels = self.nodes["level"][: int(self.sizes["nodes"][0])]
-            order = np.argsort(-levels, kind="stable")
-            self._kernels.move_values(self.tree(), order, left, share)
+            tree, levels = self.tree(), self.nodes["level"][: int(self.sizes["nodes"][0])]
+            small = np.min_scalar_type(self.reader.levels)  # which is sorted by its digits
+            order = np.argsort((self.reader.levels - levels).astype(small), kind="stable")
+            counts = np.bincount(levels)[::-1]
+            for histories in np.split(order, np.cumsum(counts)[:-1]):
+                self._hands.share(
+                    histories, lambda some: self._kernels.move_values(tree, some, left, share)
+                )
             self.judge()
