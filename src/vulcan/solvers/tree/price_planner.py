@@ -67,11 +67,12 @@ SHARE_OF_PROOF: Final = 0.1
 """Of memory, for upper bounds."""
 
 SAMPLES_PER_PROOF: Final = 64
-"""For this many samples one history is opened to bound what can be earned: a tenth of the time."""
+"""For this many samples one history is opened to bound what can be earned: little of the time."""
 
-SAMPLES_PER_EAGER_PROOF: Final = 4
 PROMISING: Final = 0.05
-"""The same where a gap was asked for and is smaller than this already: half of the time."""
+SAMPLES_PER_PROMISING_PROOF: Final = 8
+SAMPLES_PER_EAGER_PROOF: Final = 4
+"""The same where the gap is smaller than this already, and where such a gap was asked for."""
 
 FEWEST_PLACES: Final = 1 << 16
 FEWEST_QUESTIONS: Final = 256
@@ -188,8 +189,10 @@ class PricePlanner(Rounds):
         run, gap = self._run, math.inf
         if self._best is not None and math.isfinite(self._proof.upper):
             gap = find_gap(self._best.reward, self._proof.upper)
-        eager = self._monitor.limits.gap is not None and gap < PROMISING
-        per_proof = SAMPLES_PER_EAGER_PROOF if eager else SAMPLES_PER_PROOF
+        per_proof = SAMPLES_PER_PROOF
+        if gap < PROMISING:
+            asked = self._monitor.limits.gap is not None
+            per_proof = SAMPLES_PER_EAGER_PROOF if asked else SAMPLES_PER_PROMISING_PROOF
         histories = (run.samples - self._proved_for) // per_proof
         self._proved_for = run.samples
         price = run.prices[0, int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])]

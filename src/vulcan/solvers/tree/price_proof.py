@@ -1,8 +1,8 @@
 """The least bound over prices, with a little work now and then.
 
 For each price the bound of `vulcan.solvers.tree.proof` falls to what that price proves at best, and
-that is quasiconvex in the price. So the work goes to one price until it proves no more, and then to
-prices around the best so far, closer and closer.
+that is quasiconvex in the price. So the work goes to one price until it proves no more, then to the
+price that decides by now, and then to prices around the best so far, closer and closer.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from vulcan.solvers.tree.proof import Proof
 
 __all__ = ["PriceProof"]
 
-WIDEST: Final = 2.0
-"""The ratio of the first prices beside one."""
+WIDEST: Final = 1.2
+"""The ratio of the first price on either side of the best."""
 
 CLOSEST: Final = 1.02
 """Prices closer than this ratio prove about the same."""
-
 
 FAR: Final = 1.3
 """Prices farther apart than this ratio are not the same any more."""
 
 
-def is_far(one: float, other: float) -> bool:
-    """Whether two prices differ by much."""
+def is_far(one: float, other: float, ratio: float = FAR) -> bool:
+    """Whether two prices differ by more than a ratio."""
     low, high = min(one, other), max(one, other)
-    return high > FAR * low
+    return high > ratio * low
 
 
 class PriceProof:
@@ -60,7 +59,6 @@ class PriceProof:
     ) -> None:
         self._proof = Proof(problem, reader, memory, known)
         self._proved: dict[float, float] = {}  # by prices that prove no more
-        self._ratio = WIDEST
         self._price: float | None = None
         self.upper = math.inf
         self.work: list[tuple[float, int]] = []
@@ -86,7 +84,7 @@ class PriceProof:
         Parameters
         ----------
         price
-            The price to begin with.
+            The price that decides by now.
         histories
             How many.
         """
@@ -103,18 +101,26 @@ class PriceProof:
                 return
             if self._proof.is_settled(self._price):
                 self._proved[self._price] = self._proof.bound_reward_at(self._price)
-                self._price = self._choose_price()
+                self._price = self._choose_price(price)
             elif self._proof.opened == before:
                 return
 
-    def _choose_price(self) -> float | None:
-        """Return a price beside the best so far that was not tried; None if all are close."""
-        while self._ratio > CLOSEST:
-            best = min(self._proved, key=lambda price: (self._proved[price], price))
-            if best == 0.0:
-                return None  # risk does not count, and less than no price there is not
-            for price in (best * self._ratio, best / self._ratio):
-                if not any(abs(price - other) <= 1e-9 * price for other in self._proved):
-                    return price
-            self._ratio = math.sqrt(self._ratio)
+    def _choose_price(self, wanted: float) -> float | None:
+        """Return the price that is wanted, or one beside the best so far; None if all are close."""
+        proved = self._proved
+        if all(is_far(wanted, other, CLOSEST) for other in proved):
+            return wanted
+        best = min(proved, key=lambda price: (proved[price], price))
+        if best == 0.0:
+            return None  # risk does not count, and less than no price there is not
+        below = max((price for price in proved if price < best), default=None)
+        above = min((price for price in proved if price > best), default=None)
+        if above is None:
+            return best * WIDEST
+        if below is None:
+            return best / WIDEST
+        # The least lies between the neighbours, and rather on the side of the lower one.
+        for other in sorted((below, above), key=lambda price: proved[price]):
+            if is_far(best, other, CLOSEST):
+                return math.sqrt(best * other) if other > 0 else best / WIDEST
         return None
