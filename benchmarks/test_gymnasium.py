@@ -7,8 +7,8 @@ machine does not count. Run with `make bench`.
 
 Two of these are hard. On the small lake with a bound of 0.01 the best randomised policy draws
 between waiting and daring, one to twenty. A deterministic policy draws with slips of a third each,
-which takes steps: of 20 it has none to spare, and stays 1 % below that. Fronts that try to prove
-more take some seconds there, and at 50 steps too.
+which takes steps: of 20 it has none to spare, and the best found is 1 % below that. Fronts that try
+to prove more take some seconds there, and at 50 steps too.
 """
 
 from __future__ import annotations
