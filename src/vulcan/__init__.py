@@ -11,10 +11,10 @@ exact reward and failure probability.
 0.9906
 
 The rooms, in the order in which data flows: `model`, `bounds`, `policies`, `certificates`,
-`graphs`, `kernels`, `solvers`, `planning`; beside them `runtime`, `domains`, `formats`, `plotting`,
-`testing` and `cli`. The root itself has what all of them use: `errors`, `tolerance`, `parameters`
-and `sentinels`, which import nothing of Vulcan but each other. docs/architecture.md walks through
-them.
+`graphs`, `kernels`, `solvers`, `planning`, `execution`; beside them `runtime`, `domains`,
+`formats`, `plotting`, `testing` and `cli`. The root itself has what all of them use: `errors`,
+`tolerance`, `parameters` and `sentinels`, which import nothing of Vulcan but each other.
+docs/architecture.md walks through them.
 
 Names are imported when they are first used, so that `import vulcan` takes next to no time;
 `__init__.pyi` lists them.

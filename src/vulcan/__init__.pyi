@@ -18,8 +18,9 @@ from .bounds.straight import (
 from .certificates.certificate import Certificate as Certificate
 from .certificates.certificate import certify as certify
 from .certificates.explanation import Explanation as Explanation
-from .certificates.explanation import explain as explain
 from .certificates.problem import Problem as Problem
+from .certificates.verification import Verification as Verification
+from .certificates.verification import verify as verify
 from .errors import (
     BoundError as BoundError,
 )
@@ -51,8 +52,16 @@ from .errors import (
     PolicyFileError as PolicyFileError,
 )
 from .errors import (
+    SimulationWarning as SimulationWarning,
+)
+from .errors import (
     VulcanError as VulcanError,
 )
+from .execution.estimates import Estimate as Estimate
+from .execution.estimates import Simulation as Simulation
+from .execution.replan import Replan as Replan
+from .execution.replan import replan as replan
+from .execution.simulation import simulate as simulate
 from .model.arrays import ArrayModel as ArrayModel
 from .model.compiled import CompiledModel as CompiledModel
 from .model.interface import FAILURE as FAILURE
@@ -62,6 +71,7 @@ from .model.interface import Start as Start
 from .planning.compare import compare as compare
 from .planning.comparison import Comparison as Comparison
 from .planning.comparison import ComparisonRow as ComparisonRow
+from .planning.explain import explain as explain
 from .planning.frontier.point import Frontier as Frontier
 from .planning.frontier.point import FrontierPoint as FrontierPoint
 from .planning.frontier.span import Span as Span

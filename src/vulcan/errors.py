@@ -14,6 +14,7 @@
     └── DisagreementError     search and certificate differ: a defect in Vulcan itself
 
     BoundWarning              the risk bound refuses nothing, which is hardly meant
+    SimulationWarning         simulated episodes are not what the exact values say
 
 No admissible policy and a reached limit are results, not errors.
 """
@@ -36,6 +37,7 @@ __all__ = [
     "OptionError",
     "PolicyError",
     "PolicyFileError",
+    "SimulationWarning",
     "VulcanError",
 ]
 
@@ -68,6 +70,10 @@ class BoundError(VulcanError):
 
 class BoundWarning(UserWarning):
     """The risk bound is above 1 wherever it was used: it refuses nothing, which is hardly meant."""
+
+
+class SimulationWarning(UserWarning):
+    """Simulated episodes are not what the exact values of the policy say."""
 
 
 class ConstraintError(VulcanError):

@@ -61,7 +61,7 @@ def test_completion_knows_names_files_and_folders(monkeypatch, tmp_path):
     assert complete_model("ba") == ["bandit", "bank/", "bay.py:"]
     assert complete_model("bank/") == ["bank/port.py:"]
     assert complete_model("nowhere/x") == []
-    assert complete_model("") == [*DOMAINS, "gymnasium:", "bank/", "bay.py:"]
+    assert complete_model("") == [*DOMAINS, "gymnasium:", "rddl:", "bank/", "bay.py:"]
 
 
 def test_completion_knows_mission_files(monkeypatch, tmp_path):

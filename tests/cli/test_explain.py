@@ -43,3 +43,31 @@ def test_explain_as_a_document(run, convoy):
     assert [failure["instead"] for failure in document["failures"]] == ["road"]
     assert len(document["choices"]) == len(document["actions"]) == 1
     assert document["choices"][0]["risk"] == pytest.approx(0.7)
+
+
+def test_explain_says_what_was_rejected_and_why(run, plan):
+    answer = run("explain", plan, "bandit", "--set", "horizon=3", "--rows", "2")
+    assert "Which histories take it, and what was rejected there" in answer.out
+    assert "compared  the other action there" in answer.out
+    assert answer.out.count("  taken    ") == answer.out.count("  not      ") == 2
+    assert "worth less" in answer.out
+    assert "by the price of risk" in answer.out
+    document = run("explain", plan, "bandit", "--set", "horizon=3", "--json").document
+    assert document["bound"] == "0.002 * x"
+    assert document["places"][0]["alternative"]["verdict"] == "worth less"
+    assert [case["source"] for case in document["what_if"]] == ["price", "price"]
+
+
+def test_explain_solves_again_for_other_bounds(run, plan):
+    answer = run("explain", plan, "bandit", "--set", "horizon=3", "--what-if", "20")
+    assert answer.out.count("solved again") == 2
+    assert "10 % less" in answer.out
+    assert "10 % more" in answer.out
+
+
+def test_explain_judges_by_another_bound(run, plan):
+    document = run(
+        "explain", plan, "bandit", "--set", "horizon=3", "--bound", "0.5", "--json"
+    ).document
+    verdicts = {place["alternative"]["verdict"] for place in document["places"]}
+    assert "better" in verdicts

@@ -13,6 +13,7 @@ import vulcan
 from vulcan import FAILURE, ModelError, OptionError, Outcome
 from vulcan.domains import Bandit, Exploration, ThreeActions, TreasureGrid
 from vulcan.formats import from_gymnasium, from_table, open_model, to_gymnasium
+from vulcan.model.interface import describe_model
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
@@ -231,7 +232,7 @@ class Chosen:
         from_gymnasium("FrozenLake-v1"),
         from_gymnasium("Taxi-v4", is_rainy=True),
     ],
-    ids=repr,
+    ids=describe_model,
 )
 def test_any_model_is_an_environment_by_gymnasiums_own_check(model: Any) -> None:
     with warnings.catch_warnings():

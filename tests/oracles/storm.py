@@ -44,6 +44,7 @@ from tests.helpers.unrolled import unroll_layers
 from vulcan.bounds.base import RiskBound, Tangent
 from vulcan.bounds.straight import Linear
 from vulcan.certificates.problem import Problem
+from vulcan.certificates.storm import build_matrix, load_storm
 from vulcan.errors import OptionError
 from vulcan.graphs.layered_graph import Layers
 from vulcan.sentinels import END
@@ -108,7 +109,7 @@ def check_with_storm(
     """
     if not 0 < precision < math.inf:
         raise OptionError(f"precision must be a number above 0, not {precision!r}")
-    _load_storm()
+    load_storm()
     if layers is None:
         layers = unroll_layers(problem.model)
     run = _Run(layers, precision)
@@ -141,7 +142,7 @@ def build_storm_model(layers: Layers) -> Any:
     OptionError
         If stormpy is not installed, or some nodes are not expanded.
     """
-    stormpy = _load_storm()
+    stormpy = load_storm()
     nodes, edges, _ = layers.arrays
     if not nodes["edge_count"].all():
         raise OptionError("a layered graph for Storm must have all of its nodes expanded")
@@ -169,7 +170,7 @@ class _Run:
         began = time.perf_counter()
         self.model = build_storm_model(layers)
         self.build_seconds = time.perf_counter() - began
-        stormpy = _load_storm()
+        stormpy = load_storm()
         self._environment = stormpy.environments.sound()
         settings = self._environment.modelchecker().multi()
         settings.method = stormpy.environments.MultiObjectiveMethod.PCAA
@@ -204,7 +205,7 @@ class _Run:
         return f'R{{"{name}"}}<={start + scale * (line(0.0) + TOLERANCE)!r} [C]'
 
     def _ask(self, formula: str) -> float:
-        stormpy = _load_storm()
+        stormpy = load_storm()
         (query,) = stormpy.parse_properties(formula)
         began = time.perf_counter()
         answer = stormpy.model_checking(self.model, query, environment=self._environment)
@@ -253,42 +254,16 @@ def _build_matrix(layers: Layers, ended: int, failed: int) -> Any:
         ]
     )
     values = np.concatenate([targets["probability"], edges["risk"][risky], [1.0, 1.0]])
-    # Storm wants columns that increase, each once; several outcomes may lead to the same node.
-    size = len(layers) + 2
-    places, which = np.unique(rows * size + columns, return_inverse=True)
-    rows, columns = np.divmod(places, size)
-    values = np.bincount(which, values)
-    builder = _load_storm().datastructures.SparseMatrixBuilder(
-        rows=len(edges) + 2,
-        columns=size,
-        entries=len(places),
-        has_custom_row_grouping=True,
-        row_groups=size,
-    )
-    groups = [*nodes["first_edge"].tolist(), *sinks.tolist()]
-    builder.add_next_values(rows.tolist(), columns.tolist(), values.tolist(), groups)
-    return builder.build()
+    groups = np.append(nodes["first_edge"], sinks)
+    return build_matrix(rows, columns, values, groups, size=len(layers) + 2)
 
 
 def _build_rewards(amounts: NDArray[np.float64]) -> Any:
     """Return a reward model: one number for each edge, and 0 for the sinks."""
-    return _load_storm().models.SparseRewardModel(
+    return load_storm().models.SparseRewardModel(
         optional_state_action_reward_vector=[*amounts.tolist(), 0.0, 0.0]
     )
 
 
 def _find_size(amounts: NDArray[np.float64]) -> float:
     return float(np.abs(amounts).max(initial=0.0))
-
-
-def _load_storm() -> Any:
-    """Return stormpy, or say how to install it."""
-    try:
-        import stormpy
-        import stormpy.environments
-        import stormpy.results
-    except ImportError as error:
-        raise OptionError(
-            "Storm is not installed, or older than 2.0: pip install 'vulcan-planner[storm]'"
-        ) from error
-    return stormpy

@@ -24,8 +24,18 @@ def test_only_kernels_and_compiled_models_import_numba() -> None:
         assert module.startswith("vulcan.kernels") or module.endswith(".compiled"), module
 
 
-def test_nothing_imports_storm_or_what_is_not_installed_with_the_library() -> None:
-    assert find_importers("stormpy", "reproduction", "tests", "benchmarks") == set()
+def test_nothing_imports_what_is_not_installed_with_the_library() -> None:
+    assert find_importers("reproduction", "tests", "benchmarks") == set()
+
+
+def test_storm_is_imported_in_one_place_and_only_when_asked_for() -> None:
+    assert find_importers("stormpy") == {"vulcan.certificates.storm"}
+    code = (
+        "import sys, vulcan, vulcan.formats.prism, vulcan.certificates.verification; "
+        "print('stormpy' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
 
 
 def test_importing_vulcan_imports_no_compiler() -> None:

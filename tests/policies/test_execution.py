@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 import vulcan
-from tests.helpers.tables import Table
+from tests.helpers.tables import Table, bounds, tables
 from vulcan import Outcome, Policy, Start
 from vulcan.domains import Bandit
+from vulcan.model.interface import FAILURE
 
 
 def test_run_follows_labels_without_a_model(saved: Path) -> None:
@@ -114,3 +118,199 @@ def test_first_observation_is_the_start_that_was_drawn() -> None:
         assert (run.action, run.expected) == ("start", {"0": 0.5, "1": 0.5})
         run.observe(state)
         assert run.action == action
+
+
+FORK = Table(
+    {
+        "shore": {
+            "row": [
+                Outcome(0.5, 1.0, "island"),
+                Outcome(0.25, 2.0, "island"),
+                Outcome(0.15, 0.5, "reef", "hit"),
+                Outcome.failure(0.1, -1.0, "sunk"),
+            ],
+        },
+        "island": {"dig": [Outcome(1.0, 4.0, "end")]},
+        "reef": {
+            "wait": [Outcome(0.95, 0.0, "end"), Outcome.failure(0.05)],
+            "swim": [Outcome(0.8, 9.0, "end"), Outcome.failure(0.2)],
+        },
+        "cave": {
+            "climb": [Outcome(0.9, 5.0, "end"), Outcome.failure(0.1)],
+            "call": [Outcome(1.0, 0.0, "shore")],
+        },
+        "end": {},
+    },
+    horizon=3,
+    discount=0.5,
+    start="shore",
+)
+
+
+def start_fork(bound: float = 0.2) -> vulcan.Run:
+    return vulcan.solve(vulcan.Problem(FORK, vulcan.Constant(bound))).policy.start()
+
+
+def test_run_knows_where_it_is_and_what_is_ahead() -> None:
+    result = vulcan.solve(vulcan.Problem(FORK, vulcan.Constant(0.2)))
+    run = result.policy.start()
+    assert (run.state, run.step, run.reward) == ("shore", 0, 0.0)
+    assert run.risk == pytest.approx(result.certificate.risk)
+    assert run.reward_ahead == pytest.approx(result.certificate.reward)
+    run.observe("hit")
+    assert (run.state, run.step, run.reward) == ("reef", 1, 0.5)
+    assert (run.action, run.risk) == ("swim", pytest.approx(0.2))
+    assert run.reward_ahead == pytest.approx(0.5 * 0.8 * 9.0)
+    run.observe("failure")
+    assert (run.failed, run.state, run.step) == (True, FAILURE, 2)
+    assert (run.risk, run.reward_ahead, run.expected) == (0.0, 0.0, {})
+
+
+@settings(max_examples=60)
+@given(table=tables(), bound=bounds())
+def test_prospects_are_means_of_what_follows(table: Table, bound: vulcan.RiskBound) -> None:
+    result = vulcan.solve(vulcan.Problem(table, bound), vulcan.Lagrangian())
+    if result.policy is None:
+        return
+    run = result.policy.start()
+    assert run.risk == pytest.approx(result.certificate.risk)
+    assert run.reward_ahead == pytest.approx(result.certificate.reward)
+    while not run.finished:
+        after = [copy.copy(run) for _ in run.expected]
+        for label, branch in zip(run.expected, after, strict=True):
+            branch.observe(label)
+        chances = list(run.expected.values())
+        risks = [1.0 if branch.failed else branch.risk for branch in after]
+        rewards = [branch.reward + branch.reward_ahead for branch in after]
+        for mean, values in ((run.risk, risks), (run.reward + run.reward_ahead, rewards)):
+            total = sum(p * value for p, value in zip(chances, values, strict=True))
+            assert mean == pytest.approx(total, abs=1e-9)
+        run = after[0]
+
+
+def test_steps_do_not_count_an_initial_action() -> None:
+    start = Start.draw([Outcome(0.5, 1, 0), Outcome(0.5, 0, 1)])
+    rows = {0: {"up": [Outcome(1, 1, 2)]}, 1: {"down": [Outcome(1, 1, 2)]}, 2: {}}
+    table = Table(rows, start=start, discount=0.5)
+    run = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0))).policy.start()
+    assert (run.step, run.level, run.reward_ahead) == (0, 0, 1.5)
+    run.observe("0")
+    assert (run.step, run.level, run.reward, run.reward_ahead) == (0, 1, 1.0, 1.0)
+    run.observe(state=2)
+    assert (run.step, run.level, run.reward) == (1, 2, 2.0)
+
+
+def test_observations_may_be_the_next_state() -> None:
+    run = start_fork()
+    with pytest.raises(vulcan.PolicyError, match=r"2 outcomes .* 'island, reward 2'.*reward="):
+        run.observe("island")
+    with pytest.raises(vulcan.PolicyError, match="no outcome 'island' that pays 7"):
+        run.observe("island", reward=7)
+    assert run.history == []
+    run.observe("island", reward=2.0)
+    assert run.history == [("row", "island, reward 2")]
+    run = start_fork()
+    run.observe(state="reef")
+    assert run.history == [("row", "hit")]
+    run = start_fork()
+    run.observe(FAILURE)
+    assert run.failed
+
+
+def test_a_number_may_be_a_position_or_a_state() -> None:
+    rows = [Outcome(0.5, 1, 1, "one"), Outcome(0.25, 2, 0, "none"), Outcome(0.25, 2, 7, "far")]
+    table = Table({0: {"go": rows}, 1: {}, 7: {}})
+    start = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0))).policy.start
+    run = start()
+    with pytest.raises(vulcan.PolicyError, match="0 may be a position or the state 0"):
+        run.observe(0)
+    with pytest.raises(vulcan.PolicyError, match="either an outcome or the state"):
+        run.observe(0, state=0)
+    run.observe(state=0)
+    assert run.history == [("go", "none")]
+    run = start()
+    run.observe(7)
+    assert run.history == [("go", "far")]
+
+
+def test_what_cannot_happen_changes_nothing() -> None:
+    run = start_fork()
+    run.observe("hit")
+    before = dict(vars(run))
+    for wrong in ({"outcome": "cave"}, {"state": "cave"}, {"state": "end", "reward": 3.0}):
+        with pytest.raises(vulcan.PolicyError, match="has no outcome"):
+            run.observe(**wrong)
+    assert vars(run) == before
+    assert run.safest_action == "wait"
+    assert not run.left_plan
+
+
+def test_a_run_that_left_its_plan_is_cautious() -> None:
+    run = start_fork()
+    run.leave("cave", reward=1.0)
+    assert (run.left_plan, run.unplanned, run.finished) == (True, True, False)
+    assert (run.state, run.step, run.reward) == ("cave", 1, 1.0)
+    assert math.isnan(run.risk)
+    assert math.isnan(run.reward_ahead)
+    assert run.risk_left == pytest.approx(0.1 + 0.15 * 0.2)
+    assert (run.action, run.expected) == ("climb", {"end": 0.9, "failure": 0.1})
+    run.observe("end")
+    assert run.finished
+    assert not run.failed
+    with pytest.raises(vulcan.PolicyError, match="finished"):
+        _ = run.safest_action
+
+
+def test_the_safest_action_looks_beyond_the_next_step() -> None:
+    rows = {
+        0: {"trap": [Outcome(1.0, 5.0, 1)], "path": [Outcome(1.0, 0.0, 2)]},
+        1: {"go": [Outcome(0.5, 0.0, 2), Outcome.failure(0.5)]},
+        2: {"go": [Outcome(1.0, 0.0, 2)]},
+    }
+    table = Table(rows, horizon=3)
+    run = vulcan.solve(vulcan.Problem(table, vulcan.Constant(1.0))).policy.start()
+    assert (run.action, run.safest_action) == ("trap", "path")
+
+
+def test_a_run_may_leave_its_plan_where_it_is() -> None:
+    run = start_fork()
+    run.observe("hit")
+    run.leave()
+    assert (run.state, run.step, run.action) == ("reef", 1, "wait")
+    run.observe("failure")
+    assert run.failed
+    with pytest.raises(vulcan.PolicyError, match="goes on"):
+        run.leave()
+
+
+def test_a_run_without_a_model_says_what_it_lacks(saved: Path) -> None:
+    run = Policy.load(saved).start()
+    assert run.risk > 0
+    for ask in ("state", "step", "reward", "reward_ahead", "safest_action"):
+        with pytest.raises(vulcan.PolicyError, match=r"policy\.bind\(model\)"):
+            getattr(run, ask)
+    with pytest.raises(vulcan.PolicyError, match="with its model"):
+        run.leave()
+
+
+class Thermometer(Table):
+    """A model that knows which outcome a temperature stands for."""
+
+    def locate(self, state: Any, action: str, measurement: float) -> Any:
+        if measurement > 100:
+            return None
+        return "hot" if measurement > 20 else 1
+
+
+def test_measurements_are_located_by_the_model() -> None:
+    rows = {0: {"look": [Outcome(0.5, 0, 0, "hot"), Outcome(0.5, 0, 1)]}, 1: {}}
+    policy = vulcan.solve(vulcan.Problem(Thermometer(rows, 2), vulcan.Constant(0))).policy
+    run = policy.start()
+    with pytest.raises(vulcan.PolicyError, match="101 impossible after 'look' in state 0"):
+        run.measure(101)
+    assert run.history == []
+    run.measure(35.5)
+    run.measure(3)
+    assert run.history == [("look", "hot"), ("look", "1")]
+    with pytest.raises(vulcan.PolicyError, match="has no locate"):
+        start_fork().measure(1.0)

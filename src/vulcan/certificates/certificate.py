@@ -35,7 +35,7 @@ from vulcan.policies.walk import PolicyWalk, describe_mismatch
 from vulcan.runtime.garbage import pause_collection
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Certificate", "Judgement", "certify"]
+__all__ = ["Certificate", "Judgement", "certify", "follow_policy"]
 
 LARGE: Final = 2_000
 """Policies of this many decisions are followed level by level at once."""
@@ -148,7 +148,7 @@ def certify(
     reader = ModelReader(problem.model)
     start = _to_exact_weights(policy.weights) if exact else policy.weights
     with pause_collection():
-        levels, evaluations = _follow(policy, reader, exact, watch or (lambda share: None))
+        levels, evaluations = follow_policy(policy, reader, exact, watch)
     if reader.fingerprint() != policy.about.fingerprint:
         raise describe_mismatch(policy.about, problem.model)
     reward, risk, frontier = add_up(levels, start, exact)
@@ -166,10 +166,11 @@ def certify(
     )
 
 
-def _follow(
-    policy: AnyPolicy, reader: ModelReader, exact: bool, watch: Watch
+def follow_policy(
+    policy: AnyPolicy, reader: ModelReader, exact: bool = False, watch: Watch | None = None
 ) -> tuple[list[Level], int]:
     """Return the levels of a policy, and how many (state, action) the model was asked."""
+    watch = watch or (lambda share: None)
     if not exact and len(policy) >= LARGE:
         swept = sweep_policy(policy.members, reader, watch)
         if swept is not None:

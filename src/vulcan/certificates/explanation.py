@@ -1,42 +1,48 @@
 """Where a policy earns its reward and takes its risk, and whether it fails on purpose.
 
-A policy is followed through its model as a certificate follows it (`vulcan.policies.walk`): with
-reach(place) the probability of being at a place, an action there takes reach · r of the risk and
-earns γ^t reach · R̄ of the reward. Both are added up over all places of the same state and action.
+What is done at each place (`vulcan.certificates.steps`) is added up over all places of the same
+state and action, and the places that take the most risk are listed one by one.
 
 An action that surely fails where another would not is a failure on purpose. So is, less plainly, a
 risk that is taken where failing pays more than going on: with F the mean reward of the failing
 outcomes and G that of the safe ones, what follows them included, F > G. Both are nearly always
 mistakes of the model: failing costs less there than going on.
+
+What else could be done there, and what another bound would change, is for
+`vulcan.planning.explain` to add.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
-from vulcan.certificates.problem import Problem, require_problem
+from vulcan.certificates.steps import Step, StepLevel
 from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.parameters import shorten
-from vulcan.policies.policy import open_own_model
 from vulcan.policies.randomised import AnyPolicy
-from vulcan.policies.walk import Place, PolicyWalk
-from vulcan.runtime.garbage import pause_collection
 from vulcan.sentinels import FAILED
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Choice", "Explanation", "SureFailure", "describe_sure_failures", "explain"]
+__all__ = [
+    "Alternative",
+    "Choice",
+    "Explanation",
+    "RiskyPlace",
+    "SureFailure",
+    "WhatIf",
+    "add_up_steps",
+    "describe_place",
+    "describe_sure_failures",
+]
 
 LONGEST_STATE: Final = 80
 """Characters of a state's text."""
-
-WORTH_TELLING: Final = 1e-9
-"""A difference of rewards, as a share of them, that is no rounding."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,90 @@ class SureFailure:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """What could be done at a place instead, the rest of the plan kept.
+
+    Attributes
+    ----------
+    action
+        The other action.
+    reward_change, risk_change
+        What the whole plan would earn and risk more by it.
+    allowed
+        The risk that the bound would accept for the whole plan then.
+    verdict
+        "worth less"; or else "too risky" for the bound; or else "better": the plan is not the best
+        one. Where only the step itself could be compared, "not known" instead of "better".
+    careful
+        For what is too risky: how much more the whole plan would earn (nearly always less) if it
+        went on as safely as possible there. None if that is too risky as well, or not known.
+    """
+
+    action: str
+    reward_change: float
+    risk_change: float
+    allowed: float
+    verdict: str
+    careful: float | None = None
+
+
+@dataclass(frozen=True)
+class RiskyPlace:
+    """A place of the plan that takes risk.
+
+    Attributes
+    ----------
+    action, state
+        What is done there, and in which state.
+    step
+        How many decisions came before.
+    history
+        Action and outcome of each of these, in the likeliest history that leads there.
+    reach
+        How likely it is that the policy comes there.
+    fails
+        How likely the action is to fail at once.
+    risk
+        The product of both: what the place adds to the plan's risk.
+    alternative
+        The best of the other actions; None if there is none, or nobody looked.
+    """
+
+    action: str
+    state: str
+    step: int
+    history: tuple[tuple[str, str], ...]
+    reach: float
+    fails: float
+    risk: float
+    alternative: Alternative | None = None
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What another bound would change.
+
+    Attributes
+    ----------
+    scale
+        Times the allowed risk.
+    reward, risk
+        What a plan for it earns and risks; None if none was found.
+    upper_bound
+        No policy earns more under it; None if that is not known.
+    source
+        "solved": such a plan was made and certified. "price": the reward is estimated, to first
+        order, as reward + price · (scale - 1) · allowed, and the rest is not known.
+    """
+
+    scale: float
+    reward: float | None
+    risk: float | None
+    upper_bound: float | None
+    source: str
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Where a policy earns its reward and takes its risk.
 
@@ -101,6 +191,14 @@ class Explanation:
         All pairs of an action and a state, those that take the most risk first.
     actions
         The same for all states together.
+    places
+        Places of single histories, those that take the most risk first.
+    compared
+        What alternatives were compared by, in a sentence; None if none were looked for.
+    price
+        What the best reward gains per unit of allowed risk; None if that is not known.
+    what_if
+        What other bounds would change.
     """
 
     reward: float
@@ -108,6 +206,10 @@ class Explanation:
     failures: tuple[SureFailure, ...]
     choices: tuple[Choice, ...]
     actions: tuple[Choice, ...]
+    places: tuple[RiskyPlace, ...] = ()
+    compared: str | None = None
+    price: float | None = None
+    what_if: tuple[WhatIf, ...] = ()
 
     @property
     def deliberate(self) -> float:
@@ -121,74 +223,15 @@ class Explanation:
         return math.fsum(choice.tempting for choice in self.actions)
 
 
-@dataclass(slots=True)
-class _Step:
-    """What the action at one place does."""
-
-    place: Place
-    action: str
-    reach: float
-    fails: float = 0.0
-    failing_reward: float = 0.0
-    safe_reward: float = 0.0
-    ways: list[tuple[float, Place]] = field(default_factory=list)
-    tempting: bool = False
-
-
-class _Level(NamedTuple):
-    """All that is done after the same number of decisions."""
-
-    steps: list[_Step]
-    weight: float
-    discount: float
-
-
-def explain(problem: Problem, policy: AnyPolicy) -> Explanation:
-    """Say where a policy earns its reward and takes its risk, and whether it fails on purpose.
-
-    Parameters
-    ----------
-    problem
-        The model that the policy was made for, with any risk bound.
-    policy
-        Any policy, deterministic or randomised.
-
-    Returns
-    -------
-    Explanation
-        What each action does in each state. `deliberate` is how likely a failure on purpose is,
-        and `failures` says where.
-
-    Raises
-    ------
-    ModelError
-        If an answer of the model breaks a rule.
-    MismatchError
-        If the model is not the one that the policy was made for, or no longer answers the same.
-
-    Examples
-    --------
-    >>> import vulcan
-    >>> from vulcan.domains import Bandit
-    >>> problem = vulcan.Problem(Bandit(horizon=3), "0.002*x")
-    >>> explanation = vulcan.explain(problem, vulcan.solve(problem).policy)
-    >>> [(choice.action, round(choice.risk, 5)) for choice in explanation.actions][:1]
-    [('play 1', 0.002)]
-    >>> explanation.deliberate
-    0.0
-    """
-    require_problem(problem)
-    reader = open_own_model(policy.about, problem.model)
-    with pause_collection():
-        levels = _follow(PolicyWalk(policy, reader), reader, policy.weights)
-        _mark_tempting(levels)
-        by_state: dict[tuple[str, Any], list[Choice]] = {}
-        by_action: dict[str, list[Choice]] = {}
-        for level in levels:
-            for step in level.steps:
-                choice = _describe(step, level.weight)
-                by_state.setdefault((step.action, step.place.state), []).append(choice)
-                by_action.setdefault(step.action, []).append(choice)
+def add_up_steps(levels: Sequence[StepLevel], reader: ModelReader) -> Explanation:
+    """Return what each action does in each state, without places and alternatives."""
+    by_state: dict[tuple[str, Any], list[Choice]] = {}
+    by_action: dict[str, list[Choice]] = {}
+    for level in levels:
+        for step in level.steps:
+            choice = _describe(step, level.weight)
+            by_state.setdefault((step.action, step.place.state), []).append(choice)
+            by_action.setdefault(step.action, []).append(choice)
     actions = _sort(_join(action, "", found) for action, found in by_action.items())
     return Explanation(
         reward=math.fsum(choice.reward for choice in actions),
@@ -199,6 +242,20 @@ def explain(problem: Problem, policy: AnyPolicy) -> Explanation:
             for (action, state), found in by_state.items()
         ),
         actions=actions,
+    )
+
+
+def describe_place(step: Step, alternative: Alternative | None) -> RiskyPlace:
+    """Return a place of the plan, as people read it."""
+    return RiskyPlace(
+        action=step.action,
+        state=shorten(step.place.state, LONGEST_STATE),
+        step=step.level,
+        history=tuple(step.history),
+        reach=step.reach,
+        fails=step.fails,
+        risk=step.risk,
+        alternative=alternative,
     )
 
 
@@ -221,53 +278,8 @@ def describe_sure_failures(policy: AnyPolicy) -> str | None:
     )
 
 
-def _follow(walk: PolicyWalk, reader: ModelReader, weights: Sequence[float]) -> list[_Level]:
-    """Return what happens at all places, level by level."""
-    reach = {place: weights[place.member] for place in walk.begin()}
-    levels: list[_Level] = []
-    weight = 1.0
-    for number in range(reader.levels):
-        if not reach:
-            break
-        steps: list[_Step] = []
-        arrived: dict[Place, float] = {}
-        for place, here in reach.items():
-            step = _Step(place, walk.describe_action(place), here)
-            for outcome, child in walk.follow(place, number):
-                probability, reward = float(outcome.probability), float(outcome.reward)
-                if child == FAILED:
-                    step.fails += probability
-                    step.failing_reward += probability * reward
-                    continue
-                step.safe_reward += probability * reward
-                if child >= 0:
-                    target = Place(place.member, child, outcome.state)
-                    arrived[target] = arrived.get(target, 0.0) + here * probability
-                    step.ways.append((probability, target))
-            steps.append(step)
-        levels.append(_Level(steps, weight, reader.discount_after(number)))
-        weight *= levels[-1].discount
-        reach = arrived
-    return levels
-
-
-def _mark_tempting(levels: Sequence[_Level]) -> None:
-    """Mark where failing pays more than going on."""
-    values: dict[Place, float] = {}
-    for level in reversed(levels):
-        later, values = values, {}
-        for step in level.steps:
-            going_on = step.safe_reward + level.discount * math.fsum(
-                probability * later[target] for probability, target in step.ways
-            )
-            values[step.place] = step.failing_reward + going_on
-            if 0 < step.fails < 1:
-                pays, brings = step.failing_reward / step.fails, going_on / (1 - step.fails)
-                step.tempting = pays > brings + WORTH_TELLING * max(abs(pays), abs(brings))
-
-
-def _describe(step: _Step, weight: float) -> Choice:
-    risk = step.reach * step.fails
+def _describe(step: Step, weight: float) -> Choice:
+    risk = step.risk
     earned = weight * step.reach * (step.failing_reward + step.safe_reward)
     return Choice(step.action, "", step.reach, earned, risk, risk if step.tempting else 0.0)
 
@@ -289,7 +301,9 @@ def _sort(choices: Iterable[Choice]) -> tuple[Choice, ...]:
     return tuple(sorted(choices, key=lambda choice: (-choice.risk, -abs(choice.reward))))
 
 
-def _find_sure_failures(levels: Iterable[_Level], reader: ModelReader) -> tuple[SureFailure, ...]:
+def _find_sure_failures(
+    levels: Iterable[StepLevel], reader: ModelReader
+) -> tuple[SureFailure, ...]:
     """Return the actions that surely fail, and what the model offers instead."""
     found: dict[tuple[str, Any], float] = {}
     for level in levels:

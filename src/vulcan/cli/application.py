@@ -27,7 +27,19 @@ from vulcan.parameters import suggest
 
 __all__ = ["application"]
 
-COMMANDS: Final = ("solve", "frontier", "compare", "check", "certify", "explain", "show", "draw")
+COMMANDS: Final = (
+    "solve",
+    "frontier",
+    "compare",
+    "check",
+    "export",
+    "certify",
+    "verify",
+    "explain",
+    "simulate",
+    "show",
+    "draw",
+)
 
 COLUMNS: Final = shutil.get_terminal_size().columns
 
@@ -45,12 +57,14 @@ Examples:
   vulcan compare bandit --bound "0.002*x" --set horizon=6
   vulcan solve mission.toml --set horizon=5 --time-limit 10
   vulcan solve rover.py:Rover --set days=6 --bound 0.01 -o plan.vulcan
+  vulcan solve model.prism --horizon 30 --set failure=attacked --bound 0.1
   vulcan certify plan.vulcan rover.py:Rover --set days=6
   vulcan explain plan.vulcan rover.py:Rover --set days=6
+  vulcan simulate plan.vulcan rover.py:Rover --set days=6 --episodes 1000000
   vulcan show plan.vulcan --depth 4
   vulcan draw plan.vulcan mission.toml --outcomes six.png
 
-rover.py, mission.toml and plan.vulcan stand for files of your own.
+rover.py, mission.toml, model.prism and plan.vulcan stand for files of your own.
 
 \b
 Exit codes:
@@ -150,13 +164,13 @@ def _summarise(command: str) -> str:
 def _show_warnings() -> Iterator[None]:
     """Show our own warnings as remarks; others as Python does."""
     from vulcan.cli.screen import show_note
-    from vulcan.errors import BoundWarning
+    from vulcan.errors import BoundWarning, SimulationWarning
 
     with warnings.catch_warnings():
         otherwise = warnings.showwarning
 
         def show(message: Any, category: Any, *place: Any, **rest: Any) -> None:
-            if issubclass(category, BoundWarning):
+            if issubclass(category, BoundWarning | SimulationWarning):
                 show_note(f"Warning: {message}\n")
             else:
                 otherwise(message, category, *place, **rest)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vulcan.certificates.certificate import Certificate
     from vulcan.certificates.explanation import Explanation
     from vulcan.certificates.problem import Problem
+    from vulcan.execution.estimates import Simulation
     from vulcan.planning.comparison import Comparison, ComparisonRow
     from vulcan.planning.frontier import Frontier, FrontierPoint
     from vulcan.planning.result import Result
@@ -36,6 +37,7 @@ __all__ = [
     "describe_policy",
     "describe_problem",
     "describe_result",
+    "describe_simulation",
     "print_document",
 ]
 
@@ -168,9 +170,18 @@ def describe_explanation(explanation: Explanation, problem: Problem, most: int) 
     """Return where a policy takes its risk, with this many rows of each kind."""
     lists = ("failures", "choices", "actions")
     return {
-        "model": describe_problem(problem)["model"],
+        **describe_problem(problem),
         **describe_fields(explanation, "deliberate", "tempting", omit=lists),
         **{name: _describe_value(getattr(explanation, name)[:most]) for name in lists},
+    }
+
+
+def describe_simulation(simulation: Simulation, most_bins: int) -> Document:
+    """Return everything about a simulation, its histogram in at most this many bins."""
+    edges, counts = simulation.coarsen(most_bins)
+    return {
+        **describe_fields(simulation, "agrees", omit=("edges", "counts")),
+        "histogram": {"edges": list(edges), "counts": list(counts)},
     }
 
 

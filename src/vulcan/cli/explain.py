@@ -1,19 +1,27 @@
-"""`vulcan explain`: where a policy earns its reward and takes its risk."""
+"""`vulcan explain`: where a policy takes its risk, and what was rejected there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vulcan.cli.codes import ExitCode
-from vulcan.cli.options import AsJson, ModelText, PlanFile, Rows, Settings
+from vulcan.cli.options import (
+    ANSWER,
+    AsJson,
+    ModelText,
+    PlanFile,
+    RecordedBoundText,
+    Rows,
+    Settings,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vulcan.certificates.explanation import Choice, Explanation, SureFailure
+    from vulcan.certificates.explanation import Choice, Explanation, RiskyPlace, SureFailure
     from vulcan.certificates.problem import Problem
 
 __all__ = ["EXAMPLES", "explain"]
@@ -23,31 +31,54 @@ EXAMPLES = """
 Examples:
   vulcan explain plan.vulcan bandit
   vulcan explain plan.vulcan rover.py:Rover --set days=6 --rows 30
+  vulcan explain plan.vulcan bandit --what-if 5
   vulcan explain plan.vulcan mission.toml --json
 """
+
+LONGEST_HISTORY = 100
+"""Characters; of a longer one the last steps are shown."""
+
+WhatIfSeconds = Annotated[
+    float | None,
+    typer.Option(
+        "--what-if",
+        metavar="SECONDS",
+        help="Solve again for 10 % more and 10 % less allowed risk, each with this time limit.",
+        show_default="by the price of risk, where it is known",
+        rich_help_panel=ANSWER,
+    ),
+]
 
 
 def explain(
     plan: PlanFile,
     model: ModelText,
     settings: Settings = None,
+    bound: RecordedBoundText = None,
     rows: Rows = 10,
+    what_if: WhatIfSeconds = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say where a policy takes its risk, and whether it fails on purpose.
+    """Say where a policy takes its risk, what was rejected there, and if it fails on purpose.
 
-    A policy fails on purpose (exit code 1) if it takes an action that surely fails where another
+    At the places that take the most risk, the best other action is shown, and why it was rejected:
+    put there, the rest of the plan kept, it would be too risky for the bound, or worth less. A
+    policy fails on purpose (exit code 1) if it takes an action that surely fails where another
     would not. That is nearly always a mistake of the model: failing costs less than going on.
     """
     import vulcan
     from vulcan.bounds.straight import Constant
-    from vulcan.cli.models import keep_off_stdout
+    from vulcan.cli.models import choose_bound, keep_off_stdout
     from vulcan.formats.registry import open_model
 
     policy = vulcan.Policy.load(plan)
     with keep_off_stdout():
-        problem = vulcan.Problem(open_model(model, settings or ()).model, Constant(1.0))
-        explanation = vulcan.explain(problem, policy)
+        found, own_bound = open_model(model, settings or ())
+        chosen = choose_bound(bound, own_bound, policy.about)
+        problem = vulcan.Problem(found, Constant(1.0) if chosen is None else chosen)
+        # Without a bound nothing is too risky, and what else could be done says nothing.
+        places = 0 if chosen is None else rows
+        explanation = vulcan.explain(problem, policy, places=places, what_if=what_if)
     _show(problem, explanation, rows, as_json)
     raise typer.Exit(ExitCode.NO if explanation.deliberate else ExitCode.YES)
 
@@ -71,12 +102,97 @@ def _show(problem: Problem, explanation: Explanation, most: int, as_json: bool) 
         ("model", screen.clip(describe_model(problem.model))),
         ("reward", show_reward(explanation.reward)),
         ("risk", f"{show_probability(explanation.risk)}  {tempting}"),
+        *_describe_bound(problem, explanation),
     ]
     screen.show_rows(console, rows, {"risk": screen.UNSURE if explanation.tempting else ""})
     _show_failures(console, explanation.failures, most)
     risky = [choice for choice in explanation.choices if choice.risk > 0]
     _show_choices(console, "Where the risk is taken", risky, explanation, most)
+    _show_places(console, explanation)
     _show_choices(console, "What the actions bring", explanation.actions, explanation, most)
+
+
+def _describe_bound(problem: Problem, explanation: Explanation) -> list[tuple[str, str]]:
+    """Return what the bound allows, and what more or less of it would change."""
+    from vulcan.runtime.formatting import show_probability, show_reward
+
+    if explanation.compared is None and not explanation.what_if:
+        return []
+    allowed = problem.risk_bound(explanation.reward)
+    rows = [("allowed risk", f"{show_probability(allowed)}  Δ(x) = {problem.risk_bound}")]
+    if not explanation.what_if:
+        rows.append(("10 % more", "or less: not known without solving again (--what-if SECONDS)"))
+    for case in explanation.what_if:
+        name = f"{abs(100 * (case.scale - 1)):.0f} % {'more' if case.scale > 1 else 'less'}"
+        if case.reward is None:
+            rows.append((name, "no plan was found for so much allowed risk"))
+            continue
+        change = f"{case.reward - explanation.reward:+.6f}"
+        if case.source == "price":
+            text = f"{change} of reward, about: by the price of risk, {explanation.price:.4g}"
+        else:
+            limit = f", at most {show_reward(case.upper_bound)}" if case.upper_bound else ""
+            text = (
+                f"{change} of reward, solved again: {show_reward(case.reward)}{limit}, "
+                f"at risk {show_probability(case.risk)}"
+            )
+        rows.append((name, text))
+    return rows
+
+
+def _show_places(console: Console, explanation: Explanation) -> None:
+    """Show the places that take the most risk, and what was rejected there."""
+    from vulcan.cli import screen
+    from vulcan.runtime.formatting import show_percent
+
+    if not explanation.places:
+        return
+    screen.show_title(console, "Which histories take it, and what was rejected there")
+    screen.show_rows(console, [("compared", explanation.compared or "")])
+    for place in explanation.places:
+        console.print()
+        share = show_percent(place.risk / explanation.risk)
+        reached = f"step {place.step + 1}, reached with {show_percent(place.reach)}"
+        rows = [
+            (f"{share:>7}", f"{reached}, in {place.state}"),
+            ("after", _describe_history(place)),
+            ("taken", f"{place.action}, which fails {show_percent(place.fails)}"),
+            ("not", _describe_alternative(place, explanation)),
+        ]
+        screen.show_rows(console, [row for row in rows if row[1]])
+
+
+def _describe_history(place: RiskyPlace) -> str:
+    """Return how one comes to a place most likely, as far as there is room for it."""
+    parts = [f"{action} → {outcome}" for action, outcome in place.history]
+    text = "; ".join(parts)
+    while len(text) > LONGEST_HISTORY and len(parts) > 1:
+        parts = parts[1:]
+        text = "… " + "; ".join(parts)
+    return text
+
+
+def _describe_alternative(place: RiskyPlace, explanation: Explanation) -> str:
+    """Return what else could be done at a place, and why it is not."""
+    from vulcan.runtime.formatting import show_probability
+
+    other = place.alternative
+    if other is None:
+        return "anything else: there is no other action"
+    changes = f"reward {other.reward_change:+.3g}, risk {other.risk_change:+.3g}"
+    if other.verdict == "worth less":
+        verdict = "worth less, and riskier" if other.risk_change > 0 else "worth less"
+        return f"{other.action}: {verdict} ({changes})"
+    if other.verdict == "not known":
+        led = f"if {place.action} is right, it is for what it leads to"
+        return f"{other.action}: by the step alone it would be better ({changes}); {led}"
+    if other.verdict == "better":
+        return f"{other.action}: would be better ({changes}); the plan is not the best one"
+    risk = show_probability(explanation.risk + other.risk_change)
+    text = f"{other.action}: too risky ({changes}: {risk}, of {show_probability(other.allowed)})"
+    if other.careful is not None:
+        text += f"; going on as safely as possible, reward {other.careful:+.3g}"
+    return text
 
 
 def _judge(explanation: Explanation) -> tuple[str, str, str]:

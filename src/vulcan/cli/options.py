@@ -61,7 +61,8 @@ ModelText = Annotated[
     typer.Argument(
         metavar="MODEL",
         help="A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a "
-        "file such as mission.toml, model.json, model.npz, maps.txt:7, or gymnasium:FrozenLake-v1.",
+        "file such as mission.toml, model.json, model.npz, maps.txt:7, model.prism, or "
+        "gymnasium:FrozenLake-v1.",
         autocompletion=complete_model,
         show_default=False,
     ),

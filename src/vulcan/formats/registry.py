@@ -31,11 +31,18 @@ __all__ = ["Maker", "OpenedModel", "open_model"]
 FORMATS: Final = {
     "": "vulcan.formats.python_module",
     ".py": "vulcan.formats.python_file",
+    ".rddl": "vulcan.formats.rddl.opening",
     ".toml": "vulcan.formats.mission",
+    ".prism": "vulcan.formats.prism",
+    ".pm": "vulcan.formats.prism",
+    ".nm": "vulcan.formats.prism",
+    ".jani": "vulcan.formats.prism",
+    ".drn": "vulcan.formats.prism",
     ".json": "vulcan.formats.table",
     ".npz": "vulcan.formats.arrays",
     ".txt": "vulcan.formats.grid",
     "gymnasium:": "vulcan.formats.gymnasium",
+    "rddl:": "vulcan.formats.rddl.opening",
 }
 """The module of each format, by the suffix of a file, or by a prefix, which ends with a colon.
 
@@ -92,9 +99,9 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
 
 def find_format(text: str) -> ModuleType:
     """Return the module of the format that a string is in."""
+    prefix, colon, _ = text.partition(":")
     # A class may follow a file, and a colon may be part of its path.
-    before, colon, _ = text.partition(":")
-    signs = (before + colon, Path(text).suffix, Path(text.rpartition(":")[0]).suffix)
+    signs = (prefix + colon, Path(text).suffix, Path(text.rpartition(":")[0]).suffix)
     return import_module(next((FORMATS[s] for s in signs if s and s in FORMATS), FORMATS[""]))
 
 

@@ -92,6 +92,37 @@ class StateGraph(Graph):
             self._write(gathered)
             self.asking_seconds += perf_counter() - began
 
+    def begin_at(self, reader: ModelReader) -> None:
+        """Go on as the graph of a model that begins elsewhere, and answers the same.
+
+        The new initial state changes places with the old one: the first row is always the root.
+
+        Parameters
+        ----------
+        reader
+            That model, whose states merge.
+        """
+        self.reader = reader
+        there = self._index.setdefault(reader.root, len(self._state_objects))
+        if there == len(self._state_objects):
+            self._state_objects.append(reader.root)
+            self.states.append([(0, UNASKED)])
+        if there == self.ROOT:
+            return
+        swap = {self.ROOT: there, there: self.ROOT}
+        both, turned = list(swap), list(swap.values())
+        self.states.array[both] = self.states.array[turned]
+        arrivals = self.outcomes.array["state"][: self.outcomes.count]
+        places = [np.flatnonzero(arrivals == number) for number in both]
+        for place, number in zip(places, turned, strict=True):
+            arrivals[place] = number
+        objects = self._state_objects
+        objects[self.ROOT], objects[there] = objects[there], objects[self.ROOT]
+        for number in both:
+            self._index[objects[number]] = number
+        self.expanded = [swap.get(state, state) for state in self.expanded]
+        self._ended = {swap.get(state, state) for state in self._ended}
+
     def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
         rows = np.asarray(action_rows, np.int32)
         actions, outcomes = self.actions.array, self.outcomes.array[: self.outcomes.count]

@@ -14,6 +14,7 @@ the objects that stand for them (`state_names`, `action_names`).
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Hashable, Sequence
 from functools import cached_property
@@ -117,7 +118,6 @@ class ArrayModel:
             self.states = len(self._state_names)
         self._arrange(rows)
         self.action_labels = self._label_actions(action_labels)
-        self.fingerprint = self._digest()
 
     def __repr__(self) -> str:
         counts = f"{self.states:,} states, {len(self.target):,} rows"
@@ -144,6 +144,24 @@ class ArrayModel:
                 int(state[place]),
             )
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A string that differs between models that differ anywhere."""
+        names = None if self._state_names is None else [stable_text(x) for x in self._state_names]
+        frame = (self.horizon, self.start, self.discount, names, self.action_labels)
+        digest = hashlib.sha256(repr(frame).encode())
+        for array in (self.first_row, self.number, self.first_action, self.target):
+            digest.update(np.ascontiguousarray(array, np.int64).tobytes())
+        digest.update(self.probability.tobytes() + self.reward.tobytes())
+        return digest.hexdigest()
+
+    def begin_at(self, start: Any, horizon: int) -> ArrayModel:
+        """Return the same rows with another initial state and horizon."""
+        model = copy.copy(self)
+        model.__dict__.pop("fingerprint", None)
+        model.start, model.horizon = {self._find_state(start): 1.0}, horizon
+        return model
+
     def _label_actions(self, labels: Sequence[str] | None) -> tuple[str, ...]:
         if labels is None:
             return tuple(map(stable_text, self._action_names or range(self._actions)))
@@ -152,16 +170,6 @@ class ArrayModel:
             message = f"action_labels must be {self._actions} different names, not {labels!r}"
             raise _refuse(Rule.ACTION_LABELS_DIFFER, message)
         return tuple(map(str, labels))
-
-    def _digest(self) -> str:
-        """Return a string that differs between models that differ anywhere."""
-        names = None if self._state_names is None else [stable_text(x) for x in self._state_names]
-        frame = (self.horizon, self.start, self.discount, names, self.action_labels)
-        digest = hashlib.sha256(repr(frame).encode())
-        for array in (self.first_row, self.number, self.first_action, self.target):
-            digest.update(np.ascontiguousarray(array, np.int64).tobytes())
-        digest.update(self.probability.tobytes() + self.reward.tobytes())
-        return digest.hexdigest()
 
     @property
     def is_drawn(self) -> bool:

@@ -213,6 +213,14 @@ class ModelReader(Questions):
             raise ModelError(Violation(Rule.RISK_BOUNDS, message, *where, bound))
         return float(bound)
 
+    def locate(self, state: Any, action: Any, measurement: Any) -> Any:
+        """Return the label or the next state of the outcome that a measurement stands for.
+
+        None is the model's word for a measurement that is impossible.
+        """
+        where = (state, action)
+        return self._call("locate", *where, measurement, state=state, action=action)
+
     def answers(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
         """Return each action of a state with its label and its outcomes."""
         return [

@@ -1,16 +1,45 @@
-"""Following a policy step by step."""
+"""Following a policy step by step.
+
+A run is on its plan or has left it. On the plan it does what the policy says, and knows what that
+still risks and earns (`vulcan.policies.prospects`). What cannot happen by the plan and the model is
+refused, and changes nothing. If it happened all the same, `leave` says so: from then on the run
+takes the least risky action that it can find by looking a few steps ahead, until it has a new plan
+(`vulcan.replan`). Nothing that was certified speaks of such a mission any more.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from vulcan.errors import MismatchError, PolicyError
+from vulcan.model.interface import FAILURE, Outcome, Start
 from vulcan.model.observations import fit_labels, label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
+if TYPE_CHECKING:
+    from vulcan.policies.randomised import AnyPolicy
+
 __all__ = ["Run"]
+
+STEPS_AHEAD: Final = 2
+"""How far the least risky action looks."""
+
+SAME_REWARD: Final = 1e-9
+"""Rewards that differ by less, as a share of them, are the same to an observer."""
+
+
+class _Way(NamedTuple):
+    """Something that can be observed now, and what comes after it."""
+
+    label: str
+    probability: float
+    reward: float
+    state: Any
+    child: int
 
 
 class Run:
@@ -21,24 +50,47 @@ class Run:
     `Start.draw` it is called "start", nothing is to be done, and the first observation is the start
     state that was drawn; after `Start.choose` it is the choice.
 
+    A copy (`copy.copy`) is a run of its own, from where this one is.
+
     Attributes
     ----------
     policy
-        The policy that is followed: of a randomised one, the member that was drawn.
-    history
-        Pairs (action label, outcome label) so far.
+        The policy that is followed: of a randomised one, the member that was drawn, and after
+        `vulcan.replan` the plan from there on.
+    whole
+        The policy that was started: what was certified and promised.
+    left_plan
+        Whether something happened that plan and model did not foresee; see `leave`.
+    risk_left
+        What the plan still risked when it was left; nan before.
+    account, graph
+        What `vulcan.replan` may still spend, and what it learned of the model; None before it.
     """
 
-    def __init__(self, policy: Policy, reader: ModelReader | None) -> None:
+    def __init__(
+        self, policy: Policy, reader: ModelReader | None, whole: AnyPolicy | None = None
+    ) -> None:
         self.policy = policy
+        self.whole: AnyPolicy = policy if whole is None else whole
+        self.left_plan, self.risk_left = False, math.nan
+        self.account: Any = None
+        self.graph: Any = None
         self._reader = reader
         self._place = 0 if len(policy) else END
         self._state: Any = None if reader is None else reader.root
-        self.history: list[tuple[str, str]] = []
+        self._history: tuple[tuple[str, str], ...] = ()
+        self._reward = 0.0
+
+    @property
+    def history(self) -> list[tuple[str, str]]:
+        """Pairs (action label, outcome label) so far."""
+        return list(self._history)
 
     @property
     def finished(self) -> bool:
         """Whether there is nothing left to do: the history ended, failed, or is unplanned."""
+        if self.left_plan and self._place == UNPLANNED:
+            return not self._actions()
         return self._place < 0
 
     @property
@@ -48,15 +100,67 @@ class Run:
 
     @property
     def unplanned(self) -> bool:
-        """Whether the run left what an incomplete policy had planned."""
+        """Whether there is no plan here: beyond what was planned, or after leaving the plan."""
         return self._place == UNPLANNED
+
+    @property
+    def reader(self) -> ModelReader:
+        """The model, asked with care."""
+        return self._require_model()
+
+    @property
+    def state(self) -> Any:
+        """The model's state: `FAILURE` after a failure, the `Start` before an initial action."""
+        self._require_model()
+        return self._state
+
+    @property
+    def level(self) -> int:
+        """How many decisions were taken, an initial action included."""
+        return len(self._history)
+
+    @property
+    def step(self) -> int:
+        """How many steps of the horizon were taken."""
+        return max(0, self.level - isinstance(self.reader.root, Start))
+
+    @property
+    def reward(self) -> float:
+        """What was earned so far, discounted from the start."""
+        self._require_model()
+        return self._reward
+
+    @property
+    def risk(self) -> float:
+        """The probability of failing from here on, by the plan; nan where there is none.
+
+        That of an incomplete plan counts up to its frontier.
+        """
+        if self._place < 0:
+            return math.nan if self.unplanned else 0.0
+        return self.policy.prospects.risk[self._place]
+
+    @property
+    def reward_ahead(self) -> float:
+        """The expected reward from here on, by the plan; nan where there is none.
+
+        It is discounted from the start, so that `reward + reward_ahead` is what the whole mission
+        is expected to earn by now.
+        """
+        reader = self.reader
+        if self._place < 0:
+            return math.nan if self.unplanned else 0.0
+        weight, discount = reader.weights[self.level], reader.discounts[self.level]
+        return float(weight * self.policy.prospects.reward(self._place, discount))
 
     @property
     def action_label(self) -> str:
         """The label of the action to take now."""
         if self.finished:
             raise PolicyError("the run is finished: there is no action to take")
-        return self.policy.labels[int(self.policy.action[self._place])]
+        if self._place >= 0:
+            return self.policy.labels[int(self.policy.action[self._place])]
+        return self._find_safest()
 
     @property
     def action(self) -> Any:
@@ -73,64 +177,253 @@ class Run:
         return actions[label]
 
     @property
+    def safest_action(self) -> Any:
+        """The action of least risk here, looking two steps ahead, whatever the plan says.
+
+        Of actions of the same risk, it is the one that pays best at once.
+        """
+        actions = self._actions()
+        if not actions:
+            raise PolicyError("the run is finished: there is no action to take")
+        return actions[self._find_safest()]
+
+    @property
     def expected(self) -> dict[str, float]:
         """The labels that can be observed now, with their probabilities."""
-        rows = self.policy.outcomes(self._place) if not self.finished else range(0)
-        labels = [self.policy.labels[self.policy.label[row]] for row in rows]
+        if self.finished:
+            return {}
+        ways = self._plan() if self._place >= 0 else self._ask(self._find_safest())
+        return {way.label: way.probability for way in ways}
+
+    def observe(
+        self, outcome: Any = None, *, state: Any = None, reward: float | None = None
+    ) -> None:
+        """Tell what happened.
+
+        Parameters
+        ----------
+        outcome
+            The label of the outcome, its position in `expected`, or the state that it leads to.
+            Outcomes to which the model gave no label are called by the state that they lead to,
+            and by the reward as well where two lead to the same state with different rewards
+            ("harbour, reward 2").
+        state
+            The state that it leads to, where a number may also be a position, or a string a label.
+        reward
+            What it paid, to tell outcomes apart that lead to the same state.
+
+        Raises
+        ------
+        PolicyError
+            If that cannot happen, or may be several outcomes; the message lists those that there
+            are. The run is as it was before.
+        """
+        label = self.action_label
+        ways = self._look(label)
+        self._advance(label, self._find(outcome, state, reward, label, ways))
+
+    def measure(self, measurement: Any) -> None:
+        """Tell what was measured, if the model says which outcome that is.
+
+        The model's `locate(state, action, measurement)` returns the label or the next state of the
+        outcome that a measurement stands for, or None if it is impossible.
+
+        Parameters
+        ----------
+        measurement
+            Whatever the model's `locate` takes.
+
+        Raises
+        ------
+        PolicyError
+            If the model calls it impossible, or has no `locate`; the run is as it was before.
+        """
+        if not hasattr(self.reader.model, "locate"):
+            raise PolicyError("the model has no locate(state, action, measurement) to ask")
+        found = self.reader.locate(self._state, self.action, measurement)
+        if found is None:
+            raise PolicyError(
+                f"the model calls the measurement {measurement!r} impossible after "
+                f"{self.action_label!r} in state {self._state!r}"
+            )
+        self.observe(**{"outcome" if isinstance(found, str) else "state": found})
+
+    def leave(self, state: Any = None, reward: float = 0.0) -> None:
+        """Leave the plan: something happened that the model calls impossible.
+
+        From now on `action` is the least risky one, until `vulcan.replan` finds a plan. What was
+        certified says nothing of this mission any more.
+
+        Parameters
+        ----------
+        state
+            Where the action led to, a state of the model. Without one the run stays where it is.
+        reward
+            What the action paid.
+        """
+        if self._reader is None or self.failed or self.level >= self.reader.levels:
+            raise PolicyError("only a run that goes on, of a policy with its model, can leave it")
+        risk = self.risk_left if self.unplanned else self.risk
+        if state is not None:
+            label = self.action_label
+            self._reader.actions(state)  # an error of the model comes before any change
+            self._advance(label, _Way("not foreseen", 0.0, reward, state, UNPLANNED))
+        self._place, self.left_plan, self.risk_left = UNPLANNED, True, risk
+
+    def follow(self, policy: Policy) -> None:
+        """Go on with another plan from here; `vulcan.replan` knows which may be followed.
+
+        Parameters
+        ----------
+        policy
+            A policy that begins in the state in which the run is.
+        """
+        self.policy, self._place = policy, 0 if len(policy) else END
+
+    def _require_model(self) -> ModelReader:
+        if self._reader is None:
+            raise PolicyError("only the model knows that: policy.bind(model).start()")
+        return self._reader
+
+    def _advance(self, label: str, way: _Way) -> None:
+        """Take what happened for a fact."""
+        if self._reader is not None:
+            self._reward += float(self._reader.weights[self.level]) * way.reward
+            self._state = way.state
+        self._history += ((label, way.label),)
+        self._place = way.child
+
+    def _plan(self) -> list[_Way]:
+        """Return what can be observed by the plan, without states."""
+        policy, rows = self.policy, self.policy.outcomes(self._place)
+        labels = [policy.labels[number] for number in policy.label[rows.start : rows.stop]]
         if len(set(labels)) < len(labels):
             raise PolicyError(
                 f"the policy can't be followed: outcomes of {self.action_label!r} have the same "
                 f"label, {', '.join(map(repr, labels))}"
             )
-        chances = (float(self.policy.probability[row]) for row in rows)
-        return dict(zip(labels, chances, strict=True))
+        columns = (policy.probability, policy.reward, policy.child)
+        numbers = (column[rows.start : rows.stop].tolist() for column in columns)
+        return [
+            _Way(label, chance, reward, None, child)
+            for label, chance, reward, child in zip(labels, *numbers, strict=True)
+        ]
 
-    def observe(self, outcome: str | int) -> None:
-        """Tell which outcome the action had.
+    def _look(self, label: str) -> list[_Way]:
+        """Return what can be observed after the action, with states if there is a model."""
+        if self._place < 0:
+            return self._ask(label)
+        ways = self._plan()
+        if self._reader is None:
+            return ways
+        outcomes = self._reader.outcomes(self._state, self.action)
+        now, then = label_outcomes(outcomes), [way.label for way in ways]
+        if not fit_labels(outcomes, now, then):
+            raise MismatchError(
+                f"action {self.action!r} in state {self._state!r} has the outcomes {now}; the "
+                f"policy was made with {then}"
+            )
+        pairs = zip(ways, outcomes, strict=True)
+        return [way._replace(state=outcome.state) for way, outcome in pairs]
 
-        Parameters
-        ----------
-        outcome
-            Its label, or its position in `expected`. Outcomes to which the model gave no label are
-            called by the state that they lead to, and by the reward as well where two lead to the
-            same state with different rewards ("harbour, reward 2").
+    def _ask(self, label: str) -> list[_Way]:
+        """Return what can be observed by the model alone."""
+        outcomes = self.reader.outcomes(self._state, self._actions()[label])
+        return [
+            _Way(
+                text,
+                float(outcome.probability),
+                float(outcome.reward),
+                outcome.state,
+                FAILED if outcome.fails else UNPLANNED,
+            )
+            for text, outcome in zip(label_outcomes(outcomes), outcomes, strict=True)
+        ]
 
-        Raises
-        ------
-        PolicyError
-            If the action has no such outcome; the message lists those that it has.
-        """
-        labels = list(self.expected)
-        action = self.action
-        position = self._find(outcome, labels)
-        if self._reader is not None:
-            outcomes = self._reader.outcomes(self._state, action)
-            now = label_outcomes(outcomes)
-            if not fit_labels(outcomes, now, labels):
-                raise MismatchError(
-                    f"action {action!r} in state {self._state!r} has the outcomes {now}; the "
-                    f"policy was made with {labels}"
-                )
-            self._state = outcomes[position].state
-        self.history.append((self.action_label, labels[position]))
-        row = self.policy.outcomes(self._place)[position]
-        self._place = int(self.policy.child[row])
+    def _find(
+        self, outcome: Any, state: Any, reward: float | None, label: str, ways: Sequence[_Way]
+    ) -> _Way:
+        """Return the outcome that is meant."""
+        if (outcome is None) == (state is None):
+            raise PolicyError("tell either an outcome or the state that it leads to")
+        readings = _read_state(state, ways) if outcome is None else _read(outcome, ways)
+        listed = ", ".join(f"{k}: {way.label!r}" for k, way in enumerate(ways))
+        told = outcome if state is None else state
+        if len(readings) > 1:
+            (one, _), (other, _) = list(readings.items())[:2]
+            raise PolicyError(
+                f"{told!r} may be {one} or {other}; give a label, or state=...; the outcomes are "
+                f"{listed}"
+            )
+        found = [ways[k] for positions in readings.values() for k in positions]
+        if reward is not None:
+            found = [way for way in found if _is_same(way.reward, reward)]
+        if not found:
+            paid = "" if reward is None else f" that pays {reward!r}"
+            raise PolicyError(f"{label!r} has no outcome {told!r}{paid}; its outcomes are {listed}")
+        if len(found) > 1:
+            alike = ", ".join(repr(way.label) for way in found)
+            raise PolicyError(
+                f"{len(found)} outcomes of {label!r} lead to {told!r}: give a label of {alike}, or "
+                "reward=..."
+            )
+        return found[0]
 
-    def _find(self, outcome: str | int, labels: list[str]) -> int:
-        """Return the position of an outcome."""
-        if (
-            isinstance(outcome, int)
-            and not isinstance(outcome, bool)
-            and 0 <= outcome < len(labels)
-        ):
-            if str(outcome) in labels and labels[outcome] != str(outcome):
-                raise PolicyError(
-                    f"{outcome!r} may be a position or the label {str(outcome)!r}; give a label"
-                )
-            return outcome
-        if outcome in labels:
-            return labels.index(str(outcome))
-        listed = ", ".join(f"{k}: {label!r}" for k, label in enumerate(labels))
-        raise PolicyError(
-            f"{self.action_label!r} has no outcome {outcome!r}; its outcomes are {listed}"
+    def _actions(self) -> dict[str, Any]:
+        """Return the model's actions here, by their labels."""
+        ended = self._state is FAILURE or self.level >= self.reader.levels
+        return {} if ended else self.reader.actions(self._state)
+
+    def _find_safest(self) -> str:
+        """Return the label of the least risky action, and of those the one that pays best."""
+        ahead = min(STEPS_AHEAD, self.reader.levels - self.level)
+        risks = _find_risks(self.reader, self._state, ahead)
+        return min(risks, key=risks.__getitem__)
+
+
+def _find_risks(reader: ModelReader, state: Any, ahead: int) -> dict[str, tuple[float, float]]:
+    """Return the least risk of each action for some steps, and what it costs at once."""
+    found = {}
+    for label, _, outcomes in reader.answers(state):
+        risk = math.fsum(
+            float(o.probability) * (1.0 if o.fails else _find_least(reader, o, ahead - 1))
+            for o in outcomes
         )
+        found[label] = risk, -math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
+    return found
+
+
+def _find_least(reader: ModelReader, outcome: Outcome, ahead: int) -> float:
+    """Return the least risk for some steps after a safe outcome."""
+    risks = _find_risks(reader, outcome.state, ahead) if ahead else {}
+    return min(risks.values())[0] if risks else 0.0
+
+
+def _read(outcome: Any, ways: Sequence[_Way]) -> dict[str, list[int]]:
+    """Return what may be meant by an outcome, and the positions that it is then."""
+    labels = [way.label for way in ways]
+    whole = isinstance(outcome, int) and not isinstance(outcome, bool)
+    readings: dict[str, list[int]] = {}
+    if whole and 0 <= outcome < len(ways):
+        readings["a position"] = [outcome]
+    text = str(outcome) if whole else outcome
+    if isinstance(text, str) and text in labels:
+        readings[f"the label {text!r}"] = [labels.index(text)]
+    readings |= _read_state(outcome, ways)
+    alike = set(map(tuple, readings.values()))
+    return dict(list(readings.items())[:1]) if len(alike) == 1 else readings
+
+
+def _read_state(state: Any, ways: Sequence[_Way]) -> dict[str, list[int]]:
+    """Return the positions of the outcomes that lead to a state, if there are any."""
+    boolean = isinstance(state, bool)
+    found = [
+        k
+        for k, way in enumerate(ways)
+        if way.state is not None and isinstance(way.state, bool) == boolean and way.state == state
+    ]
+    return {f"the state {state!r}": found} if found else {}
+
+
+def _is_same(one: float, other: float) -> bool:
+    return abs(one - other) <= SAME_REWARD * max(1.0, abs(one), abs(other))

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -35,6 +36,7 @@ from vulcan.sentinels import UNPLANNED
 
 if TYPE_CHECKING:
     from vulcan.policies.execution import Run
+    from vulcan.policies.prospects import Prospects
     from vulcan.policies.randomised import AnyPolicy
 
 __all__ = ["About", "Policy", "PolicyBuilder", "open_own_model"]
@@ -130,6 +132,18 @@ class Policy:
     def weights(self) -> tuple[float, ...]:
         """The probability of each member: here 1."""
         return (1.0,)
+
+    @property
+    def reader(self) -> ModelReader | None:
+        """The model that the policy is bound to, asked with care; None if it is bound to none."""
+        return self._reader
+
+    @cached_property
+    def prospects(self) -> Prospects:
+        """What each decision node still risks and earns."""
+        from vulcan.policies.prospects import find_prospects
+
+        return find_prospects(self)
 
     def outcomes(self, node: int) -> range:
         """Return the numbers of a node's outcomes."""

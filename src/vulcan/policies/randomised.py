@@ -139,7 +139,9 @@ class RandomisedPolicy:
             afresh.
         """
         drawn = np.random.default_rng(seed).choice(len(self.members), p=self.weights)
-        return self.members[drawn].start()
+        run = self.members[drawn].start()
+        run.whole = self
+        return run
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a file, at once or not at all; `Policy.load` reads it."""

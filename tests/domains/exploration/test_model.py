@@ -125,3 +125,15 @@ def test_a_twentieth_of_the_work_is_enough_on_short_missions(area: str) -> None:
     assert quick.safe
     assert quick.certificate.reward >= 0.99 * best.certificate.reward
     assert quick.statistics.evaluations < 0.05 * best.statistics.evaluations
+
+
+def test_a_measured_sample_is_that_of_the_nearest_value() -> None:
+    mission = Exploration(map="wide", horizon=3)
+    state = mission.initial_state()
+    values = [o for o in mission.outcomes(state, "NE") if not o.fails]
+    assert [round(o.reward, 2) for o in values] == [0.81, 1.21, 1.59, 1.99]
+    for measured, node in ((1.31, 1), (1.45, 2), (-7.0, 0), (30.0, 3)):
+        assert mission.locate(state, "NE", measured) == values[node].state
+    there = values[1].state
+    assert mission.locate(there, "SW", 0.3) == mission.outcomes(there, "SW")[0].state
+    assert mission.locate(state, "NE", float("nan")) is None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 import vulcan
 from tests.helpers.tables import Table
 from vulcan import Outcome
+from vulcan.domains import TreasureGrid
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.layered.derandomise import derandomise
 from vulcan.solvers.layered.run import LayeredRun
 
 
@@ -20,3 +24,13 @@ def test_among_the_safest_policies_the_best_is_found() -> None:
     assert run.unroll()
     safest = run.sweep(0.0, 1.0)
     assert (safest.reward, safest.risk) == (2.0, 0.0)
+
+
+def test_without_time_for_a_single_decision_the_safe_policy_is_left() -> None:
+    problem = vulcan.Problem(TreasureGrid(10), vulcan.Constant(0.15))
+    run = LayeredRun(problem, ModelReader(problem.model), Monitor(Limits()), None)
+    assert run.unroll()
+    mix = run.find_relaxed().best
+    ways = (mix.safe.plan.follow(), mix.daring.plan.follow())
+    corner = derandomise(run.levels, run.bound, *ways, may_go_on=lambda: False)
+    assert (corner.reward, corner.risk) == pytest.approx((mix.safe.reward, mix.safe.risk))

@@ -24,10 +24,11 @@ Tables and notes are laid out in `records`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numba import carray
+from numpy.typing import NDArray
 
 from vulcan.domains.exploration.field import SMALLEST_SHARE
 from vulcan.domains.exploration.model import LARGEST_DEGREE, MOVES
@@ -46,7 +47,7 @@ from vulcan.model.compiled import (
 )
 
 if TYPE_CHECKING:
-    from vulcan.domains.exploration.model import Exploration
+    from vulcan.domains.exploration.model import Exploration, History
 
 __all__ = ["compile_exploration"]
 
@@ -91,6 +92,7 @@ def outcomes(parameters, states, action, answers, following):
 def bound(parameters, states, step):
     """Return an upper bound on what can still be earned; see `outlook` for the mathematics."""
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
+    step += tables.begun
     if step < state.step:
         return np.inf  # the columns do not reach as far as that
     know_limits(tables, state, step)
@@ -100,6 +102,7 @@ def bound(parameters, states, step):
 def value_bound(parameters, states, step, price):
     """Return an upper bound on reward less price times risk; see `outlook`."""
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
+    step += tables.begun
     if step < state.step:
         return np.inf
     know_limits(tables, state, step)
@@ -300,28 +303,43 @@ def step_back(tables, here, moves):
             tables.values[c] = largest if largest > -np.inf else 0.0
 
 
-def compile_exploration(mission: Exploration) -> CompiledModel | None:
+def compile_exploration(mission: Exploration, history: History) -> CompiledModel | None:
     """Return the compiled form of a mission; None if it is too long.
 
     Parameters
     ----------
     mission
         The mission.
+    history
+        Where it begins, or goes on: what was visited and sampled by then.
     """
     capacity = next((size for size in CAPACITIES if size >= mission.horizon), None)
     if capacity is None:
         return None
     state, parameters = state_dtype(capacity), parameters_dtype(capacity)
-    initial = np.zeros(1, state)
-    centre = capacity * (2 * capacity + 1) + capacity
-    initial["here"], initial["sampled"] = centre, 1
-    initial["cells"][0, 0] = centre
+    tables = fill_tables(mission, capacity, np.zeros(1, parameters))
+    tables["begun"] = len(history.path) - 1
     return CompiledModel(
-        initial=initial,
-        parameters=fill_tables(mission, capacity, np.zeros(1, parameters)),
+        initial=_record(mission, history, capacity, np.zeros(1, state)),
+        parameters=tables,
         actions=tuple(MOVES),
         most_outcomes=mission.degree + 1,
         outcomes=answer(outcomes_signature(state, parameters))(outcomes),
         bound=answer(bound_signature(state, parameters))(bound),
         value_bound=answer(value_bound_signature(state, parameters))(value_bound),
     )
+
+
+def _record(
+    mission: Exploration, history: History, capacity: int, record: NDArray[Any]
+) -> NDArray[Any]:
+    """Fill the record of a state."""
+    west, south = (place - capacity for place in mission.area.start)
+    numbers = {
+        (x, y): (x - west) * (2 * capacity + 1) + y - south for x, y in history.path
+    }  # each cell once, in the order of the samples
+    record["step"], record["here"] = len(history.path) - 1, numbers[history.path[-1]]
+    record["sampled"] = len(numbers)
+    record["cells"][0, : len(numbers)] = list(numbers.values())
+    record["nodes"][0, 1 : len(numbers)] = history.nodes
+    return record

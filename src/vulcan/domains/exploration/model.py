@@ -26,6 +26,7 @@ of the way there. The maps, of which the paper gives no coordinates, are in `map
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
@@ -236,6 +237,18 @@ class Exploration:
             for k, z_k, weight, which in self._samples
         ]
 
+    def locate(self, state: History, action: str, measurement: float) -> History | None:
+        """Return where a measured sample leads to: the outcome of the nearest value.
+
+        In a cell that was visited before nothing new is measured, whatever the value. What is no
+        finite number was not measured.
+        """
+        if not math.isfinite(measurement):
+            return None
+        safe = [outcome for outcome in self.outcomes(state, action) if not outcome.fails]
+        nearest = min(safe, key=lambda outcome: abs(outcome.reward - measurement), default=None)
+        return None if nearest is None else nearest.state
+
     def displace(self, one: Cell, other: Cell) -> Point:
         """Return how far apart two cells are, to the east and to the north."""
         spacing = self.area.spacing
@@ -297,11 +310,15 @@ class Exploration:
     @cached_property
     def compiled(self) -> CompiledModel | None:
         """The same mission as machine code; None for very long ones."""
+        return self.compile_from(self.initial_state())
+
+    def compile_from(self, state: History) -> CompiledModel | None:
+        """Return what is left of the mission after a history as machine code, likewise."""
         if type(self) is not Exploration:
             return None  # a subclass may answer otherwise
         from vulcan.domains.exploration.compiled import compile_exploration
 
-        return compile_exploration(self)
+        return compile_exploration(self, state)
 
     @cached_property
     def _samples(self) -> tuple[tuple[int, float, float, str], ...]:

@@ -43,6 +43,7 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
     return np.dtype(
         [
             ("horizon", "i8"),
+            ("begun", "i8"),  # steps that were taken before the search begins
             ("degree", "i8"),
             ("least_x", "i8"),  # the first and last columns and rows of the map
             ("most_x", "i8"),

@@ -159,7 +159,8 @@ class _Decisions:
     def leave(self) -> None:
         """Let what is still undecided go on safely."""
         for _, parent, place, node, _ in self.pending:
-            self.decisions[parent][2][place] = (SAFE, node)
+            if parent >= 0:  # before the first decision, the whole policy is the safe one
+                self.decisions[parent][2][place] = (SAFE, node)
 
     def evaluate(self) -> tuple[float, float]:
         """Return reward and risk of the whole policy, computed anew.

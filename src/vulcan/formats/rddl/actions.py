@@ -1,0 +1,188 @@
+"""Which combinations of actions a state allows.
+
+At most `max-nondef-actions` action fluents have another value than their default. Where these are
+few combinations, they are listed once, and preconditions are tried on each. Otherwise most of them
+are refused, and in each state values are given to one fluent after the other: a combination is left
+as soon as a precondition can't hold any more. For that it is evaluated on intervals
+(`intervals`), with whatever has no value yet anywhere in its range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, product
+from typing import Any, Final
+
+from vulcan.errors import ModelError, OptionError
+from vulcan.formats.rddl.fluents import Fluent, list_values, name_fluent
+from vulcan.formats.rddl.intervals import ANYTHING, Interval, Preconditions
+from vulcan.formats.rddl.reading import Source, find_bounds
+from vulcan.formats.rddl.terms import Term, compile_term, conjoin
+from vulcan.model.rules import Rule, Violation
+
+__all__ = ["Actions"]
+
+FEW_ACTIONS: Final = 2_000
+"""So many combinations are listed once."""
+
+MOST_ACTIONS: Final = 10_000
+"""A state has at most so many, and a search for them takes at most twice as many steps."""
+
+Values = tuple[Any, ...]
+
+
+class Actions:
+    """The combinations of actions of a problem.
+
+    Parameters
+    ----------
+    source, rddl, simulator
+        The problem: its files, and pyRDDLGym's model and simulator of it.
+    places
+        The place of each action fluent in the list that terms read, after those of the state.
+    preconditions
+        What must hold.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        rddl: Any,
+        simulator: Any,
+        places: Mapping[Fluent, int],
+        preconditions: Sequence[Term],
+    ) -> None:
+        self._names = [name_fluent(*fluent) for fluent in places]
+        self._places = list(places.values())
+        defaults = list_values(rddl, rddl.action_fluents)
+        bounds = find_bounds(simulator) if "int" in rddl.action_ranges.values() else {}
+        self._choices = []
+        for fluent in places:
+            values = _list_choices(source, rddl, bounds, fluent)
+            self._choices.append([defaults[fluent], *(v for v in values if v != defaults[fluent])])
+        self._most = min(rddl.max_allowed_actions, len(places))
+        self._allows = compile_term(conjoin(preconditions))
+        self._labels: dict[Values, str] = {}
+        self._values: dict[str, Values] = {}
+        self._listed: list[Values] | None = None
+        sizes = [len(values) - 1 for values in self._choices]
+        if _count_combinations(sizes, self._most) <= FEW_ACTIONS:
+            self._listed = list(self._list_all())
+        ranges = [
+            (min(values), max(values)) if not isinstance(values[0], str) else ANYTHING
+            for values in self._choices
+        ]
+        ranged = dict(zip(self._places, ranges, strict=True))
+        self._preconditions = Preconditions(preconditions, ranged)
+
+    def list_allowed(self, state: Values) -> list[str]:
+        """Return the labels of the combinations that a state allows: few actions first."""
+        found = self._listed if self._listed is not None else self._search(state)
+        return [self._label(values) for values in found if self._allows((*state, *values))]
+
+    def find(self, state: Values, label: str) -> Values:
+        """Return the values of the action fluents for a label."""
+        if label not in self._values:
+            self.list_allowed(state)  # another process may have listed it
+        return self._values[label]
+
+    def _list_all(self) -> Iterator[Values]:
+        """Yield all combinations of values."""
+        everything = range(len(self._choices))
+        for size in range(self._most + 1):
+            for changed in combinations(everything, size):
+                chosen = [
+                    values[1:] if i in changed else values[:1]
+                    for i, values in enumerate(self._choices)
+                ]
+                yield from product(*chosen)
+
+    def _search(self, state: Values) -> list[Values]:
+        """Return the combinations that no precondition is known to refuse, few actions first."""
+        known: dict[int, Any] = dict(enumerate(state))
+        can_hold = self._preconditions.can_hold
+        free, left = [], self._most  # fluents with a choice, and how many may still be changed
+        for place, values in zip(self._places, self._choices, strict=True):
+            open_values = [value for value in values if can_hold(place, {**known, place: value})]
+            if len(open_values) == 1:
+                known[place] = open_values[0]
+                left -= open_values[0] != values[0]
+            else:
+                free.append((place, values[0], open_values))
+        found: list[Values] = []
+        steps = 0
+
+        def go_on(depth: int, left: int) -> None:
+            nonlocal steps
+            if depth == len(free):
+                found.append(tuple(known[place] for place in self._places))
+                return
+            place, default, values = free[depth]
+            for value in values if left else values[:1]:
+                steps += 1
+                known[place] = value
+                if can_hold(place, known) and left >= (value != default):
+                    go_on(depth + 1, left - (value != default))
+                if steps > 2 * MOST_ACTIONS or len(found) > MOST_ACTIONS:
+                    raise ModelError(_refuse(state))
+            known.pop(place, None)
+
+        if left >= 0:
+            go_on(0, left)
+        return sorted(found, key=self._rank)
+
+    def _rank(self, values: Values) -> tuple[Any, ...]:
+        """Return what to sort by: few actions first, and earlier ones before later ones."""
+        pairs = zip(self._choices, values, strict=True)
+        numbers = [known.index(value) for known, value in pairs]
+        changed = [place for place, number in enumerate(numbers) if number]
+        return (len(changed), changed, numbers)
+
+    def _label(self, values: Values) -> str:
+        label = self._labels.get(values)
+        if label is None:
+            changed = [
+                name + ("" if value is True else f"={value}")
+                for name, known, value in zip(self._names, self._choices, values, strict=True)
+                if value != known[0]
+            ]
+            label = self._labels[values] = ", ".join(changed) or "noop"
+            self._values[label] = values
+        return label
+
+
+def _refuse(state: Values) -> Violation:
+    message = (
+        f"more than {MOST_ACTIONS:,} combinations of actions are too many to list; "
+        "max-nondef-actions and action-preconditions limit them"
+    )
+    return Violation(Rule.ACTIONS_END, message, state)
+
+
+def _count_combinations(sizes: Sequence[int], most: int) -> int:
+    """Return how many ways there are to choose from at most so many of some sets."""
+    ways = [1] + [0] * most
+    for size in sizes:
+        ways = [ways[0], *(ways[k] + size * ways[k - 1] for k in range(1, most + 1))]
+    return sum(ways)
+
+
+def _list_choices(
+    source: Source, rddl: Any, bounds: Mapping[str, Interval], fluent: Fluent
+) -> Sequence[Any]:
+    """Return the values that an action fluent can have."""
+    name, objects = fluent
+    kind = rddl.variable_ranges[name]
+    if kind == "bool":
+        return (False, True)
+    if kind in rddl.type_to_objects:
+        return tuple(rddl.type_to_objects[kind])
+    low, high = bounds.get(rddl.ground_var(name, objects), ANYTHING)
+    if kind == "real" or not high - low < MOST_ACTIONS:
+        raise OptionError(
+            f"{source.domain}: action fluent {name_fluent(name, objects)} is {kind} and has too "
+            "many values to list; allowed are bool, enumerated types, and int with bounds among "
+            "the action-preconditions"
+        )
+    return range(math.ceil(low), math.floor(high) + 1)

@@ -1,0 +1,108 @@
+"""What accounts allow keeps the bound, however it is used."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+from hypothesis import given
+
+import vulcan
+from tests.helpers.tables import SEEDS
+from vulcan.execution.account import Account, Prospect, open_account
+from vulcan.tolerance import TOLERANCE
+
+BOUNDS = [
+    vulcan.Constant(0.1),
+    vulcan.Linear(0.05, 0.02),
+    vulcan.PiecewiseLinear([(0, 0), (1, 0.1), (1.2, 0.11), (4, 0.15)]),
+    vulcan.parse("0.1 * sqrt(x + 10)"),
+    vulcan.Concave(lambda reward: 0.3 - 0.3 * math.exp(-3 * reward)),
+]
+
+
+def split(random: Random, share: float, value: float) -> tuple[float, float]:
+    """Return two values whose mean is a value."""
+    distance = random.choice([0.0, 0.1, 1.0]) * random.random()
+    return value + distance / share, value - distance / (1 - share)
+
+
+def play(random: Random, here: Prospect, account: Account, depth: int) -> Prospect:
+    """Return the mean of what runs risk and earn that replan as far as their accounts allow."""
+    for _ in range(random.choice([0, 1, 1, 2])):
+        gain = random.choice([0.0, 0.0, 1.0, 5.0]) * random.random()
+        most = here.risk + account.slack + account.rate * min(account.room, gain)
+        saved = random.choice([0.0, 0.0, 0.1 * random.random()])
+        new = Prospect(most - saved, here.reward + gain)
+        assert account.replace(here, Prospect(most + 1e-9, here.reward + gain)) is None
+        following = account.replace(here, new)
+        assert following is not None
+        here, account = new, following
+    if not depth:
+        return here
+    share = random.choice([0.01, 0.3, 0.5])
+    risks, rewards = (split(random, share, value) for value in (here.risk, here.reward))
+    ends = [
+        play(random, Prospect(*part), account, depth - 1)
+        for part in zip(risks, rewards, strict=True)
+    ]
+    return Prospect(
+        share * ends[0].risk + (1 - share) * ends[1].risk,
+        share * ends[0].reward + (1 - share) * ends[1].reward,
+    )
+
+
+@given(seed=SEEDS)
+def test_the_mean_over_all_runs_keeps_the_bound(seed: int) -> None:
+    random = Random(seed)
+    bound = random.choice(BOUNDS)
+    reward = 4 * random.random()
+    risk = bound(reward) - random.choice([0.0, 0.05, -0.02])
+    before = Prospect(risk, reward)
+    after = play(random, before, open_account(bound, before), random.choice([0, 1, 3]))
+    assert after.reward >= reward - 1e-9
+    slack = min(0.0, bound(reward) - risk)
+    assert after.risk <= bound(after.reward) - slack + 1e-9
+
+
+def test_a_worse_plan_is_never_allowed() -> None:
+    account = Account(0.1, math.inf, 0.5)
+    assert account.replace(Prospect(0.1, 1.0), Prospect(0.0, 0.999)) is None
+
+
+def test_risk_is_exchanged_for_reward_until_there_is_no_room() -> None:
+    account = Account(0.0, 1.0, 0.1).replace(Prospect(0.2, 1.0), Prospect(0.25, 4.0))
+    assert account is not None
+    assert (account.slack, account.room) == (pytest.approx(0.05), 0.0)
+    assert account.replace(Prospect(0.2, 1.0), Prospect(0.251, 9.0)) is None
+
+
+def test_the_rate_is_that_of_the_chord() -> None:
+    bound = vulcan.parse("0.1 * sqrt(x)")
+    account = open_account(bound, Prospect(0.05, 1.0))
+    assert account.slack == pytest.approx(0.05)
+    assert account.rate == pytest.approx((bound(1 + account.room) - bound(1.0)) / account.room)
+    assert account.rate < bound.tangent(1.0).slope
+
+
+@pytest.mark.parametrize("bound", [vulcan.Constant(0.1), vulcan.Concave(lambda reward: -math.inf)])
+def test_a_plan_beyond_its_bound_gets_no_slack(bound: vulcan.RiskBound) -> None:
+    assert open_account(bound, Prospect(0.3, 1.0)).slack == 0
+
+
+def test_bounds_of_the_rest_say_what_the_account_allows() -> None:
+    old, weight = Prospect(0.05, 2.0), 0.5
+    for account in (
+        Account(0.01, 0.0, 0.0),
+        Account(0.01, math.inf, 0.02),
+        Account(-TOLERANCE / 4, 0.3, 0.02),
+    ):
+        bound = account.allow(old, weight)
+        for gain in (0.0, 0.1, 0.3, 0.7, 5.0):
+            most = bound((old.reward + gain) / weight)
+            reward = old.reward + gain
+            assert account.replace(old, Prospect(most - 1e-12, reward)) is not None
+            assert account.replace(old, Prospect(most + 2e-12, reward)) is None
+    assert Account(2.0, math.inf, 1.0).allow(old, weight) == vulcan.Constant(1.0)
+    assert Account(0.0, 1.0, 1.0).allow(old, 0.0) == vulcan.Constant(0.05)

@@ -1,0 +1,177 @@
+"""Episodes in models and environments that a policy was not made for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vulcan
+from tests.helpers.tables import Table
+from vulcan import Outcome
+from vulcan.domains import Bandit
+from vulcan.execution.world import Node, Row, _find
+
+END, FAILED = -1, -2
+
+
+def corridor(risk: float = 0.1, discount: float = 1.0, label: str | None = None) -> Table:
+    """Two steps, of which the first may fail."""
+    steps = {
+        0: {"run": [Outcome(1 - risk, 1.0, 1, label), Outcome.failure(risk)]},
+        1: {"walk": [Outcome(1.0, 2.0, 2)]},
+    }
+    return Table(steps, horizon=2, discount=discount)
+
+
+@pytest.fixture
+def policy() -> vulcan.Policy:
+    return vulcan.solve(vulcan.Problem(corridor(), 0.5)).policy
+
+
+class Environment:
+    """The corridor as an environment of Gymnasium's kind, with actions that are its labels."""
+
+    def __init__(self, risk: float = 0.1, silent: bool = False) -> None:
+        self.risk, self.silent, self.seeds = risk, silent, []
+
+    def reset(self, *, seed=None):
+        if seed is not None:
+            self.rng = np.random.default_rng(seed)
+        self.seeds.append(seed)
+        self.at = 0
+        return 0, {}
+
+    def step(self, action):
+        assert action == {0: "run", 1: "walk"}[self.at]
+        if self.at == 0 and self.rng.random() < self.risk:
+            return 7, 0.0, True, False, {}
+        self.at += 1
+        return (99 if self.silent else self.at), float(self.at), self.at == 2, False, {}
+
+
+def test_a_model_with_other_risks_is_found_out(policy: vulcan.Policy) -> None:
+    with pytest.warns(vulcan.SimulationWarning, match="it fails in"):
+        found = vulcan.simulate(policy, corridor(0.2), episodes=3000)
+    assert found.engine == "Python"
+    assert found.risk.low < 0.2 < found.risk.high
+    assert found.risk.exact == pytest.approx(0.1)
+    assert found.strayed == 0
+    assert not found.agrees
+
+
+def test_its_own_model_is_compiled_and_another_instance_of_it_as_well(
+    policy: vulcan.Policy,
+) -> None:
+    assert vulcan.simulate(policy, corridor(), episodes=100).engine == "compiled"
+
+
+def test_what_cannot_happen_is_a_disagreement_by_itself(policy: vulcan.Policy) -> None:
+    with pytest.warns(vulcan.SimulationWarning, match="'run' came 'door'"):
+        found = vulcan.simulate(policy, corridor(label="door"), episodes=200)
+    assert found.strayed + round(found.risk.value * 200) == 200
+    assert "strays" in dict(found.rows())
+    bandit = vulcan.solve(vulcan.Problem(Bandit(3), "0.002*x")).policy
+    with pytest.warns(vulcan.SimulationWarning, match="'play 1' is no action of the model"):
+        vulcan.simulate(bandit, corridor(), episodes=10)
+
+
+def test_a_model_that_goes_on_longer_is_a_disagreement() -> None:
+    short = Table({0: {"run": [Outcome(1.0, 1.0, 1)]}}, horizon=2)
+    longer = Table(
+        {0: {"run": [Outcome(1.0, 1.0, 1)]}, 1: {"run": [Outcome(1.0, 1.0, 2)]}}, horizon=2
+    )
+    policy = vulcan.solve(vulcan.Problem(short, 0.5)).policy
+    with pytest.warns(vulcan.SimulationWarning, match="the policy ends after '1'"):
+        assert vulcan.simulate(policy, longer, episodes=10).strayed == 10
+
+
+def test_another_model_is_discounted_as_it_says() -> None:
+    policy = vulcan.solve(vulcan.Problem(corridor(0.0), 0.5)).policy
+    with pytest.warns(vulcan.SimulationWarning, match="mean reward"):
+        found = vulcan.simulate(policy, corridor(0.0, 0.5), episodes=1000)
+    assert found.reward.value == 2.0
+
+
+def test_an_environment_agrees(policy: vulcan.Policy) -> None:
+    environment = Environment()
+    found = vulcan.simulate(policy, environment, episodes=2000, seed=5)
+    assert found.agrees
+    assert found.risk.low < 0.1 < found.risk.high
+    assert environment.seeds[:2] == [5, None]
+    again = vulcan.simulate(policy, Environment(), episodes=2000, seed=5)
+    assert again.reward == found.reward
+
+
+def test_an_environment_that_fails_more_often_is_found_out(policy: vulcan.Policy) -> None:
+    with pytest.warns(vulcan.SimulationWarning, match="it fails in"):
+        vulcan.simulate(policy, Environment(0.2), episodes=2000)
+    with pytest.warns(vulcan.SimulationWarning, match="can't happen"):
+        found = vulcan.simulate(policy, Environment(silent=True), episodes=100)
+    assert found.strayed > 80
+
+
+def test_actions_that_nobody_can_translate_are_refused(policy: vulcan.Policy) -> None:
+    arrays = (getattr(policy, name) for name in policy.ARRAYS)
+    loose = vulcan.Policy(policy.about, policy.labels, *arrays)
+    with pytest.raises(vulcan.OptionError, match=r"policy\.bind"):
+        vulcan.simulate(loose, Environment())
+
+
+def test_a_frozen_lake_of_gymnasium() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    lake = gymnasium.make("FrozenLake-v1")
+    table = lake.unwrapped.P
+    holes = set(np.flatnonzero(lake.unwrapped.desc.ravel() == b"H").tolist())
+    steps = {
+        state: {
+            str(action): [
+                Outcome.failure(p, r) if to in holes else Outcome(p, r, to) for p, to, r, _ in rows
+            ]
+            for action, rows in actions.items()
+        }
+        for state, actions in table.items()
+        if state not in holes and state != 15
+    }
+    policy = vulcan.solve(vulcan.Problem(Table(steps, horizon=30), 0.2)).policy
+    arrays = (getattr(policy, name) for name in policy.ARRAYS)
+    loose = vulcan.Policy(policy.about, policy.labels, *arrays)
+    found = vulcan.simulate(loose, lake, episodes=2000)
+    assert found.agrees
+    assert 0.05 < found.risk.exact <= 0.2
+
+
+def test_a_drawn_start_is_what_an_environment_is_reset_to() -> None:
+    class Drawn(Table):
+        def initial_state(self):
+            return vulcan.Start.draw([Outcome(0.5, 0.0, 0), Outcome(0.5, 0.0, 1)])
+
+    class Reset(Environment):
+        def reset(self, *, seed=None):
+            super().reset(seed=seed)
+            self.at = int(self.rng.integers(2))
+            return self.at, {}
+
+    model = Drawn(corridor().table, horizon=2, discount=0.5)
+    policy = vulcan.solve(vulcan.Problem(model, 0.5)).policy
+    found = vulcan.simulate(policy, Reset(), episodes=2000)
+    assert found.agrees
+    assert found.strayed == 0
+    assert found.reward.exact == pytest.approx(0.5 * 0.9 * (1 + 0.5 * 2) + 0.5 * 2)
+
+
+def test_how_observations_are_recognised() -> None:
+    # As in a cliff walk: falling leads to the start, which is also where a step may end.
+    node = Node("down", (Row("36", -1.0, 4), Row("24", -1.0, 5), Row("failure", -100.0, FAILED)))
+    assert _find(node, "36", -1.0, over=False) == 4
+    assert _find(node, "36", -100.0, over=False) == FAILED
+    assert _find(node, "24", -7.0, over=False) == 5
+    assert isinstance(_find(node, "12", -1.0, over=False), str)
+    # As on a frozen lake: holes are states of their own, and nothing pays.
+    node = Node("left", (Row("4", 0.0, 1), Row("failure", 0.0, FAILED)))
+    assert _find(node, "5", 0.0, over=True) == FAILED
+    assert isinstance(_find(node, "5", 0.0, over=False), str)
+    assert _find(node, "4", 0.0, over=False) == 1
+    # Outcomes that only their rewards tell apart, and an end that nothing else could be.
+    node = Node("dig", (Row("3, reward 2", 2.0, 7), Row("3, reward 0", 0.0, 8)))
+    assert _find(node, "3", 0.0, over=False) == 8
+    assert _find(node, "9", 0.0, over=True) == END

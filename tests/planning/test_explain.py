@@ -1,0 +1,234 @@
+"""Where a policy takes its risk, and whether it fails on purpose."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+
+import vulcan
+from tests.helpers.convoys import CONVOY
+from tests.helpers.tables import Table, bounds, one_action, tables
+from vulcan import Outcome
+from vulcan.certificates.explanation import SureFailure, describe_sure_failures
+from vulcan.domains import Bandit
+
+
+def explain(model: object, bound: object) -> vulcan.Explanation:
+    problem = vulcan.Problem(model, bound)
+    return vulcan.explain(problem, vulcan.solve(problem).policy)
+
+
+@settings(max_examples=60)
+@given(table=tables(), bound=bounds())
+def test_the_parts_are_those_of_the_certificate(table: Table, bound: vulcan.RiskBound) -> None:
+    problem = vulcan.Problem(table, bound)
+    result = vulcan.solve(problem, vulcan.LinearProgram())  # whose policies are randomised
+    if result.policy is None:
+        return
+    found = vulcan.explain(problem, result.policy)
+    assert found.reward == pytest.approx(float(result.certificate.reward), abs=1e-9)
+    assert found.risk == pytest.approx(float(result.certificate.risk), abs=1e-12)
+    for parts in (found.choices, found.actions):
+        assert math.fsum(part.risk for part in parts) == pytest.approx(found.risk, abs=1e-12)
+        assert math.fsum(part.reward for part in parts) == pytest.approx(found.reward, abs=1e-9)
+    assert 0 <= found.tempting + found.deliberate <= found.risk + 1e-12
+    told = describe_sure_failures(result.policy)
+    assert (told is not None) == bool(found.failures)
+
+
+def test_failures_on_purpose_are_told_from_those_that_cannot_be_helped() -> None:
+    found = explain(CONVOY, 1.0)
+    assert [choice.action for choice in found.actions] == ["ditch", "ford"]
+    assert found.failures == (
+        SureFailure("ditch", "1", pytest.approx(0.7), "road", pytest.approx(0.02)),
+        SureFailure("ditch", "2", pytest.approx(0.2), None, None),
+    )
+    assert found.deliberate == pytest.approx(0.7)
+    # Fording costs something where it does not fail, and nothing where it does.
+    assert found.tempting == pytest.approx(0.1)
+
+
+def test_a_policy_that_means_well() -> None:
+    found = explain(Bandit(4), "0.002*x")
+    assert (found.deliberate, found.tempting, found.failures) == (0.0, 0.0, ())
+    shares = [choice.risk for choice in found.choices]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_going_on_is_discounted() -> None:
+    # Going on costs 1 now and brings 3 later, with a discount of 0.25 not enough for it.
+    steps = {
+        0: {"go": [Outcome(0.5, -1.0, 1), Outcome.failure(0.5)]},
+        1: {"go on": [Outcome(1.0, 3.0, 2)]},
+    }
+    for discount, tempting in ((1.0, 0.0), (0.25, 0.5)):
+        assert explain(Table(steps, horizon=2, discount=discount), 1.0).tempting == tempting
+
+
+def test_another_model_is_refused() -> None:
+    problem = vulcan.Problem(Bandit(3), 0.01)
+    policy = vulcan.solve(problem).policy
+    with pytest.raises(vulcan.MismatchError):
+        vulcan.explain(vulcan.Problem(Bandit(4), 0.01), policy)
+    with pytest.raises(vulcan.OptionError, match="a Problem is missing"):
+        vulcan.explain(Bandit(3), policy)
+
+
+def test_results_hint_at_sure_failures() -> None:
+    rows = dict(vulcan.solve(vulcan.Problem(CONVOY, 1.0)).rows())
+    assert rows["surely fails"].startswith("'ditch' in 2 of 3 decisions")
+    safe = vulcan.solve(vulcan.Problem(one_action(Outcome(1.0, 1.0, 1)), 0.1))
+    assert "surely fails" not in dict(safe.rows())
+
+
+@settings(max_examples=60, deadline=None)
+@given(table=tables(), bound=bounds())
+def test_no_alternative_is_better_than_the_best_policy(
+    table: Table, bound: vulcan.RiskBound
+) -> None:
+    problem = vulcan.Problem(table, bound)
+    result = vulcan.solve(problem, vulcan.Pareto(), gap=0)
+    if result.policy is None or result.gap != 0:
+        return
+    for place in vulcan.explain(problem, result.policy, places=100).places:
+        other = place.alternative
+        if other is None:
+            continue
+        assert other.verdict in ("worth less", "too risky")
+        if other.verdict == "too risky":
+            risk = float(result.certificate.risk) + other.risk_change
+            assert risk > other.allowed
+            assert other.reward_change > 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(table=tables(), bound=bounds())
+def test_places_are_parts_of_the_risk(table: Table, bound: vulcan.RiskBound) -> None:
+    problem = vulcan.Problem(table, bound)
+    result = vulcan.solve(problem, vulcan.LinearProgram())
+    if result.policy is None:
+        return
+    found = vulcan.explain(problem, result.policy, places=1000)
+    assert math.fsum(place.risk for place in found.places) == pytest.approx(found.risk, abs=1e-12)
+    risks = [place.risk for place in found.places]
+    assert risks == sorted(risks, reverse=True)
+    for place in found.places:
+        assert len(place.history) == place.step
+
+
+FORK = {
+    # Running pays 3 and fails one time in ten; both lead to a last step that may pay more.
+    0: {
+        "walk": [Outcome(1.0, 1.0, 1)],
+        "run": [Outcome(0.9, 3.0, 1), Outcome.failure(0.1)],
+        "crawl": [Outcome(1.0, 0.0, 1)],
+    },
+    1: {"rest": [Outcome(1.0, 0.0, 2)], "jump": [Outcome(0.8, 2.0, 2), Outcome.failure(0.2)]},
+}
+
+
+def test_an_alternative_is_put_into_the_plan_and_nothing_else_is_changed() -> None:
+    problem = vulcan.Problem(Table(FORK, horizon=2), 0.1)
+    found = vulcan.explain(problem, vulcan.solve(problem).policy)
+    assert (found.reward, found.risk) == (pytest.approx(2.7), pytest.approx(0.1))
+    (place,) = found.places
+    assert (place.action, place.step, place.history, place.risk) == ("run", 0, (), 0.1)
+    other = place.alternative
+    assert other is not None
+    # Walking, and then what the price of risk makes of the last step: a jump would be too risky.
+    assert other.action == "walk"
+    assert other.verdict == "worth less"
+    assert other.risk_change in (pytest.approx(-0.1), pytest.approx(0.1))
+    assert "exactly over all" in found.compared
+
+
+def leap(climbing: float) -> Table:
+    """Two risky steps, of which the second may be left out."""
+    steps = {
+        0: {
+            "ford": [Outcome(0.99, 1.0, 1), Outcome.failure(0.01)],
+            "leap": [Outcome(0.98, 2.0, 1), Outcome.failure(0.02)],
+        },
+        1: {
+            "rest": [Outcome(1.0, 0.0, 2)],
+            "climb": [Outcome(0.99, climbing, 2), Outcome.failure(0.01)],
+        },
+    }
+    return Table(steps, horizon=2)
+
+
+def test_what_is_too_risky_says_so_and_what_care_would_cost() -> None:
+    problem = vulcan.Problem(leap(3.0), 0.0205)
+    first, _ = vulcan.explain(problem, vulcan.solve(problem).policy).places
+    assert (first.action, first.alternative.action) == ("ford", "leap")
+    # 0.98 · (2 + 0.99 · 3) instead of 0.99 · (1 + 0.99 · 3), and 0.98 · 2 without the climb.
+    assert first.alternative.verdict == "too risky"
+    assert first.alternative.reward_change == pytest.approx(0.98 * 4.97 - 0.99 * 3.97)
+    assert first.alternative.risk_change == pytest.approx(0.99**2 - 0.98 * 0.99)
+    assert first.alternative.careful == pytest.approx(0.98 * 2 - 0.99 * 3.97)
+    tighter = vulcan.Problem(leap(3.0), 0.0199)
+    first, _ = vulcan.explain(tighter, vulcan.solve(tighter).policy).places
+    assert (first.alternative.verdict, first.alternative.careful) == ("too risky", None)
+
+
+def test_a_plan_that_is_not_the_best_is_told_so() -> None:
+    plan = vulcan.solve(vulcan.Problem(leap(0.5), 0.0199)).policy
+    other = vulcan.explain(vulcan.Problem(leap(0.5), 1.0), plan).places[0].alternative
+    assert (other.action, other.verdict) == ("leap", "better")
+    # 0.98 · (2 + 0.99 · 0.5) instead of 0.99 · (1 + 0.99 · 0.5).
+    assert other.reward_change == pytest.approx(0.98 * 2.495 - 0.99 * 1.495)
+    assert other.risk_change == pytest.approx(0.99**2 - 0.98 * 0.99)
+
+
+def test_where_states_do_not_merge_only_the_step_is_compared() -> None:
+    risky = {
+        0: {
+            "bridge": [Outcome(0.9, 0.0, 1), Outcome.failure(0.1)],
+            "shore": [Outcome(1.0, 1.0, 2)],
+            "swim": [Outcome(0.5, 0.5, 2), Outcome.failure(0.5)],
+        },
+        1: {"dig": [Outcome(1.0, 9.0, 3)]},
+        2: {"dig": [Outcome(1.0, 0.0, 4)]},
+    }
+    problem = vulcan.Problem(Table(risky, horizon=2, merges=False), 0.2)
+    found = vulcan.explain(problem, vulcan.solve(problem).policy)
+    (place,) = found.places
+    assert place.action == "bridge"
+    # On the shore, if there were as much to dig: 1 + 9 instead of 8.1. There is not.
+    assert place.alternative.action == "shore"
+    assert place.alternative.verdict == "not known"
+    assert place.alternative.reward_change == pytest.approx(10 - 8.1)
+    assert place.alternative.risk_change == pytest.approx(-0.1)
+    assert found.compared.startswith("the step alone")
+    assert (found.price, found.what_if) == (None, ())
+
+
+def test_the_price_says_what_more_risk_brings() -> None:
+    problem = vulcan.Problem(Bandit(5), "0.002*x")
+    found = vulcan.explain(problem, vulcan.solve(problem).policy)
+    less, more = found.what_if
+    assert (less.scale, more.scale, less.source) == (0.9, 1.1, "price")
+    width = 1e-4
+    best = [
+        vulcan.solve(
+            vulcan.Problem(Bandit(5), problem.risk_bound.scale(scale)),
+            vulcan.Lagrangian(randomised=True),
+        ).certificate.reward
+        for scale in (1 - width, 1 + width)
+    ]
+    slope = (best[1] - best[0]) / (2 * width)
+    assert (more.reward - less.reward) / 0.2 == pytest.approx(slope, rel=0.05)
+
+
+def test_what_if_solves_again() -> None:
+    problem = vulcan.Problem(Bandit(3), "0.002*x")
+    found = vulcan.explain(problem, vulcan.solve(problem).policy, what_if=20.0)
+    for case in found.what_if:
+        result = vulcan.solve(vulcan.Problem(Bandit(3), problem.risk_bound.scale(case.scale)))
+        assert case.source == "solved"
+        assert case.reward == pytest.approx(float(result.certificate.reward))
+        assert case.upper_bound >= case.reward - 1e-9
+    with pytest.raises(vulcan.OptionError, match="what_if"):
+        vulcan.explain(problem, vulcan.solve(problem).policy, what_if=0)
