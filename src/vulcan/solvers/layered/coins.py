@@ -10,6 +10,8 @@ distance from there to the upper bound (see `shortfall`). Three rounds of search
 number of points: one drops what falls short by more than a small part of that distance anywhere,
 and is quick; one what falls short by more than the distance; the last what falls short by ten times
 as much, since what few histories come to may fall short more. Then the points are doubled.
+Rounds that gain nothing end the search, but not before it has cost anything: on small graphs only
+many points can spend the last of a small bound.
 
 Where levels have few nodes, as those after the start, fronts have more points: they are passed by
 every history, and cost little.
@@ -67,6 +69,9 @@ PLACES: Final = 256
 CHUNK: Final = 1 << 24
 """Pairs of points between two looks at the clock; about a tenth of a second."""
 
+LITTLE_WORK: Final = 1 << 25
+"""So many pairs of points cost next to nothing: whatever rounds gain, there is another."""
+
 MOST_WORK: Final = 5_000_000_000
 """Pairs of points in all; half a minute."""
 
@@ -95,11 +100,11 @@ def find_between(coins: Coins, upper: float, best: Corner | None) -> Iterator[Co
     """
     points = FIRST_POINTS if coins.nodes < MANY_NODES else FEWEST_POINTS
     idle = 0
-    while points <= MOST_POINTS:
+    while points <= (MOST_POINTS if coins.work > LITTLE_WORK else LONGEST_FRONT):
         for share in SLACKS:
             gap = math.inf if best is None else upper - best.reward
             found = coins.search(share * gap, points, -math.inf if best is None else best.reward)
-            if coins.stopped or idle == IDLE_ROUNDS:
+            if coins.stopped or (idle >= IDLE_ROUNDS and coins.work > LITTLE_WORK):
                 return
             idle += 1
             if found is not None:
@@ -132,6 +137,8 @@ class Coins:
 
     Attributes
     ----------
+    work
+        Pairs of points that were looked at so far.
     stopped
         Whether it was not allowed to go on, or had no room for any fronts.
     """
@@ -155,7 +162,7 @@ class Coins:
         self._allowed = np.array(allowed)
         self._marked = np.zeros(len(levels.state), np.uint8)
         self._sizes = np.zeros(len(levels.first) - 1, np.int64)
-        self._work = 0
+        self.work = 0
         self.stopped = False
 
     @property
@@ -205,12 +212,12 @@ class Coins:
         """Call a kernel until it is done; False if it may not go on."""
         status = codes.PAUSED
         while status == codes.PAUSED:
-            if not self._may_go_on() or self._work > MOST_WORK:
+            if not self._may_go_on() or self.work > MOST_WORK:
                 return False
             before = int(fronts.control["work"][0])
             fronts.control["pause"] = fronts.control["work"] + CHUNK
             status = kernel(*arguments)
-            self._work += int(fronts.control["work"][0]) - before
+            self.work += int(fronts.control["work"][0]) - before
         return status == codes.DONE
 
     def _trace(self, fronts: Any) -> Corner | None:
