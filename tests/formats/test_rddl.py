@@ -243,6 +243,14 @@ def test_a_violated_invariant_is_a_failure(tmp_path: Path) -> None:
     }
 
 
+def test_what_nobody_reads_makes_no_outcomes(tmp_path: Path) -> None:
+    path = write_small(tmp_path, fluents="idle(item) : { interm-fluent, bool };",
+                       cpfs="idle(?i) = Bernoulli(0.5);")  # fmt: skip
+    model = from_rddl(path)
+    (outcome,) = model.outcomes(model.initial_state(), "noop")
+    assert outcome.probability == 1.0
+
+
 def test_a_fluent_fails_for_any_of_its_objects(tmp_path: Path) -> None:
     path = write_small(tmp_path, fluents="out(item) : { state-fluent, bool, default = false };",
                        cpfs="out'(?i) = Bernoulli(0.5);")  # fmt: skip
@@ -271,6 +279,7 @@ def test_a_fluent_fails_for_any_of_its_objects(tmp_path: Path) -> None:
         ({"fluents": "seen : { observ-fluent, bool };", "cpfs": "seen = Bernoulli(0.5);"},
          "observed only through seen"),
         ({"horizon": "-1"}, "small.rddl"),
+        ({"more": "termination { Bernoulli(0.5); };"}, "termination must not be random"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_says_where(

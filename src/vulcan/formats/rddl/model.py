@@ -180,6 +180,7 @@ class RDDLModel:
                     for reward, share in rewards.items():
                         key = (safe, reward)
                         found[key] = found.get(key, 0.0) + probability * share
+                _check_count(len(found))
         except (ArithmeticError, ValueError) as error:
             raise ModelError(Violation(Rule.ANSWERS, str(error), state, action)) from None
         return [
@@ -234,9 +235,9 @@ class RDDLModel:
         reward = self._ground(grounder, "reward", rddl.reward, {}, "real")
         self._reward = _make_step("reward", None, reward)
         read = self._reward.reads.union(*(step.reads for step in steps))
-        # What is certain splits nothing, and is best computed before anything does.
-        self._shared = [step for step in steps if step.place in read or not step.random]
-        self._single = [step for step in steps if step.place not in read and step.random]
+        kept = range(self._begin + self._count)  # what lies between is there to be read
+        self._shared = [step for step in steps if step.place in read]
+        self._single = [step for step in steps if step.place not in read and step.place in kept]
 
     def _make_conditions(self, grounder: Grounder) -> None:
         """Say which states are safe, and where the problem ends."""
@@ -250,7 +251,10 @@ class RDDLModel:
         )
 
     def _ground_all(self, grounder: Grounder, name: str, conditions: Iterable[Any]) -> list[Term]:
-        return [self._ground(grounder, name, condition, {}, "bool") for condition in conditions]
+        terms = [self._ground(grounder, name, condition, {}, "bool") for condition in conditions]
+        if any(term.random for term in terms):
+            raise OptionError(f"{self.source.domain}: {name} must not be random")
+        return terms
 
     def _ground_failure(self, grounder: Grounder, failure: str) -> Term:
         """Return the term that says that a fluent, or a condition, does not hold."""

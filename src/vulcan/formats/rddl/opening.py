@@ -59,7 +59,7 @@ def from_rddl(
         source = Source(place, None if instance is None else str(instance))
     else:
         source = _find_stored(place, None if instance is None else str(instance))
-    return RDDLModel(source, failure, horizon, discount)
+    return RDDLModel(source, None if failure is None else str(failure), horizon, discount)
 
 
 def find_maker(text: str) -> Maker:
