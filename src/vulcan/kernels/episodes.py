@@ -37,8 +37,8 @@ OUTCOME = np.dtype([("probability", "f8"), ("reward", "f8"), ("child", "i8")])
 
 TALLY = np.dtype(
     [
-        ("random", "u8"),
         ("episodes", "i8"),
+        ("random", "u8"),  # the first field of a shorter record elsewhere, and not of this
         ("mean", "f8"),  # of the reward
         ("squares", "f8"),  # sum of squared distances from the mean
         ("least", "f8"),
