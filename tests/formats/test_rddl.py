@@ -251,6 +251,20 @@ def test_what_nobody_reads_makes_no_outcomes(tmp_path: Path) -> None:
     assert outcome.probability == 1.0
 
 
+def test_rounded_probabilities_are_never_above_one(tmp_path: Path) -> None:
+    """Of eight parts of a whole, with 0.2 and 0.8, the sum is 1.0000000000000002."""
+    model = from_rddl(write_small(tmp_path, lit="Bernoulli(0.2)", count="1"), failure="count == 1")
+    (outcome,) = model.outcomes(model.initial_state(), "noop")
+    assert (outcome.fails, outcome.probability) == (True, 1.0)
+
+
+def test_what_a_model_says_of_itself_is_said_once(tmp_path: Path) -> None:
+    model = from_rddl(write_small(tmp_path, count="round[1 / count]"))
+    with pytest.raises(ModelError, match=r"^count' has no value: division by zero \(state") as caught:
+        vulcan.solve(vulcan.Problem(model, 0.1))
+    assert str(caught.value).count("division") == 1
+
+
 def test_a_fluent_fails_for_any_of_its_objects(tmp_path: Path) -> None:
     path = write_small(tmp_path, fluents="out(item) : { state-fluent, bool, default = false };",
                        cpfs="out'(?i) = Bernoulli(0.5);")  # fmt: skip

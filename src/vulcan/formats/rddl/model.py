@@ -183,10 +183,13 @@ class RDDLModel:
                 _check_count(len(found))
         except (ArithmeticError, ValueError) as error:
             raise ModelError(Violation(Rule.ANSWERS, str(error), state, action)) from None
-        return [
-            Outcome.failure(p, reward) if after is None else Outcome(p, reward, after)
-            for (after, reward), p in found.items()
-        ]
+        outcomes = []
+        for (after, reward), total in found.items():
+            p = min(total, 1.0)  # rounded, a sum may be above it
+            outcomes.append(
+                Outcome.failure(p, reward) if after is None else Outcome(p, reward, after)
+            )
+        return outcomes
 
     def _list_worlds(self, state: State, action: str) -> list[World]:
         """Return the values of whatever is read by others, in all combinations."""
