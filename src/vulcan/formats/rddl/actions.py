@@ -27,7 +27,10 @@ FEW_ACTIONS: Final = 2_000
 """So many combinations are listed once."""
 
 MOST_ACTIONS: Final = 10_000
-"""A state has at most so many, and a search for them takes at most twice as many steps."""
+"""A state has at most so many."""
+
+MOST_STEPS: Final = 100_000
+"""A search for those of a state tries at most so many values."""
 
 Values = tuple[Any, ...]
 
@@ -77,8 +80,9 @@ class Actions:
 
     def list_allowed(self, state: Values) -> list[str]:
         """Return the labels of the combinations that a state allows: few actions first."""
-        found = self._listed if self._listed is not None else self._search(state)
-        return [self._label(values) for values in found if self._allows((*state, *values))]
+        if self._listed is None:
+            return [self._label(values) for values in self._search(state)]
+        return [self._label(values) for values in self._listed if self._allows((*state, *values))]
 
     def find(self, state: Values, label: str) -> Values:
         """Return the values of the action fluents for a label."""
@@ -98,7 +102,7 @@ class Actions:
                     yield tuple(values)
 
     def _search(self, state: Values) -> list[Values]:
-        """Return the combinations that no precondition is known to refuse, few actions first."""
+        """Return the combinations that a state allows, few actions first."""
         known, can_hold = Known(state, self._ranges), self._preconditions.can_hold
         values = [choice[0] for choice in self._choices]
         free = []  # fluents with a choice: which, their place, and their values but the default
@@ -120,7 +124,8 @@ class Actions:
         def change_more(begin: int, left: int) -> None:
             """Keep what is changed, and change at most so many more from a position on."""
             nonlocal steps
-            found.append(tuple(values))
+            if self._allows((*state, *values)):
+                found.append(tuple(values))
             for position in range(begin, len(free) if left else begin):
                 i, place, others = free[position]
                 default = values[i]
@@ -132,7 +137,7 @@ class Actions:
                 values[i] = default
                 known.fix(place, default)
                 steps += 1 + len(others)
-                if steps > 2 * MOST_ACTIONS or len(found) > MOST_ACTIONS:
+                if steps > MOST_STEPS or len(found) > MOST_ACTIONS:
                     raise ModelError(_refuse(state))
                 if not can_hold(place, known):
                     break
@@ -166,7 +171,8 @@ class Actions:
 
 def _refuse(state: Values) -> Violation:
     message = (
-        f"more than {MOST_ACTIONS:,} combinations of actions are too many to list; "
+        f"combinations of actions are too many to list, more than {MOST_ACTIONS:,} or found only "
+        f"by trying more than {MOST_STEPS:,}; "
         "max-nondef-actions and action-preconditions limit them"
     )
     return Violation(Rule.ACTIONS_END, message, state)
