@@ -92,11 +92,15 @@ class GymnasiumModel(ArrayModel):
     ----------
     name
         The name of the environment.
+    environment
+        The environment itself, as its table has it: without wrappers, and so without their limit
+        of steps.
     ends
         The states in which a history ended that could otherwise have gone on, by the observation.
     """
 
     name: str
+    environment: Any
     ends: Mapping[int, int]
     _fails: Failure
 
@@ -190,7 +194,7 @@ def from_gymnasium(
         action_labels=labels,
     )
     model.name = type(inner).__name__ if environment.spec is None else environment.spec.id
-    model.ends, model._fails = ends, fails
+    model.environment, model.ends, model._fails = inner, ends, fails
     return model
 
 
