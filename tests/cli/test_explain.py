@@ -49,7 +49,7 @@ def test_explain_says_what_was_rejected_and_why(run, plan):
     answer = run("explain", plan, "bandit", "--set", "horizon=3", "--rows", "2")
     assert "Which histories take it, and what was rejected there" in answer.out
     assert "compared  the other action there" in answer.out
-    assert answer.out.count("  taken    ") == answer.out.count("  not      ") == 2
+    assert answer.out.count("  when     ") == answer.out.count("  not      ") == 2
     assert "worth less" in answer.out
     assert "by the price of risk" in answer.out
     document = run("explain", plan, "bandit", "--set", "horizon=3", "--json").document

@@ -96,7 +96,7 @@ def test_no_alternative_is_better_than_the_best_policy(
         other = place.alternative
         if other is None:
             continue
-        assert other.verdict in ("worth less", "too risky")
+        assert other.verdict in ("worth less", "as good", "too risky")
         if other.verdict == "too risky":
             risk = float(result.certificate.risk) + other.risk_change
             assert risk > other.allowed
@@ -111,11 +111,14 @@ def test_places_are_parts_of_the_risk(table: Table, bound: vulcan.RiskBound) -> 
     if result.policy is None:
         return
     found = vulcan.explain(problem, result.policy, places=1000)
-    assert math.fsum(place.risk for place in found.places) == pytest.approx(found.risk, abs=1e-12)
-    risks = [place.risk for place in found.places]
+    risks = [place.alike_risk for place in found.places]
+    assert math.fsum(risks) == pytest.approx(found.risk, abs=1e-12)
+    assert math.fsum(found.steps) == pytest.approx(found.risk, abs=1e-12)
     assert risks == sorted(risks, reverse=True)
+    assert len({(place.action, place.state) for place in found.places}) == len(found.places)
     for place in found.places:
         assert len(place.history) == place.step
+        assert place.risk <= place.alike_risk <= place.risk * place.alike * (1 + 1e-9)
 
 
 FORK = {
@@ -142,6 +145,21 @@ def test_an_alternative_is_put_into_the_plan_and_nothing_else_is_changed() -> No
     assert other.verdict == "worth less"
     assert other.risk_change in (pytest.approx(-0.1), pytest.approx(0.1))
     assert "exactly over all" in found.compared
+
+
+def test_what_is_as_good_is_not_called_worth_less() -> None:
+    # Both ways pay the same; the bound does not bind, and so the price of risk is 0.
+    ways = {"left": [Outcome(0.9, 1.0, 0), Outcome.failure(0.1, 1.0)]}
+    steps = {0: ways | {"right": [Outcome(0.9, 1.0, 0), Outcome.failure(0.1, 1.0)]}}
+    found = explain(Table(steps, horizon=3), 0.5)
+    (place,) = found.places
+    assert (place.alike, place.step) == (3, 0)
+    assert place.alternative is not None
+    assert place.alternative.verdict == "as good"
+    assert [case.reward for case in found.what_if] == [found.reward] * 2
+    # With 10 % less allowed risk it would bind, and the price says nothing of that.
+    (case,) = explain(Table(steps, horizon=3), 0.28).what_if
+    assert case.scale == 1.1
 
 
 def leap(climbing: float) -> Table:

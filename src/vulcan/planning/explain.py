@@ -6,8 +6,8 @@ one that is taken, the rest of the plan kept. With reach(h) the probability of t
 
     E g' = E g + γ^t reach(h) ΔR,    er' = er + reach(h) Δx,
 
-and is worth less if E g' <= E g, or else too risky if er' > Δ(E g'); if it is neither, the plan is
-not the best one.
+and is worth less if E g' < E g, or else too risky if er' > Δ(E g'); if it is neither, the plan is
+not the best one, unless both are as good.
 
 How the mission would go on after another action is not in the plan. Where states merge and are few,
 dynamic programs over all of them (`vulcan.solvers.layered`) give what is best at the price at which
@@ -23,7 +23,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from vulcan.bounds.base import RiskBound
 from vulcan.certificates.explanation import (
@@ -31,7 +31,7 @@ from vulcan.certificates.explanation import (
     Explanation,
     WhatIf,
     add_up_steps,
-    describe_place,
+    describe_places,
 )
 from vulcan.certificates.problem import Problem, require_problem
 from vulcan.certificates.steps import Step, StepLevel, follow_steps
@@ -125,16 +125,22 @@ def explain(
     price = None if world is None else world.price
     return replace(
         found,
-        places=tuple(describe_place(step, judge.find_best(step)) for step in risky),
+        places=tuple(describe_places(alike, judge.find_best(alike[0])) for alike in risky),
         compared=None if not risky else EXACTLY if price is not None else ASSUMED,
         price=price,
         what_if=_scale_bound(problem, found, price, what_if),
     )
 
 
-def _find_riskiest(levels: Sequence[StepLevel], most: int) -> list[Step]:
-    steps = (step for level in levels for step in level.steps if step.risk > 0)
-    return heapq.nlargest(most, steps, key=lambda step: step.risk)
+def _find_riskiest(levels: Sequence[StepLevel], most: int) -> list[list[Step]]:
+    """Return the steps that take risk by action and state: the riskiest first, also in each."""
+    alike: dict[tuple[str, Any], list[Step]] = {}
+    for level in levels:
+        for step in level.steps:
+            if step.risk > 0:
+                alike.setdefault((step.action, step.place.state), []).append(step)
+    found = heapq.nlargest(most, alike.values(), key=lambda steps: sum(s.risk for s in steps))
+    return [sorted(steps, key=lambda step: -step.risk) for steps in found]
 
 
 class Continued(NamedTuple):
@@ -266,8 +272,9 @@ class _Judge:
             allowed = self._bound(reward)
         except BoundError:
             allowed = -math.inf
-        if more_reward <= TOLERANCE * max(1.0, abs(self._plan.reward)):
-            verdict = "worth less"
+        least = TOLERANCE * max(1.0, abs(self._plan.reward))
+        if more_reward <= least:
+            verdict = "worth less" if more_reward < -least else "as good"
         else:
             verdict = "too risky" if risk > allowed + TOLERANCE else "better"
         return Alternative(action, more_reward, more_risk, allowed, verdict)
@@ -301,4 +308,6 @@ def _scale_bound(
     return tuple(
         WhatIf(scale, plan.reward + price * (scale - 1) * allowed, None, None, "price")
         for scale in SCALES
+        # Where the bound does not bind, the price says nothing of one that would.
+        if price > 0 or plan.risk <= scale * allowed
     )
