@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -221,6 +222,30 @@ def test_where_states_do_not_merge_only_the_step_is_compared() -> None:
     assert place.alternative.risk_change == pytest.approx(-0.1)
     assert found.compared.startswith("the step alone")
     assert (found.price, found.what_if) == (None, ())
+    # A search finds what there is to dig, and that swimming to it is worse.
+    found = vulcan.explain(problem, vulcan.solve(problem).policy, look=0.4)
+    (other,) = [place.alternative for place in found.places]
+    assert (other.action, other.verdict) == ("shore", "worth less")
+    assert other.reward_change == pytest.approx(1 - 8.1)
+    assert other.risk_change == pytest.approx(-0.1)
+    assert "0.4 s of search" in found.compared
+    with pytest.raises(vulcan.OptionError, match="look is a number of seconds"):
+        vulcan.explain(problem, vulcan.solve(problem).policy, look=0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(table=tables(), bound=bounds())
+def test_what_a_search_finds_better_is_within_the_bound(
+    table: Table, bound: vulcan.RiskBound
+) -> None:
+    problem = vulcan.Problem(replace(table, merges=False), bound)
+    result = vulcan.solve(problem, vulcan.Pareto(), gap=0)
+    if result.policy is None or result.gap != 0:
+        return
+    for place in vulcan.explain(problem, result.policy, places=2, look=0.2).places:
+        # The plan is the best one: what is better breaks the bound, and nothing else does.
+        if place.alternative is not None:
+            assert place.alternative.verdict != "better"
 
 
 def test_the_price_says_what_more_risk_brings() -> None:

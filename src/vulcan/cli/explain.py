@@ -32,6 +32,7 @@ Examples:
   vulcan explain plan.vulcan bandit
   vulcan explain plan.vulcan rover.py:Rover --set days=6 --rows 30
   vulcan explain plan.vulcan bandit --what-if 5
+  vulcan explain plan.vulcan mission.toml --rows 5 --look 2
   vulcan explain plan.vulcan mission.toml --json
 """
 
@@ -50,6 +51,18 @@ WhatIfSeconds = Annotated[
     ),
 ]
 
+Look = Annotated[
+    float | None,
+    typer.Option(
+        "--look",
+        metavar="SECONDS",
+        help="Search this long at each place for what could follow the other actions, where states "
+        "do not merge or are too many.",
+        show_default="compare the step alone there",
+        rich_help_panel=ANSWER,
+    ),
+]
+
 
 def explain(
     plan: PlanFile,
@@ -58,6 +71,7 @@ def explain(
     bound: RecordedBoundText = None,
     rows: Rows = 10,
     what_if: WhatIfSeconds = None,
+    look: Look = None,
     as_json: AsJson = False,
 ) -> None:
     """Say where a policy takes its risk, what was rejected there, and if it fails on purpose.
@@ -79,7 +93,7 @@ def explain(
         problem = vulcan.Problem(found, Constant(1.0) if chosen is None else chosen)
         # Without a bound nothing is too risky, and what else could be done says nothing.
         places = 0 if chosen is None else rows
-        explanation = vulcan.explain(problem, policy, places=places, what_if=what_if)
+        explanation = vulcan.explain(problem, policy, places=places, what_if=what_if, look=look)
     _show(problem, explanation, rows, as_json)
     raise typer.Exit(ExitCode.NO if explanation.deliberate else ExitCode.YES)
 
@@ -119,6 +133,7 @@ def _show(problem: Problem, explanation: Explanation, most: int, as_json: bool) 
 def _describe_bound(problem: Problem, explanation: Explanation) -> list[tuple[str, str]]:
     """Return what the bound allows, and what more or less of it would change."""
     from vulcan.runtime.formatting import show_probability, show_reward
+    from vulcan.tolerance import TOLERANCE
 
     if explanation.compared is None and not explanation.what_if:
         return []
@@ -136,6 +151,8 @@ def _describe_bound(problem: Problem, explanation: Explanation) -> list[tuple[st
         change = f"{case.reward - explanation.reward:+.4g}"
         if case.source == "price" and not explanation.price:
             text = "no change: the best plan is within that, too"
+        elif abs(case.reward - explanation.reward) <= TOLERANCE * max(1.0, abs(case.reward)):
+            text = "no change, solved again"
         elif case.source == "price":
             text = f"{change} of reward, about: by the price of risk, {explanation.price:.4g}"
         else:
