@@ -113,6 +113,10 @@ def test_an_end_that_can_be_gone_through_is_a_state_of_its_own() -> None:
     steps = [(1, 1.0, False, False, {}), (1, 5.0, True, False, {}), (0, -9.0, False, False, {})]
     assert [model.locate(0, 0, step) for step in steps] == ["1", "3", "failure"]
     assert model.locate(0, 0, (2, 1.0, False)) is None
+    assert model.locate(0, 0, (1_000_000, 1.0, False)) is None
+    for wrong in (5, (3,), None):
+        with pytest.raises(vulcan.PolicyError, match=r"as env\.step returns it, not"):
+            model.locate(0, 0, wrong)
 
 
 def broken(*outcome: Any) -> Walk:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from vulcan.errors import ModelError, OptionError
+from vulcan.errors import ModelError, OptionError, PolicyError
 from vulcan.formats.registry import Maker
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.interface import FAILURE, Start
@@ -95,12 +95,15 @@ class GymnasiumModel(ArrayModel):
     environment
         The environment itself, as its table has it: without wrappers, and so without their limit
         of steps.
+    observations
+        How many the environment has.
     ends
         The states in which a history ended that could otherwise have gone on, by the observation.
     """
 
     name: str
     environment: Any
+    observations: int
     ends: Mapping[int, int]
     _fails: Failure
 
@@ -123,11 +126,18 @@ class GymnasiumModel(ArrayModel):
         str or None
             None if the table of the environment has no such step.
         """
-        if isinstance(state, Start):
-            drawn = int(measurement[0])
-            return str(drawn) if drawn in self.start else None
-        observation, reward, terminated = measurement[:3]
-        step = Transition(state, action, int(observation), float(reward), bool(terminated))
+        try:
+            observation = int(measurement[0])
+            if isinstance(state, Start):
+                return str(observation) if observation in self.start else None
+            reward, terminated = float(measurement[1]), bool(measurement[2])
+        except (TypeError, ValueError, LookupError):
+            wanted = "(observation, reward, terminated, ...) as env.step returns it"
+            message = f"a measurement is {wanted}, not {shorten(measurement)}"
+            raise PolicyError(message) from None
+        if not 0 <= observation < self.observations:
+            return None
+        step = Transition(state, action, observation, reward, terminated)
         target: Any = step.next_state
         if self._fails(step):
             target = FAILURE
@@ -194,7 +204,8 @@ def from_gymnasium(
         action_labels=labels,
     )
     model.name = type(inner).__name__ if environment.spec is None else environment.spec.id
-    model.environment, model.ends, model._fails = inner, ends, fails
+    model.environment, model.observations = inner, states
+    model.ends, model._fails = ends, fails
     return model
 
 
