@@ -12,7 +12,7 @@ import pytest
 import vulcan
 from vulcan import FAILURE, ModelError, OptionError, Outcome
 from vulcan.domains import Bandit, Exploration, ThreeActions, TreasureGrid
-from vulcan.formats import from_gymnasium, from_table, open_model, to_gymnasium
+from vulcan.formats import from_arrays, from_gymnasium, from_table, open_model, to_gymnasium
 from vulcan.model.interface import describe_model
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -295,3 +295,13 @@ def test_a_model_with_too_many_states_is_observed_as_text() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(environment)
+
+
+@pytest.mark.parametrize("start", [0, [0.5, 0.5, 0, 0]])
+def test_a_policy_is_played_in_the_environment_of_its_model(start: object) -> None:
+    rows = [[0, 0, 1, 0.8, 1], [0, 0, -1, 0.2, 1], [1, 1, 2, 1, 0], [1, 0, 3, 0.9, 2]]
+    model = from_arrays([*rows, [1, 0, -1, 0.1, 1]], horizon=3, start=start)
+    policy = vulcan.solve(vulcan.Problem(model, 1.0)).policy
+    found = vulcan.simulate(policy, to_gymnasium(model), episodes=2000)
+    assert (found.engine, found.strayed, found.agrees) == ("Python", 0, True)
+    assert found.risk.low < found.risk.exact < found.risk.high

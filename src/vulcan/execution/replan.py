@@ -59,6 +59,19 @@ class Replan:
     kept: bool
     result: Result
 
+    def __str__(self) -> str:
+        def describe(prospect: Prospect | None) -> str:
+            if prospect is None:
+                return "no plan"
+            return f"reward {prospect.reward:.6f} at risk {prospect.risk:.6f}"
+
+        promise = "the promise holds" if self.kept else "nothing is promised: it left its plan"
+        if self.changed:
+            ahead = f"a new plan: {describe(self.after)}, before {describe(self.before)}"
+        else:
+            ahead = f"no better plan: {describe(self.after)}"
+        return f"{ahead}; {promise} ({self.result.explanation})"
+
 
 @dataclass(frozen=True)
 class _Search:

@@ -11,6 +11,10 @@ in this order,
     3. the outcome that has this label, whatever the reward;
     4. a failing outcome, if the episode terminated.
 
+An environment that knows better may say so, as those of `vulcan.formats.to_gymnasium` do: the label
+of the outcome in `info["label"]`, whether it failed in `info["failed"]`, and what its actions are
+called in `action_labels`.
+
 An episode has *strayed* where the policy does not know on: the observation is none that it expects,
 the world does not have its action, or it is at its end and the world is not. It counts as not
 failed, with what it collected so far; the first one is described. What a policy's actions are in an
@@ -114,7 +118,7 @@ def play_in_world(
     rng = np.random.default_rng(seed)
     place: World
     if is_environment(world):
-        place = _Environment(world, _find_actions(policy, world), _find_start(policy), seed)
+        place = _Environment(world, _find_actions(policy, world), _find_start(policy, world), seed)
     else:
         place = _Model(world, rng)
     members = [list(_read(member)) for member in policy.members]
@@ -233,7 +237,8 @@ class _Environment:
         self._known: dict[Any, int | str] = {}
 
     def reset(self) -> None:
-        self._first, _ = self._environment.reset(seed=self._seed)
+        observation, info = self._environment.reset(seed=self._seed)
+        self._first = info.get("label") or observation
         self._seed = None  # the environment goes on with its own random numbers
 
     def act(self, node: Node, level: int) -> tuple[float, int | str]:
@@ -244,8 +249,11 @@ class _Environment:
         action = self._actions.get(node.action)
         if action is None:
             return 0.0, f"{node.action!r} is no action of the environment"
-        observation, reward, terminated, truncated, _ = self._environment.step(action)
-        found = self._match(node, observation, float(reward), over=bool(terminated))
+        observation, reward, terminated, truncated, info = self._environment.step(action)
+        if info.get("failed"):
+            return float(reward), FAILED
+        seen = info.get("label") or observation
+        found = self._match(node, seen, float(reward), over=bool(terminated))
         if isinstance(found, int) and found >= 0 and (terminated or truncated):
             found = END
         return float(reward), found
@@ -280,6 +288,8 @@ def _describe_surprise(node: Node, label: str) -> str:
 
 def _find_actions(policy: AnyPolicy, environment: Any) -> dict[str, Any]:
     """Return what the labels of a policy's actions mean in an environment."""
+    if hasattr(environment, "action_labels"):
+        return {label: number for number, label in enumerate(environment.action_labels)}
     reader = policy.members[0].reader
     if reader is not None:
         return _collect_actions(policy, reader)
@@ -293,10 +303,12 @@ def _find_actions(policy: AnyPolicy, environment: Any) -> dict[str, Any]:
     return {str(action): action for action in range(int(begin), int(begin + count))}
 
 
-def _find_start(policy: AnyPolicy) -> str | None:
-    """Return the text of the state that a policy begins in; None where nobody knows one."""
+def _find_start(policy: AnyPolicy, environment: Any) -> str | None:
+    """Return the text of the state that a policy begins in; None where nobody can compare it."""
     reader = policy.members[0].reader
-    return None if reader is None or isinstance(reader.root, Start) else stable_text(reader.root)
+    if reader is None or isinstance(reader.root, Start) or hasattr(environment, "action_labels"):
+        return None
+    return stable_text(reader.root)
 
 
 def _collect_actions(policy: AnyPolicy, reader: ModelReader) -> dict[str, Any]:
