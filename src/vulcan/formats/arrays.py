@@ -30,6 +30,7 @@ from vulcan.formats.array_rows import plain, read_transitions, to_floats
 from vulcan.formats.faults import in_file
 from vulcan.formats.registry import Maker
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
+from vulcan.model.rules import is_number
 from vulcan.parameters import shorten, suggest
 
 __all__ = ["FORMS", "find_maker", "from_arrays"]
@@ -141,9 +142,11 @@ def _load(path: str) -> dict[str, Any]:
         with file:
             values = {name: file[name] for name in file.files}
     except OSError as error:
-        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from error
+        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
     except (ValueError, zipfile.BadZipFile) as error:
-        raise OptionError(f"{path}: this is not what numpy.savez writes: {error}") from error
+        # Numpy takes anything that it does not know for a pickle, and says how to run it.
+        why = "" if "pickle" in str(error) else f": {error}"
+        raise OptionError(f"{path}: this is not what numpy.savez writes{why}") from None
     allowed = [*inspect.signature(from_arrays).parameters, "bound"]
     for name in values:
         if name not in allowed:
@@ -164,6 +167,8 @@ class _StateFinder:
     def __init__(self, states: int, names: Sequence[Hashable] | None) -> None:
         self.states, self.names = states, names
         self._numbers = {name: number for number, name in enumerate(names or ())}
+        # Numbers that are names of states must not be taken for others.
+        self._numbered = all(isinstance(name, str) for name in names or ())
 
     def plain(self, number: int) -> Any:
         """Return what stands for a state."""
@@ -179,7 +184,7 @@ class _StateFinder:
         if hashable and given in self._numbers:
             return self._numbers[given]
         whole = isinstance(given, int | np.integer) and not isinstance(given, bool | np.bool_)
-        if whole and self.names is None and 0 <= given < self.states:
+        if whole and self._numbered and 0 <= given < self.states:
             return int(given)
         known = f"0 to {self.states - 1}" if self.names is None else shorten(list(self.names))
         hint = suggest(given, [name for name in self._numbers if isinstance(name, str)])
@@ -206,6 +211,8 @@ class _StateFinder:
         chances = np.zeros(self.states)
         if isinstance(given, Mapping):
             for state, chance in given.items():
+                if not is_number(chance):
+                    raise OptionError(f"start[{state!r}] must be a probability, not {chance!r}")
                 chances[self.number("start", state)] += chance
         elif isinstance(given, list) or (isinstance(given, np.ndarray) and given.ndim):
             chances = to_floats("start", given)

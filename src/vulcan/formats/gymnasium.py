@@ -270,7 +270,7 @@ def _read_table(environment: Any) -> tuple[list[tuple[Transition, float]], int]:
     inner = environment.unwrapped
     name = type(inner).__name__
     table = getattr(inner, "P", None)
-    if not isinstance(table, Mapping) or not table:
+    if not isinstance(table, Mapping | Sequence) or not table:
         raise OptionError(
             f"{name} has no transition table, env.unwrapped.P; {ENVIRONMENTS} have one"
         )
@@ -280,9 +280,14 @@ def _read_table(environment: Any) -> tuple[list[tuple[Transition, float]], int]:
     return list(_list_steps(table, states)), states
 
 
-def _list_steps(table: Mapping[Any, Any], states: int) -> Iterator[tuple[Transition, float]]:
-    for state, actions in table.items():
-        for action, outcomes in actions.items():
+def _list_items(table: Any) -> Iterable[tuple[Any, Any]]:
+    """Return what a dictionary, or a list, has at each of its places."""
+    return table.items() if isinstance(table, Mapping) else enumerate(table)
+
+
+def _list_steps(table: Any, states: int) -> Iterator[tuple[Transition, float]]:
+    for state, actions in _list_items(table):
+        for action, outcomes in _list_items(actions):
             if not outcomes:
                 raise _refuse(f"P[{state}][{action}] has no outcomes", state, action)
             total = 0.0
@@ -338,8 +343,9 @@ def _read_failure(failure: Any, inner: Any, states: int) -> Failure:
     if failure is None:
         if name not in KNOWN:
             raise OptionError(
-                f"what is a failure in {name}? failure is {', '.join(PRESETS)}, "
-                "'reward <= -50', or a list of states; an empty one says that nothing fails"
+                f"what is a failure in {name}? failure is {', '.join(PRESETS)}, 'reward <= -50', a "
+                "list of states (an empty one says that nothing fails), or a function of a "
+                "transition"
             )
         failure = KNOWN[name].failure
     if callable(failure):

@@ -222,8 +222,12 @@ class ArrayModel:
         return {name: number for number, name in enumerate(self._action_names or ())}
 
     def _find_state(self, state: Any) -> int:
-        number: int = state if self._state_names is None else self._state_numbers[state]
-        return number
+        if self._state_names is not None and state in self._state_numbers:
+            return self._state_numbers[state]
+        if self._state_names is None and state in range(self.states):
+            return int(state)
+        known = self._state_names or range(self.states)
+        raise LookupError(f"there is no state {shorten(state)}; states are {shorten(known)}")
 
     def _find_action(self, action: Any) -> int:
         number: int = action if self._action_names is None else self._action_numbers[action]
