@@ -53,8 +53,8 @@ Weights = str | Mapping[str, float] | float
 class PrismModel(ArrayModel):
     """A model that Storm built; made by `from_prism`.
 
-    Its states are texts, the values of the variables: `x=3, gold=1`. Where a file has no variables,
-    they are Storm's numbers.
+    Its states are texts, the values of the variables: `x=3, gold=1`. In DRN they are called by the
+    comment below each state, and where that is missing by Storm's numbers.
 
     Attributes
     ----------

@@ -51,6 +51,8 @@ class StormArrays:
         The names.
     variables
         The value of each variable in each state.
+    comments
+        What the file itself calls each state, where it has no variables; None if it does not.
     """
 
     start: int
@@ -62,19 +64,20 @@ class StormArrays:
     rewards: Mapping[str, NDArray[np.float64]]
     action_labels: list[str]
     variables: Mapping[str, NDArray[Any]]
+    comments: list[str] | None = None
 
     @cached_property
     def state_names(self) -> list[str] | None:
         """The values of the variables in each state, `x=3, gold=1`.
 
-        None if there are none, or if they do not tell the states apart.
+        Without variables, what the file calls the states. None if that does not tell them apart.
         """
         form = ", ".join(f"{name}=%s" for name in self.variables)
         columns = [
             column.tolist() if column.dtype != bool else np.where(column, "true", "false").tolist()
             for column in self.variables.values()
         ]
-        names = [form % values for values in zip(*columns, strict=True)]
+        names = [form % values for values in zip(*columns, strict=True)] or self.comments
         return names if names and len(set(names)) == len(names) else None
 
 

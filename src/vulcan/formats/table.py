@@ -199,7 +199,7 @@ def _load(path: str) -> dict[str, Any]:
         values = json.loads(text, object_pairs_hook=partial(_pair_up, text))
     except OSError as error:
         raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
+    except UnicodeDecodeError:
         raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"

@@ -59,7 +59,7 @@ def load_mission(path: str | os.PathLike[str]) -> tuple[Exploration, str | None]
         return _read_mission(content)
     except OSError as error:
         raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
+    except UnicodeDecodeError:
         raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{path}: this is not TOML: {error}") from None
