@@ -58,18 +58,12 @@ class PrismModel(ArrayModel):
 
     Attributes
     ----------
-    source
-        The name of the file.
     variables
         The value of each variable, by Storm's numbers of the states; empty for a file without
         variables.
     """
 
-    source: str
     variables: Mapping[str, NDArray[Any]]
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("ArrayModel", f"{self.source} ", 1)
 
     def state_values(self, state: Any) -> dict[str, Any]:
         """Return the value of each variable in a state."""

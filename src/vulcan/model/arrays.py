@@ -65,6 +65,8 @@ class ArrayModel:
         numbers, and the rows of action k are first_row[k] to first_row[k + 1] - 1, safe ones first.
     number, target, probability, reward
         The number of each action, and the rows in that order.
+    source
+        The name of the file that it was read from; None without one.
 
     Raises
     ------
@@ -80,6 +82,8 @@ class ArrayModel:
     >>> model.outcomes(0, 0)
     [Outcome(probability=1.0, reward=1.0, state=1, label=None)]
     """
+
+    source: str | None = None
 
     def __init__(
         self,
@@ -121,7 +125,8 @@ class ArrayModel:
 
     def __repr__(self) -> str:
         counts = f"{self.states:,} states, {len(self.target):,} rows"
-        return f"ArrayModel({counts}, horizon={self.horizon})"
+        name = "ArrayModel" if self.source is None else f"{self.source} "
+        return f"{name}({counts}, horizon={self.horizon})"
 
     def _arrange(self, rows: dict[str, NDArray[Any]]) -> None:
         """Give numbers to the actions of states, and to the rows of actions."""
