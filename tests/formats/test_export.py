@@ -137,6 +137,6 @@ def test_states_of_a_drn_file_keep_their_names(tmp_path: Path) -> None:
     export_model(from_table(table, horizon=2), path)
     again = from_prism(path, horizon=2)
     assert again.initial_state() == "shore"
-    assert [outcome.state for outcome in again.outcomes("shore", 0)] == ["island", FAILURE]
+    assert [outcome.state for outcome in again.outcomes("shore", "swim")] == ["island", FAILURE]
     path.write_text(path.read_text().replace("//island", "//shore"))
     assert from_prism(path, horizon=2).initial_state() == 0

@@ -54,7 +54,8 @@ class PrismModel(ArrayModel):
     """A model that Storm built; made by `from_prism`.
 
     Its states are texts, the values of the variables: `x=3, gold=1`. In DRN they are called by the
-    comment below each state, and where that is missing by Storm's numbers.
+    comment below each state, and where that is missing by Storm's numbers. Its actions are the
+    names of the choices.
 
     Attributes
     ----------
@@ -247,6 +248,6 @@ def _assemble(
         horizon=horizon,
         start=arrays.start,
         discount=discount,
-        action_labels=arrays.action_labels,
+        action_names=arrays.action_labels,
         state_names=arrays.state_names,
     )
