@@ -12,7 +12,7 @@ import vulcan
 from tests.helpers.convoys import CONVOY
 from tests.helpers.tables import Table, bounds, one_action, tables
 from vulcan import Outcome
-from vulcan.certificates.explanation import SureFailure, describe_sure_failures
+from vulcan.certificates.explanation import SureFailure, WhatIf, describe_sure_failures
 from vulcan.domains import Bandit
 
 
@@ -158,9 +158,18 @@ def test_what_is_as_good_is_not_called_worth_less() -> None:
     assert place.alternative is not None
     assert place.alternative.verdict == "as good"
     assert [case.reward for case in found.what_if] == [found.reward] * 2
+    assert [case.source for case in found.what_if] == ["kept"] * 2
     # With 10 % less allowed risk it would bind, and the price says nothing of that.
     (case,) = explain(Table(steps, horizon=3), 0.28).what_if
-    assert case.scale == 1.1
+    assert (case.scale, case.source) == (1.1, "kept")
+
+
+def test_a_plan_that_cannot_spend_the_bound_has_no_price() -> None:
+    # A randomised plan would jump now and then; this one can't, and needs no risk at all.
+    jump = {"jump": [Outcome(0.8, 5.0, 1), Outcome.failure(0.2)], "walk": [Outcome(1.0, 1.0, 1)]}
+    found = explain(Table({0: jump}, horizon=1), 0.1)
+    assert found.risk == 0
+    assert found.what_if == (WhatIf(0.9, 1.0, 0.0, None, "kept"),)
 
 
 def leap(climbing: float) -> Table:
@@ -221,7 +230,8 @@ def test_where_states_do_not_merge_only_the_step_is_compared() -> None:
     assert place.alternative.reward_change == pytest.approx(10 - 8.1)
     assert place.alternative.risk_change == pytest.approx(-0.1)
     assert found.compared.startswith("the step alone")
-    assert (found.price, found.what_if) == (None, ())
+    assert found.price is None
+    assert [(case.scale, case.source) for case in found.what_if] == [(0.9, "kept")]
     # A search finds what there is to dig, and that swimming to it is worse.
     found = vulcan.explain(problem, vulcan.solve(problem).policy, look=0.4)
     (other,) = [place.alternative for place in found.places]

@@ -171,8 +171,9 @@ class WhatIf:
     upper_bound
         No policy earns more under it; None if that is not known.
     source
-        "solved": such a plan was made and certified. "price": the reward is estimated, to first
-        order, as reward + price · (scale - 1) · allowed, and the rest is not known.
+        "solved": such a plan was made and certified. "kept": the plan is within that bound, too,
+        and nothing would change. "price": the reward is estimated, to first order, as
+        reward + price · (scale - 1) · allowed, and the rest is not known.
     """
 
     scale: float

@@ -149,8 +149,10 @@ def _describe_bound(problem: Problem, explanation: Explanation) -> list[tuple[st
             rows.append((name, "no plan was found for so much allowed risk"))
             continue
         change = f"{case.reward - explanation.reward:+.4g}"
-        if case.source == "price" and not explanation.price:
-            text = "no change: the best plan is within that, too"
+        if case.source == "kept":
+            text = "no change: the plan is within that, too"
+            if scale > 1:
+                text = "no change: the bound does not hold the plan back"
         elif abs(case.reward - explanation.reward) <= TOLERANCE * max(1.0, abs(case.reward)):
             text = "no change, solved again"
         elif case.source == "price":

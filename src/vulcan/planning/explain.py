@@ -29,7 +29,7 @@ from vulcan.certificates.explanation import (
 )
 from vulcan.certificates.problem import Problem, require_problem
 from vulcan.certificates.steps import Step, StepLevel, follow_steps
-from vulcan.errors import OptionError
+from vulcan.errors import BoundError, OptionError
 from vulcan.planning.alternatives import Judge, World
 from vulcan.planning.solve import solve
 from vulcan.policies.policy import open_own_model
@@ -126,7 +126,7 @@ def explain(
         places=tuple(describe_places(alike, judge.find_best(alike[0])) for alike in risky),
         compared=compared if risky else None,
         price=price,
-        what_if=_scale_bound(problem, found, price, what_if),
+        what_if=_scale_bound(problem, found, price, what_if) if places or what_if else (),
     )
 
 
@@ -161,12 +161,22 @@ def _scale_bound(
                 )
             )
         return tuple(found)
-    if price is None:
+    try:
+        allowed = problem.risk_bound(plan.reward)
+    except BoundError:
         return ()
-    allowed = problem.risk_bound(plan.reward)
+    kept = [scale for scale in SCALES if scale < 1 and plan.risk <= scale * allowed]
+    if price == 0 and plan.risk <= allowed:
+        kept += [scale for scale in SCALES if scale > 1]  # the bound does not hold it back
+    # The price is that of randomised plans: it says nothing of one that can't spend what it may,
+    # nor, where the bound does not bind, of a bound that would.
+    told = SCALES if price and plan.risk > min(SCALES) * allowed else ()
     return tuple(
-        WhatIf(scale, plan.reward + price * (scale - 1) * allowed, None, None, "price")
+        WhatIf(scale, plan.reward, plan.risk, None, "kept")
+        if scale in kept
+        else WhatIf(
+            scale, plan.reward + (price or 0.0) * (scale - 1) * allowed, None, None, "price"
+        )
         for scale in SCALES
-        # Where the bound does not bind, the price says nothing of one that would.
-        if price > 0 or plan.risk <= scale * allowed
+        if scale in kept or scale in told
     )
