@@ -38,7 +38,7 @@ def put_together(run: Run, replanner: Replanner) -> Policy:
             after = copy.copy(here)
             after.observe(label)
             children.append(visit(after))
-        row = here.policy.outcomes(here._place)
+        row = here.policy.outcomes(here.place)
         paid = here.policy.reward[row.start : row.stop].tolist()
         nodes[number] = (here.action_label, [*expected], [*expected.values()], paid, children)
         return number

@@ -6,7 +6,8 @@ its own: what the old plan still risks, and what the run's account allows beyond
 else the run goes on as it was. So a replan never makes a run worse, and however often, wherever and
 with whatever solver runs replan, the whole keeps the line of its certificate.
 
-What was learned of the model is kept for the next time.
+Before that the run takes what was measured as evidence (`vulcan.execution.evidence`), if the model
+says what follows from it. What was learned of the model is kept for the next time.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from vulcan.bounds.straight import Constant
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError, PolicyError
 from vulcan.execution.account import Account, Prospect, open_account
+from vulcan.execution.evidence import take_evidence
 from vulcan.execution.rest import begin_at, keep_graph
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
@@ -106,6 +108,13 @@ def replan(
     what happened. Its new plan risks no more than the old one would have from the last history
     that it foresaw, with what was left in its account, or as little as can be found.
 
+    What was measured (`Run.measure`) is evidence, if the model says what follows from it (`given`).
+    Then the old plan and the new one are both seen in the model given the true values, `before` and
+    `after` and the certificate of `result` speak of that model, and the run goes on in it. What
+    this does to the promise is in docs/theory.md: it holds as it is if the models given evidence
+    are, in the mean, the model that was planned with. In the exploration mission that is exactly so
+    for the risk of any plan, and as good as the quadrature is for its reward.
+
     Parameters
     ----------
     run
@@ -160,6 +169,7 @@ def replan(
         raise PolicyError("the run is finished: there is nothing left to plan")
     if run.account is None:
         run.account = _open_account(run, risk_bound)
+    take_evidence(run)
     model = begin_at(run.reader, run.state, run.level, run.step)
     run.graph = keep_graph(run.graph, model)
     search = _Search(

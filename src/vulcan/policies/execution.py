@@ -79,12 +79,18 @@ class Run:
         self._place = 0 if len(policy) else END
         self._state: Any = None if reader is None else reader.root
         self._history: tuple[tuple[str, str], ...] = ()
+        self._measurements: tuple[Any, ...] = ()
         self._reward = 0.0
 
     @property
     def history(self) -> list[tuple[str, str]]:
         """Pairs (action label, outcome label) so far."""
         return list(self._history)
+
+    @property
+    def measurements(self) -> tuple[Any, ...]:
+        """What was measured after each action so far, None where an outcome was told."""
+        return self._measurements
 
     @property
     def finished(self) -> bool:
@@ -109,6 +115,11 @@ class Run:
         return self._require_model()
 
     @property
+    def place(self) -> int:
+        """The decision node of `policy` where the run is, or what is there instead of one."""
+        return self._place
+
+    @property
     def state(self) -> Any:
         """The model's state: `FAILURE` after a failure, the `Start` before an initial action."""
         self._require_model()
@@ -126,7 +137,7 @@ class Run:
 
     @property
     def reward(self) -> float:
-        """What was earned so far, discounted from the start."""
+        """What was earned so far by the outcomes that were told, discounted from the start."""
         self._require_model()
         return self._reward
 
@@ -226,7 +237,9 @@ class Run:
         """Tell what was measured, if the model says which outcome that is.
 
         The model's `locate(state, action, measurement)` returns the label or the next state of the
-        outcome that a measurement stands for, or None if it is impossible.
+        outcome that a measurement stands for, or None if it is impossible. The plan goes on as
+        after that outcome. `vulcan.replan` takes the measurement itself as evidence, if the model
+        says what follows from it (`given`).
 
         Parameters
         ----------
@@ -247,6 +260,7 @@ class Run:
                 f"{self.action_label!r} in state {self._state!r}"
             )
         self.observe(**{"outcome" if isinstance(found, str) else "state": found})
+        self._measurements = (*self._measurements[:-1], measurement)
 
     def leave(self, state: Any = None, reward: float = 0.0) -> None:
         """Leave the plan: something happened that the model calls impossible.
@@ -280,6 +294,16 @@ class Run:
         """
         self.policy, self._place = policy, 0 if len(policy) else END
 
+    def learn(self, reader: ModelReader) -> None:
+        """Go on in a model that knows more; `vulcan.replan` knows which, and the plan for it.
+
+        Parameters
+        ----------
+        reader
+            A model with the same states.
+        """
+        self._reader, self.graph = reader, None
+
     def _require_model(self) -> ModelReader:
         if self._reader is None:
             raise PolicyError("only the model knows that: policy.bind(model).start()")
@@ -291,6 +315,7 @@ class Run:
             self._reward += float(self._reader.weights[self.level]) * way.reward
             self._state = way.state
         self._history += ((label, way.label),)
+        self._measurements += (None,)
         self._place = way.child
 
     def _plan(self) -> list[_Way]:
