@@ -146,12 +146,12 @@ def test_the_model_is_asked_once_for_all_replans() -> None:
     model = Table(rows, horizon=6)
     run = vulcan.solve(vulcan.Problem(model, 0.0), vulcan.Lagrangian()).policy.start()
     vulcan.replan(run)
-    graph = run.graph
+    graph = run.knowledge.graph
     for _ in range(4):
         run.observe(next(iter(run.expected)))
         before = graph.evaluations
         vulcan.replan(run)
-        assert run.graph is graph
+        assert run.knowledge.graph is graph
         assert graph.evaluations == before
         assert graph.state_object(0) == run.state
 

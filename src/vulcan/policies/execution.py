@@ -63,8 +63,10 @@ class Run:
         Whether something happened that plan and model did not foresee; see `leave`.
     risk_left
         What the plan still risked when it was left; nan before.
-    account, graph
-        What `vulcan.replan` may still spend, and what it learned of the model; None before it.
+    account
+        What `vulcan.replan` may still spend; None before it.
+    knowledge
+        What searches know of what is ahead, for the next one; None if that was not kept.
     """
 
     def __init__(
@@ -74,18 +76,25 @@ class Run:
         self.whole: AnyPolicy = policy if whole is None else whole
         self.left_plan, self.risk_left = False, math.nan
         self.account: Any = None
-        self.graph: Any = None
+        self.knowledge: Any = policy.knowledge
         self._reader = reader
         self._place = 0 if len(policy) else END
         self._state: Any = None if reader is None else reader.root
         self._history: tuple[tuple[str, str], ...] = ()
         self._measurements: tuple[Any, ...] = ()
+        self._positions: tuple[int, ...] = ()
         self._reward = 0.0
 
     @property
     def history(self) -> list[tuple[str, str]]:
         """Pairs (action label, outcome label) so far."""
         return list(self._history)
+
+    @property
+    def path(self) -> list[tuple[str, int]]:
+        """Pairs (action label, position of the outcome) so far; -1 for what was not foreseen."""
+        labels = [label for label, _ in self._history]
+        return list(zip(labels, self._positions, strict=True))
 
     @property
     def measurements(self) -> tuple[Any, ...]:
@@ -231,7 +240,8 @@ class Run:
         """
         label = self.action_label
         ways = self._look(label)
-        self._advance(label, self._find(outcome, state, reward, label, ways))
+        way = self._find(outcome, state, reward, label, ways)
+        self._advance(label, way, ways.index(way))
 
     def measure(self, measurement: Any) -> None:
         """Tell what was measured, if the model says which outcome that is.
@@ -281,7 +291,7 @@ class Run:
         if state is not None:
             label = self.action_label
             self._reader.actions(state)  # an error of the model comes before any change
-            self._advance(label, _Way("not foreseen", 0.0, reward, state, UNPLANNED))
+            self._advance(label, _Way("not foreseen", 0.0, reward, state, UNPLANNED), -1)
         self._place, self.left_plan, self.risk_left = UNPLANNED, True, risk
 
     def follow(self, policy: Policy) -> None:
@@ -302,20 +312,21 @@ class Run:
         reader
             A model with the same states.
         """
-        self._reader, self.graph = reader, None
+        self._reader, self.knowledge = reader, None
 
     def _require_model(self) -> ModelReader:
         if self._reader is None:
             raise PolicyError("only the model knows that: policy.bind(model).start()")
         return self._reader
 
-    def _advance(self, label: str, way: _Way) -> None:
+    def _advance(self, label: str, way: _Way, position: int) -> None:
         """Take what happened for a fact."""
         if self._reader is not None:
             self._reward += float(self._reader.weights[self.level]) * way.reward
             self._state = way.state
         self._history += ((label, way.label),)
         self._measurements += (None,)
+        self._positions += (position,)
         self._place = way.child
 
     def _plan(self) -> list[_Way]:

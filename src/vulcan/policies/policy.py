@@ -71,6 +71,11 @@ class Policy:
     """An action for every history that can occur; see the head of this module for the arrays.
 
     Policies are made by `vulcan.solve` and read by `Policy.load`.
+
+    Attributes
+    ----------
+    knowledge
+        What the search knew that made it, if that was kept; a file has no place for it.
     """
 
     ARRAYS: Final = ("action", "first_outcome", "label", "probability", "reward", "child")
@@ -95,6 +100,7 @@ class Policy:
         self.reward = reward
         self.child = child
         self._reader: ModelReader | None = None
+        self.knowledge: Any = None
         for name in self.ARRAYS:
             getattr(self, name).flags.writeable = False
 
