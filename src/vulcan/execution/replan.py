@@ -211,12 +211,12 @@ def _open_account(run: Run, given: RiskBound | float | str | None) -> Account:
 
 def _look_ahead(policy: AnyPolicy, reader: ModelReader, level: int) -> Prospect:
     """Return what a policy that begins at a level risks and earns."""
-    discount = float(reader.discounts[level])
     risk = reward = 0.0
     for member, chance in zip(policy.members, policy.weights, strict=True):
         if len(member):
-            risk += chance * member.prospects.risk[0]
-            reward += chance * member.prospects.reward(0, discount)
+            ahead = member.prospects(float(reader.discounts[level]))[0]
+            risk += chance * float(ahead["risk"])
+            reward += chance * float(ahead["mean"])
     return Prospect(risk, float(reader.weights[level]) * reward)
 
 

@@ -96,7 +96,7 @@ def simulate(
     threads = workers or _count_cores()
     elsewhere = model is not None and is_environment(model)
     own, certified = _recognise(policy, None if elsewhere else model)
-    played = PlayedPolicy(policy, _find_discounts(policy, own))
+    played = PlayedPolicy(policy, _find_discounts(policy, own)[0])
     exact = replace(played.expected, **certified)
     if model is None or certified:
         engine, found = "compiled", played.play(episodes, seed, threads)

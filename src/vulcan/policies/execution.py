@@ -78,7 +78,7 @@ class Run:
         self.account: Any = None
         self.knowledge: Any = policy.knowledge
         self._reader = reader
-        self._place = 0 if len(policy) else END
+        self._place, self._begun = 0 if len(policy) else END, 0  # where the policy begins
         self._state: Any = None if reader is None else reader.root
         self._history: tuple[tuple[str, str], ...] = ()
         self._measurements: tuple[Any, ...] = ()
@@ -158,7 +158,7 @@ class Run:
         """
         if self._place < 0:
             return math.nan if self.unplanned else 0.0
-        return self.policy.prospects.risk[self._place]
+        return float(self._ahead["risk"])
 
     @property
     def reward_ahead(self) -> float:
@@ -170,8 +170,13 @@ class Run:
         reader = self.reader
         if self._place < 0:
             return math.nan if self.unplanned else 0.0
-        weight, discount = reader.weights[self.level], reader.discounts[self.level]
-        return float(weight * self.policy.prospects.reward(self._place, discount))
+        return float(reader.weights[self.level] * self._ahead["mean"])
+
+    @property
+    def _ahead(self) -> Any:
+        """What the plan comes to from here on, discounted from here."""
+        first = None if self._reader is None else float(self._reader.discounts[self._begun])
+        return self.policy.prospects(first)[self._place]
 
     @property
     def action_label(self) -> str:
@@ -303,6 +308,7 @@ class Run:
             A policy that begins in the state in which the run is.
         """
         self.policy, self._place = policy, 0 if len(policy) else END
+        self._begun = self.level
 
     def learn(self, reader: ModelReader) -> None:
         """Go on in a model that knows more; `vulcan.replan` knows which, and the plan for it.
