@@ -219,6 +219,18 @@ def test_the_rest_of_a_compiled_mission_is_compiled() -> None:
     assert done.after.reward >= done.before.reward
 
 
+def test_the_rest_of_a_compiled_bandit_is_compiled() -> None:
+    bandit = Bandit(5, merges=False)
+    run = vulcan.solve(vulcan.Problem(bandit, "0.002 * x"), samples=400, keep=True).policy.start()
+    run.observe(0)
+    run.observe(0)
+    done = vulcan.replan(run, samples=400)
+    report = check_compiled(done.result.problem.model)
+    assert report.ok, report
+    assert (report.finished, bandit.count_paid(run.state)) == (True, [2, 0, 0, 0, 0, 0])
+    assert run.knowledge.graph.compiled is done.result.problem.model.compiled
+
+
 def test_a_frontier_is_planned_when_it_is_reached() -> None:
     problem = vulcan.Problem(Bandit(6, merges=False), "0.002 * x")
     policy = vulcan.solve(problem, samples=20, complete=False).policy
