@@ -19,7 +19,8 @@ from vulcan.execution.account import Prospect, open_account
 from vulcan.testing import check_compiled
 from vulcan.tolerance import TOLERANCE
 
-PLANNERS: list[Any] = [vulcan.Automatic(), vulcan.LocalVulcan(), vulcan.ForwardSearch()]
+SAMPLING: list[Any] = [vulcan.LocalVulcan(), vulcan.Vulcan()]
+PLANNERS: list[Any] = [vulcan.Automatic(), vulcan.ForwardSearch(), *SAMPLING]
 
 BOUNDS = [
     vulcan.Constant(0.1),
@@ -70,7 +71,7 @@ def replan_by(random: Random, problem: vulcan.Problem, counts: list[int]) -> Any
                 weight = run.reader.weights[run.level]
                 least = run.reward_ahead / weight if weight else -math.inf
                 solver = Adversary(random.randrange(1 << 30), random.random() < 0.8, least)
-            limits = {"samples": 50} if isinstance(solver, vulcan.LocalVulcan) else {}
+            limits = {"samples": 50} if solver in SAMPLING else {}
             bound = problem.risk_bound
             counts[vulcan.replan(run, solver, risk_bound=bound, **limits).changed] += 1
 

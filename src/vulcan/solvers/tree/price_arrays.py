@@ -117,8 +117,13 @@ class PriceArrays(CappedRun):
         self.graph, tree = knowledge.graph, knowledge.tree
         if tree is None:
             return
-        for name, values in tree._asdict().items():
-            setattr(self, name, values)
+        for name in ("prices", "sizes"):
+            setattr(self, name, getattr(tree, name))
+        for kind, names in GROWING.items():
+            filled = int(tree.sizes[kind][0])
+            for name in names:  # no shorter than at first: what is empty does not grow
+                length = max(filled, len(getattr(self, name)))
+                setattr(self, name, lengthen(getattr(tree, name), filled, length))
         self.inherited = self._samples = self._next_guide = int(self.nodes["visits"][0])
         later = self.node_values[(self.nodes["level"] == 1) & (self.nodes["visits"] > 0), 0]
         if len(later):
