@@ -10,14 +10,14 @@ takes the least risky action that it can find by looking a few steps ahead, unti
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from vulcan.errors import MismatchError, PolicyError
 from vulcan.model.interface import FAILURE, Outcome, Start
 from vulcan.model.observations import fit_labels, label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
+from vulcan.policies.ways import Way, find_way
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
 if TYPE_CHECKING:
@@ -27,19 +27,6 @@ __all__ = ["Run"]
 
 STEPS_AHEAD: Final = 2
 """How far the least risky action looks."""
-
-SAME_REWARD: Final = 1e-9
-"""Rewards that differ by less, as a share of them, are the same to an observer."""
-
-
-class _Way(NamedTuple):
-    """Something that can be observed now, and what comes after it."""
-
-    label: str
-    probability: float
-    reward: float
-    state: Any
-    child: int
 
 
 class Run:
@@ -245,7 +232,7 @@ class Run:
         """
         label = self.action_label
         ways = self._look(label)
-        way = self._find(outcome, state, reward, label, ways)
+        way = find_way(outcome, state, reward, label, ways)
         self._advance(label, way, ways.index(way))
 
     def measure(self, measurement: Any) -> None:
@@ -296,7 +283,7 @@ class Run:
         if state is not None:
             label = self.action_label
             self._reader.actions(state)  # an error of the model comes before any change
-            self._advance(label, _Way("not foreseen", 0.0, reward, state, UNPLANNED), -1)
+            self._advance(label, Way("not foreseen", 0.0, reward, state, UNPLANNED), -1)
         self._place, self.left_plan, self.risk_left = UNPLANNED, True, risk
 
     def follow(self, policy: Policy) -> None:
@@ -325,7 +312,7 @@ class Run:
             raise PolicyError("only the model knows that: policy.bind(model).start()")
         return self._reader
 
-    def _advance(self, label: str, way: _Way, position: int) -> None:
+    def _advance(self, label: str, way: Way, position: int) -> None:
         """Take what happened for a fact."""
         if self._reader is not None:
             self._reward += float(self._reader.weights[self.level]) * way.reward
@@ -335,7 +322,7 @@ class Run:
         self._positions += (position,)
         self._place = way.child
 
-    def _plan(self) -> list[_Way]:
+    def _plan(self) -> list[Way]:
         """Return what can be observed by the plan, without states."""
         policy, rows = self.policy, self.policy.outcomes(self._place)
         labels = [policy.labels[number] for number in policy.label[rows.start : rows.stop]]
@@ -347,11 +334,11 @@ class Run:
         columns = (policy.probability, policy.reward, policy.child)
         numbers = (column[rows.start : rows.stop].tolist() for column in columns)
         return [
-            _Way(label, chance, reward, None, child)
+            Way(label, chance, reward, None, child)
             for label, chance, reward, child in zip(labels, *numbers, strict=True)
         ]
 
-    def _look(self, label: str) -> list[_Way]:
+    def _look(self, label: str) -> list[Way]:
         """Return what can be observed after the action, with states if there is a model."""
         if self._place < 0:
             return self._ask(label)
@@ -368,11 +355,11 @@ class Run:
         pairs = zip(ways, outcomes, strict=True)
         return [way._replace(state=outcome.state) for way, outcome in pairs]
 
-    def _ask(self, label: str) -> list[_Way]:
+    def _ask(self, label: str) -> list[Way]:
         """Return what can be observed by the model alone."""
         outcomes = self.reader.outcomes(self._state, self._actions()[label])
         return [
-            _Way(
+            Way(
                 text,
                 float(outcome.probability),
                 float(outcome.reward),
@@ -381,35 +368,6 @@ class Run:
             )
             for text, outcome in zip(label_outcomes(outcomes), outcomes, strict=True)
         ]
-
-    def _find(
-        self, outcome: Any, state: Any, reward: float | None, label: str, ways: Sequence[_Way]
-    ) -> _Way:
-        """Return the outcome that is meant."""
-        if (outcome is None) == (state is None):
-            raise PolicyError("tell either an outcome or the state that it leads to")
-        readings = _read_state(state, ways) if outcome is None else _read(outcome, ways)
-        listed = ", ".join(f"{k}: {way.label!r}" for k, way in enumerate(ways))
-        told = outcome if state is None else state
-        if len(readings) > 1:
-            (one, _), (other, _) = list(readings.items())[:2]
-            raise PolicyError(
-                f"{told!r} may be {one} or {other}; give a label, or state=...; the outcomes are "
-                f"{listed}"
-            )
-        found = [ways[k] for positions in readings.values() for k in positions]
-        if reward is not None:
-            found = [way for way in found if _is_same(way.reward, reward)]
-        if not found:
-            paid = "" if reward is None else f" that pays {reward!r}"
-            raise PolicyError(f"{label!r} has no outcome {told!r}{paid}; its outcomes are {listed}")
-        if len(found) > 1:
-            alike = ", ".join(repr(way.label) for way in found)
-            raise PolicyError(
-                f"{len(found)} outcomes of {label!r} lead to {told!r}: give a label of {alike}, or "
-                "reward=..."
-            )
-        return found[0]
 
     def _actions(self) -> dict[str, Any]:
         """Return the model's actions here, by their labels."""
@@ -439,33 +397,3 @@ def _find_least(reader: ModelReader, outcome: Outcome, ahead: int) -> float:
     """Return the least risk for some steps after a safe outcome."""
     risks = _find_risks(reader, outcome.state, ahead) if ahead else {}
     return min(risks.values())[0] if risks else 0.0
-
-
-def _read(outcome: Any, ways: Sequence[_Way]) -> dict[str, list[int]]:
-    """Return what may be meant by an outcome, and the positions that it is then."""
-    labels = [way.label for way in ways]
-    whole = isinstance(outcome, int) and not isinstance(outcome, bool)
-    readings: dict[str, list[int]] = {}
-    if whole and 0 <= outcome < len(ways):
-        readings["a position"] = [outcome]
-    text = str(outcome) if whole else outcome
-    if isinstance(text, str) and text in labels:
-        readings[f"the label {text!r}"] = [labels.index(text)]
-    readings |= _read_state(outcome, ways)
-    alike = set(map(tuple, readings.values()))
-    return dict(list(readings.items())[:1]) if len(alike) == 1 else readings
-
-
-def _read_state(state: Any, ways: Sequence[_Way]) -> dict[str, list[int]]:
-    """Return the positions of the outcomes that lead to a state, if there are any."""
-    boolean = isinstance(state, bool)
-    found = [
-        k
-        for k, way in enumerate(ways)
-        if way.state is not None and isinstance(way.state, bool) == boolean and way.state == state
-    ]
-    return {f"the state {state!r}": found} if found else {}
-
-
-def _is_same(one: float, other: float) -> bool:
-    return abs(one - other) <= SAME_REWARD * max(1.0, abs(one), abs(other))
