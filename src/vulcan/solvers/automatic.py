@@ -32,8 +32,11 @@ from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["Automatic"]
 
+FIRST_PAIRS: Final = 5_000_000
+"""Pairs of points that fronts may combine first: small problems are solved for good by that."""
+
 MOST_PAIRS: Final = 300_000_000
-"""Pairs of points that fronts may combine without a time limit: some seconds."""
+"""The same at last, without a time limit: some seconds."""
 
 FEW_PAIRS: Final = 20_000_000
 """The same where the gap is small already."""
@@ -110,6 +113,7 @@ class Automatic(Solver):
             run.offer_mix(dual.best)
             return run.find("best randomised policy found")
         run.improve(dual)
+        advance_fronts(run, dual, FIRST_PAIRS)
         branch(run, dual)
         most = MOST_PAIRS if run.gap > SMALL_GAP else FEW_PAIRS
         advance_fronts(run, dual, most if run.monitor.limits.time_limit is None else None)
