@@ -41,11 +41,14 @@ class Record:
         What it found, as JSON knows it.
     seconds
         How long it took.
+    made
+        When, from which commit and with which versions: names and texts. Empty if nobody kept it.
     """
 
     task: dict[str, Any]
     found: dict[str, Any]
     seconds: float
+    made: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,15 @@ class Table:
     rows
         The cells: texts and numbers, which the report rounds and the files don't; None is left
         empty.
+    brief
+        Whether it belongs beside the text, in the short page of the documents, too.
     """
 
     name: str
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[str | float | None]]
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,34 @@ class Verdict(StrEnum):
     PARTLY = "holds in part"
     FAILS = "does not hold"
     OPEN = "left open"
+
+    @property
+    def mark(self) -> str:
+        """A sign that is told apart without colours, too."""
+        return MARKS[self]
+
+    @property
+    def meaning(self) -> str:
+        """What the verdict says, in a sentence."""
+        return MEANINGS[self]
+
+
+MARKS: Mapping[Verdict, str] = {
+    Verdict.HOLDS: "✅",
+    Verdict.PARTLY: "🔶",
+    Verdict.FAILS: "❌",
+    Verdict.OPEN: "⚪",
+}
+
+MEANINGS: Mapping[Verdict, str] = {
+    Verdict.HOLDS: "we measure what the paper says, as far as it prints it",
+    Verdict.PARTLY: "true in some of the cases that the words cover, or with another number",
+    Verdict.FAILS: "we measure something else",
+    Verdict.OPEN: (
+        "what was run can't decide it: the paper's own program, seconds or budgets would be "
+        "needed, or the run was quick or was broken off; what we did measure stands beside it"
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reproduction.making import describe_making
 from reproduction.part import Part, Record
 from reproduction.store import Store
 from vulcan.errors import OptionError
@@ -87,6 +88,7 @@ def run_missing(
     left, spent, promised = sum(estimates.values()), 0.0, 0.0
     tell(Advance("", 0, len(waiting), left / workers))
     failures: list[str] = []
+    made = describe_making()
     if not waiting:
         return failures
     # Short ones at once: others are compared with them. Then the longest, so that no core is idle
@@ -100,7 +102,7 @@ def run_missing(
             for future in ended:
                 part, task = pending.pop(future)
                 try:
-                    record = Record(dict(task), *future.result())
+                    record = Record(dict(task), *future.result(), made)
                 except BrokenProcessPool:  # so are all that were not done yet
                     failures = list(dict.fromkeys((*failures, KILLED)))
                     continue

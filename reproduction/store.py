@@ -51,6 +51,7 @@ class Store:
             "task": record.task,
             "found": record.found,
             "seconds": record.seconds,
+            "made": dict(record.made),
         }
         with self._path(part).open("a+b") as file:
             if file.tell() > 0:
@@ -68,7 +69,8 @@ class Store:
             try:
                 line = json.loads(text)
                 if line["version"] == part.version:
-                    records.append(Record(line["task"], line["found"], line["seconds"]))
+                    made = line.get("made", {})
+                    records.append(Record(line["task"], line["found"], line["seconds"], made))
             except (ValueError, KeyError, TypeError):
                 continue  # written by halves when a run was interrupted
         return records
