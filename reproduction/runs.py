@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any, Final
 
 from reproduction.part import Record, Task
@@ -24,6 +25,9 @@ from vulcan.solvers.tree.local import LocalVulcan
 __all__ = [
     "CONSTRAINTS",
     "EXPLANATION",
+    "LATE_RUNS",
+    "SCANNED",
+    "TUNED",
     "VARIANTS",
     "PlainBandit",
     "Runs",
@@ -32,9 +36,12 @@ __all__ = [
     "describe_run",
     "estimate_seeds",
     "find_lasting",
+    "find_margin",
     "list_seeds",
     "load_kernels",
     "run_seeds",
+    "show_mean",
+    "show_share",
 ]
 
 CONSTRAINTS: Final[dict[str, LocalConstraint]] = {
@@ -75,15 +82,22 @@ TUNED: Final = 2.0
 VARIANTS: Final = {
     "printed": Variant("as printed, c = √2", LocalVulcan.paper(), "A", False),
     "tuned": Variant(f"as printed, c = {TUNED:g}", LocalVulcan.paper(TUNED), "A", False),
-    "A": Variant("Vulcan, constraint A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", True),
-    "B": Variant("Vulcan, constraint B", LocalVulcan(), "B", True),
+    "A": Variant("LocalVulcan, A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", True),
+    "B": Variant("LocalVulcan, B", LocalVulcan(), "B", True),
 }
 
+SCANNED: Final = {
+    f"c = {c:g}": Variant(f"as printed, c = {c:g}", LocalVulcan.paper(c), "A", False)
+    for c in (0.7, 1.0, 2.8, 4.0)
+}
+"""Other constants of UCT, to see which is the best."""
 
 EXPLANATION: Final = (
-    "The paper gives neither the constant c of UCT nor the default policy. Ours tries untried "
-    "actions at random; √2 is the theoretical value of c that the paper mentions, and "
-    f"{TUNED:g} was the best of 0.05 to 3 at horizon 9, in units of reward."
+    "“As printed” is `Vulcan.paper()`, algorithms 2 to 4 line by line with the constant c of UCT "
+    "taken literally, in units of reward. The paper gives neither c nor the default policy: untried "
+    "actions are tried at random here, and √2 is the theoretical value that the paper mentions. "
+    "`LocalVulcan` is the same algorithm as this library runs it: known probabilities instead of "
+    "counts, solved parts not sampled again, completed policies."
 )
 """What has to be known of the algorithm as printed."""
 
@@ -91,7 +105,7 @@ PRINTED: Final = ("printed", "tuned")
 LATE: Final = 1000
 LATE_RUNS: Final = 20
 LAST: Final = 5000
-"""The algorithm as printed takes long: few runs from a million samples on, and a larger budget."""
+"""Few runs from a million samples on; the algorithm as printed gets a larger budget, too."""
 
 BUNDLE: Final = 10
 """Runs of one task: few enough that little is lost when it is interrupted."""
@@ -133,7 +147,7 @@ def list_seeds(thousands: Sequence[int], runs: int, late: bool = False) -> Itera
         Add the largest budget for the algorithm as printed.
     """
     budgets = [
-        (variant, budget, LATE_RUNS if variant in PRINTED and budget >= LATE else runs)
+        (variant, budget, min(runs, LATE_RUNS) if budget >= LATE else runs)
         for variant in VARIANTS
         for budget in thousands
     ]
@@ -205,6 +219,29 @@ class Runs(dict[tuple[Any, ...], list[dict[str, Any]]]):
     def mean(self, key: tuple[Any, ...], of: str) -> float:
         """Return its mean."""
         return fmean(self.collect(key, of))
+
+
+def find_margin(values: Sequence[float]) -> float:
+    """Return how far the mean may be off, nineteen times of twenty: 1.96 standard errors."""
+    return 1.96 * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.inf
+
+
+def show_mean(values: Sequence[float], digits: int = 2) -> str:
+    """Return a mean with its 95 % interval, as text."""
+    margin = find_margin(values)
+    spread = "" if math.isinf(margin) else f" ± {margin:.{digits}g}"
+    return f"{fmean(values):.{digits}g}{spread}"
+
+
+def show_share(values: Sequence[float]) -> str:
+    """Return a share in percent with its 95 % interval (Wilson's), as text."""
+    count, share, z = len(values), fmean(values), 1.96
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    reach = z / (1 + z * z / count) * math.sqrt(
+        share * (1 - share) / count + z * z / (4 * count * count)
+    )
+    low, high = max(0.0, centre - reach), min(1.0, centre + reach)
+    return f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
 
 
 def find_lasting(

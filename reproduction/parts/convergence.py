@@ -33,6 +33,8 @@ from reproduction.part import (
 from reproduction.runs import (
     CONSTRAINTS,
     EXPLANATION,
+    LATE_RUNS,
+    SCANNED,
     TUNED,
     VARIANTS,
     Runs,
@@ -57,6 +59,17 @@ BOUND: Final = Linear(0.002)
 THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000)
 QUICK_THOUSANDS: Final = (3, 30, 300)
 RUNS, QUICK_RUNS = 60, 5
+
+ALL: Final = VARIANTS | SCANNED
+
+FORWARD: Final = {
+    **{letter: ForwardSearch(constraint) for letter, constraint in CONSTRAINTS.items()},
+    # It does not leave an action at its first inadmissible outcome.
+    "A, printed": ForwardSearch(CONSTRAINTS["A"], cut_short=False),
+}
+
+SCAN: Final = 2_000_000
+"""Samples with which constants are compared."""
 
 JUDGED: Final = {
     "printed": ("With c = √2, the algorithm as printed", False),
@@ -85,13 +98,14 @@ class Convergence:
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return a task for every ten runs of a variant with a budget, and for forward search."""
-        forward = ({"variant": "forward", "constraint": letter} for letter in CONSTRAINTS)
+        forward = ({"variant": "forward", "constraint": letter} for letter in FORWARD)
         seeds = (
             list_seeds(QUICK_THOUSANDS, QUICK_RUNS)
             if quick
             else list_seeds(THOUSANDS, RUNS, late=True)
         )
-        return [*forward, *seeds]
+        scan = () if quick else _list_constants()
+        return [*forward, *seeds, *scan]
 
     def estimate(self, task: Task) -> float:
         """Return about how many seconds a task takes."""
@@ -104,8 +118,8 @@ class Convergence:
         load_kernels(BOUND)
         problem = Problem(Bandit(HORIZON, merges=False), BOUND)
         if task["variant"] == "forward":
-            return describe_run(solve(problem, ForwardSearch(CONSTRAINTS[task["constraint"]])))
-        variant = VARIANTS[task["variant"]]
+            return describe_run(solve(problem, FORWARD[task["constraint"]]))
+        variant = ALL[task["variant"]]
         target = solve(problem, ForwardSearch(CONSTRAINTS[variant.letter])).policy
         return {"runs": run_seeds(problem, variant, task, target)}
 
@@ -134,6 +148,13 @@ class Convergence:
             figures=figures,
             numbers=table.summarise(),
         )
+
+
+def _list_constants() -> Iterator[Task]:
+    """Yield a task for every ten runs with other constants of UCT."""
+    for variant in SCANNED:
+        for first in range(0, LATE_RUNS, 10):
+            yield {"variant": variant, "samples": SCAN, "first": first, "runs": 10}
 
 
 class Findings:
