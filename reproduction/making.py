@@ -62,7 +62,8 @@ def _find_commit() -> str:
 
     def ask(*words: str) -> str:
         command = ["git", "-C", str(folder), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        return done.stdout.strip()
 
     try:
         changed = ask("status", "--porcelain", "--untracked-files=no", "--", "../src", ".")

@@ -1,4 +1,4 @@
-"""Write docs/reproduction.md from a full reproduction: its claims, its texts and its figures.
+"""Write docs/reproduction.md from a full reproduction: its claims, texts, short tables, figures.
 
 make reproduce
 python -m reproduction.page report docs
@@ -7,37 +7,51 @@ python -m reproduction.page report docs
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
-from reproduction.part import Part, Section
+from reproduction.making import tabulate_making
+from reproduction.part import Part, Record, Section, Table, Verdict
 from reproduction.parts import PARTS
+from reproduction.report import to_text
 from reproduction.store import Store
 from vulcan.plotting import save
 
-INTRODUCTION = """# The paper, reproduced
+PAGE, FIGURES = Path("reproduction.md"), Path("reproduction")
+"""Where the page and its figures are, in the folder of the documents."""
+
+INTRODUCTION: Final = """# The paper, reproduced
 
 Every table and figure of Ayton and Williams, *Vulcan: A Monte Carlo Algorithm for Large Chance
 Constrained MDPs with Risk Bounding Functions*, beside what Vulcan measures, and some results
 beyond. The machine had two cores and other work to do; the paper's was another, so that seconds
 don't compare and model evaluations do. `make reproduce`, in a clone, makes the whole
 report, with all tables, as a page with its raw data. From that report,
-`python -m reproduction.page report docs` has written this page. What is called Vulcan below
-is the planner of the paper, `LocalVulcan` in this library.
+`python -m reproduction.page report docs` has written this page.
+
+The paper's claims are judged by its algorithms as printed, `Vulcan.paper()`. `LocalVulcan` is the
+same planner as this library runs it: known probabilities instead of counts, solved parts not
+sampled again, completed policies. `Vulcan()` is another one, which the library takes by default.
+A mean stands with its 95 % interval.
 
 ## What holds
+"""
 
-| the paper says | we found | verdict |
-|---|---|---|"""
+Shown = tuple[Part, Section, Sequence[Record]]
 
 
-def write_page(shown: list[tuple[Part, Section]], figures: Path) -> Iterator[str]:
+def write_page(shown: list[Shown], figures: Path) -> Iterator[str]:
     """Yield the lines of the page, and save its figures."""
     yield INTRODUCTION
-    for _, section in shown:
+    for verdict in Verdict:
+        yield f"- {verdict.mark} **{verdict}**: {verdict.meaning}."
+    yield "\n| the paper says | we found | verdict |\n|---|---|---|"
+    for _, section, _ in shown:
         for claim in section.claims:
-            yield f"| {escape(claim.text)} | {escape(claim.found)} | **{claim.verdict}** |"
-    for part, section in shown:
+            verdict = claim.verdict
+            yield f"| {escape(claim.text)} | {escape(claim.found)} | {verdict.mark} **{verdict}** |"
+    for part, section, _ in shown:
         yield f"\n## {part.title}\n"
         for name, text in (
             ("The paper reports.", section.paper),
@@ -46,15 +60,32 @@ def write_page(shown: list[tuple[Part, Section]], figures: Path) -> Iterator[str
         ):
             if text:
                 yield f"*{name}* {escape(text)}\n"
+        for table in section.tables:
+            if table.brief:
+                yield from write_table(table)
         for figure in section.figures:
             save(figure.draw(), figures / f"{figure.name}.png")
             caption = escape(figure.caption)
-            yield f"![{caption}]({figures.name}/{figure.name}.png)\n*{caption}*\n"
+            yield f"![{caption}]({FIGURES.name}/{figure.name}.png)\n*{caption}*\n"
+    yield "\n## When and with what it was run\n"
+    yield from write_table(tabulate_making([(part, records) for part, _, records in shown]))
+
+
+def write_table(table: Table) -> Iterator[str]:
+    """Yield a table: numbers to the right, texts to the left."""
+    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.header)
+    numeric = [not any(isinstance(cell, str) for cell in column) for column in columns]
+    yield f"*{escape(table.caption)}.*\n"
+    yield "| " + " | ".join(map(escape, table.header)) + " |"
+    yield "|" + "|".join("---:" if is_number else "---" for is_number in numeric) + "|"
+    for row in table.rows:
+        yield "| " + " | ".join(escape(to_text(cell)) for cell in row) + " |"
+    yield ""
 
 
 def escape(text: str) -> str:
     """Return a text without marks that Markdown would take for its own."""
-    return text.replace("*", r"\*").replace("<", "&lt;")
+    return text.replace("*", r"\*").replace("<", "&lt;").replace("|", r"\|")
 
 
 def main() -> None:
@@ -64,16 +95,17 @@ def main() -> None:
     parser.add_argument("docs", type=Path, help="folder of the page")
     options = parser.parse_args()
     store = Store(options.report / "data")
-    figures = options.docs / "reproduction"
+    figures = options.docs / FIGURES
     figures.mkdir(parents=True, exist_ok=True)
-    shown = []
+    shown: list[Shown] = []
     for part in PARTS:
         missing = store.missing(part, part.tasks(False))
         if missing:
             raise SystemExit(f"{part.name}: {len(missing)} tasks were not run yet")
-        shown.append((part, part.show(store.find(part, part.tasks(False)), quick=False)))
+        records = store.find(part, part.tasks(False))
+        shown.append((part, part.show(records, quick=False), records))
     text = "\n".join(write_page(shown, figures)) + "\n"
-    (options.docs / "reproduction.md").write_text(text)
+    (options.docs / PAGE).write_text(text)
 
 
 if __name__ == "__main__":

@@ -20,15 +20,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import vulcan
-from reproduction.part import Part, Section, Table
+from reproduction.making import describe_making, tabulate_making
+from reproduction.part import Part, Record, Section, Table, Verdict
 from vulcan.plotting import save
 from vulcan.runtime.files import write_atomically
 
-__all__ = ["Shown", "write_report"]
+__all__ = ["Shown", "to_text", "write_report"]
 
 MOST_ROWS: Final = 20
 """A longer table is folded away."""
+
+MOST_COLUMNS: Final = 7
+"""A table of more is wider than the text."""
+
+LONG_TEXT: Final = 24
+"""Letters: a longer cell has several lines."""
 
 STYLE: Final = """
 body { font: 16px/1.5 Georgia, serif; color: #1a1a1a; max-width: 52rem; margin: 2rem auto;
@@ -40,10 +46,21 @@ figcaption, caption { font-size: 0.9rem; color: #555; text-align: left; }
 table { border-collapse: collapse; margin: 1.5rem 0; font-size: 0.82rem; display: block;
         overflow-x: auto; }
 caption { padding-bottom: 0.4rem; }
-th, td { padding: 0.15rem 0.7rem 0.15rem 0; text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-.claims td, .claims th { white-space: normal; text-align: left; vertical-align: top; }
+th, td { padding: 0.15rem 0.7rem 0.15rem 0; text-align: right; vertical-align: top; }
+th { vertical-align: bottom; hyphens: auto; } td { white-space: nowrap; }
+th:first-child, td:first-child, .text { text-align: left; }
+td.text { white-space: normal; min-width: 7rem; }
+/* Wider than the text, as wide as the window: nothing is cut off. */
+.wide { width: max-content; max-width: min(96vw, 84rem); margin-left: 50%;
+        transform: translateX(-50%); font-size: 0.78rem; }
+.claims td, .claims th { white-space: normal; text-align: left; vertical-align: top;
+                         border-bottom: 1px solid #e2e2e2; padding: 0.3rem 0.7rem 0.3rem 0; }
 .claims td:last-child { white-space: nowrap; }
+.verdict { border-radius: 0.6rem; padding: 0.05rem 0.5rem; font: 0.8rem system-ui, sans-serif; }
+.holds { background: #cfe8f7; color: #00466e; } .partly { background: #fdf0c8; color: #5c4300; }
+.fails { background: #f9d8c0; color: #7a2e00; } .open { background: #e6e6e6; color: #333; }
+@media print { body { max-width: none; font-size: 11px; } details > * { display: block; }
+               .wide { max-width: 100%; margin-left: 0; transform: none; font-size: 7px; } }
 th { border-bottom: 1px solid #1a1a1a; font-size: 0.85rem; }
 dl { margin: 1rem 0; } dt { font-weight: bold; font-family: system-ui, sans-serif;
      font-size: 0.85rem; } dd { margin: 0 0 0.6rem 0; }
@@ -54,12 +71,13 @@ summary { cursor: pointer; } nav li { margin: 0.1rem 0; }
 
 @dataclass(frozen=True)
 class Shown:
-    """A part with its section, and how many of its tasks were run."""
+    """A part with its section, how many of its tasks were run, and what they found."""
 
     part: Part
     section: Section
     done: int
     total: int
+    records: Sequence[Record] = ()
 
 
 def write_report(folder: Path, shown: Sequence[Shown], quick: bool) -> Path:
@@ -84,7 +102,7 @@ def write_report(folder: Path, shown: Sequence[Shown], quick: bool) -> Path:
         for table in one.section.tables:
             write_atomically(folder / "tables" / f"{table.name}.csv", _to_csv(table))
     document = {
-        "version": vulcan.__version__,
+        "made": describe_making(),
         "quick": quick,
         "parts": {one.part.name: dict(one.section.numbers) for one in shown},
         "claims": {one.part.name: [asdict(c) for c in one.section.claims] for one in shown},
@@ -107,8 +125,10 @@ def _lay_out(shown: Sequence[Shown], quick: bool) -> Iterator[str]:
         "Large Chance Constrained MDPs with Risk Bounding Functions</i>, beside what this software "
         "measures, and some results beyond. Our machine and code are not the paper's, whose "
         "seconds don't compare with ours; between our own solvers, model evaluations compare on "
-        "any machine. What is called Vulcan below is the planner of the paper, "
-        "<code>LocalVulcan</code> in this library.</p>"
+        "any machine. The paper's claims are judged by its algorithms as printed "
+        "(<code>Vulcan.paper()</code>); <code>LocalVulcan</code> is the same planner as this "
+        "library runs it, and <code>Vulcan()</code> another one, which the library takes by "
+        "default. A mean stands with its 95 % interval.</p>"
     )
     if quick:
         yield (
@@ -116,10 +136,11 @@ def _lay_out(shown: Sequence[Shown], quick: bool) -> Iterator[str]:
             "which <code>make reproduce</code> makes. Spreads are wider, and large budgets are "
             "missing.</p>"
         )
+    made = describe_making()
     yield (
-        f"<p>Vulcan {vulcan.__version__}, Python {platform.python_version()}, "
-        f"{platform.machine()} with {os.cpu_count()} cores; while a run was timed, others ran "
-        "beside it.</p><nav><ol>"
+        f"<p>This page was made on {made['date']} from commit {made['commit']} "
+        f"({platform.machine()}, {os.cpu_count()} cores); while a run was timed, others ran beside "
+        'it. When and with what each part was run is <a href="#making">below</a>.</p><nav><ol>'
     )
     for one in shown:
         yield f'<li><a href="#{one.part.name}">{html.escape(one.part.title)}</a></li>'
@@ -127,22 +148,33 @@ def _lay_out(shown: Sequence[Shown], quick: bool) -> Iterator[str]:
     yield from _lay_out_claims(shown)
     for one in shown:
         yield from _lay_out_section(one)
-    yield "</body></html>\n"
+    yield '<section id="making"><h2>When and with what it was run</h2>'
+    yield from _lay_out_table(tabulate_making([(one.part, one.records) for one in shown]))
+    yield "</section></body></html>\n"
 
 
 def _lay_out_claims(shown: Sequence[Shown]) -> Iterator[str]:
     """Yield the table of all claims, each with a link to where it is measured."""
     if not any(one.section.claims for one in shown):
         return
-    yield "<h2>What holds</h2>"
+    yield "<h2>What holds</h2><ul>"
+    for verdict in Verdict:
+        yield f"<li>{_lay_out_verdict(verdict)}: {html.escape(verdict.meaning)}.</li>"
+    yield "</ul>"
     yield '<table class="claims"><tr><th>The paper says</th><th>We found</th><th>Verdict</th></tr>'
     for one in shown:
         for claim in one.section.claims:
             yield (
                 f'<tr><td><a href="#{one.part.name}">{html.escape(claim.text)}</a></td>'
-                f"<td>{html.escape(claim.found)}</td><td><b>{claim.verdict}</b></td></tr>"
+                f"<td>{html.escape(claim.found)}</td><td>{_lay_out_verdict(claim.verdict)}</td>"
+                "</tr>"
             )
     yield "</table>"
+
+
+def _lay_out_verdict(verdict: Verdict) -> str:
+    """Return a verdict with a colour of its own, and a sign for those who see none."""
+    return f'<b class="verdict {verdict.name.lower()}">{verdict.mark} {verdict}</b>'
 
 
 def _lay_out_section(one: Shown) -> Iterator[str]:
@@ -179,14 +211,22 @@ def _lay_out_table(table: Table) -> Iterator[str]:
     long = len(table.rows) > MOST_ROWS
     if long:
         yield f"<details><summary>A table of {len(table.rows)} rows</summary>"
-    yield f"<table><caption>{html.escape(table.caption)} ({link})</caption><tr>"
+    wide = ' class="wide"' if len(table.header) > MOST_COLUMNS else ""
+    yield f"<table{wide}><caption>{html.escape(table.caption)} ({link})</caption><tr>"
     yield "".join(f"<th>{html.escape(name)}</th>" for name in table.header) + "</tr>"
     for row in table.rows:
-        yield "<tr>" + "".join(f"<td>{html.escape(_to_text(cell))}</td>" for cell in row) + "</tr>"
+        yield "<tr>" + "".join(map(_lay_out_cell, row)) + "</tr>"
     yield "</table></details>" if long else "</table>"
 
 
-def _to_text(cell: str | float | None) -> str:
+def _lay_out_cell(cell: str | float | None) -> str:
+    text = html.escape(to_text(cell))
+    long = isinstance(cell, str) and len(cell) > LONG_TEXT
+    return f'<td class="text">{text}</td>' if long else f"<td>{text}</td>"
+
+
+def to_text(cell: str | float | None) -> str:
+    """Return a cell as it is shown."""
     if cell is None:
         return ""
     if isinstance(cell, int):

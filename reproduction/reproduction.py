@@ -109,7 +109,7 @@ def _show(part: Part, store: Store, quick: bool) -> Shown | None:
     if len(records) < len(tasks):  # the rest may change everything
         claims = [replace(claim, verdict=Verdict.OPEN) for claim in section.claims]
         section = replace(section, claims=claims)
-    return Shown(part, section, len(records), len(tasks))
+    return Shown(part, section, len(records), len(tasks), records)
 
 
 def _find(name: str) -> Part:

@@ -94,8 +94,8 @@ SCANNED: Final = {
 
 EXPLANATION: Final = (
     "“As printed” is `Vulcan.paper()`, algorithms 2 to 4 line by line with the constant c of UCT "
-    "taken literally, in units of reward. The paper gives neither c nor the default policy: untried "
-    "actions are tried at random here, and √2 is the theoretical value that the paper mentions. "
+    "taken literally, in units of reward. The paper gives neither c nor the default policy: "
+    "untried actions are tried at random here, and √2 is the theoretical value that it mentions. "
     "`LocalVulcan` is the same algorithm as this library runs it: known probabilities instead of "
     "counts, solved parts not sampled again, completed policies."
 )
@@ -237,8 +237,10 @@ def show_share(values: Sequence[float]) -> str:
     """Return a share in percent with its 95 % interval (Wilson's), as text."""
     count, share, z = len(values), fmean(values), 1.96
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
-    reach = z / (1 + z * z / count) * math.sqrt(
-        share * (1 - share) / count + z * z / (4 * count * count)
+    reach = (
+        z
+        / (1 + z * z / count)
+        * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     )
     low, high = max(0.0, centre - reach), min(1.0, centre + reach)
     return f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"

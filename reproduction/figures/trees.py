@@ -32,7 +32,9 @@ def plot_collapse(
         "risk" of the policy.
     """
     with use_style():
-        left, right = make_figure(3.0).subplots(1, 2, gridspec_kw={"width_ratios": [1.4, 1.0]})
+        shares = {"width_ratios": [1.4, 1.0]}
+        panels: Sequence[Axes] = make_figure(3.0).subplots(1, 2, gridspec_kw=shares)
+        left, right = panels
         root, rare, way = (1.5, 2.0), (0.0, 1.0), (2.0, 1.0)
         _draw_edge(left, root, rare, f"p₁ = {first[0]:g}")
         _draw_edge(left, root, way, f"p₂ = {first[1]:g}", marked=True)
@@ -79,7 +81,8 @@ def plot_credits(outcomes: Sequence[tuple[float, float]], slope: float) -> Axes:
     ser = (1 - survival) / survival
     mean = sum(p * reward for p, reward in outcomes)
     with use_style():
-        left, right = make_figure(2.7).subplots(1, 2)
+        panels: Sequence[Axes] = make_figure(2.7).subplots(1, 2)
+        left, right = panels
         root, places = (1.5, 1.0), [(float(k), 0.0) for k in range(len(outcomes))]
         for place, (p, reward) in zip(places, outcomes, strict=True):
             _draw_edge(left, root, place, f"p = {p:g}\ng = {reward:g}", at=0.72)
@@ -117,14 +120,14 @@ def plot_cleanup(pictures: Sequence[Mapping[str, Any]]) -> Axes:
     """
     places = _place([name for name, *_ in pictures[0]["nodes"]])
     with use_style():
-        grid = make_figure(4.4).subplots(2, 2)
-        for ax, picture, letter in zip(grid.flat, pictures, "abcd", strict=True):
+        panels: Sequence[Axes] = make_figure(4.4).subplots(2, 2).flatten()
+        for ax, picture, letter in zip(panels, pictures, "abcd", strict=True):
             _draw_picture(ax, picture, places)
             refused = [name for name, _, is_refused in picture["nodes"] if is_refused]
             text = "one is refused" if refused else "before" if letter == "a" else "after"
             _finish(ax, f"({letter}) {text}")
-        grid[1, 0].set_xlabel("the root above, two steps down")
-    return grid[1, 0]
+        panels[2].set_xlabel("the root above, two steps down")
+    return panels[2]
 
 
 def _place(names: Sequence[str]) -> dict[str, Place]:
@@ -169,9 +172,9 @@ def _draw_edge(
 ) -> None:
     ends = zip(begin, end, strict=True)
     ax.plot(*ends, color=INK, linewidth=2.6 if marked else 0.9, zorder=1)
-    place = [b + at * (e - b) for b, e in zip(begin, end, strict=True)]
+    x, y = (b + at * (e - b) for b, e in zip(begin, end, strict=True))
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-    ax.text(*place, text, fontsize=7.0, ha="center", va="center", bbox=box, zorder=2)
+    ax.text(x, y, text, fontsize=7.0, ha="center", va="center", bbox=box, zorder=2)
 
 
 def _draw_node(
@@ -187,15 +190,21 @@ def _draw_node(
     if refused:
         ax.plot(*place, marker="x", markersize=SIZE, color=ORANGE, markeredgewidth=2.4, zorder=4)
         return
-    look = {
+    look: dict[str, Any] = {
         "markersize": SIZE,
         "markerfacecolor": GREY if fails else "white",
         "markeredgecolor": PALE if pale else INK,
         "markeredgewidth": 2.4 if marked else 1.0,
     }
     if empty:
-        ax.scatter(*place, s=SIZE**2, facecolor="white", zorder=3, linestyle=":",
-                   edgecolor=PALE if pale else INK)
+        ax.scatter(
+            *place,
+            s=SIZE**2,
+            facecolor="white",
+            zorder=3,
+            linestyle=":",
+            edgecolor=PALE if pale else INK,
+        )
         return
     ax.plot(*place, marker="o", zorder=3, linestyle="", **look)
 

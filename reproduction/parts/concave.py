@@ -4,7 +4,7 @@ It says that general concave risk bounds "cannot directly be used with dynamic p
 that programs need approximations with ever more binary variables. But {er <= Δ(E g)} is convex:
 a price of failure and a slope of Δ make an unconstrained problem for one dynamic program, backward
 sweeps may carry (risk, reward) fronts against which Δ is held at the root, and tangents of Δ are
-linear cuts. Here all of them solve the bandit with a bound of the shape of the exploration mission's.
+linear cuts. Here all of them solve the bandit with a bound of the exploration mission's shape.
 """
 
 from __future__ import annotations

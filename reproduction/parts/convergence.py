@@ -7,6 +7,7 @@ paper: the model is asked for every history that a search meets.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any, Final
@@ -41,9 +42,12 @@ from reproduction.runs import (
     describe_run,
     estimate_seeds,
     find_lasting,
+    find_margin,
     list_seeds,
     load_kernels,
     run_seeds,
+    show_mean,
+    show_share,
 )
 from vulcan.bounds.straight import Linear
 from vulcan.certificates.problem import Problem
@@ -62,11 +66,34 @@ RUNS, QUICK_RUNS = 60, 5
 
 ALL: Final = VARIANTS | SCANNED
 
+PLAIN: Final = "A, printed"
+
 FORWARD: Final = {
     **{letter: ForwardSearch(constraint) for letter, constraint in CONSTRAINTS.items()},
     # It does not leave an action at its first inadmissible outcome.
-    "A, printed": ForwardSearch(CONSTRAINTS["A"], cut_short=False),
+    PLAIN: ForwardSearch(CONSTRAINTS["A"], cut_short=False),
 }
+
+HEADER: Final = [
+    "",
+    "samples",
+    "runs",
+    "seconds",
+    "evaluations",
+    "error %",
+    "± error",
+    "error % of the estimate",
+    "± estimate",
+    "same policy",
+    "complete",
+]
+
+ESTIMATES: Final = {"reward": "what is certified", "estimate": "the search's own estimate"}
+
+COMPARABLE: Final = (
+    sum(6**k for k in range(HORIZON + 1)) / FORWARD_SEARCH_SECONDS[HORIZON] * CONVERGENCE_SECONDS
+) / HORIZON
+"""Samples in the paper's time, if it visits histories as fast as VulcanFS does all of them."""
 
 SCAN: Final = 2_000_000
 """Samples with which constants are compared."""
@@ -74,13 +101,13 @@ SCAN: Final = 2_000_000
 JUDGED: Final = {
     "printed": ("With c = √2, the algorithm as printed", False),
     "tuned": (f"With c = {TUNED:g}, it", True),
-    "A": ("Our Vulcan", True),
+    "A": ("LocalVulcan with constraint A", True),
     "B": ("Under constraint B, it", False),
 }
 """Variants in the order of the text: what it calls them, and whether it says what they save."""
 
-CLAIMANTS: Final = {"tuned": "as printed", "A": "ours"}
-"""For whom claims are judged: the printed algorithm with the better constant, and ours."""
+CLAIMANT, OTHER = "tuned", "A"
+"""By whom claims are judged, the printed algorithm at its best; and who stands beside it."""
 
 ROUNDING: Final = 1e-7
 """Percent: a smaller error is none."""
@@ -126,6 +153,7 @@ class Convergence:
     def show(self, records: Sequence[Record], quick: bool) -> Section:
         """Return the section."""
         table = Findings(records)
+        tables = [one for one in (table.tabulate_last(), table.tabulate_constants()) if one.rows]
         figures = []
         if table.budgets:
             caption = (
@@ -144,7 +172,7 @@ class Convergence:
             measured=table.describe(),
             meaning=table.judge(),
             claims=leave_open(table.list_claims(), quick),
-            tables=[table.tabulate()],
+            tables=[*tables, table.tabulate()],
             figures=figures,
             numbers=table.summarise(),
         )
@@ -195,7 +223,7 @@ class Findings:
         for of, across in (("seconds", "search time (s)"), ("evaluations", "model evaluations")):
             curves = [self._trace(variant, of) for variant in VARIANTS]
             shown = [curve for curve in curves if curve.places]
-            marks = {"forward search ends": min(float(f[of]) for f in self.forward.values())}
+            marks = {"VulcanFS ends": min(float(f[of]) for f in self.forward.values())}
             levels = {"the paper's last error": CONVERGENCE_ERROR}
             up = "mean error (%)"
             panels.append(Panel(shown, across, up, marks, levels, up_scale=VISIBLE_ERROR))
@@ -203,47 +231,51 @@ class Findings:
 
     def tabulate(self) -> Table:
         """Return all budgets."""
-        rows: list[list[str | float | None]] = [
-            [
-                VARIANTS[key[0]].name,
-                key[1],
-                len(self.runs[key]),
-                self.runs.mean(key, "seconds"),
-                round(self.runs.mean(key, "evaluations")),
-                fmean(self.errors(key)),
-                fmean(self.errors(key, "estimate")),
-                100 * self.runs.mean(key, "same"),
-                100 * self.runs.mean(key, "complete"),
-            ]
-            for key in self.budgets
-        ]
+        caption = "Mean error from forward search by samples, with 95 % intervals"
+        rows = self._list_rows(self.budgets)
         for letter, found in sorted(self.forward.items()):
             cost = [found["seconds"], found["evaluations"]]
-            rows.append([f"forward search, {letter}", None, 1, *cost, 0.0, None, 100.0, 100.0])
-        header = ["", "samples", "runs", "seconds", "evaluations", "error %"]
-        header += ["error % of the estimate", "same policy %", "complete %"]
-        return Table("convergence", "Mean error from forward search by samples", header, rows)
+            whole = [0.0, None, None, None, "100 %", "100 %"]
+            rows.append([f"VulcanFS, {letter}", None, 1, *cost, *whole])
+        return Table("convergence", caption, HEADER, rows)
+
+    def tabulate_last(self) -> Table:
+        """Return the largest budget of each variant, and forward search."""
+        rows = self._list_rows(self.list_last())
+        for letter, found in sorted(self.forward.items()):
+            cost = [found["seconds"], found["evaluations"]]
+            rows.append([f"VulcanFS, {letter}", None, 1, *cost, 0.0, None, None, None, None, None])
+        caption = "After the most samples: means with 95 % intervals"
+        return Table("convergence-last", caption, HEADER, rows if len(rows) > 1 else [], brief=True)
+
+    def tabulate_constants(self) -> Table:
+        """Return how the constant of UCT matters, as printed."""
+        keys = sorted(
+            (key for key in self.budgets if key[1] == SCAN and not ALL[key[0]].complete),
+            key=lambda key: ALL[key[0]].solver.exploration,
+        )
+        caption = "As printed, with other constants c of UCT: means with 95 % intervals"
+        few = len(keys) <= len(VARIANTS) - 2
+        rows = [] if few else self._list_rows(keys)
+        return Table("convergence-constants", caption, HEADER, rows, brief=True)
+
+    def _list_rows(self, keys: Sequence[tuple[Any, ...]]) -> list[list[str | float | None]]:
+        rows: list[list[str | float | None]] = []
+        for key in keys:
+            row: list[str | float | None] = [ALL[key[0]].name, key[1], len(self.runs[key])]
+            row.append(self.runs.mean(key, "seconds"))
+            row.append(round(self.runs.mean(key, "evaluations")))
+            for of in ("reward", "estimate"):
+                errors = self.errors(key, of)
+                margin = find_margin(errors)
+                row += [fmean(errors), margin if math.isfinite(margin) else None]
+            row += [show_share(self.runs.collect(key, of)) for of in ("same", "complete")]
+            rows.append(row)
+        return rows
 
     def describe(self) -> str:
-        """Return what was measured."""
-        sentences = [
-            f"Forward search with constraint {letter} takes {found['seconds']:.2g} s and "
-            f"{found['evaluations']:,} model evaluations."
-            for letter, found in sorted(self.forward.items())
-        ]
-        if self.budgets:
-            sentences.append(EXPLANATION)
-        for key in self.list_last():
-            name = VARIANTS[key[0]].name
-            sentences.append(
-                f"{name[0].upper()}{name[1:]}: after {key[1]:,} samples "
-                f"({self.runs.mean(key, 'seconds'):.2g} s) mean error "
-                f"{fmean(self.errors(key)):.2g} % ({fmean(self.errors(key, 'estimate')):.2g} % by "
-                "the search's own estimate), the very policy of "
-                f"forward search in {100 * self.runs.mean(key, 'same'):.0f} % of "
-                f"{len(self.runs[key])} runs."
-            )
-        return " ".join(sentences)
+        """Return what was measured; the numbers are in tables."""
+        return EXPLANATION if self.budgets else ""
 
     def judge(self) -> str:
         """Return what the difference means."""
@@ -260,40 +292,97 @@ class Findings:
                 f"forward search in {100 * self.runs.mean(key, 'same'):.0f} % of runs"
                 + (f"; {self._compare(key)}." if saves else ".")
             )
-        return " ".join(sentences)
+        return " ".join([*sentences, *self._judge_constants()])
+
+    def _judge_constants(self) -> Iterator[str]:
+        """Yield which constant of UCT is the best, as printed."""
+        keys = [key for key in self.budgets if key[1] == SCAN and not ALL[key[0]].complete]
+        if len(keys) < len(SCANNED) + 2:
+            return
+        constants = {key: ALL[key[0]].solver.exploration for key in keys}
+        by = {of: min(keys, key=lambda key: fmean(self.errors(key, of))) for of in ESTIMATES}
+        texts = [
+            f"{constants[key]:.3g} by {ESTIMATES[of]} ({show_mean(self.errors(key, of))} %)"
+            for of, key in by.items()
+        ]
+        yield (
+            f"Of the constants from {min(constants.values()):g} to {max(constants.values()):g}, "
+            f"with {SCAN:,} samples, the best is {' and '.join(texts)}."
+        )
 
     def list_claims(self) -> Iterator[Claim]:
-        """Yield the paper's claims, for the algorithm as printed and for ours."""
-        last = {v: keys[-1] for v in CLAIMANTS if (keys := self.list_budgets(v))}
-        if len(last) < len(CLAIMANTS):
+        """Yield the paper's claims, judged by the algorithm as printed."""
+        printed, others = self.list_budgets(CLAIMANT), self.list_budgets(OTHER)
+        if not printed or not others:
             return
-        reached = {v: self.first_reaching(v) for v in last}
+        last = [printed[-1], others[-1]]
+        then = [_find_comparable(keys) for keys in (printed, others)]
         yield Claim(
-            f"The mean error falls to {CONVERGENCE_ERROR} %",
-            "; ".join(
-                f"{CLAIMANTS[v]}: {fmean(self.errors(key)):.2g} % after {key[1]:,} samples "
-                f"({fmean(self.errors(key, 'estimate')):.2g} % by its own estimate)"
-                for v, key in last.items()
-            ),
-            _weigh_both(*(key is not None for key in reached.values())),
+            f"The mean error falls to {CONVERGENCE_ERROR} % in {CONVERGENCE_SECONDS} s",
+            f"{CONVERGENCE_SECONDS} s are about {COMPARABLE:,.0f} samples at the rate of histories "
+            "of the paper's VulcanFS: "
+            + "; ".join(f"{self._show(k)} after {k[1]:,}" for k in dict.fromkeys([*then, last[0]])),
+            weigh(fmean(self.errors(then[0])) <= CONVERGENCE_ERROR),
         )
-        same = {v: 100 * self.runs.mean(key, "same") for v, key in last.items()}
+        same = [100 * self.runs.mean(key, "same") for key in last]
         yield Claim(
             f"{CONVERGENCE_SAME} % of runs then return the very policy of VulcanFS",
-            "; ".join(f"{CLAIMANTS[v]}: {share:.0f} %" for v, share in same.items()),
-            _weigh_both(*(share >= CONVERGENCE_SAME for share in same.values())),
+            "; ".join(
+                f"{ALL[key[0]].name}: {show_share(self.runs.collect(key, 'same'))} of "
+                f"{len(self.runs[key])} runs after {key[1]:,} samples"
+                for key in last
+            )
+            + ("; the authors' code probably differs from what is printed" if not same[0] else ""),
+            weigh(same[0] >= CONVERGENCE_SAME),
         )
-        shares = {v: self._share(key) for v, key in reached.items() if key is not None}
-        texts = [
-            f"{CLAIMANTS[v]}: {100 * asked:.0f} % of its evaluations, {100 * seconds:,.0f} % of "
-            "its seconds"
-            for v, (seconds, asked) in shares.items()
+        yield from self._weigh_saving(printed, others)
+        yield from self._weigh_upper_bound(printed[-1])
+
+    def _weigh_saving(
+        self, printed: Sequence[tuple[Any, ...]], others: Sequence[tuple[Any, ...]]
+    ) -> Iterator[Claim]:
+        """Yield what the error is when a share of VulcanFS's evaluations is used up."""
+        if PLAIN not in self.forward:
+            return
+        most = CONVERGENCE_SHARE * self.forward[PLAIN]["evaluations"]
+        within = [
+            [key for key in keys if self.runs.mean(key, "evaluations") <= most]
+            for keys in (printed, others)
         ]
-        holds = [v in shares and max(shares[v]) < CONVERGENCE_SHARE for v in CLAIMANTS]
+        if not all(within):
+            return
+        at = [keys[-1] for keys in within]
+        percent = f"{100 * CONVERGENCE_SHARE:.0f} %"
         yield Claim(
-            f"That takes less than {100 * CONVERGENCE_SHARE:.0f} % of the time of VulcanFS",
-            "; ".join(texts) or "the error is not reached",
-            _weigh_both(*holds),
+            f"That takes less than {percent} of the time of VulcanFS",
+            f"with at most {percent} of the evaluations of VulcanFS as printed: "
+            + "; ".join(f"{self._show(key)} ({key[1]:,} samples)" for key in at),
+            weigh(fmean(self.errors(at[0])) <= CONVERGENCE_ERROR),
+        )
+
+    def _weigh_upper_bound(self, last: tuple[Any, ...]) -> Iterator[Claim]:
+        """Yield whether Vulcan has the policy of VulcanFS when VulcanFS is done."""
+        if PLAIN not in self.forward:
+            return
+        plain = self.forward[PLAIN]
+        asked = self.runs.mean(last, "evaluations") / plain["evaluations"]
+        seconds = self.runs.mean(last, "seconds") / plain["seconds"]
+        found = self.runs.mean(last, "same") >= 0.5
+        kept, soon = asked <= 1, found and seconds <= 1
+        yield Claim(
+            "VulcanFS bounds Vulcan's time from above",
+            f"after {last[1]:,} samples ({ALL[last[0]].name}) {100 * asked:.0f} % of the "
+            f"evaluations of VulcanFS as printed, {seconds:.2g} times its seconds, and its policy "
+            f"in {100 * self.runs.mean(last, 'same'):.0f} % of runs: evaluations are bounded, "
+            "samples are not",
+            weigh(kept and soon, Verdict.PARTLY if kept else Verdict.FAILS),
+        )
+
+    def _show(self, key: tuple[Any, ...]) -> str:
+        """Return the error of a budget, certified and as the search estimates it."""
+        return (
+            f"{ALL[key[0]].name}: {show_mean(self.errors(key))} % "
+            f"({show_mean(self.errors(key, 'estimate'))} % by its own estimate)"
         )
 
     def first_reaching(self, variant: str) -> tuple[Any, ...] | None:
@@ -342,7 +431,7 @@ class Findings:
         return seconds, asked
 
     def _target(self, variant: str) -> float | None:
-        found = self.forward.get(VARIANTS[variant].letter)
+        found = self.forward.get(ALL[variant].letter)
         return None if found is None else float(found["reward"])
 
     def _trace(self, variant: str, of: str) -> Curve:
@@ -351,11 +440,11 @@ class Findings:
         return Curve(VARIANTS[variant].name, places, [self.errors(key) for key in keys])
 
 
-def _weigh_both(printed: bool, ours: bool) -> Verdict:
-    """Return that a claim holds as printed, or else only for our form of the algorithm."""
-    return weigh(printed, Verdict.PARTLY if ours else Verdict.FAILS)
+def _find_comparable(keys: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return the smallest budget with at least as many samples as the paper's time allows."""
+    return next((key for key in keys if key[1] >= COMPARABLE), keys[-1])
 
 
 def _order(item: tuple[tuple[Any, ...], Any]) -> tuple[int, int]:
     (variant, samples), _ = item
-    return list(VARIANTS).index(variant), samples
+    return list(ALL).index(variant), samples

@@ -105,7 +105,11 @@ class HeuristicSearch:
             measured=found.describe(),
             meaning=" ".join((*found.judge(), *race.judge())),
             claims=leave_open((*found.list_claims(race), *race.list_claims()), quick),
-            tables=[table for table in (found.tabulate(), race.tabulate()) if table.rows],
+            tables=[
+                table
+                for table in (found.tabulate_last(), found.tabulate(), race.tabulate())
+                if table.rows
+            ],
             figures=[*found.list_figures(), *race.list_figures()],
             numbers=found.summarise() | race.summarise(),
         )

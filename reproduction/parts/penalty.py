@@ -40,7 +40,7 @@ SOLVERS: Final[Mapping[str, Solver]] = {
     "IntegerProgram": IntegerProgram(),
 }
 
-LIMITS: Final = {"Vulcan, as printed": {"samples": 1000}}
+LIMITS: Final[Mapping[str, Mapping[str, Any]]] = {"Vulcan, as printed": {"samples": 1000}}
 """The algorithm as printed never ends by itself."""
 
 SHOWN: Final = 2 * PENALTY_TIE

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from reproduction.figures.convergence import Curve, Panel, plot_convergence
-from reproduction.part import Claim, Figure, Record, Table, Task, Verdict, weigh
+from reproduction.part import Claim, Figure, Record, Table, Task, Verdict
 from reproduction.runs import CONSTRAINTS, PlainBandit, Runs, describe_run
 from vulcan.bounds.straight import Constant
 from vulcan.certificates.problem import Problem
@@ -27,9 +27,9 @@ __all__ = ["BOUND", "Race"]
 BOUND: Final = Constant(0.0125)
 
 RACERS: Final = {
-    "RAO*": "RAO*",
-    "A": "Vulcan, A",
-    "B": "Vulcan, B",
+    "RAO*": "RAO*, ours",
+    "A": "LocalVulcan, A",
+    "B": "LocalVulcan, B",
 }
 FORMS: Final = {True: "states", False: "histories"}
 """By whether histories merge."""
@@ -40,8 +40,6 @@ QUICK_LONGEST: Final = {True: 7, False: 6}
 
 SHORT, LONG = 7, 9
 """Up to the one RAO* is about twice as fast, at the other Vulcan, as the paper says."""
-
-ABOUT_TWICE: Final = (1.33, 3.0)
 
 SEEDS: Final = 5
 """Runs of a racer: seeds of Vulcan, and repetitions of RAO* unless it takes long."""
@@ -87,35 +85,27 @@ class Race:
             if seconds:
                 horizon = max(seconds)
                 yield (
-                    f"{name}, at horizon {horizon}, RAO* takes {seconds[horizon]:.2g} times the "
-                    f"seconds and {asked[horizon]:.2g} times the evaluations of Vulcan with "
-                    "constraint A until it has its final solution."
+                    f"{name}, at horizon {horizon}, our RAO* takes {seconds[horizon]:.2g} times "
+                    f"the seconds and {asked[horizon]:.2g} times the evaluations of LocalVulcan "
+                    "with constraint A until it has its final solution."
                 )
 
     def list_claims(self) -> Iterator[Claim]:
-        """Yield the paper's claim: who is faster at short horizons, and who at long ones."""
-        seconds = self.list_ratios(True, "seconds")
-        others = self.list_ratios(False, "seconds")
-        short = [ratio for horizon, ratio in seconds.items() if horizon <= SHORT]
-        if not short:
-            return
-        low, high = ABOUT_TWICE
-        ahead = seconds.get(LONG, 0.0)
-        verdict = Verdict.PARTLY if max(short) < 1 or ahead > 1 else Verdict.FAILS
-        if LONG not in seconds:
-            verdict = Verdict.OPEN
+        """Yield the paper's claim, who is faster where: left open, since our RAO* differs."""
+        asked = {merges: self.list_ratios(merges, "evaluations") for merges in FORMS}
         texts = [
-            f"{min(short):.2g} to {max(short):.2g} up to horizon {SHORT}",
-            *(f"{ratio:.2g} at {horizon}" for horizon, ratio in seconds.items() if horizon > SHORT),
+            f"over {FORMS[merges]} "
+            + ", ".join(f"{ratio:.2g} at {h}" for h, ratio in ratios.items() if h >= SHORT)
+            for merges, ratios in asked.items()
+            if any(h >= SHORT for h in ratios)
         ]
-        if others:
-            texts.append(f"over histories {others[max(others)]:.2g} at {max(others)}")
-        near_short = all(low < 1 / ratio < high for ratio in short)
-        yield Claim(
-            f"RAO* is about twice as fast up to horizon {SHORT}, Vulcan at {LONG}",
-            f"seconds of our RAO* over Vulcan's: {', '.join(texts)}",
-            weigh(near_short and low < ahead < high, verdict),
-        )
+        if texts:
+            yield Claim(
+                f"RAO* is about twice as fast up to horizon {SHORT}, Vulcan at {LONG}",
+                "needs the published RAO* and its seconds; evaluations of ours over those of "
+                f"LocalVulcan, A: {'; '.join(texts)}",
+                Verdict.OPEN,
+            )
 
     def summarise(self) -> dict[str, float]:
         """Return the means of all racers."""

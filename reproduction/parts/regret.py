@@ -1,4 +1,4 @@
-"""The regret of UCT: does the error of Vulcan as printed shrink as the paper says?
+"""The regret of UCT: how the error of Vulcan as printed shrinks with its samples.
 
 It says that with UCT the expected error of Q shrinks like log N / N with the samples N, and that
 the regret bounds derived for UCT apply to Vulcan. Those are proved for values that are averages of
@@ -154,8 +154,9 @@ class Findings:
         texts = ", ".join(f"{VARIANTS[v].name}: {g:,.3g}" for v, g in growths.items())
         return (
             f"From {FIRST:,} samples to the most, the mean error over log N / N grows by these "
-            f"factors at least: {texts}. {self._judge_single()}The proofs for UCT are about averages of all samples; the printed "
-            "backup takes the largest value below, and no proof is given for it."
+            f"factors at least: {texts}. {self._judge_single()}The proofs for "
+            "UCT are about averages of all samples; the printed backup takes the largest value "
+            "below, and no proof is given for it."
         )
 
     def _judge_single(self) -> str:
@@ -178,9 +179,7 @@ class Findings:
             f"{fmean(self.errors(key)):+.2g} after {key[1]:,} samples ({VARIANTS[key[0]].name})"
             for key in last
         )
-        verdict = (
-            Verdict.HOLDS if all(kept) else Verdict.PARTLY if any(kept) else Verdict.FAILS
-        )
+        verdict = Verdict.HOLDS if all(kept) else Verdict.PARTLY if any(kept) else Verdict.FAILS
         text = "The regret bounds of UCT apply: the expected error shrinks like log N / N"
         factors = " and ".join(f"{growth:,.3g}" for growth in growths)
         found = f"mean error {errors}; over log N / N it surely grows {factors} times"

@@ -33,7 +33,7 @@ SECOND: Final = (0.45, 0.35, 0.2)
 """p1, p2, p3 and p4, p5, p6 of the figure of ser; the last of each is that of failure."""
 
 POOR: Final = ((0.48, 5.0), (0.48, 5.0), (0.02, 0.0))
-"""The outcomes of the action that f = g refuses: probability and reward; 0.02 is left for failure."""
+"""The outcomes of the action that f = g refuses: probability, reward; the rest is failure."""
 
 SLOPE: Final = 0.005
 HORIZONS: Final = range(2, 9)
@@ -377,13 +377,13 @@ def _tabulate(bandit: Mapping[int, Mapping[str, Any]]) -> Table:
 
 def _draw(found: Mapping[str, Mapping[str, Any]]) -> list[Figure]:
     figures = []
-    if one := found.get("ser"):
+    if "ser" in found:
         figures.append(
             Figure(
                 "ser",
                 "Left: a policy, and one of its histories. Right: the model in which all else is "
                 "collapsed, whose risk is the numerator of the history's ser",
-                lambda one=one: plot_collapse(FIRST, SECOND, one),
+                lambda: plot_collapse(FIRST, SECOND, found["ser"]),
             )
         )
     if "credit" in found:
@@ -394,13 +394,13 @@ def _draw(found: Mapping[str, Mapping[str, Any]]) -> list[Figure]:
                 lambda: plot_credits(POOR, SLOPE),
             )
         )
-    if one := found.get("cleanup"):
+    if "cleanup" in found:
         figures.append(
             Figure(
                 "cleanup",
                 "Cleanup: black is the policy, grey what was sampled besides, dotted what never "
                 "was, crossed out what the constraint refuses. The last step is not drawn",
-                lambda one=one: plot_cleanup(one["pictures"]),
+                lambda: plot_cleanup(found["cleanup"]["pictures"]),
             )
         )
     return figures
