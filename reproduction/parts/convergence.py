@@ -121,7 +121,7 @@ class Convergence:
 
     name = "convergence"
     title = "Bandit: convergence of Vulcan to forward search"
-    version = 3
+    version = 4
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return a task for every ten runs of a variant with a budget, and for forward search."""

@@ -56,7 +56,7 @@ class HeuristicSearch:
 
     name = "rao-star"
     title = "Bandit: Vulcan against heuristic search"
-    version = 4
+    version = 5
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return tasks for exact solvers, for every ten runs with a budget, and for the race."""

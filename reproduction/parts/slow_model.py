@@ -47,11 +47,9 @@ class Variant:
 
 
 VARIANTS: Final = {
-    "A": Variant(
-        "Vulcan, constraint A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", 20, 300_000
-    ),
-    "B": Variant("Vulcan, constraint B", LocalVulcan(), "B", 20, 300_000),
-    "bounded": Variant("Vulcan, B, bounded", LocalVulcan(bounded=True), "B", 5, 100_000),
+    "A": Variant("LocalVulcan, A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", 20, 300_000),
+    "B": Variant("LocalVulcan, B", LocalVulcan(), "B", 20, 300_000),
+    "bounded": Variant("LocalVulcan, B, bounded", LocalVulcan(bounded=True), "B", 5, 100_000),
 }
 SHORTEST, LONGEST, QUICK_LONGEST = 4, 9, 6
 SAMPLES: Final = (30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
@@ -64,7 +62,7 @@ class SlowModel:
 
     name = "slow-model"
     title = "Beyond the paper: a model that takes a millisecond to answer"
-    version = 2
+    version = 3
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return a task for all seeds of a budget, and for forward search at each horizon."""
