@@ -102,10 +102,11 @@ EXPLANATION: Final = (
 """What has to be known of the algorithm as printed."""
 
 PRINTED: Final = ("printed", "tuned")
-LATE: Final = 1000
+LATE: Final = {True: 1000, False: 200}
 LATE_RUNS: Final = 20
-LAST: Final = 5000
-"""Few runs from a million samples on; the algorithm as printed gets a larger budget, too."""
+LAST: Final = {True: 5000, False: 500}
+"""From so many thousand samples on there are few runs, and no more than so many: the algorithm as
+printed takes long, and the other has the policy of forward search before that."""
 
 BUNDLE: Final = 10
 """Runs of one task: few enough that little is lost when it is interrupted."""
@@ -147,12 +148,13 @@ def list_seeds(thousands: Sequence[int], runs: int, late: bool = False) -> Itera
         Add the largest budget for the algorithm as printed.
     """
     budgets = [
-        (variant, budget, min(runs, LATE_RUNS) if budget >= LATE else runs)
+        (variant, budget, min(runs, LATE_RUNS) if budget >= LATE[variant in PRINTED] else runs)
         for variant in VARIANTS
         for budget in thousands
+        if budget <= LAST[variant in PRINTED]
     ]
     if late:
-        budgets += [("tuned", LAST, LATE_RUNS)]
+        budgets += [("tuned", LAST[True], LATE_RUNS)]
     for variant, budget, count in budgets:
         for first in range(0, count, BUNDLE):
             yield {

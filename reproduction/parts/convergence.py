@@ -34,7 +34,6 @@ from reproduction.part import (
 from reproduction.runs import (
     CONSTRAINTS,
     EXPLANATION,
-    LATE_RUNS,
     SCANNED,
     TUNED,
     VARIANTS,
@@ -95,8 +94,8 @@ COMPARABLE: Final = (
 ) / HORIZON
 """Samples in the paper's time, if it visits histories as fast as VulcanFS does all of them."""
 
-SCAN: Final = 2_000_000
-"""Samples with which constants are compared."""
+SCAN, SCANNED_RUNS = 2_000_000, 10
+"""Samples with which constants are compared, and runs of those that are compared only."""
 
 JUDGED: Final = {
     "printed": ("With c = √2, the algorithm as printed", False),
@@ -179,10 +178,9 @@ class Convergence:
 
 
 def _list_constants() -> Iterator[Task]:
-    """Yield a task for every ten runs with other constants of UCT."""
+    """Yield a task for each of the other constants of UCT."""
     for variant in SCANNED:
-        for first in range(0, LATE_RUNS, 10):
-            yield {"variant": variant, "samples": SCAN, "first": first, "runs": 10}
+        yield {"variant": variant, "samples": SCAN, "first": 0, "runs": SCANNED_RUNS}
 
 
 class Findings:

@@ -35,7 +35,7 @@ FORMS: Final = {True: "states", False: "histories"}
 """By whether histories merge."""
 
 SHORTEST: Final = 3
-LONGEST: Final = {True: 9, False: 8}
+LONGEST: Final = {True: 9, False: 7}
 QUICK_LONGEST: Final = {True: 7, False: 6}
 
 SHORT, LONG = 7, 9

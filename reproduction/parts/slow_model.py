@@ -49,7 +49,7 @@ class Variant:
 VARIANTS: Final = {
     "A": Variant("LocalVulcan, A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", 20, 300_000),
     "B": Variant("LocalVulcan, B", LocalVulcan(), "B", 20, 300_000),
-    "bounded": Variant("LocalVulcan, B, bounded", LocalVulcan(bounded=True), "B", 5, 100_000),
+    "bounded": Variant("LocalVulcan, B, bounded", LocalVulcan(bounded=True), "B", 5, 30_000),
 }
 SHORTEST, LONGEST, QUICK_LONGEST = 4, 9, 6
 SAMPLES: Final = (30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)

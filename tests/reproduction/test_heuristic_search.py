@@ -52,7 +52,7 @@ def test_heuristic_search(exact):
     assert "Over histories, at horizon 3" in section.meaning
     assert "Where states merge, at horizon 3" in section.meaning
     verdicts = [claim.verdict.value for claim in section.claims]
-    assert verdicts[1:] == ["left open"] * 4  # budgets are small
+    assert verdicts[1:] == ["left open", "holds", "left open"]  # budgets are small
     assert part.show([*runs, *races[:1]], True).meaning == ""
     show_any(part, [*exact, *runs, *races])
 
@@ -75,19 +75,25 @@ def test_claims_on_heuristic_search_follow_the_data(exact):
     best = exact[3].found["reward"]
     printed, fast = make("tuned", best, best + 0.1), make("A", best, best)
     later = make("tuned", best, best, samples=2000)
-    assert judge(printed, later, fast) == ["holds"] * 4
+    # What RAO* takes is left open: ours is not the published one.
+    assert judge(printed, later, fast) == ["holds", "holds", "holds", "left open"]
     assert judge(printed, fast)[0] == "left open"  # it may rise for ever
     assert judge(make("tuned", best, best - 0.1), fast)[0] == "does not hold"
-    assert judge(make("tuned", 0.99 * best, best), fast)[2] == "holds in part"
-    slow = exact[1].found["seconds"] / 2
-    assert judge(printed, make("A", best, best, slow))[3] == "holds in part"
-    assert judge(printed, make("A", 0.9 * best, best))[3] == "does not hold"
     races = [race("RAO*", 7, 1.0), race("A", 7, 2.0), race("RAO*", 9, 4.0)]
-    assert judge(*races, race("A", 9, 2.0)) == ["holds"]
-    assert judge(*races, race("A", 9, 3.9)) == ["holds in part"]  # faster, but not twice
-    assert judge(*races, race("A", 9, 5.0)) == ["holds in part"]
-    assert judge(*races) == ["left open"]
-    late = [race("RAO*", 9, 4.0), race("A", 9, 2.0)]
-    assert judge(*late) == []  # the longest are run first
-    even = [race("RAO*", 7, 1.0), race("A", 7, 0.5)]
-    assert judge(*even, race("RAO*", 9, 1.0), race("A", 9, 2.0)) == ["does not hold"]
+    assert judge(*races, race("A", 9, 2.0)) == ["left open"]
+    assert judge(race("RAO*", 3, 4.0), race("A", 3, 2.0)) == []  # too short to tell
+
+
+def test_complete_policies_are_told_apart_from_others(exact):
+    best = exact[3].found["reward"]
+    cost = {"seconds": 1.0, "evaluations": 10, "samples": 1000, "risk": 0.01}
+    runs = [
+        {"reward": 0.9 * best, "estimate": best, "complete": True} | cost,
+        {"reward": 0.1 * best, "estimate": best, "complete": False} | cost,
+    ]
+    task = {"what": "runs", "variant": "tuned", "samples": 1000, "first": 0, "runs": 2}
+    section = HeuristicSearch().show([*exact, Record(task, {"runs": runs}, 1.0)], False)
+    loss = next(claim for claim in section.claims if claim.text.startswith("Complete policies"))
+    assert "the best that constraint A admits loses 1.20 %" in loss.found
+    assert "c = 2 11.1 % (1 of 2 runs)" in loss.found
+    assert loss.verdict == "holds"

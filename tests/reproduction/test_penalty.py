@@ -43,5 +43,5 @@ def test_words_on_penalties_follow_the_data(penalty_records: list[Record]) -> No
     assert [claim.verdict for claim in section.claims] == [Verdict.FAILS, Verdict.FAILS]
     text = section.meaning
     assert "Some penalty finds a2, against" in text
-    assert "of those that know the bound, Vulcan miss a2" in text
+    assert "of those that know the bound, Vulcan, as printed miss a2" in text
     show_any(PenaltyExample(), penalty_records)

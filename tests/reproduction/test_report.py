@@ -58,6 +58,10 @@ def test_tables_keep_every_digit(tmp_path: Path) -> None:
     assert "0.333333<" in page
     assert f'<a href="#{part.name}">1 &lt; 2</a></td><td>1 &gt; 2</td>' in page
     assert "quick report" not in page
+    assert '<b class="verdict fails">❌ does not hold</b></td>' in page
+    assert page.count(Verdict.OPEN.meaning) == 1  # what is left open is explained
+    assert "from commit" in page
+    assert '<table class="wide">' not in page.split('id="making"')[0]
     with (tmp_path / "tables" / "some.csv").open() as file:
         assert list(csv.reader(file))[1] == ["a < b", str(1 / 3)]
     document = json.loads((tmp_path / "numbers.json").read_text())

@@ -44,7 +44,7 @@ def test_the_crossover_follows_the_data():
     assert part.show(slower, True).numbers["crossover, B"] is None
     section = part.show([*slower, *faster], True)
     assert section.numbers["crossover, B"] == 5
-    assert section.meaning.startswith("Vulcan, constraint B: from horizon 5 on")
+    assert section.meaning.startswith("LocalVulcan, B: from horizon 5 on")
     assert part.show([*slower, *faster, *rough], True).numbers["crossover, B"] is None
     assert section.claims == []  # none of A
     for constraint, verdicts in (("A", ["holds"]), ("B", [])):
