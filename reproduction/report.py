@@ -94,13 +94,14 @@ def write_report(folder: Path, shown: Sequence[Shown], quick: bool) -> Path:
     """
     for name in ("figures", "tables"):
         (folder / name).mkdir(exist_ok=True)
+    making = tabulate_making([(one.part, one.records) for one in shown])
     for one in shown:
         for figure in one.section.figures:
             axes = figure.draw()
             for ending in ("png", "svg"):
                 save(axes, folder / "figures" / f"{figure.name}.{ending}")
-        for table in one.section.tables:
-            write_atomically(folder / "tables" / f"{table.name}.csv", _to_csv(table))
+    for table in (making, *(table for one in shown for table in one.section.tables)):
+        write_atomically(folder / "tables" / f"{table.name}.csv", _to_csv(table))
     document = {
         "made": describe_making(),
         "quick": quick,
@@ -110,11 +111,11 @@ def write_report(folder: Path, shown: Sequence[Shown], quick: bool) -> Path:
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     write_atomically(folder / "numbers.json", text.encode())
     page = folder / "index.html"
-    write_atomically(page, "\n".join(_lay_out(shown, quick)).encode())
+    write_atomically(page, "\n".join(_lay_out(shown, making, quick)).encode())
     return page
 
 
-def _lay_out(shown: Sequence[Shown], quick: bool) -> Iterator[str]:
+def _lay_out(shown: Sequence[Shown], making: Table, quick: bool) -> Iterator[str]:
     """Yield the lines of the page."""
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width">'
@@ -149,7 +150,7 @@ def _lay_out(shown: Sequence[Shown], quick: bool) -> Iterator[str]:
     for one in shown:
         yield from _lay_out_section(one)
     yield '<section id="making"><h2>When and with what it was run</h2>'
-    yield from _lay_out_table(tabulate_making([(one.part, one.records) for one in shown]))
+    yield from _lay_out_table(making)
     yield "</section></body></html>\n"
 
 

@@ -25,7 +25,6 @@ from vulcan.solvers.tree.local import LocalVulcan
 __all__ = [
     "CONSTRAINTS",
     "EXPLANATION",
-    "LATE_RUNS",
     "SCANNED",
     "TUNED",
     "VARIANTS",
