@@ -47,6 +47,7 @@ from reproduction.runs import (
     run_seeds,
     show_mean,
     show_share,
+    solve_timed,
 )
 from vulcan.bounds.straight import Linear
 from vulcan.certificates.problem import Problem
@@ -144,7 +145,7 @@ class Convergence:
         load_kernels(BOUND)
         problem = Problem(Bandit(HORIZON, merges=False), BOUND)
         if task["variant"] == "forward":
-            return describe_run(solve(problem, FORWARD[task["constraint"]]))
+            return describe_run(*solve_timed(problem, FORWARD[task["constraint"]]))
         variant = ALL[task["variant"]]
         target = solve(problem, ForwardSearch(CONSTRAINTS[variant.letter])).policy
         return {"runs": run_seeds(problem, variant, task, target)}

@@ -22,11 +22,11 @@ from reproduction.runs import (
     list_seeds,
     load_kernels,
     run_seeds,
+    solve_timed,
 )
 from vulcan.bounds.straight import Constant
 from vulcan.certificates.problem import Problem
 from vulcan.domains import Bandit
-from vulcan.planning.solve import solve
 from vulcan.solvers.base import Solver
 from vulcan.solvers.baselines.rao_star import RAOStar
 from vulcan.solvers.layered.pareto import Pareto
@@ -85,7 +85,7 @@ class HeuristicSearch:
         if task["what"] == "exact":
             solver, bound, merges = EXACT[task["solver"]]
             problem = Problem(Bandit(HORIZON, merges=merges), bound)
-            runs = [describe_run(solve(problem, solver)) for _ in range(REPEATS)]
+            runs = [describe_run(*solve_timed(problem, solver)) for _ in range(REPEATS)]
             return min(runs, key=lambda run: float(run["seconds"]))
         problem = Problem(Bandit(HORIZON, merges=False), BOUND)
         return {"runs": run_seeds(problem, VARIANTS[task["variant"]], task)}

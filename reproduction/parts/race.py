@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from reproduction.figures.convergence import Curve, Panel, plot_convergence
 from reproduction.part import Claim, Figure, Record, Table, Task, Verdict
-from reproduction.runs import CONSTRAINTS, PlainBandit, Runs, describe_run
+from reproduction.runs import CONSTRAINTS, PlainBandit, Runs, describe_run, solve_timed
 from vulcan.bounds.straight import Constant
 from vulcan.certificates.problem import Problem
 from vulcan.planning.solve import solve
@@ -169,7 +169,7 @@ class Race:
 def _run_rao_star(problem: Problem) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = []
     while len(runs) < SEEDS and not (runs and runs[-1]["seconds"] > LONG_SECONDS):
-        runs.append(describe_run(solve(problem, RAOStar())))
+        runs.append(describe_run(*solve_timed(problem, RAOStar())))
     return runs
 
 
@@ -188,4 +188,4 @@ def _run_vulcan(problem: Problem, constraint: LocalConstraint, seed: int) -> dic
         if certificate is not None and certificate.reward >= final.reward - EXACTLY:
             break
         samples *= 2
-    return {"seed": seed, **describe_run(solve(problem, solver, samples=samples, seed=seed))}
+    return {"seed": seed, **describe_run(*solve_timed(problem, solver, samples=samples, seed=seed))}

@@ -15,7 +15,15 @@ from typing import Any, Final
 
 from reproduction.figures.convergence import Curve, Panel, plot_convergence
 from reproduction.part import Claim, Figure, Record, Section, Table, Task, Verdict, leave_open
-from reproduction.runs import VARIANTS, Runs, describe_run, find_margin, show_share
+from reproduction.runs import (
+    VARIANTS,
+    Runs,
+    describe_run,
+    find_margin,
+    show_mean,
+    show_share,
+    solve_timed,
+)
 from vulcan.bounds.straight import Linear
 from vulcan.certificates.problem import Problem
 from vulcan.domains import Bandit
@@ -66,9 +74,9 @@ class Regret:
     def run(self, task: Task) -> dict[str, Any]:
         """Run forward search, or all seeds with one budget."""
         problem = Problem(Bandit(HORIZON, merges=False), BOUND)
-        best = solve(problem, ForwardSearch(SequenceConstraint()))
+        best, seconds = solve_timed(problem, ForwardSearch(SequenceConstraint()))
         if task["variant"] == "forward":
-            return describe_run(best)
+            return describe_run(best, seconds)
         runs = []
         for seed in range(task["runs"]):
             variant = VARIANTS[task["variant"]]
@@ -151,10 +159,11 @@ class Findings:
         growths = {v: g for v in JUDGED if (g := self.find_growth(v)) is not None}
         if not growths:
             return ""
-        texts = ", ".join(f"{VARIANTS[v].name}: {g:,.3g}" for v, g in growths.items())
+        slow = [VARIANTS[v].name for v, growth in growths.items() if growth >= SLOWER]
+        rate = f"slower than log N / N ({', '.join(slow)})" if slow else "no slower than log N / N"
         return (
-            f"From {FIRST:,} samples to the most, the mean error over log N / N grows by these "
-            f"factors at least: {texts}. {self._judge_single()}The proofs for "
+            f"From {FIRST:,} samples on the mean error shrinks {rate}, as far as it can be told "
+            f"from chance. {self._judge_single()}The proofs for "
             "UCT are about averages of all samples; the printed backup takes the largest value "
             "below, and no proof is given for it."
         )
@@ -174,16 +183,21 @@ class Findings:
         if len(growths) < len(JUDGED):
             return []
         kept = [growth < SLOWER for growth in growths]
-        last = [[key for key in self.budgets if key[0] == v][-1] for v in JUDGED]
-        errors = ", ".join(
-            f"{fmean(self.errors(key)):+.2g} after {key[1]:,} samples ({VARIANTS[key[0]].name})"
-            for key in last
+        ends = [
+            [key for key in self.budgets if key[0] == v and key[1] >= FIRST][:: len(BUDGETS)]
+            + [key for key in self.budgets if key[0] == v][-1:]
+            for v in JUDGED
+        ]
+        errors = "; ".join(
+            f"{VARIANTS[keys[0][0]].name}: "
+            + ", ".join(f"{show_mean(self.errors(key))} after {key[1]:,} samples" for key in keys)
+            for keys in ends
         )
         verdict = Verdict.HOLDS if all(kept) else Verdict.PARTLY if any(kept) else Verdict.FAILS
         text = "The regret bounds of UCT apply: the expected error shrinks like log N / N"
-        factors = " and ".join(f"{growth:,.3g}" for growth in growths)
-        found = f"mean error {errors}; over log N / N it surely grows {factors} times"
-        return [Claim(text, f"{found}, horizon {HORIZON}", verdict)]
+        rate = "no slower than" if all(kept) else "slower than"
+        found = f"mean error at the root, horizon {HORIZON}: {errors}; {rate} log N / N"
+        return [Claim(text, found, verdict)]
 
     def tabulate(self) -> Table:
         """Return all budgets."""

@@ -14,11 +14,17 @@ from typing import Any, Final
 
 from reproduction.figures.convergence import Curve, Panel, plot_convergence
 from reproduction.part import Claim, Figure, Record, Section, Table, Task, leave_open, weigh
-from reproduction.runs import CONSTRAINTS, Runs, describe_run, find_lasting, load_kernels
+from reproduction.runs import (
+    CONSTRAINTS,
+    Runs,
+    describe_run,
+    find_lasting,
+    load_kernels,
+    solve_timed,
+)
 from vulcan.bounds.straight import Linear
 from vulcan.certificates.problem import Problem
 from vulcan.domains import Bandit
-from vulcan.planning.solve import solve
 from vulcan.solvers.tree.forward_search import ForwardSearch
 from vulcan.solvers.tree.local import LocalVulcan
 
@@ -96,12 +102,14 @@ class SlowModel:
         load_kernels(BOUND)
         problem = Problem(Bandit(task["horizon"], merges=False), BOUND)
         if task["variant"] == "forward":
-            return describe_run(solve(problem, ForwardSearch(CONSTRAINTS[task["constraint"]])))
+            return describe_run(
+                *solve_timed(problem, ForwardSearch(CONSTRAINTS[task["constraint"]]))
+            )
         runs = []
         for seed in range(task["runs"]):
             solver = VARIANTS[task["variant"]].solver
-            result = solve(problem, solver, samples=task["samples"], seed=seed)
-            runs.append({"seed": seed, **describe_run(result)})
+            run = solve_timed(problem, solver, samples=task["samples"], seed=seed)
+            runs.append({"seed": seed, **describe_run(*run)})
         return {"runs": runs}
 
     def show(self, records: Sequence[Record], quick: bool) -> Section:
