@@ -45,12 +45,11 @@ def write_page(shown: list[Shown], figures: Path) -> Iterator[str]:
     """Yield the lines of the page, and save its figures."""
     yield INTRODUCTION
     for verdict in Verdict:
-        yield f"- {verdict.mark} **{verdict}**: {verdict.meaning}."
+        yield f"- {verdict.badge}: {verdict.meaning}."
     yield "\n| the paper says | we found | verdict |\n|---|---|---|"
     for _, section, _ in shown:
         for claim in section.claims:
-            verdict = claim.verdict
-            yield f"| {escape(claim.text)} | {escape(claim.found)} | {verdict.mark} **{verdict}** |"
+            yield f"| {escape(claim.text)} | {escape(claim.found)} | {claim.verdict.badge} |"
     for part, section, _ in shown:
         yield f"\n## {part.title}\n"
         for name, text in (

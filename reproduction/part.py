@@ -110,17 +110,32 @@ class Verdict(StrEnum):
         return MARKS[self]
 
     @property
+    def badge(self) -> str:
+        """The verdict in HTML: in its colours, with its sign for those who see none."""
+        ink, paper = COLOURS[self]
+        style = f"color:{ink};background:{paper};border-radius:0.6em;padding:0.05em 0.5em"
+        return f'<b style="{style};white-space:nowrap">{self.mark} {self}</b>'
+
+    @property
     def meaning(self) -> str:
         """What the verdict says, in a sentence."""
         return MEANINGS[self]
 
 
 MARKS: Mapping[Verdict, str] = {
-    Verdict.HOLDS: "✅",
-    Verdict.PARTLY: "🔶",
-    Verdict.FAILS: "❌",
-    Verdict.OPEN: "⚪",
+    Verdict.HOLDS: "✓",
+    Verdict.PARTLY: "◐",
+    Verdict.FAILS: "✗",
+    Verdict.OPEN: "○",
 }
+
+COLOURS: Mapping[Verdict, tuple[str, str]] = {
+    Verdict.HOLDS: ("#00466e", "#cfe8f7"),
+    Verdict.PARTLY: ("#5c4300", "#fdf0c8"),
+    Verdict.FAILS: ("#7a2e00", "#f9d8c0"),
+    Verdict.OPEN: ("#333333", "#e6e6e6"),
+}
+"""Of the text and behind it: blue to orange, which the colour-blind tell apart."""
 
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.HOLDS: "we measure what the paper says, as far as it prints it",

@@ -15,6 +15,7 @@ import io
 import json
 import os
 import platform
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -56,9 +57,6 @@ td.text { white-space: normal; min-width: 7rem; }
 .claims td, .claims th { white-space: normal; text-align: left; vertical-align: top;
                          border-bottom: 1px solid #e2e2e2; padding: 0.3rem 0.7rem 0.3rem 0; }
 .claims td:last-child { white-space: nowrap; }
-.verdict { border-radius: 0.6rem; padding: 0.05rem 0.5rem; font: 0.8rem system-ui, sans-serif; }
-.holds { background: #cfe8f7; color: #00466e; } .partly { background: #fdf0c8; color: #5c4300; }
-.fails { background: #f9d8c0; color: #7a2e00; } .open { background: #e6e6e6; color: #333; }
 @media print { body { max-width: none; font-size: 11px; } details > * { display: block; }
                .wide { max-width: 100%; margin-left: 0; transform: none; font-size: 7px; } }
 th { border-bottom: 1px solid #1a1a1a; font-size: 0.85rem; }
@@ -160,22 +158,17 @@ def _lay_out_claims(shown: Sequence[Shown]) -> Iterator[str]:
         return
     yield "<h2>What holds</h2><ul>"
     for verdict in Verdict:
-        yield f"<li>{_lay_out_verdict(verdict)}: {html.escape(verdict.meaning)}.</li>"
+        yield f"<li>{verdict.badge}: {html.escape(verdict.meaning)}.</li>"
     yield "</ul>"
     yield '<table class="claims"><tr><th>The paper says</th><th>We found</th><th>Verdict</th></tr>'
     for one in shown:
         for claim in one.section.claims:
             yield (
                 f'<tr><td><a href="#{one.part.name}">{html.escape(claim.text)}</a></td>'
-                f"<td>{html.escape(claim.found)}</td><td>{_lay_out_verdict(claim.verdict)}</td>"
+                f"<td>{html.escape(claim.found)}</td><td>{claim.verdict.badge}</td>"
                 "</tr>"
             )
     yield "</table>"
-
-
-def _lay_out_verdict(verdict: Verdict) -> str:
-    """Return a verdict with a colour of its own, and a sign for those who see none."""
-    return f'<b class="verdict {verdict.name.lower()}">{verdict.mark} {verdict}</b>'
 
 
 def _lay_out_section(one: Shown) -> Iterator[str]:
@@ -193,7 +186,8 @@ def _lay_out_section(one: Shown) -> Iterator[str]:
         ("What it means", section.meaning),
     ):
         if text:
-            yield f"<dt>{name}</dt><dd>{html.escape(text)}</dd>"
+            marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+            yield f"<dt>{name}</dt><dd>{marked}</dd>"
     yield "</dl>"
     for table in section.tables:
         yield from _lay_out_table(table)

@@ -51,15 +51,15 @@ def test_tables_keep_every_digit(tmp_path: Path) -> None:
     part: Any = BanditTable()
     table = Table("some", "Some numbers", ["name", "value"], [["a < b", 1 / 3], ["none", None]])
     claim = Claim("1 < 2", "1 > 2", Verdict.FAILS)
-    section = Section("paper", "we", "means <this>", [claim], [table], numbers={"third": 1 / 3})
+    section = Section("paper", "we", "means <this> `code`", [claim], [table], numbers={"third": 1 / 3})
     shown = [Shown(part, section, 3, 3)]
     page = write_report(tmp_path, shown, quick=False).read_text()
     assert "a &lt; b" in page
-    assert "means &lt;this&gt;" in page
+    assert "means &lt;this&gt; <code>code</code>" in page
     assert "0.333333<" in page
     assert f'<a href="#{part.name}">1 &lt; 2</a></td><td>1 &gt; 2</td>' in page
     assert "quick report" not in page
-    assert '<b class="verdict fails">❌ does not hold</b></td>' in page
+    assert f"<td>{Verdict.FAILS.badge}</td>" in page
     assert page.count(html.escape(Verdict.OPEN.meaning)) == 1  # what is left open is explained
     assert "from commit" in page
     assert '<table class="wide">' not in page.split('id="making"')[0]
