@@ -51,7 +51,8 @@ def test_tables_keep_every_digit(tmp_path: Path) -> None:
     part: Any = BanditTable()
     table = Table("some", "Some numbers", ["name", "value"], [["a < b", 1 / 3], ["none", None]])
     claim = Claim("1 < 2", "1 > 2", Verdict.FAILS)
-    section = Section("paper", "we", "means <this> `code`", [claim], [table], numbers={"third": 1 / 3})
+    numbers = {"third": 1 / 3}
+    section = Section("paper", "we", "means <this> `code`", [claim], [table], numbers=numbers)
     shown = [Shown(part, section, 3, 3)]
     page = write_report(tmp_path, shown, quick=False).read_text()
     assert "a &lt; b" in page
