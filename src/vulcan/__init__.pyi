@@ -68,6 +68,7 @@ from .model.interface import FAILURE as FAILURE
 from .model.interface import Model as Model
 from .model.interface import Outcome as Outcome
 from .model.interface import Start as Start
+from .planning.alternatives import find_alternatives as find_alternatives
 from .planning.compare import compare as compare
 from .planning.comparison import Comparison as Comparison
 from .planning.comparison import ComparisonRow as ComparisonRow
@@ -79,8 +80,10 @@ from .planning.frontier.trace import trace_frontier as trace_frontier
 from .planning.result import Result as Result
 from .planning.solve import solve as solve
 from .policies.execution import Run as Run
+from .policies.matrix import ActionMatrix as ActionMatrix
 from .policies.policy import Policy as Policy
 from .policies.randomised import RandomisedPolicy as RandomisedPolicy
+from .policies.table import PolicyTable as PolicyTable
 from .runtime.limits import StopReason as StopReason
 from .runtime.progress import Progress as Progress
 from .solvers.automatic import Automatic as Automatic

@@ -28,6 +28,7 @@ __all__ = [
     "From",
     "Levels",
     "ModelText",
+    "OptionalModelText",
     "Output",
     "PlanFile",
     "Plot",
@@ -56,13 +57,21 @@ SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, FILES, ANSWER)
 
 # What is worked on.
 
+MODELS: Final = (
+    "A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a file such as "
+    "mission.toml, model.json, model.npz, maps.txt:7, model.prism, or gymnasium:FrozenLake-v1."
+)
+
 ModelText = Annotated[
     str,
+    typer.Argument(metavar="MODEL", help=MODELS, autocompletion=complete_model, show_default=False),
+]
+
+OptionalModelText = Annotated[
+    str | None,
     typer.Argument(
         metavar="MODEL",
-        help="A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a "
-        "file such as mission.toml, model.json, model.npz, maps.txt:7, model.prism, or "
-        "gymnasium:FrozenLake-v1.",
+        help=f"The model that the policy was made for. {MODELS}",
         autocompletion=complete_model,
         show_default=False,
     ),

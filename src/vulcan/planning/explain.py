@@ -47,7 +47,7 @@ from vulcan.solvers.layered.dual import DualSearch
 from vulcan.solvers.layered.sweeps import Sweeps, Ways
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["explain"]
+__all__ = ["ASSUMED", "EXACTLY", "Continued", "Judge", "World", "explain"]
 
 MOST_QUESTIONS: Final = 50_000
 """(state, action) that the model is asked beside those of the plan."""
@@ -120,8 +120,8 @@ def explain(
         levels = follow_steps(policy, reader)
         found = add_up_steps(levels, reader)
     risky = _find_riskiest(levels, places)
-    world = _World(problem, reader) if places else None
-    judge = _Judge(problem.risk_bound, found, levels, reader, world)
+    world = World(problem, reader) if places else None
+    judge = Judge(problem.risk_bound, Continued(found.reward, found.risk), reader, world)
     price = None if world is None else world.price
     return replace(
         found,
@@ -138,13 +138,13 @@ def _find_riskiest(levels: Sequence[StepLevel], most: int) -> list[Step]:
 
 
 class Continued(NamedTuple):
-    """Reward and risk from a place on: an action, and what follows it."""
+    """Reward and risk from a place on: an action, and what follows it, or a whole plan."""
 
     reward: float
     risk: float
 
 
-class _World:
+class World:
     """What is best at the price of risk, and what is safest, from every state and step on.
 
     `price` is None if the model is too large for that, or no policy is within the bound.
@@ -195,19 +195,29 @@ class _World:
         return Continued(reward, risk)
 
 
-class _Judge:
-    """Judges what the whole plan would be with another action at one place."""
+class Judge:
+    """Judges what the whole plan would be with another action at one place.
+
+    Parameters
+    ----------
+    bound
+        The bound to judge by.
+    plan
+        What the whole plan earns and risks as it is.
+    reader
+        The model, asked with care.
+    world
+        What is best from every state and step on, as far as that is known.
+    """
 
     def __init__(
         self,
         bound: RiskBound,
-        plan: Explanation,
-        levels: Sequence[StepLevel],
+        plan: Continued,
         reader: ModelReader,
-        world: _World | None,
+        world: World | None,
     ) -> None:
         self._bound, self._plan, self._reader = bound, plan, reader
-        self._weights = [level.weight for level in levels]
         self._world = world if world is not None and world.price is not None else None
 
     def find_best(self, step: Step) -> Alternative | None:
@@ -239,7 +249,7 @@ class _Judge:
 
     def _assume(self, step: Step) -> list[tuple[str, Continued]]:
         """Return the other actions, each followed by what follows the one that is taken."""
-        reader, weight = self._reader, self._weights[step.level]
+        reader, weight = self._reader, float(self._reader.weights[step.level])
         survives = 1 - step.fails
         reward = step.reward_ahead - step.failing_reward - step.safe_reward
         risk = step.risk_ahead - step.fails
@@ -258,7 +268,7 @@ class _Judge:
         return options
 
     def _judge(self, step: Step, action: str, instead: Continued) -> Alternative:
-        weight = self._weights[step.level]
+        weight = float(self._reader.weights[step.level])
         more_reward = step.reach * (instead.reward - weight * step.reward_ahead)
         more_risk = step.reach * (instead.risk - step.risk_ahead)
         reward, risk = self._plan.reward + more_reward, self._plan.risk + more_risk

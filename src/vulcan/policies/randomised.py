@@ -30,6 +30,7 @@ from vulcan.tolerance import SUM_TOLERANCE
 
 if TYPE_CHECKING:
     from vulcan.policies.execution import Run
+    from vulcan.policies.table import PolicyTable
 
 __all__ = ["AnyPolicy", "RandomisedPolicy"]
 
@@ -109,6 +110,12 @@ class RandomisedPolicy:
         from vulcan.policies.text import draw_randomised
 
         return draw_randomised(self, depth, most_lines)
+
+    def table(self) -> PolicyTable:
+        """Return the decisions of all members as a table; see `Policy.table`."""
+        from vulcan.policies.table import tabulate
+
+        return tabulate(self)
 
     def bind(self, model: Any) -> RandomisedPolicy:
         """Return the same policy, whose runs give the model's own actions instead of labels.

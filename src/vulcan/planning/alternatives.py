@@ -1,0 +1,131 @@
+"""What else could be done in the rows of a policy's table.
+
+A row may join several decisions of the same step, state and action. What the whole plan would be
+with another action at one place is linear in the probability of the place and in what lies ahead
+of it (`vulcan.planning.explain`), so that the row is judged as if it were one place, and the answer
+is what the whole would be with the other action at all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.certificates.explanation import Alternative
+from vulcan.certificates.problem import Problem, require_problem
+from vulcan.certificates.steps import Step
+from vulcan.model.reader import ModelReader
+from vulcan.planning.explain import ASSUMED, EXACTLY, Continued, Judge, World
+from vulcan.policies.policy import open_own_model
+from vulcan.policies.table import PolicyTable, to_words
+from vulcan.policies.walk import Place, PolicyWalk
+from vulcan.sentinels import NONE
+
+__all__ = ["find_alternatives"]
+
+
+def find_alternatives(problem: Problem, table: PolicyTable) -> PolicyTable:
+    """Look at what else could be done in each row of a policy's table.
+
+    Each other action is put in the place of the one that is taken, the rest of the plan kept; see
+    `vulcan.explain`. Of a long table, choose the rows before: the model is asked for each.
+
+    Parameters
+    ----------
+    problem
+        The model that the policy was made for, and the bound that it is judged by.
+    table
+        A table of its decisions, or some rows of one.
+
+    Returns
+    -------
+    PolicyTable
+        The same rows with `instead`, the best other action ("" if there is none), `instead_reward`
+        and `instead_risk`, what the whole plan would earn and risk more by it, and `verdict`:
+        "worth less", "too risky", "better" or "not known", as in `Alternative`. The `note` says
+        what they were compared by.
+
+    Raises
+    ------
+    MismatchError
+        If the model is not the one that the policy was made for, or no longer answers the same.
+
+    Examples
+    --------
+    >>> import vulcan
+    >>> from vulcan.domains import Bandit
+    >>> problem = vulcan.Problem(Bandit(horizon=3), "0.002*x")
+    >>> table = vulcan.solve(problem).policy.table().top(1)
+    >>> vulcan.find_alternatives(problem, table)["verdict"].tolist()
+    ['worth less']
+    """
+    require_problem(problem, call="find_alternatives(Problem(model, {bound}), policy.table())")
+    policy = table.places.policy
+    reader = open_own_model(policy.about, problem.model)
+    world = World(problem, reader)
+    judge = Judge(problem.risk_bound, _find_worth(table, reader), reader, world)
+    found = [judge.find_best(step) for step in _Rows(table, reader).list_steps()]
+    known = [Alternative("", math.nan, math.nan, math.nan, "") if a is None else a for a in found]
+    return table.add(
+        {
+            "instead": to_words(other.action for other in known),
+            "instead_reward": np.array([other.reward_change for other in known]),
+            "instead_risk": np.array([other.risk_change for other in known]),
+            "verdict": to_words(other.verdict for other in known),
+        },
+        note=f"instead: {ASSUMED if world.price is None else EXACTLY}",
+    )
+
+
+def _find_worth(table: PolicyTable, reader: ModelReader) -> Continued:
+    """Return what the whole policy earns and risks."""
+    discount, policy = float(reader.discount_after(0)), table.places.policy
+    reward = risk = 0.0
+    for weight, member in zip(policy.weights, policy.members, strict=True):
+        if len(member):
+            reward += weight * float(member.prospects.reward(0, discount))
+            risk += weight * float(member.prospects.risk[0])
+    return Continued(reward, risk)
+
+
+class _Rows:
+    """The rows of a table as steps, with the states in which they are taken."""
+
+    def __init__(self, table: PolicyTable, reader: ModelReader) -> None:
+        self._table, self._places = table, table.places
+        self._walk = PolicyWalk(table.places.policy, reader)
+        self._found: dict[int, Any] = {NONE: reader.root}
+
+    def list_steps(self) -> list[Step]:
+        """Return a step for each row."""
+        names = ("action", "reach", "fails", "risk_ahead", "reward_ahead")
+        cells: list[NDArray[Any]] = [self._table[name] for name in names]
+        steps = []
+        for place, action, reach, fails, risk, reward in zip(
+            self._table.place.tolist(), *(each.tolist() for each in cells), strict=True
+        ):
+            row = self._places.rows[place]
+            member, node, level = int(row["member"]), int(row["node"]), int(row["level"])
+            step = Step(Place(member, node, self._find_state(place)), level, action, reach, fails)
+            step.safe_reward = float(self._places.policy.members[member].prospects.earned[node])
+            step.reward_ahead, step.risk_ahead = reward, risk
+            steps.append(step)
+        return steps
+
+    def _find_state(self, place: int) -> Any:
+        """Return the state of a place, from the model if the table did not need it."""
+        rows = self._places.rows
+        if rows["state"][place] != NONE:
+            return self._places.states[rows["state"][place]]
+        state = self._found[NONE]
+        for before, there in zip(steps := self._places.list_steps(place), steps[1:], strict=False):
+            if there not in self._found:
+                member, node, level = (int(rows[k][before]) for k in ("member", "node", "level"))
+                ways = self._walk.follow(Place(member, node, state), level)
+                first = self._places.policy.members[member].first_outcome[node]
+                self._found[there] = ways[int(rows["outcome"][there] - first)][0].state
+            state = self._found[there]
+        return state
