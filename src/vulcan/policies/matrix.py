@@ -83,6 +83,11 @@ class ActionMatrix:
     actions: tuple[str, ...]
     cells: Mapping[tuple[str, int], Cell]
 
+    def __repr__(self) -> str:
+        return (
+            f"<ActionMatrix for {self.model}: {len(self.states)} states, {len(self.steps)} steps>"
+        )
+
     @property
     def letters(self) -> dict[str, str]:
         """A few letters for each action: its first ones where those tell it from all others."""
@@ -155,8 +160,8 @@ class ActionMatrix:
             for k, a in enumerate(self.actions)
         )
         style = (
-            "<style>.vulcan .cells td, .vulcan .cells th { text-align: center; "
-            "padding: .1em .35em; white-space: nowrap } .vulcan .cells td.word "
+            "<style>.vulcan .cells td, .vulcan .cells th { text-align: center !important; "
+            "padding: .1em .35em; white-space: nowrap } .vulcan .cells .word "
             "{ text-align: left; padding-right: 1em }</style>"
         )
         table = (

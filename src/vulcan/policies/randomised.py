@@ -92,6 +92,11 @@ class RandomisedPolicy:
     def __str__(self) -> str:
         return self.draw()
 
+    def _repr_html_(self) -> str:
+        from vulcan.policies.picture import write_policy
+
+        return write_policy(self)
+
     @property
     def complete(self) -> bool:
         """Whether every safe history of every member has an action until it ends."""

@@ -16,16 +16,17 @@ __all__ = ["BAD", "BLUE", "GOOD", "ORANGE", "STYLE", "build_card", "build_page",
 BLUE, ORANGE, GOOD, BAD = "#3a8fc8", "#dd7a00", "#259c6f", "#d9544d"
 
 STYLE: Final = """
-.vulcan { font: 13px/1.45 system-ui, sans-serif; max-width: 64em; overflow-x: auto }
+.vulcan { font: 13px/1.45 system-ui, sans-serif; max-width: 78em; overflow-x: auto }
 .vulcan h4 { font-size: 14px; margin: 0 0 .4em; font-weight: 600 }
 .vulcan h4 span { font-weight: 400; margin-left: .6em }
-.vulcan .beside { display: flex; flex-wrap: wrap; gap: 0 2em; align-items: flex-start }
-.vulcan .beside > * { flex: 0 1 auto; min-width: 0 }
+.vulcan .beside { display: flex; flex-wrap: wrap; gap: .6em 2em; align-items: flex-start }
+.vulcan .beside > * { flex: 0 1 auto; min-width: 0; max-width: 100% }
+.vulcan svg + p { max-width: 330px }
 .vulcan table { border-collapse: collapse; margin: 0; border: 0; font-size: 13px }
 .vulcan tr { background: none !important }
 .vulcan th, .vulcan td { border: 0; padding: .15em 1.2em .15em 0; text-align: right;
-  vertical-align: top; font-variant-numeric: tabular-nums; max-width: none; white-space: pre-line }
-.vulcan .word { text-align: left; max-width: 36em }
+  vertical-align: top; font-variant-numeric: tabular-nums; max-width: none; white-space: nowrap }
+.vulcan .word { text-align: left !important; max-width: 36em; white-space: pre-line }
 .vulcan th { font-weight: 400; opacity: .65; white-space: nowrap }
 .vulcan thead th { border-bottom: 1px solid color-mix(in srgb, currentColor 35%, transparent) }
 .vulcan tbody tr + tr td { border-top: 1px solid color-mix(in srgb, currentColor 10%, transparent) }
