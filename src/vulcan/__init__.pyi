@@ -68,7 +68,6 @@ from .model.interface import FAILURE as FAILURE
 from .model.interface import Model as Model
 from .model.interface import Outcome as Outcome
 from .model.interface import Start as Start
-from .planning.alternatives import find_alternatives as find_alternatives
 from .planning.compare import compare as compare
 from .planning.comparison import Comparison as Comparison
 from .planning.comparison import ComparisonRow as ComparisonRow
@@ -77,6 +76,7 @@ from .planning.frontier.point import Frontier as Frontier
 from .planning.frontier.point import FrontierPoint as FrontierPoint
 from .planning.frontier.span import Span as Span
 from .planning.frontier.trace import trace_frontier as trace_frontier
+from .planning.rejections import find_alternatives as find_alternatives
 from .planning.result import Result as Result
 from .planning.solve import solve as solve
 from .policies.execution import Run as Run

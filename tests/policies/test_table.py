@@ -8,6 +8,7 @@ import math
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ import vulcan
 from examples.treatment import Treatment
 from tests.helpers.mixtures import mix_bandit
 from vulcan import Outcome
-from vulcan.certificates.steps import follow_steps
 from vulcan.domains import Bandit
 from vulcan.errors import MismatchError, OptionError
 from vulcan.model.reader import ModelReader
@@ -49,28 +49,48 @@ class Chosen(Discounted):
         return vulcan.Start.choose({"here": start, "there": start})
 
 
-def test_rows_are_what_a_walk_through_the_model_adds_up_to(treated, table) -> None:
-    wanted: dict[tuple[int, str, str], list[float]] = {}
-    for level in follow_steps(treated.policy, ModelReader(Treatment(weeks=6))):
-        for step in level.steps:
-            key = (step.level + 1, str(step.place.state), step.action)
-            sums = wanted.setdefault(key, [0.0] * 5)
-            shares = (1.0, step.fails, step.risk_ahead, step.reward_ahead)
-            for k, share in enumerate(shares):
-                sums[k] += step.reach * share
-            sums[4] += 1
-    names = ("reach", "risk", "risk_ahead", "reward_ahead", "decisions")
+def walk(policy: vulcan.Policy, model: Treatment) -> dict[tuple[int, str, str], list[float]]:
+    """Return sums over all histories, one by one, for each step, state and action."""
+    sums: dict[tuple[int, str, str], list[float]] = {}
+
+    def follow(node: int, state: Any, step: int, chance: float) -> tuple[float, float]:
+        action = policy.labels[policy.action[node]]
+        fails, risk, reward = 0.0, 0.0, 0.0
+        outcomes = ModelReader(model).outcomes(state, action)
+        for row, outcome in zip(policy.outcomes(node), outcomes, strict=True):
+            reward += outcome.probability * outcome.reward
+            child = int(policy.child[row])
+            if outcome.fails:
+                fails += outcome.probability
+            elif child >= 0:
+                later = follow(child, outcome.state, step + 1, chance * outcome.probability)
+                risk += outcome.probability * later[0]
+                reward += outcome.probability * later[1]
+        found = sums.setdefault((step, str(state), action), [0.0] * 4)
+        for k, value in enumerate((1.0, fails, fails + risk, reward)):
+            found[k] += chance * value
+        return fails + risk, reward
+
+    follow(0, model.initial_state(), 1, 1.0)
+    return sums
+
+
+def test_rows_are_what_all_histories_add_up_to() -> None:
+    model = Treatment(weeks=4)
+    policy = vulcan.solve(vulcan.Problem(model, 0.003)).policy
+    table, wanted = policy.table(), walk(policy, model)
+    assert max(table["decisions"]) > 1  # or nothing was joined
+    assert table["decisions"].sum() == len(policy)
+    names = ("reach", "risk", "risk_ahead", "reward_ahead")
     keys = zip(*(table[name].tolist() for name in ("step", "state", "action")), strict=True)
     found = dict(zip(keys, zip(*(table[name] for name in names), strict=True), strict=True))
     assert set(found) == set(wanted)
     assert len(found) == len(table)
-    for key, (reach, risk, risk_ahead, reward_ahead, decisions) in found.items():
+    for key, (reach, risk, risk_ahead, reward_ahead) in found.items():
         assert reach == pytest.approx(wanted[key][0])
         assert risk == pytest.approx(wanted[key][1], abs=1e-15)
         assert risk_ahead == pytest.approx(wanted[key][2] / reach)
         assert reward_ahead == pytest.approx(wanted[key][3] / reach)
-        assert decisions == wanted[key][4]
-    assert max(table["decisions"]) > 1  # or nothing was joined
 
 
 def test_the_risk_of_all_rows_is_that_of_the_certificate(treated, table) -> None:

@@ -240,8 +240,8 @@ def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | N
 
 def _describe_decisions(policy: AnyPolicy, depth: int | None) -> list[list[Document]]:
     """Return the decisions of each member, each once, where it is taken first."""
-    from vulcan.policies.places import find_places
-    from vulcan.policies.table import find_values, name_state
+    from vulcan.policies.places import find_places, find_values
+    from vulcan.policies.table import name_state
 
     reader = policy.members[0].reader
     places = find_places(policy, reader if reader is not None and reader.merges else None)

@@ -121,7 +121,7 @@ def explain(
         found = add_up_steps(levels, reader)
     risky = _find_riskiest(levels, places)
     world = World(problem, reader) if places else None
-    judge = Judge(problem.risk_bound, Continued(found.reward, found.risk), reader, world)
+    judge = Judge(problem.risk_bound, found, levels, reader, world)
     price = None if world is None else world.price
     return replace(
         found,
@@ -138,7 +138,7 @@ def _find_riskiest(levels: Sequence[StepLevel], most: int) -> list[Step]:
 
 
 class Continued(NamedTuple):
-    """Reward and risk from a place on: an action, and what follows it, or a whole plan."""
+    """Reward and risk from a place on: an action, and what follows it."""
 
     reward: float
     risk: float
@@ -196,28 +196,18 @@ class World:
 
 
 class Judge:
-    """Judges what the whole plan would be with another action at one place.
-
-    Parameters
-    ----------
-    bound
-        The bound to judge by.
-    plan
-        What the whole plan earns and risks as it is.
-    reader
-        The model, asked with care.
-    world
-        What is best from every state and step on, as far as that is known.
-    """
+    """Judges what the whole plan would be with another action at one place."""
 
     def __init__(
         self,
         bound: RiskBound,
-        plan: Continued,
+        plan: Explanation,
+        levels: Sequence[StepLevel],
         reader: ModelReader,
         world: World | None,
     ) -> None:
         self._bound, self._plan, self._reader = bound, plan, reader
+        self._weights = [level.weight for level in levels]
         self._world = world if world is not None and world.price is not None else None
 
     def find_best(self, step: Step) -> Alternative | None:
@@ -249,7 +239,7 @@ class Judge:
 
     def _assume(self, step: Step) -> list[tuple[str, Continued]]:
         """Return the other actions, each followed by what follows the one that is taken."""
-        reader, weight = self._reader, float(self._reader.weights[step.level])
+        reader, weight = self._reader, self._weights[step.level]
         survives = 1 - step.fails
         reward = step.reward_ahead - step.failing_reward - step.safe_reward
         risk = step.risk_ahead - step.fails
@@ -268,7 +258,7 @@ class Judge:
         return options
 
     def _judge(self, step: Step, action: str, instead: Continued) -> Alternative:
-        weight = float(self._reader.weights[step.level])
+        weight = self._weights[step.level]
         more_reward = step.reach * (instead.reward - weight * step.reward_ahead)
         more_risk = step.reach * (instead.risk - step.risk_ahead)
         reward, risk = self._plan.reward + more_reward, self._plan.risk + more_risk

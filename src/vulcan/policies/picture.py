@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from vulcan.policies.places import find_places
+from vulcan.policies.places import find_places, find_values
 from vulcan.policies.policy import About
 from vulcan.policies.randomised import AnyPolicy
-from vulcan.policies.table import find_values
 from vulcan.runtime.markup import build_card
 from vulcan.runtime.sketch import Sketch
 

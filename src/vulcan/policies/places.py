@@ -12,6 +12,7 @@ What lies ahead of a decision is in `vulcan.policies.prospects`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -23,9 +24,9 @@ from vulcan.policies.policy import Policy
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.policies.walk import Place, PolicyWalk
 from vulcan.runtime.ranges import ranges
-from vulcan.sentinels import NONE
+from vulcan.sentinels import FAILED, NONE
 
-__all__ = ["Places", "find_places"]
+__all__ = ["Places", "find_places", "find_values", "number_labels"]
 
 PLACE: Final = np.dtype(
     [
@@ -41,6 +42,10 @@ PLACE: Final = np.dtype(
 )
 
 
+WAY: Final = np.dtype([("source", "i4"), ("outcome", "i4"), ("target", "i4")])
+"""An outcome, as a row of the member's arrays, that leads from one place to another."""
+
+
 class Places(NamedTuple):
     """The places of a policy, member by member, level by level.
 
@@ -50,12 +55,15 @@ class Places(NamedTuple):
         The policy.
     rows
         An array of `PLACE`.
+    ways
+        An array of `WAY`, in the order of their sources.
     states
         The model's states, by the numbers in the rows; empty without a model.
     """
 
     policy: AnyPolicy
     rows: NDArray[Any]
+    ways: NDArray[Any]
     states: list[Any]
 
     def list_steps(self, place: int) -> list[int]:
@@ -91,54 +99,62 @@ def find_places(policy: AnyPolicy, reader: ModelReader | None = None) -> Places:
         If the model is another, or no longer answers the same.
     """
     states = None if reader is None else _States(policy, reader)
-    found: list[NDArray[Any]] = [np.zeros(0, PLACE)]
+    rows, ways = [np.zeros(0, PLACE)], [np.zeros(0, WAY)]
     for number in range(len(policy.members)):
-        found += _follow(policy, number, sum(map(len, found)), states)
-    return Places(policy, np.concatenate(found), [] if states is None else states.objects)
+        for here, onward in _follow(policy, number, sum(map(len, rows)), states):
+            rows.append(here)
+            ways.append(onward)
+    known = [] if states is None else states.objects
+    return Places(policy, np.concatenate(rows), np.concatenate(ways), known)
 
 
 def _follow(
     policy: AnyPolicy, number: int, begin: int, states: _States | None
-) -> Iterator[NDArray[Any]]:
-    """Yield the places of a member, level by level; `begin` is the number of the first."""
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Yield the places of a member and the ways from them, level by level.
+
+    `begin` is the number of the first place.
+    """
     member = policy.members[number]
     here = np.zeros(min(1, len(member)), PLACE)
     here["member"], here["before"], here["outcome"] = number, NONE, NONE
     here["reach"] = here["likeliest"] = policy.weights[number]
     here["state"] = NONE if states is None else 0
     while len(here):
-        yield here
         first = member.first_outcome[here["node"]]
         counts = member.first_outcome[here["node"] + 1] - first
         rows, source = ranges(first, counts), np.repeat(np.arange(len(here)), counts)
         after = np.full(len(rows), NONE) if states is None else states.follow(here)
         goes_on = member.child[rows] >= 0
-        there = _arrive(member, here, rows[goes_on], source[goes_on], after[goes_on])
+        ways = np.zeros(int(goes_on.sum()), WAY)
+        ways["source"], ways["outcome"] = source[goes_on], rows[goes_on]
+        there = _arrive(member, here, ways, after[goes_on])
         there["before"] += begin
+        ways["source"] += begin
+        ways["target"] += begin + len(here)
+        yield here, ways
         begin += len(here)
         here = there
 
 
 def _arrive(
-    member: Policy,
-    here: NDArray[Any],
-    rows: NDArray[Any],
-    source: NDArray[Any],
-    state: NDArray[Any],
+    member: Policy, here: NDArray[Any], ways: NDArray[Any], state: NDArray[Any]
 ) -> NDArray[Any]:
-    """Return the places that some outcomes of a level lead to."""
+    """Return the places that some ways lead to; sources and targets count within their levels."""
+    source, rows = ways["source"], ways["outcome"]
     child, chance = member.child[rows], member.probability[rows]
     keys = child.astype(np.int64) * (int(state.max(initial=NONE)) + 2) + state
     _, group = np.unique(keys, return_inverse=True)
+    ways["target"] = group
     size = int(group.max(initial=-1)) + 1
-    way = here["likeliest"][source] * chance
-    order = np.lexsort((-way, group))  # the likeliest way to each place first
+    likely = here["likeliest"][source] * chance
+    order = np.lexsort((-likely, group))  # the likeliest way to each place first
     best = order[np.searchsorted(group[order], np.arange(size))]
     there = np.zeros(size, PLACE)
     there["member"], there["level"] = here["member"][:1], here["level"][:1] + 1
     there["node"], there["state"] = child[best], state[best]
     there["reach"] = np.bincount(group, here["reach"][source] * chance, size)
-    there["likeliest"], there["before"], there["outcome"] = way[best], source[best], rows[best]
+    there["likeliest"], there["before"], there["outcome"] = likely[best], source[best], rows[best]
     return there
 
 
@@ -148,6 +164,7 @@ class _States:
     def __init__(self, policy: AnyPolicy, reader: ModelReader) -> None:
         self.objects: list[Any] = [reader.root]
         self._numbers: dict[Any, int] = {reader.root: 0}
+        self._merges = reader.merges  # if not, every state is new
         self._walk = PolicyWalk(policy, reader)
         self._walk.begin()
 
@@ -162,7 +179,64 @@ class _States:
         return np.array(numbers, np.int64)
 
     def _number(self, state: Any) -> int:
-        number = self._numbers.setdefault(state, len(self.objects))
-        if number == len(self.objects):
+        count = len(self.objects)
+        number = self._numbers.setdefault(state, count) if self._merges else count
+        if number == count:
             self.objects.append(state)
         return number
+
+
+def find_values(places: Places, reader: ModelReader | None) -> dict[str, NDArray[Any]]:
+    """Return what is done at each place, and what lies ahead of it.
+
+    Parameters
+    ----------
+    places
+        The places.
+    reader
+        The model; without one, the reward ahead of a first decision is nan where only the model
+        says whether that is discounted.
+
+    Returns
+    -------
+    dict
+        `action`, a number of `number_labels`; `fails`, how likely it is to fail at once; and
+        `risk_ahead` and `reward_ahead`, from there on, this action included.
+    """
+    policy, rows = places.policy, places.rows
+    numbers, first_discount = number_labels(policy), _find_first_discount(places, reader)
+    values = {name: np.zeros(len(rows)) for name in ("fails", "risk_ahead", "reward_ahead")}
+    action = np.zeros(len(rows), np.int64)
+    for number, member in enumerate(policy.members):
+        mine = np.flatnonzero(rows["member"] == number)
+        node = rows["node"][mine]
+        discount = np.where(rows["level"][mine] == 0, first_discount, policy.about.discount)
+        risk, earned, later = map(np.asarray, member.prospects)
+        action[mine] = np.array([numbers[label] for label in member.labels])[member.action[node]]
+        values["fails"][mine] = _find_failing(member)[node]
+        values["risk_ahead"][mine] = risk[node]
+        values["reward_ahead"][mine] = earned[node] + discount * later[node]
+    return {"action": action, **values}
+
+
+def _find_failing(member: Policy) -> NDArray[np.float64]:
+    """Return how likely each decision is to fail at once."""
+    owner = np.repeat(np.arange(len(member)), np.diff(member.first_outcome))
+    fails = member.probability * (member.child == FAILED)
+    return np.bincount(owner, fails, len(member)).astype(np.float64)
+
+
+def _find_first_discount(places: Places, reader: ModelReader | None) -> float:
+    """Return the discount after the first decision; nan if only the model would say it."""
+    about, levels = places.policy.about, places.rows["level"]
+    if reader is not None:
+        return float(reader.discount_after(0))
+    # A history that has more decisions than steps begins with an initial action.
+    initial = bool(levels.max(initial=0) == about.horizon)
+    return 1.0 if about.discount == 1 or initial else math.nan
+
+
+def number_labels(policy: AnyPolicy) -> dict[str, int]:
+    """Return a number for each label that any member has."""
+    labels = dict.fromkeys(label for member in policy.members for label in member.labels)
+    return {label: number for number, label in enumerate(labels)}

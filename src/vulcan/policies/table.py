@@ -12,7 +12,6 @@ from is `vulcan.policies.places`, what lies ahead `vulcan.policies.prospects`.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -22,19 +21,16 @@ from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
 from vulcan.model.interface import Start
-from vulcan.model.reader import ModelReader
 from vulcan.model.text import stable_text
 from vulcan.parameters import require_whole, shorten, suggest
 from vulcan.policies.conditions import read_condition
-from vulcan.policies.places import Places, find_places
-from vulcan.policies.policy import Policy
+from vulcan.policies.places import Places, find_places, find_values, number_labels
 from vulcan.policies.randomised import AnyPolicy
-from vulcan.sentinels import FAILED
 
 if TYPE_CHECKING:
     from vulcan.policies.matrix import ActionMatrix
 
-__all__ = ["PolicyTable", "find_values", "name_state", "tabulate", "to_words"]
+__all__ = ["PolicyTable", "name_state", "tabulate", "to_words"]
 
 Column = NDArray[Any] | Callable[[], NDArray[Any]]
 """The cells of a column, or what makes them when somebody looks."""
@@ -284,7 +280,7 @@ def tabulate(policy: AnyPolicy) -> PolicyTable:
     else:
         columns["history"] = lambda: tell_histories(places, rows.place)
     columns |= {
-        "action": to_words(_number_labels(policy))[rows.action],
+        "action": to_words(number_labels(policy))[rows.action],
         "reach": rows.reach,
         "fails": means["fails"],
         "risk": rows.reach * means["fails"],
@@ -335,47 +331,6 @@ class _Rows:
         means: NDArray[np.float64] = cells[self.place]
         np.divide(total, self.reach, out=means, where=several)
         return means
-
-
-def find_values(places: Places, reader: ModelReader | None) -> dict[str, NDArray[Any]]:
-    """Return what is done at each place: columns as in `PolicyTable`, the action as a number."""
-    policy, rows = places.policy, places.rows
-    numbers, first_discount = _number_labels(policy), _find_first_discount(places, reader)
-    values = {name: np.zeros(len(rows)) for name in ("fails", "risk_ahead", "reward_ahead")}
-    action = np.zeros(len(rows), np.int64)
-    for number, member in enumerate(policy.members):
-        mine = np.flatnonzero(rows["member"] == number)
-        node = rows["node"][mine]
-        discount = np.where(rows["level"][mine] == 0, first_discount, policy.about.discount)
-        risk, earned, later = map(np.asarray, member.prospects)
-        action[mine] = np.array([numbers[label] for label in member.labels])[member.action[node]]
-        values["fails"][mine] = _find_failing(member)[node]
-        values["risk_ahead"][mine] = risk[node]
-        values["reward_ahead"][mine] = earned[node] + discount * later[node]
-    return {"action": action, **values}
-
-
-def _find_failing(member: Policy) -> NDArray[np.float64]:
-    """Return how likely each decision is to fail at once."""
-    owner = np.repeat(np.arange(len(member)), np.diff(member.first_outcome))
-    fails = member.probability * (member.child == FAILED)
-    return np.bincount(owner, fails, len(member)).astype(np.float64)
-
-
-def _find_first_discount(places: Places, reader: ModelReader | None) -> float:
-    """Return the discount after the first decision; nan if only the model would say it."""
-    about, levels = places.policy.about, places.rows["level"]
-    if reader is not None:
-        return float(reader.discount_after(0))
-    # A history that has more decisions than steps begins with an initial action.
-    initial = bool(levels.max(initial=0) == about.horizon)
-    return 1.0 if about.discount == 1 or initial else math.nan
-
-
-def _number_labels(policy: AnyPolicy) -> dict[str, int]:
-    """Return a number for each label that any member has."""
-    labels = dict.fromkeys(label for member in policy.members for label in member.labels)
-    return {label: number for number, label in enumerate(labels)}
 
 
 def name_state(state: Any) -> str:

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.certificates.explanation import Alternative
+from vulcan.certificates.explanation import Alternative, Explanation
 from vulcan.certificates.problem import Problem, require_problem
-from vulcan.certificates.steps import Step
+from vulcan.certificates.steps import Step, StepLevel
 from vulcan.model.reader import ModelReader
-from vulcan.planning.explain import ASSUMED, EXACTLY, Continued, Judge, World
+from vulcan.planning.explain import ASSUMED, EXACTLY, Judge, World
+from vulcan.policies.places import find_values
 from vulcan.policies.policy import open_own_model
 from vulcan.policies.table import PolicyTable, to_words
 from vulcan.policies.walk import Place, PolicyWalk
@@ -66,7 +67,8 @@ def find_alternatives(problem: Problem, table: PolicyTable) -> PolicyTable:
     policy = table.places.policy
     reader = open_own_model(policy.about, problem.model)
     world = World(problem, reader)
-    judge = Judge(problem.risk_bound, _find_worth(table, reader), reader, world)
+    levels = [StepLevel([], weight, 1.0) for weight in reader.weights.tolist()]
+    judge = Judge(problem.risk_bound, _find_worth(table, reader), levels, reader, world)
     found = [judge.find_best(step) for step in _Rows(table, reader).list_steps()]
     known = [Alternative("", math.nan, math.nan, math.nan, "") if a is None else a for a in found]
     return table.add(
@@ -80,15 +82,14 @@ def find_alternatives(problem: Problem, table: PolicyTable) -> PolicyTable:
     )
 
 
-def _find_worth(table: PolicyTable, reader: ModelReader) -> Continued:
+def _find_worth(table: PolicyTable, reader: ModelReader) -> Explanation:
     """Return what the whole policy earns and risks."""
-    discount, policy = float(reader.discount_after(0)), table.places.policy
-    reward = risk = 0.0
-    for weight, member in zip(policy.weights, policy.members, strict=True):
-        if len(member):
-            reward += weight * float(member.prospects.reward(0, discount))
-            risk += weight * float(member.prospects.risk[0])
-    return Continued(reward, risk)
+    rows, values = table.places.rows, find_values(table.places, reader)
+    start = np.flatnonzero(rows["level"] == 0)
+    reward, risk = (
+        float(rows["reach"][start] @ values[name][start]) for name in ("reward_ahead", "risk_ahead")
+    )
+    return Explanation(reward, risk, (), (), ())
 
 
 class _Rows:
@@ -110,7 +111,9 @@ class _Rows:
             row = self._places.rows[place]
             member, node, level = int(row["member"]), int(row["node"]), int(row["level"])
             step = Step(Place(member, node, self._find_state(place)), level, action, reach, fails)
-            step.safe_reward = float(self._places.policy.members[member].prospects.earned[node])
+            policy = self._places.policy.members[member]
+            own = slice(*policy.first_outcome[node : node + 2].tolist())
+            step.safe_reward = float(policy.probability[own] @ policy.reward[own])
             step.reward_ahead, step.risk_ahead = reward, risk
             steps.append(step)
         return steps
