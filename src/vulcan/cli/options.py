@@ -59,7 +59,8 @@ SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, FILES, ANSWER)
 
 MODELS: Final = (
     "A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a file such as "
-    "mission.toml, model.json, model.npz, maps.txt:7, model.prism, or gymnasium:FrozenLake-v1."
+    "mission.toml, model.json, model.npz, maps.txt:7, model.prism, domain.rddl, or "
+    "gymnasium:FrozenLake-v1, or rddl:Navigation_MDP_ippc2011/1."
 )
 
 ModelText = Annotated[
