@@ -281,6 +281,33 @@ def test_a_frame_of_pandas() -> None:
     assert frame["step"].tolist()[0] == 1
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_parquet_has_what_the_table_has(library, table, tmp_path, monkeypatch) -> None:
+    frames = pytest.importorskip(library)
+    if library == "pandas":
+        pytest.importorskip("pyarrow")
+    monkeypatch.setitem(sys.modules, "polars" if library == "pandas" else "pandas", None)
+    table.save(tmp_path / "plan.parquet")
+    read = frames.read_parquet(tmp_path / "plan.parquet")
+    assert list(read.columns) == list(table.columns)
+    assert list(read["reach"]) == table["reach"].tolist()
+    assert list(read["state"]) == table["state"].tolist()
+
+
+def test_what_parquet_lacks_is_said(table, tmp_path, monkeypatch) -> None:
+    class Frame:
+        def __init__(self, columns: Any) -> None:
+            pass
+
+        def to_parquet(self, stream: Any) -> None:
+            raise ImportError("pyarrow is missing")
+
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=Frame))
+    with pytest.raises(OptionError, match="Parquet can't be written here: pyarrow is missing"):
+        table.save(tmp_path / "plan.parquet")
+    assert not list(tmp_path.iterdir())
+
+
 def test_files_are_written_by_their_suffixes(table, tmp_path: Path) -> None:
     for suffix, begins in ((".csv", "step,state,"), (".md", "| step |"), (".html", "<!doctype")):
         path = tmp_path / f"plan{suffix}"

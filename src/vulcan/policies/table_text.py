@@ -11,6 +11,7 @@ import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -110,7 +111,7 @@ def write_html(table: PolicyTable, most: int | None = MOST_ROWS) -> str:
     body = build_table(text.header[:-1], [row[:-1] for row in text.rows], text.left)
     left_out = describe_left_out(table, most)
     note = f"<p>{left_out}: where(…), top(…), to_frame()</p>" if left_out else ""
-    note += f"<p>{table.note}</p>" if table.note else ""
+    note += f"<p>{escape(table.note)}</p>" if table.note else ""
     about = table.places.policy.about
     count = f"{len(table):,} of {table.whole:,} rows" if len(table) < table.whole else ""
     return build_card(about.model, body + note, remark=count or f"{len(table):,} rows")
@@ -153,10 +154,7 @@ def save_table(table: PolicyTable, path: str | os.PathLike[str]) -> None:
     check_table_file(path)
     suffix = Path(path).suffix.lower()
     if suffix == ".parquet":
-        frame, stream = make_frame(table), io.BytesIO()
-        write = getattr(frame, "to_parquet", None) or frame.write_parquet
-        write(stream)
-        write_atomically(path, stream.getvalue())
+        write_atomically(path, _write_parquet(make_frame(table)))
         return
     title = table.places.policy.about.model
     texts = {
@@ -165,6 +163,17 @@ def save_table(table: PolicyTable, path: str | os.PathLike[str]) -> None:
         ".html": lambda: build_page(title, write_html(table, None)),
     }
     write_atomically(path, texts[suffix]().encode())
+
+
+def _write_parquet(frame: Any) -> bytes:
+    """Return a frame of pandas or polars as Parquet."""
+    stream = io.BytesIO()
+    write = getattr(frame, "to_parquet", None) or frame.write_parquet
+    try:
+        write(stream)
+    except ImportError as error:  # pandas leaves it to other libraries
+        raise OptionError(f"Parquet can't be written here: {error}") from error
+    return stream.getvalue()
 
 
 def _matters(table: PolicyTable, name: str) -> bool:
