@@ -10,7 +10,7 @@ that the numbers are the same bit for bit on any number of cores.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 from vulcan.policies.policy import Policy
 from vulcan.policies.randomised import AnyPolicy
 
-__all__ = ["BINS", "Episodes", "Expected", "PlayedPolicy", "start_histogram"]
+__all__ = ["BINS", "Episodes", "Expected", "GoOn", "PlayedPolicy", "start_histogram"]
+
+GoOn = Callable[[int, float], bool]
+"""Told how many episodes were played and their mean reward: whether to play the others."""
 
 CHUNK: Final = 1 << 14
 """Episodes with one stream of random numbers."""
@@ -119,7 +122,9 @@ class PlayedPolicy:
         self._longest = policy.about.horizon + 1
         self.expected = self._expect()
 
-    def play(self, episodes: int, seed: int, workers: int) -> Episodes:
+    def play(
+        self, episodes: int, seed: int, workers: int, go_on: GoOn = lambda *_: True
+    ) -> Episodes:
         """Return episodes, the same for a seed whatever the number of threads."""
         sizes = [min(CHUNK, episodes - done) for done in range(0, episodes, CHUNK)]
         streams = np.random.SeedSequence(seed).generate_state(2 * len(sizes), np.uint64)
@@ -127,6 +132,9 @@ class PlayedPolicy:
         with ThreadPoolExecutor(max(1, min(workers, len(sizes)))) as pool:
             for part in pool.map(self._play_chunk, sizes, streams[::2], streams[1::2]):
                 whole.join(part)
+                if not go_on(int(whole.tally["episodes"]), float(whole.tally["mean"])):
+                    pool.shutdown(cancel_futures=True)
+                    break
         return whole
 
     def _play_chunk(self, episodes: int, stream: int, draw: int) -> Episodes:

@@ -1,6 +1,6 @@
 """Planning again on the way, within what was promised at the start.
 
-What is left of the mission is a problem of its own (`vulcan.execution.rest`), with a risk bound of
+What is left of the mission is a problem of its own (`vulcan.planning.rest`), with a risk bound of
 its own: what the old plan still risks, and what the run's account allows beyond it
 (`vulcan.execution.account`). The new plan is followed if the account allows it and it is better;
 else the run goes on as it was. So a replan never makes a run worse, and however often, wherever and
@@ -21,8 +21,8 @@ from vulcan.bounds.straight import Constant
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError, PolicyError
 from vulcan.execution.account import Account, Prospect, open_account
-from vulcan.execution.rest import begin_at, keep_graph
 from vulcan.model.reader import ModelReader
+from vulcan.planning.rest import begin_at, keep_graph
 from vulcan.planning.result import Result
 from vulcan.planning.solve import plan_and_certify
 from vulcan.policies.execution import Run
@@ -58,6 +58,19 @@ class Replan:
     after: Prospect | None
     kept: bool
     result: Result
+
+    def __str__(self) -> str:
+        def describe(prospect: Prospect | None) -> str:
+            if prospect is None:
+                return "no plan"
+            return f"reward {prospect.reward:.6f} at risk {prospect.risk:.6f}"
+
+        promise = "the promise holds" if self.kept else "nothing is promised: it left its plan"
+        if self.changed:
+            ahead = f"a new plan: {describe(self.after)}, before {describe(self.before)}"
+        else:
+            ahead = f"no better plan: {describe(self.after)}"
+        return f"{ahead}; {promise} ({self.result.explanation})"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from vulcan.certificates.explanation import Alternative, Explanation
 from vulcan.certificates.problem import Problem, require_problem
 from vulcan.certificates.steps import Step, StepLevel
 from vulcan.model.reader import ModelReader
-from vulcan.planning.explain import ASSUMED, EXACTLY, Judge, World
+from vulcan.planning.alternatives import Judge, World
+from vulcan.planning.explain import describe_comparison
 from vulcan.policies.places import find_values
 from vulcan.policies.policy import open_own_model
 from vulcan.policies.table import PolicyTable, to_words

@@ -32,13 +32,8 @@ from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["Automatic"]
 
-MOST_PAIRS: Final = 300_000_000
-"""Pairs of points that fronts may combine without a time limit: some seconds."""
-
-FEW_PAIRS: Final = 20_000_000
-"""The same where the gap is small already."""
-
-SMALL_GAP: Final = 1e-3
+MOST_PAIRS: Final = 20_000_000
+"""Pairs of points that fronts may combine: small problems are solved for good by that."""
 
 MOST_SAMPLES: Final = 1_000_000
 """Samples of a tree search without any limit."""
@@ -109,9 +104,10 @@ class Automatic(Solver):
             run.offer_mix(dual.best)
             return run.find("best randomised policy found")
         run.improve(dual)
+        advance_fronts(run, dual, MOST_PAIRS)
         branch(run, dual)
-        most = MOST_PAIRS if run.gap > SMALL_GAP else FEW_PAIRS
-        advance_fronts(run, dual, most if run.monitor.limits.time_limit is None else None)
+        if run.monitor.limits.time_limit is not None:
+            advance_fronts(run, dual)
         return run.find("best policy found, with a proved gap")
 
     def _sample_on(self, run: LayeredRun, options: Options) -> Finding:

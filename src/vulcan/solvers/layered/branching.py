@@ -267,6 +267,8 @@ class _Cases:
     def _add(self, case: _Case) -> None:
         """Offer the policies of a case, and keep it if there may be better ones in it."""
         self.work += WORK_OF_A_CASE + len(case.opened)
+        if case.limit == -math.inf:
+            return
         self._offer(case)
         if case.limit <= self.known or not case.opened:
             return
