@@ -69,6 +69,7 @@ def test_a_matrix_and_other_actions_need_the_model(run, plan):
 def test_what_does_not_go_together_is_refused(run, plan, tmp_path):
     for options, words in (
         (("--table", "--matrix"), "choose one"),
+        (("--look", "1"), "--instead --look SECONDS"),
         (("-o", tmp_path / "plan.xls"), "must end in .csv or .md or .html or .parquet"),
         (("--where", "stp=3"), "did you mean 'step'?"),
         (("--top", "0"), "greater than or equal to 1"),

@@ -109,7 +109,7 @@ def test_without_a_model_rows_are_single_decisions_known_by_their_histories(trea
     assert table["history"][0] == ""
     assert table["history"][1].startswith(f"{table['action'][0]} → ")
     ahead = dict(zip(table["node"], table["risk_ahead"], strict=True))
-    assert [ahead[node] for node in range(len(policy))] == list(policy.prospects.risk)
+    assert [ahead[node] for node in range(len(policy))] == policy.prospects()["risk"].tolist()
     assert len(set(table["history"])) == len(table)
 
 

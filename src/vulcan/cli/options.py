@@ -27,6 +27,7 @@ __all__ = [
     "Exact",
     "From",
     "Levels",
+    "Look",
     "ModelText",
     "OptionalModelText",
     "Output",
@@ -228,6 +229,18 @@ Rows = Annotated[
         min=1,
         metavar="N",
         help="How many rows of each table to show, those that matter most.",
+        rich_help_panel=ANSWER,
+    ),
+]
+
+Look = Annotated[
+    float | None,
+    typer.Option(
+        "--look",
+        metavar="SECONDS",
+        help="Search this long at each place for what could follow the other actions, where states "
+        "do not merge or are too many.",
+        show_default="compare the step alone there",
         rich_help_panel=ANSWER,
     ),
 ]

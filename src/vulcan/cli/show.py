@@ -13,6 +13,7 @@ from vulcan.cli.options import (
     FILES,
     AsJson,
     Depth,
+    Look,
     OptionalModelText,
     PlanFile,
     RecordedBoundText,
@@ -22,6 +23,7 @@ from vulcan.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from vulcan.certificates.problem import Problem
     from vulcan.policies.randomised import AnyPolicy
     from vulcan.policies.table import PolicyTable
 
@@ -123,6 +125,7 @@ def show(
     sort: Sort = None,
     top: Top = None,
     instead: Instead = False,
+    look: Look = None,
     output: TableFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -136,11 +139,13 @@ def show(
     from vulcan.cli.models import keep_off_stdout
     from vulcan.policies.policy import Policy
 
-    _check(model, settings, table, matrix, instead, output)
+    _check(model, settings, table, matrix, instead, look, output)
     policy = Policy.load(plan)
     if table or matrix or where or sort or top or instead or output:
         with keep_off_stdout():
-            rows = _find_rows(policy, model, settings or (), bound, instead, where or (), sort, top)
+            rows, problem = _find_rows(policy, model, settings or (), bound, where or (), sort, top)
+            if instead:
+                rows = _add_alternatives(rows, problem, look)
         _show_rows(rows, matrix, top, output, as_json)
         return
     if model is not None:
@@ -160,6 +165,7 @@ def _check(
     table: bool,
     matrix: bool,
     instead: bool,
+    look: float | None,
     output: Path | None,
 ) -> None:
     """Refuse options that don't go together before anything is done."""
@@ -175,6 +181,8 @@ def _check(
             raise OptionError(f"{option} needs the model: vulcan show PLAN MODEL {option}")
     if matrix and instead:
         raise OptionError("--instead is for rows, and a matrix has none: --table --instead")
+    if look is not None and not instead:
+        raise OptionError("--look is for what else could be done: --instead --look SECONDS")
     if output is not None:
         check_table_file(output, (".html",) if matrix else None)
         check_output(output)
@@ -191,15 +199,13 @@ def _find_rows(
     model: str | None,
     settings: Sequence[str],
     bound: str | None,
-    instead: bool,
     where: Sequence[str],
     sort: str | None,
     top: int | None,
-) -> PolicyTable:
-    """Return the rows that are asked for."""
+) -> tuple[PolicyTable, Problem | None]:
+    """Return the rows that are asked for, and the problem, if model and bound are known."""
     import vulcan
     from vulcan.cli.models import choose_bound
-    from vulcan.errors import OptionError
 
     opened, own_bound = (None, None) if model is None else _open(model, settings)
     rows = (policy if opened is None else policy.bind(opened)).table().where(*where)
@@ -207,12 +213,21 @@ def _find_rows(
         rows = rows.top(top, sort or "risk")
     elif sort is not None:
         rows = rows.sort(sort)
-    if not instead:
-        return rows
     chosen = choose_bound(bound, own_bound, policy.about)
-    if chosen is None:
+    if opened is None or chosen is None:
+        return rows, None
+    return rows, vulcan.Problem(opened, chosen)
+
+
+def _add_alternatives(
+    rows: PolicyTable, problem: Problem | None, look: float | None
+) -> PolicyTable:
+    import vulcan
+    from vulcan.errors import OptionError
+
+    if problem is None:
         raise OptionError("--instead needs a bound to judge by: --bound EXPR")
-    return vulcan.find_alternatives(vulcan.Problem(opened, chosen), rows)
+    return vulcan.find_alternatives(problem, rows, look=look)
 
 
 def _show_rows(

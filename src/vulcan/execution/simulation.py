@@ -105,7 +105,7 @@ def simulate(
     threads = workers or _count_cores()
     elsewhere = model is not None and is_environment(model)
     own, certified = _recognise(policy, None if elsewhere else model)
-    played = PlayedPolicy(policy, _find_discounts(policy, own))
+    played = PlayedPolicy(policy, _find_discounts(policy, own)[0])
     exact = replace(played.expected, **certified)
     with watch_progress(on_progress, progress) as tell, Monitor(Limits(), tell) as monitor:
         go_on = partial(_go_on, monitor, episodes)

@@ -225,6 +225,10 @@ class ModelReader(Questions):
         where = (state, action)
         return self._call("locate", *where, measurement, state=state, action=action)
 
+    def given(self, state: Any, measurements: Sequence[Any]) -> ModelReader:
+        """Return the model given what was measured on the way to a state."""
+        return ModelReader(self._call("given", state, measurements, state=state))
+
     def answers(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
         """Return each action of a state with its label and its outcomes."""
         return [

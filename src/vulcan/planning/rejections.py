@@ -18,8 +18,9 @@ from vulcan.certificates.explanation import Alternative, Explanation
 from vulcan.certificates.problem import Problem, require_problem
 from vulcan.certificates.steps import Step, StepLevel
 from vulcan.model.reader import ModelReader
+from vulcan.parameters import require_number
 from vulcan.planning.alternatives import Judge, World
-from vulcan.planning.explain import describe_comparison
+from vulcan.planning.explain import describe_look
 from vulcan.policies.places import find_values
 from vulcan.policies.policy import open_own_model
 from vulcan.policies.table import PolicyTable, to_words
@@ -29,7 +30,9 @@ from vulcan.sentinels import NONE
 __all__ = ["find_alternatives"]
 
 
-def find_alternatives(problem: Problem, table: PolicyTable) -> PolicyTable:
+def find_alternatives(
+    problem: Problem, table: PolicyTable, *, look: float | None = None
+) -> PolicyTable:
     """Look at what else could be done in each row of a policy's table.
 
     Each other action is put in the place of the one that is taken, the rest of the plan kept; see
@@ -41,14 +44,17 @@ def find_alternatives(problem: Problem, table: PolicyTable) -> PolicyTable:
         The model that the policy was made for, and the bound that it is judged by.
     table
         A table of its decisions, or some rows of one.
+    look
+        Where states do not merge, or are too many: how many seconds to search in each row for what
+        could follow the other actions. Without it only the step itself is compared.
 
     Returns
     -------
     PolicyTable
         The same rows with `instead`, the best other action ("" if there is none), `instead_reward`
         and `instead_risk`, what the whole plan would earn and risk more by it, and `verdict`:
-        "worth less", "too risky", "better" or "not known", as in `Alternative`. The `note` says
-        what they were compared by.
+        "worth less", "as good", "too risky", "better" or "not known", as in `Alternative`. The
+        `note` says what they were compared by.
 
     Raises
     ------
@@ -64,22 +70,27 @@ def find_alternatives(problem: Problem, table: PolicyTable) -> PolicyTable:
     >>> vulcan.find_alternatives(problem, table)["verdict"].tolist()
     ['worth less']
     """
+    if look is not None:
+        require_number("look, a number of seconds,", look, above=0.0)
     require_problem(problem, call="find_alternatives(Problem(model, {bound}), policy.table())")
     policy = table.places.policy
     reader = open_own_model(policy.about, problem.model)
     world = World(problem, reader)
-    levels = [StepLevel([], weight, 1.0) for weight in reader.weights.tolist()]
-    judge = Judge(problem.risk_bound, _find_worth(table, reader), levels, reader, world)
+    known = world if world.price is not None else None
+    weights = zip(reader.weights.tolist(), reader.discounts.tolist(), strict=True)
+    levels = [StepLevel([], *pair) for pair in weights]
+    worth = _find_worth(table, reader)
+    judge = Judge(problem.risk_bound, worth, levels, reader, known, look)
     found = [judge.find_best(step) for step in _Rows(table, reader).list_steps()]
-    known = [Alternative("", math.nan, math.nan, math.nan, "") if a is None else a for a in found]
+    others = [Alternative("", math.nan, math.nan, math.nan, "") if a is None else a for a in found]
     return table.add(
         {
-            "instead": to_words(other.action for other in known),
-            "instead_reward": np.array([other.reward_change for other in known]),
-            "instead_risk": np.array([other.risk_change for other in known]),
-            "verdict": to_words(other.verdict for other in known),
+            "instead": to_words(other.action for other in others),
+            "instead_reward": np.array([other.reward_change for other in others]),
+            "instead_risk": np.array([other.risk_change for other in others]),
+            "verdict": to_words(other.verdict for other in others),
         },
-        note=f"instead: {ASSUMED if world.price is None else EXACTLY}",
+        note=f"instead: {describe_look(known is not None, look)}",
     )
 
 

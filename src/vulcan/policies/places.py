@@ -210,12 +210,11 @@ def find_values(places: Places, reader: ModelReader | None) -> dict[str, NDArray
     for number, member in enumerate(policy.members):
         mine = np.flatnonzero(rows["member"] == number)
         node = rows["node"][mine]
-        discount = np.where(rows["level"][mine] == 0, first_discount, policy.about.discount)
-        risk, earned, later = map(np.asarray, member.prospects)
+        ahead = member.prospects(first_discount)[node]
         action[mine] = np.array([numbers[label] for label in member.labels])[member.action[node]]
         values["fails"][mine] = _find_failing(member)[node]
-        values["risk_ahead"][mine] = risk[node]
-        values["reward_ahead"][mine] = earned[node] + discount * later[node]
+        values["risk_ahead"][mine] = ahead["risk"]
+        values["reward_ahead"][mine] = ahead["mean"]
     return {"action": action, **values}
 
 

@@ -81,7 +81,8 @@ class Automatic(Solver):
         samples = limits.samples is not None or limits.histories is not None
         if options.checkpoint is not None:
             require_free(options.checkpoint, resume=options.resume, overwrite=options.overwrite)
-        if samples or options.resumes or not options.complete:
+        goes_on = options.resumes or options.knowledge is not None
+        if samples or goes_on or not options.complete:
             return self._sample(problem, reader, monitor, options)
         run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
