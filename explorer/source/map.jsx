@@ -1,0 +1,64 @@
+// The map with the way so far, the next move, and the likeliest way on.
+import { scaleLinear } from "d3-scale";
+import { END, line } from "./plan.js";
+import { percent } from "./show.js";
+
+const SIDE = 22;
+
+export function Map({ area, plan, here }) {
+  const { columns, rows } = area;
+  const at = (x, y) => [(x + 0.5) * SIDE, (rows - 0.5 - y) * SIDE];
+  const position = (history) => history.place >= 0 && !Number.isNaN(plan.x[history.place])
+    ? at(plan.x[history.place], plan.y[history.place]) : null;
+  const way = line(here).map(position).filter(Boolean);
+  const next = goOn(plan, here).map(position).filter(Boolean);
+  const now = way[way.length - 1];
+  const values = area.shades.flat();
+  const shade = scaleLinear([Math.min(...values), Math.max(...values)], ["#fbfaf4", "#7fb2cf"]);
+  const points = (list) => list.map((p) => p.join(",")).join(" ");
+  return (
+    <figure class="map">
+      <svg viewBox={`0 0 ${columns * SIDE} ${rows * SIDE}`} role="img" aria-label="The map">
+        <rect width={columns * SIDE} height={rows * SIDE} fill="#fbfaf4" />
+        {area.shades.map((line, y) => line.map((value, x) => (
+          <rect key={`${x},${y}`} x={x * SIDE} y={(rows - 1 - y) * SIDE} width={SIDE + 0.5} height={SIDE + 0.5} fill={shade(value)} />
+        )))}
+        {Array.from({ length: columns + 1 }, (_, k) => <path key={k} d={`M${k * SIDE} 0V${rows * SIDE}`} stroke="#fff" stroke-width="0.8" />)}
+        {Array.from({ length: rows + 1 }, (_, k) => <path key={k} d={`M0 ${k * SIDE}H${columns * SIDE}`} stroke="#fff" stroke-width="0.8" />)}
+        {area.walls.map((wall, k) => <polygon key={k} points={points(wall.map(([x, y]) => at(x, y)))} fill="#50565c" />)}
+        {area.marks.map(([x, y, sign], k) => {
+          const [cx, cy] = at(x, y);
+          return <text key={k} x={cx} y={cy} text-anchor="middle" dominant-baseline="central" class="mark">{sign}</text>;
+        })}
+        <polyline points={points([...(now ? [now] : []), ...next])} class="next" />
+        {next.map(([cx, cy], k) => <circle key={k} cx={cx} cy={cy} r="2.6" fill="#d4651a" stroke="#fff" />)}
+        <polyline points={points(way)} class="way halo" />
+        <polyline points={points(way)} class="way" />
+        {way.slice(0, -1).map(([cx, cy], k) => <circle key={k} cx={cx} cy={cy} r="3.2" fill="#0072b2" stroke="#fff" />)}
+        {now && <circle cx={now[0]} cy={now[1]} r="7" fill="#0072b2" stroke="#fff" stroke-width="2" />}
+      </svg>
+      <figcaption>
+        <span><i style={{ background: "#0072b2" }} />the way here</span>
+        <span><i style={{ background: "#d4651a" }} />the likeliest way on</span>
+        {area.walls.length > 0 && <span><i style={{ background: "#50565c" }} />obstacle</span>}
+        {values.length > 0 && <span><i style={{ background: "#7fb2cf" }} />high {area.shade_name}</span>}
+      </figcaption>
+    </figure>
+  );
+}
+
+// Return the likeliest safe histories one after the other, to the end.
+function goOn(plan, here) {
+  const found = [];
+  for (let history = here; history.place >= 0;) {
+    let best = -1;
+    for (let row = plan.first[history.place]; row < plan.first[history.place + 1]; row++) {
+      const goes = plan.child[row] >= 0 || plan.child[row] === END;
+      if (goes && (best < 0 || plan.chance[row] > plan.chance[best])) best = row;
+    }
+    if (best < 0) break;
+    history = plan.follow(history, best);
+    found.push(history);
+  }
+  return found;
+}

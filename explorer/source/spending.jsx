@@ -1,0 +1,45 @@
+// Where the risk is taken: by step, by what is done in which state, and the riskiest decisions.
+import { percent } from "./show.js";
+
+const MOST = 8;
+
+export function Spending({ plan, facts, jump, main }) {
+  const { steps, kinds, total } = plan.spending;
+  if (!total) return <p>This plan takes no risk at all.</p>;
+  const most = Math.max(...steps);
+  const count = plan.facts.weights.length - 1;
+  const shown = Array.from(steps).slice(0, count);
+  return (
+    <>
+      <h3>by step</h3>
+      <div class="steps" role="img" aria-label={shown.map((p, k) => `step ${k + 1}: ${percent(p / total)}`).join(", ")}>
+        {shown.map((taken, k) => (
+          <div key={k} title={`step ${k + 1}: ${percent(taken / total)} of all risk`}>
+            <i style={{ height: `${Math.max(1, (56 * taken) / most)}px` }} />
+            {(count <= 20 || k % 10 === 0) && <small>{k + 1}</small>}
+          </div>
+        ))}
+      </div>
+      <h3>by what is done where</h3>
+      <ul class="spending">
+        {kinds.slice(0, MOST).map(({ taken, place }) => (
+          <li key={place}><button onClick={() => jump(place)}>
+            <span class="share"><i style={{ width: `${(100 * taken) / kinds[0].taken}%` }} />{percent(taken / total)}</span>
+            <span><b>{plan.actionOf(place)}</b> in {plan.stateOf(place)}</span>
+          </button></li>
+        ))}
+      </ul>
+      {kinds.length > MOST && <p class="note">and {(kinds.length - MOST).toLocaleString("en")} more, together {percent(
+        kinds.slice(MOST).reduce((sum, kind) => sum + kind.taken, 0) / total)}</p>}
+      {main && facts.riskiest.length > 0 && (
+        <details><summary>The riskiest single decisions, and what was rejected there</summary>
+          <ol class="riskiest">{facts.riskiest.map(({ place, instead }) => (
+            <li key={place}><button onClick={() => jump(place)}>step {plan.depth[place] + 1}, {plan.stateOf(place)}: <b>{plan.actionOf(place)}</b></button>{" "}
+              {percent((plan.reach[place] * plan.fails[place]) / total)} of all risk{instead && <>; {instead}</>}</li>
+          ))}</ol>
+          {facts.compared && <p class="note">Compared by {facts.compared}.</p>}
+        </details>
+      )}
+    </>
+  );
+}
