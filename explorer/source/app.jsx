@@ -62,6 +62,12 @@ export function App({ facts, first, open }) {
     return () => document.removeEventListener("keydown", press);
   }, [plan, here]);
 
+  // A map makes the right side long enough without them.
+  const others = (
+    <section class="panel other"><h2>With other allowed risk</h2>
+      <Others facts={facts} number={number} change={change} />
+    </section>
+  );
   return (
     <>
       <nav class="bar" aria-label="Where to go">
@@ -78,6 +84,10 @@ export function App({ facts, first, open }) {
           </label>
         )}
       </nav>
+      {number > 0 && (
+        <p class="notice" role="status">Shown here is the plan for <b>{plan.facts.name}</b>. The answers above are about the first plan.
+          {plan.size < plan.facts.decisions && ` Of its ${plan.facts.decisions.toLocaleString("en")} decisions, the ${plan.size.toLocaleString("en")} likeliest are on this page.`}</p>
+      )}
       <div class="columns">
         <div class="left">
           <section class="panel">
@@ -94,9 +104,13 @@ export function App({ facts, first, open }) {
             <Flow plan={plan} here={here} go={go} ramp={ramp} sizing={sizing} />
             <Legend ramp={ramp} />
           </section>
-          <section class="panel">
+          <section class="panel tree">
             <h2>What can happen, and what is done then</h2>
             <Outline plan={plan} here={here} go={go} ramp={ramp} />
+          </section>
+          {facts.map && others}
+          <section class="panel taken"><h2>Where the risk is taken</h2>
+            <Spending plan={plan} facts={facts} jump={jump} main={number === 0} />
           </section>
         </div>
         <div class="right">
@@ -105,15 +119,8 @@ export function App({ facts, first, open }) {
             <section class="panel"><h2>On the map</h2><Map area={facts.map} plan={plan} here={here} /></section>
           )}
           <section class="panel"><h2>Risk against reward</h2><Bound plan={plan} here={here} /></section>
+          {!facts.map && others}
         </div>
-      </div>
-      <div class="pair">
-        <section class="panel"><h2>Where the risk is taken</h2>
-          <Spending plan={plan} facts={facts} jump={jump} here={here} main={number === 0} />
-        </section>
-        <section class="panel"><h2>With other allowed risk</h2>
-          <Others facts={facts} number={number} change={change} />
-        </section>
       </div>
       <p class="keys">Keys: <kbd>↑</kbd> <kbd>↓</kbd> <kbd>←</kbd> <kbd>→</kbd> in the tree · <kbd>Enter</kbd> go there ·{" "}
         <kbd>Backspace</kbd> back · <kbd>s</kbd> start · <kbd>r</kbd> where most risk is taken · <kbd>/</kbd> search</p>

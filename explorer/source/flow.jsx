@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FAILED, line } from "./plan.js";
 import { inkOn, percent } from "./show.js";
 
-const HEIGHT = 340, STRIP = 20, LEAST_COLUMN = 92, FINEST = 2, INK = "#1a1a1a", ACCENT = "#0072b2";
+const HEIGHT = 340, STRIP = 20, LEAST_COLUMN = 114, FINEST = 2, INK = "#1a1a1a", ACCENT = "#0072b2";
 
 export function Flow({ plan, here, go, ramp, sizing }) {
   const canvas = useRef(null);
@@ -25,7 +25,7 @@ export function Flow({ plan, here, go, ramp, sizing }) {
     return hit && { ...hit, left: Math.min(x + 12, width - 230), top: y + 14 };
   };
   return (
-    <div class="flow" style={{ height: HEIGHT }}>
+    <div class="flow" style={{ height: `${HEIGHT}px` }}>
       <canvas ref={canvas} role="img" aria-label="The plan as blocks; the same can be read in the tree below"
         onClick={(event) => { const hit = find(event); if (hit) { setTip(null); go(hit.history); } }}
         onMouseMove={(event) => setTip(find(event))} onMouseLeave={() => setTip(null)} />
@@ -37,7 +37,7 @@ export function Flow({ plan, here, go, ramp, sizing }) {
 function Tip({ plan, history, left, top }) {
   const label = history.row < 0 ? "start" : plan.labelOf(history.row);
   return (
-    <div class="tip" style={{ left, top }}>
+    <div class="tip" style={{ left: `${left}px`, top: `${top}px` }}>
       <b>{label}</b> → {plan.actionOf(history.place)}<br />
       probability {percent(history.probability)}<br />
       {history.place === FAILED ? "the mission fails" : `risk ahead ${percent(plan.riskAhead(history))}`}
@@ -97,6 +97,11 @@ function paint(canvas, plan, blocks, ramp, width) {
     pen.globalAlpha = block.fine ? 0.55 : block.strip ? 0.5 : 1;
     pen.fillStyle = history.place < 0 && !failed ? "#e9ecef" : colour;
     pen.fillRect(x, y, w, Math.max(h - (h > 4 ? 1 : 0), 0.4));
+    if (h > 3 && !failed) {
+      pen.strokeStyle = "#0003";
+      pen.lineWidth = 0.6;
+      pen.strokeRect(x + 0.3, y + 0.3, w - 0.6, h - 1.3);
+    }
     pen.globalAlpha = 1;
     if (block.fine) write(pen, plan, { ...block, text: "too fine to see: click to go there" });
     else if (block.strip) writeStrip(pen, plan, block);

@@ -11,11 +11,14 @@ export function Here({ plan, here, go }) {
       <p class="where">{inside ? `Step ${here.depth + 1} of ${plan.facts.weights.length - 1}` : "The end"}
         {inside && <> · {plan.stateOf(here.place)}</>}</p>
       <p class="do">{inside ? <>Do <strong>{plan.actionOf(here.place)}</strong></> : <strong>{ending(here)}</strong>}</p>
-      {inside && plan.fails[here.place] > 0 && (
+      {inside && plan.fails[here.place] >= 1e-5 && (
         <p class="fails">fails at once with {percent(plan.fails[here.place])}: {share(plan, here.place)} of the whole plan's risk</p>
       )}
       <dl>
         <div><dt>probability of this history</dt><dd>{percent(here.probability)}</dd></div>
+        {inside && plan.reach[here.place] > 1.001 * here.probability && (
+          <div><dt>of coming here in any way</dt><dd>{percent(plan.reach[here.place])}</dd></div>
+        )}
         <div><dt>reward so far</dt><dd>{amount(here.earned)}</dd></div>
         <div><dt>reward to expect in all</dt><dd>{amount(plan.expected(here))}</dd></div>
         <div><dt>risk taken so far</dt><dd>{here.place === FAILED ? "failed" : percent(spent)}</dd></div>

@@ -3,7 +3,7 @@ import { scaleLinear } from "d3-scale";
 import { END, line } from "./plan.js";
 import { percent } from "./show.js";
 
-const SIDE = 22;
+const SIDE = 22, MARGIN = 2;
 
 export function Map({ area, plan, here }) {
   const { columns, rows } = area;
@@ -15,10 +15,13 @@ export function Map({ area, plan, here }) {
   const now = way[way.length - 1];
   const values = area.shades.flat();
   const shade = scaleLinear([Math.min(...values), Math.max(...values)], ["#fbfaf4", "#7fb2cf"]);
+  const [west, south, width, height] = frame(plan, area);
   const points = (list) => list.map((p) => p.join(",")).join(" ");
   return (
     <figure class="map">
-      <svg viewBox={`0 0 ${columns * SIDE} ${rows * SIDE}`} role="img" aria-label="The map">
+      <svg viewBox={[west, south, width, height].map((side) => side * SIDE).join(" ")} role="img" aria-label="The map">
+        <clipPath id="frame"><rect x={west * SIDE} y={south * SIDE} width={width * SIDE} height={height * SIDE} /></clipPath>
+        <g clip-path="url(#frame)">
         <rect width={columns * SIDE} height={rows * SIDE} fill="#fbfaf4" />
         {area.shades.map((line, y) => line.map((value, x) => (
           <rect key={`${x},${y}`} x={x * SIDE} y={(rows - 1 - y) * SIDE} width={SIDE + 0.5} height={SIDE + 0.5} fill={shade(value)} />
@@ -36,6 +39,7 @@ export function Map({ area, plan, here }) {
         <polyline points={points(way)} class="way" />
         {way.slice(0, -1).map(([cx, cy], k) => <circle key={k} cx={cx} cy={cy} r="3.2" fill="#0072b2" stroke="#fff" />)}
         {now && <circle cx={now[0]} cy={now[1]} r="7" fill="#0072b2" stroke="#fff" stroke-width="2" />}
+        </g>
       </svg>
       <figcaption>
         <span><i style={{ background: "#0072b2" }} />the way here</span>
@@ -45,6 +49,20 @@ export function Map({ area, plan, here }) {
       </figcaption>
     </figure>
   );
+}
+
+// Return the part of the map to show: what lies around where the plan goes.
+function frame(plan, { columns, rows }) {
+  if (!plan.window) {
+    const sides = [[plan.x, columns], [plan.y, rows]].map(([values, count]) => {
+      let least = Infinity, most = -Infinity;
+      for (const value of values) { if (value < least) least = value; if (value > most) most = value; }
+      return [Math.max(0, Math.floor(least) - MARGIN), Math.min(count - 1, Math.ceil(most) + MARGIN)];
+    });
+    const [[west, east], [south, north]] = sides;
+    plan.window = [west, rows - 1 - north, east - west + 1, north - south + 1];
+  }
+  return plan.window;
 }
 
 // Return the likeliest safe histories one after the other, to the end.

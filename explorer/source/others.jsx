@@ -11,6 +11,7 @@ export function Others({ facts, number, change }) {
           <p><b>{plan.name}</b> · allowed {percent(plan.allowed ?? 0)}, fails {percent(plan.risk)}, reward {amount(plan.reward)}
             {k > 0 && <> ({plan.reward >= main.reward ? "+" : "−"}{amount(Math.abs(plan.reward - main.reward))})</>}{" "}
             <button disabled={k === number} onClick={() => change(k)}>{k === number ? "shown above" : "show this plan"}</button></p>
+          {plan.remark && <p class="note">{plan.remark}</p>}
           {plan.difference && <Difference {...plan.difference} />}
         </li>
       ))}

@@ -3,7 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { FAILED } from "./plan.js";
 import { amount, inkOn, percent } from "./show.js";
 
-const ROW = 32, MARGIN = 12;
+// Fingers need more room than a mouse does, and narrow rows two lines.
+const ROW = matchMedia("(max-width: 900px)").matches ? 46 : 32, MARGIN = 12, DEEPEST = 14;
 
 export function Outline({ plan, here, go, ramp }) {
   const box = useRef(null);
@@ -64,7 +65,7 @@ export function Outline({ plan, here, go, ramp }) {
       <div class="outline" ref={box} role="tree" tabIndex={0} aria-label="The plan as a tree"
         aria-activedescendant={`row-${at}`} onKeyDown={press}
         onScroll={(event) => setView({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })}>
-        <div style={{ height: all ? "auto" : rows.length * ROW, position: "relative" }}>
+        <div style={{ height: all ? "auto" : `${rows.length * ROW}px`, position: "relative" }}>
           {rows.slice(from, to).map((history, k) => (
             <Row key={from + k} index={from + k} plan={plan} history={history} ramp={ramp} fixed={!all}
               selected={history === here} active={from + k === at} go={go} toggle={toggle} />
@@ -83,8 +84,8 @@ function Row({ index, plan, history, ramp, fixed, selected, active, go, toggle }
     <div id={`row-${index}`} role="treeitem" aria-level={history.depth + 1} aria-selected={selected}
       aria-expanded={inside ? history.open : undefined} onClick={() => go(history)}
       class={`row${selected ? " selected" : ""}${active ? " active" : ""}`}
-      style={{ ...(fixed && { position: "absolute", top: index * ROW, left: 0, right: 0 }), height: ROW,
-        paddingLeft: `calc(${Math.min(history.depth, 14)} * var(--indent))` }}>
+      style={{ ...(fixed && { position: "absolute", top: `${index * ROW}px`, left: 0, right: 0 }), height: `${ROW}px`,
+        "--depth": Math.min(history.depth, DEEPEST), paddingLeft: "calc(var(--depth) * var(--indent))" }}>
       <button class="toggle" tabIndex={-1} aria-hidden="true" disabled={!inside}
         onClick={(event) => { event.stopPropagation(); toggle(history); }}>{inside ? (history.open ? "▾" : "▸") : ""}</button>
       <span class="bar-box"><i style={{ width: `${Math.max(2, 100 * chance)}%`, background: colour }} /></span>

@@ -162,11 +162,16 @@ export class Plan {
     return this._spending;
   }
 
-  // States, actions and outcomes whose texts hold all the words.
+  // States, actions and outcomes whose texts hold the words together, or else each of them.
   search(words, most = 40) {
-    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-    if (!wanted.length) return [];
-    this._lower ??= Array.from(this.ends, (_, k) => this.text(k).toLowerCase());
+    const lower = words.toLowerCase().trim();
+    if (!lower) return [];
+    const together = this.find([lower.replace(/\s+/g, "")], most);
+    return together.length ? together : this.find(lower.split(/\s+/), most);
+  }
+
+  find(wanted, most) {
+    this._lower ??= Array.from(this.ends, (_, k) => this.text(k).toLowerCase().replace(/\s+/g, ""));
     const found = new Map();
     for (let place = 0; place < this.size; place++) {
       const row = this.arrival[place];

@@ -2,9 +2,9 @@
 import { scaleThreshold } from "d3-scale";
 
 export function percent(p) {
-  if (p === 0) return "0 %";
-  if (p < 1e-5) return "< 0.001 %";
-  return `${Number((100 * p).toPrecision(3))} %`;
+  if (p === 0) return "0\u00a0%";
+  if (p < 1e-5) return "<\u00a00.001\u00a0%";
+  return `${Number((100 * p).toPrecision(3))}\u00a0%`;
 }
 
 export function amount(x) {
@@ -27,5 +27,5 @@ export function makeRamp(risk) {
 }
 
 export function inkOn(colour) {
-  return RAMP.indexOf(colour) >= 4 ? "#fff" : "#1a1a1a";
+  return RAMP.indexOf(colour) >= 5 ? "#fff" : "#1a1a1a";
 }

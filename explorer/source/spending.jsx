@@ -1,11 +1,13 @@
 // Where the risk is taken: by step, by what is done in which state, and the riskiest decisions.
 import { percent } from "./show.js";
 
-const MOST = 8;
+const MOST = 8, LEAST = 1e-3;
 
 export function Spending({ plan, facts, jump, main }) {
   const { steps, kinds, total } = plan.spending;
   if (!total) return <p>This plan takes no risk at all.</p>;
+  const listed = kinds.slice(0, MOST).filter((kind) => kind.taken >= LEAST * total);
+  const rest = kinds.slice(listed.length);
   const most = Math.max(...steps);
   const count = plan.facts.weights.length - 1;
   const shown = Array.from(steps).slice(0, count);
@@ -22,15 +24,15 @@ export function Spending({ plan, facts, jump, main }) {
       </div>
       <h3>by what is done where</h3>
       <ul class="spending">
-        {kinds.slice(0, MOST).map(({ taken, place }) => (
+        {listed.map(({ taken, place }) => (
           <li key={place}><button onClick={() => jump(place)}>
             <span class="share"><i style={{ width: `${(100 * taken) / kinds[0].taken}%` }} />{percent(taken / total)}</span>
             <span><b>{plan.actionOf(place)}</b> in {plan.stateOf(place)}</span>
           </button></li>
         ))}
       </ul>
-      {kinds.length > MOST && <p class="note">and {(kinds.length - MOST).toLocaleString("en")} more, together {percent(
-        kinds.slice(MOST).reduce((sum, kind) => sum + kind.taken, 0) / total)}</p>}
+      {rest.length > 0 && <p class="note">and {rest.length.toLocaleString("en")} more, together {percent(
+        rest.reduce((sum, kind) => sum + kind.taken, 0) / total)}</p>}
       {main && facts.riskiest.length > 0 && (
         <details><summary>The riskiest single decisions, and what was rejected there</summary>
           <ol class="riskiest">{facts.riskiest.map(({ place, instead }) => (

@@ -18,15 +18,24 @@ from vulcan.certificates.explanation import Explanation
 from vulcan.pages.differences import Parting
 from vulcan.pages.places import Places
 from vulcan.pages.plan import PagePlan
-from vulcan.runtime.formatting import show_percent
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
-__all__ = ["Answer", "answer_questions"]
+__all__ = ["Answer", "answer_questions", "tell_percent"]
 
 ENDINGS: Final = {END: "the plan ends there", UNPLANNED: "nothing is planned"}
 
 LONGEST_HISTORY: Final = 3
 """Steps of a history that are told; of a longer one the last."""
+
+SMALLEST: Final = 1e-5
+"""A probability below this is not told in digits."""
+
+
+def tell_percent(probability: float) -> str:
+    """Return a probability in percent as the page shows it, to three digits."""
+    if 0 < probability < SMALLEST:
+        return f"< {100 * SMALLEST:.3f} %"
+    return f"{100 * probability:.3g} %"
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,9 @@ def _find_branching(places: Places) -> int:
 
 
 def _answer_first(places: Places) -> Answer:
-    fails = f"; it fails at once with {show_percent(places.fails[0])}" if places.fails[0] else ""
+    fails = ""
+    if places.fails[0] >= SMALLEST:
+        fails = f"; it fails at once with {tell_percent(places.fails[0])}"
     return Answer(
         "What is done first?",
         places.text(places.action[0]),
@@ -106,7 +117,7 @@ def _answer_bad(plan: PagePlan, branch: int) -> Answer:
         question,
         action,
         f"after “{name}”, the poorest outcome of {places.text(places.action[branch])} "
-        f"(probability {show_percent(places.chance[worst])}): "
+        f"(probability {tell_percent(places.chance[worst])}): "
         f"{places.expected(worst, branch):.2f} to expect instead of {places.reward[branch]:.2f}",
         child if child >= 0 else branch,
     )
@@ -121,15 +132,15 @@ def _answer_risk(plan: PagePlan) -> Answer:
     pairs = np.stack((places.action, places.state), axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
     share = np.bincount(kind.ravel(), taken) / total
-    first, place = int(share.argmax()), int(taken.argmax())
+    first = int(share.argmax())
     action, state = (places.text(number) for number in kinds[first])
+    place = int(np.where(kind.ravel() == first, taken, -1.0).argmax())
     return Answer(
         question,
         f"{action} in {state}",
-        f"{show_percent(share[first])} of all risk. The riskiest single decision: "
-        f"{places.text(places.action[place])} at step {places.depth[place] + 1} in "
-        f"{places.text(places.state[place])}, reached with {show_percent(places.reach[place])}, "
-        f"fails with {show_percent(places.fails[place])}",
+        f"{tell_percent(share[first])} of all risk; most of it at step "
+        f"{places.depth[place] + 1}, reached with {tell_percent(places.reach[place])}, where "
+        f"{tell_percent(places.fails[place])} fail at once",
         place,
     )
 
@@ -148,14 +159,14 @@ def _answer_less(plans: Sequence[PagePlan], explanation: Explanation) -> Answer:
     other = max(less, key=lambda one: one.difference.probability if one.difference else 0.0)
     assert other.difference is not None
     rewards = f"reward {other.reward:.3f} instead of {plan.reward:.3f}"
-    case = f"{other.name} ({show_percent(other.allowed)})"
+    case = f"{other.name} ({tell_percent(other.allowed)})"
     if not other.difference.partings:
         return Answer(question, "the same", f"{case}: {rewards}")
     parting = other.difference.partings[0]
     return Answer(
         question,
         f"{parting.instead} instead of {parting.action}",
-        f"{case}: {_tell(parting)}. The plans part in {show_percent(other.difference.probability)} "
+        f"{case}: {_tell(parting)}. The plans part in {tell_percent(other.difference.probability)} "
         f"of all missions; {rewards}",
         _follow(plan.places, parting),
     )
@@ -190,19 +201,17 @@ def _answer_worst(plan: PagePlan, branch: int) -> Answer:
         if places.child[row] >= 0
     }
     failing = math.fsum(
-        float(places.chance[row])
-        for row in places.outcomes(branch)
-        if places.child[row] == FAILED
+        float(places.chance[row]) for row in places.outcomes(branch) if places.child[row] == FAILED
     )
     if not ahead:
-        return Answer(question, show_percent(failing), "the first action fails", branch)
+        return Answer(question, tell_percent(failing), "the first action fails", branch)
     worst = max(ahead, key=lambda row: (ahead[row], -places.expected(row, branch)))
-    name, chance = places.text(places.label[worst]), show_percent(places.chance[worst])
-    at_once = f" {show_percent(failing)} fail at once." if failing else ""
+    name, chance = places.text(places.label[worst]), tell_percent(places.chance[worst])
+    at_once = f", {tell_percent(failing)} at once" if failing >= SMALLEST else ""
     return Answer(
         question,
         chance,
         f"“{name}” after {places.text(places.action[branch])}: from there on "
-        f"{show_percent(ahead[worst])} fail, of all {show_percent(plan.risk)}.{at_once}",
+        f"{tell_percent(ahead[worst])} fail; of the whole plan {tell_percent(plan.risk)}{at_once}",
         int(places.child[worst]),
     )

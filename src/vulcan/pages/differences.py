@@ -126,4 +126,4 @@ def _tell_history(pair: _Pair, policy: Policy) -> tuple[tuple[str, str], ...]:
 
 
 def _name(policy: Policy, node: int) -> str:
-    return policy.labels[policy.action[node]]
+    return policy.labels[int(policy.action[node])]

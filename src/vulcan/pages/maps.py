@@ -60,7 +60,9 @@ class PageMap:
         return cls(
             len(lines[0]),
             len(lines),
-            walls=[[(x + dx, y + dy) for dx, dy in corners] for x, y, sign in cells if sign == wall],
+            walls=[
+                [(x + dx, y + dy) for dx, dy in corners] for x, y, sign in cells if sign == wall
+            ],
             marks=[cell for cell in cells if cell[2] not in (wall, free)],
         )
 

@@ -16,12 +16,12 @@ from importlib.resources import files
 from typing import Any
 
 from vulcan.certificates.explanation import Explanation, RiskyPlace
-from vulcan.pages.answers import Answer, answer_questions
+from vulcan.pages.answers import Answer, answer_questions, tell_percent
 from vulcan.pages.maps import PageMap
 from vulcan.pages.packing import pack_places
 from vulcan.pages.plan import PagePlan
 from vulcan.runtime.files import write_atomically
-from vulcan.runtime.formatting import show_percent, show_reward
+from vulcan.runtime.formatting import show_reward
 
 __all__ = ["Page", "RiskyDecision", "make_page"]
 
@@ -142,7 +142,7 @@ def make_page(
 def _summarise(plan: PagePlan) -> str:
     complete = "" if plan.policy.complete else "; not complete: some histories are not planned"
     return (
-        f"fails with {show_percent(plan.risk)} of {show_percent(plan.allowed)} allowed · expected "
+        f"fails with {tell_percent(plan.risk)} of {tell_percent(plan.allowed)} allowed · expected "
         f"reward {show_reward(plan.reward)} · {plan.places.total:,} decisions over "
         f"{plan.policy.about.horizon:,} steps{complete}"
     )
@@ -150,9 +150,12 @@ def _summarise(plan: PagePlan) -> str:
 
 def _show_answer(answer: Answer) -> str:
     tag, place = ("p", "") if answer.place is None else ("button", f' data-place="{answer.place}"')
+    words, detail = (
+        escape(text).replace(" %", "&nbsp;%") for text in (answer.words, answer.detail)
+    )
     return (
         f'<{tag} class="answer"{place}><small>{escape(answer.question)}</small>'
-        f"<strong>{escape(answer.words)}</strong><span>{escape(answer.detail)}</span></{tag}>"
+        f"<strong>{words}</strong><span>{detail}</span></{tag}>"
     )
 
 

@@ -173,9 +173,7 @@ class _Columns:
     OF_PLACES: Final = ("depth", "action", "state", "reach", "fails", "risk", "reward")
     OF_OUTCOMES: Final = ("label", "chance", "pay", "child")
 
-    def __init__(
-        self, policy: AnyPolicy, steps: Sequence[Step], numbers: dict[Place, int]
-    ) -> None:
+    def __init__(self, policy: AnyPolicy, steps: Sequence[Step], numbers: dict[Place, int]) -> None:
         self.texts = _Texts()
         self._members = [_Rows(member) for member in policy.members]
         self._steps = {step.place: step for step in steps}
@@ -255,9 +253,7 @@ def _describe_state(state: Any) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
 
 
-def _find_positions(
-    steps: Sequence[Step], model: Any, drawn: bool
-) -> NDArray[np.float64] | None:
+def _find_positions(steps: Sequence[Step], model: Any, drawn: bool) -> NDArray[np.float64] | None:
     """Return where on the map each place is; None if the model has no map."""
     if not isinstance(model, Mapped):
         return None

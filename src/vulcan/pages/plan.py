@@ -35,6 +35,8 @@ class PagePlan:
     difference
         Where it parts from the plan that the page is about; None for that one itself, and where a
         draw makes them hard to compare.
+    remark
+        How good it is, if that is known.
     """
 
     name: str
@@ -42,6 +44,7 @@ class PagePlan:
     places: Places
     bound: RiskBound
     difference: Difference | None = None
+    remark: str = ""
 
     @property
     def reward(self) -> float:
@@ -80,6 +83,7 @@ class PagePlan:
             "decisions": self.places.total,
             "weights": self.places.weights,
             "curve": [(x, y if math.isfinite(y) else None) for x, y in curve],
+            "remark": self.remark,
             "difference": self._describe_difference(),
         }
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.parsing import parse
 from vulcan.certificates.problem import Problem, require_problem
-from vulcan.certificates.steps import StepLevel, follow_steps
+from vulcan.certificates.steps import follow_steps
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
 from vulcan.pages.differences import find_difference
@@ -17,10 +18,12 @@ from vulcan.pages.page import Page, RiskyDecision, make_page
 from vulcan.pages.places import collect_places
 from vulcan.pages.plan import PagePlan
 from vulcan.planning.explain import explain_steps, find_riskiest
+from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policies.policy import open_own_model
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.runtime.garbage import pause_collection
+from vulcan.tolerance import EXACT_GAP
 
 __all__ = ["explore"]
 
@@ -106,8 +109,19 @@ def _solve_others(
         result = solve(Problem(problem.model, bound), time_limit=seconds)
         if result.safe and result.policy is not None:
             name = f"{scale:g} times the allowed risk"
-            found.append(_add(plan, reader, result.policy, bound, name))
+            other = _add(plan, reader, result.policy, bound, name)
+            found.append(replace(other, remark=_describe_quality(result, seconds)))
     return found
+
+
+def _describe_quality(result: Result, seconds: float) -> str:
+    gap = result.gap
+    if gap is not None and gap <= EXACT_GAP:
+        return "the best plan within this bound, proved"
+    known = "" if gap is None else f"at most {100 * gap:.2g} % below the best"
+    if result.stopped_by is None:
+        return known
+    return f"found in {seconds:g} s; a longer search may find a better one; {known}".rstrip("; ")
 
 
 def _add_given(plan: PagePlan, reader: ModelReader, policy: AnyPolicy) -> PagePlan:
@@ -124,11 +138,9 @@ def _add(
 ) -> PagePlan:
     """Return another plan of the same model, and where it parts from the first."""
     with pause_collection():
-        levels: Sequence[StepLevel] = follow_steps(policy, reader)
+        levels = follow_steps(policy, reader)
         places = collect_places(policy, levels, reader.model, MOST_OF_OTHERS)
-    ours: Any = plan.policy.members
-    theirs: Any = policy.members
-    difference = None
-    if len(ours) == len(theirs) == 1:
-        difference = find_difference(ours[0], theirs[0])
+    ours, theirs = plan.policy.members, policy.members
+    alone = len(ours) == len(theirs) == 1
+    difference = find_difference(ours[0], theirs[0]) if alone else None
     return PagePlan(name, policy, places, bound, difference)

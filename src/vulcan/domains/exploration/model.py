@@ -85,7 +85,7 @@ class History(NamedTuple):
 
     def __str__(self) -> str:
         moves = len(self.path) - 1
-        return f"cell {self.path[-1]} after {moves} move{'s' if moves != 1 else ''}"
+        return f"cell {self.path[-1]}, {moves} move{'s' if moves != 1 else ''} made"
 
 
 class Track(NamedTuple):
