@@ -62,6 +62,9 @@ export function App({ facts, first, open }) {
     return () => document.removeEventListener("keydown", press);
   }, [plan, here]);
 
+  const spending = useMemo(
+    () => <Spending plan={plan} facts={facts} jump={jump} main={number === 0} />, [plan],
+  );
   // A map makes the right side long enough without them.
   const others = (
     <section class="panel other"><h2>With other allowed risk</h2>
@@ -110,7 +113,7 @@ export function App({ facts, first, open }) {
           </section>
           {facts.map && others}
           <section class="panel taken"><h2>Where the risk is taken</h2>
-            <Spending plan={plan} facts={facts} jump={jump} main={number === 0} />
+            {spending}
           </section>
         </div>
         <div class="right">

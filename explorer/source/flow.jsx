@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FAILED, line } from "./plan.js";
 import { inkOn, percent } from "./show.js";
 
-const HEIGHT = 340, STRIP = 20, LEAST_COLUMN = 114, FINEST = 2, INK = "#1a1a1a", ACCENT = "#0072b2";
+const HEIGHT = 340, STRIP = 20, LEAST_COLUMN = 114, FINEST = 3, INK = "#1a1a1a", ACCENT = "#0072b2";
 
 export function Flow({ plan, here, go, ramp, sizing }) {
   const canvas = useRef(null);

@@ -1,7 +1,7 @@
 // The map with the way so far, the next move, and the likeliest way on.
 import { scaleLinear } from "d3-scale";
+import { useMemo } from "preact/hooks";
 import { END, line } from "./plan.js";
-import { percent } from "./show.js";
 
 const SIDE = 22, MARGIN = 2;
 
@@ -13,8 +13,6 @@ export function Map({ area, plan, here }) {
   const way = line(here).map(position).filter(Boolean);
   const next = goOn(plan, here).map(position).filter(Boolean);
   const now = way[way.length - 1];
-  const values = area.shades.flat();
-  const shade = scaleLinear([Math.min(...values), Math.max(...values)], ["#fbfaf4", "#7fb2cf"]);
   const [west, south, width, height] = frame(plan, area);
   const points = (list) => list.map((p) => p.join(",")).join(" ");
   return (
@@ -22,17 +20,7 @@ export function Map({ area, plan, here }) {
       <svg viewBox={[west, south, width, height].map((side) => side * SIDE).join(" ")} role="img" aria-label="The map">
         <clipPath id="frame"><rect x={west * SIDE} y={south * SIDE} width={width * SIDE} height={height * SIDE} /></clipPath>
         <g clip-path="url(#frame)">
-        <rect width={columns * SIDE} height={rows * SIDE} fill="#fbfaf4" />
-        {area.shades.map((line, y) => line.map((value, x) => (
-          <rect key={`${x},${y}`} x={x * SIDE} y={(rows - 1 - y) * SIDE} width={SIDE + 0.5} height={SIDE + 0.5} fill={shade(value)} />
-        )))}
-        {Array.from({ length: columns + 1 }, (_, k) => <path key={k} d={`M${k * SIDE} 0V${rows * SIDE}`} stroke="#fff" stroke-width="0.8" />)}
-        {Array.from({ length: rows + 1 }, (_, k) => <path key={k} d={`M0 ${k * SIDE}H${columns * SIDE}`} stroke="#fff" stroke-width="0.8" />)}
-        {area.walls.map((wall, k) => <polygon key={k} points={points(wall.map(([x, y]) => at(x, y)))} fill="#50565c" />)}
-        {area.marks.map(([x, y, sign], k) => {
-          const [cx, cy] = at(x, y);
-          return <text key={k} x={cx} y={cy} text-anchor="middle" dominant-baseline="central" class="mark">{sign}</text>;
-        })}
+        {useMemo(() => <Ground area={area} at={at} points={points} />, [area])}
         <polyline points={points([...(now ? [now] : []), ...next])} class="next" />
         {next.map(([cx, cy], k) => <circle key={k} cx={cx} cy={cy} r="2.6" fill="#d4651a" stroke="#fff" />)}
         <polyline points={points(way)} class="way halo" />
@@ -45,9 +33,34 @@ export function Map({ area, plan, here }) {
         <span><i style={{ background: "#0072b2" }} />the way here</span>
         <span><i style={{ background: "#d4651a" }} />the likeliest way on</span>
         {area.walls.length > 0 && <span><i style={{ background: "#50565c" }} />obstacle</span>}
-        {values.length > 0 && <span><i style={{ background: "#7fb2cf" }} />high {area.shade_name}</span>}
+        {area.shades.length > 0 && <span><i style={{ background: "#7fb2cf" }} />high {area.shade_name}</span>}
       </figcaption>
     </figure>
+  );
+}
+
+// What does not move.
+function Ground({ area, at, points }) {
+  const { columns, rows, shades, walls, marks } = area;
+  const values = shades.flat();
+  const shade = scaleLinear([Math.min(...values), Math.max(...values)], ["#fbfaf4", "#7fb2cf"]);
+  const lines = [
+    ...Array.from({ length: columns + 1 }, (_, k) => `M${k * SIDE} 0V${rows * SIDE}`),
+    ...Array.from({ length: rows + 1 }, (_, k) => `M0 ${k * SIDE}H${columns * SIDE}`),
+  ];
+  return (
+    <>
+      <rect width={columns * SIDE} height={rows * SIDE} fill="#fbfaf4" />
+      {shades.map((line, y) => line.map((value, x) => (
+        <rect key={`${x},${y}`} x={x * SIDE} y={(rows - 1 - y) * SIDE} width={SIDE + 0.5} height={SIDE + 0.5} fill={shade(value)} />
+      )))}
+      <path d={lines.join("")} stroke={values.length ? "#fff" : "#dcdfe2"} stroke-width="0.8" />
+      {walls.map((wall, k) => <polygon key={k} points={points(wall.map(([x, y]) => at(x, y)))} fill="#50565c" />)}
+      {marks.map(([x, y, sign], k) => {
+        const [cx, cy] = at(x, y);
+        return <text key={k} x={cx} y={cy} text-anchor="middle" dominant-baseline="central" class="mark">{sign}</text>;
+      })}
+    </>
   );
 }
 

@@ -1,9 +1,9 @@
 """All places of a plan as flat arrays, in the form in which a page reads them.
 
-A place is a decision of a policy in a state (`vulcan.policies.walk`); what is done there, how likely
-one comes there and what lies ahead was found by `vulcan.certificates.steps`. Here it is only put in
-order: places level by level, so that 0 is where the plan begins, and the outcomes of each one after
-the other.
+A place is a decision of a policy in a state (`vulcan.policies.walk`); what is done there, how
+likely one comes there and what lies ahead was found by `vulcan.certificates.steps`. Here it is only
+put in order: places level by level, so that 0 is where the plan begins, and the outcomes of each
+one after the other.
 
     depth     [N]      how many decisions came before
     action    [N]      number of the text of what is done
@@ -159,12 +159,12 @@ def _choose(steps: Sequence[Step], most: int | None) -> Sequence[Step]:
     """Return the steps that are reached most likely, each with the way there."""
     if most is None or len(steps) <= most:
         return steps
-    least = float(np.sort([step.reach for step in steps])[-most])
-    kept: set[Place] = set()
-    for step in steps:
-        if step.reach >= least and (step.before is None or step.before.place in kept):
-            kept.add(step.place)
-    return [step for step in steps if step.place in kept]
+    likeliest = np.argsort([-step.reach for step in steps], kind="stable")[:most]
+    kept: dict[Place, Step] = {}
+    for step in (steps[number] for number in np.sort(likeliest)):
+        if step.before is None or step.before.place in kept:
+            kept[step.place] = step
+    return list(kept.values())
 
 
 class _Columns:
