@@ -86,6 +86,10 @@ def read(page, selector):
     return page.inner_text(selector).replace("\xa0", " ")
 
 
+def find_outcome(policy, node, label):
+    return next(row for row in policy.outcomes(node) if policy.labels[policy.label[row]] == label)
+
+
 def measure_tasks(session):
     """Return how many seconds of processor time the page's own thread has taken."""
     metrics = session.send("Performance.getMetrics")["metrics"]
@@ -135,13 +139,8 @@ def test_a_history_has_its_reward_and_its_risk(treatment, visit):
     page = visit(treatment[2])
     page.click(".row:has-text('moderate, strain 0 → tablets')")
     page.click(".row[aria-level='3']:has-text('severe, strain 0')")
-    row = next(
-        r for r in policy.outcomes(0) if policy.labels[policy.label[r]] == "moderate, strain 0"
-    )
-    node = policy.child[row]
-    then = next(
-        r for r in policy.outcomes(node) if policy.labels[policy.label[r]] == "severe, strain 0"
-    )
+    row = find_outcome(policy, 0, "moderate, strain 0")
+    then = find_outcome(policy, policy.child[row], "severe, strain 0")
     text = read(page, ".here dl")
     chance = policy.probability[row] * policy.probability[then]
     earned = policy.reward[row] + policy.reward[then]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -122,8 +123,8 @@ def test_what_is_packed_is_what_was_there():
         assert arrays[name].tolist() == getattr(places, name).tolist()
     for name in ("reach", "fails", "risk", "reward", "chance", "pay"):
         assert arrays[name] == pytest.approx(getattr(places, name), rel=1e-6)
-    ends = [0, *arrays["ends"]]
     letters = arrays["letters"].tobytes()
-    assert [letters[a:b].decode() for a, b in zip(ends, ends[1:], strict=False)] == places.texts
+    spans = pairwise([0, *arrays["ends"]])
+    assert [letters[begin:end].decode() for begin, end in spans] == places.texts
     assert np.stack((arrays["x"], arrays["y"]), axis=1).tolist() == places.position.tolist()
     assert set(arrays["child"][arrays["child"] < 0].tolist()) == {END, FAILED}
