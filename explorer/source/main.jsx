@@ -12,7 +12,8 @@ async function open(number) {
 open(0).then(
   (plan) => {
     place.replaceChildren();
-    render(<App facts={facts} first={plan} open={open} />, place);
+    const page = <App facts={facts} first={plan} open={open} />;
+    render(plan.size ? page : <p>There is nothing to decide.</p>, place);
     document.documentElement.dataset.ready = Math.round(performance.now());
   },
   (error) => {

@@ -18,7 +18,7 @@ export function Spending({ plan, facts, jump, main }) {
         {shown.map((taken, k) => (
           <div key={k} title={`step ${k + 1}: ${percent(taken / total)} of all risk`}>
             <i style={{ height: `${Math.max(1, (56 * taken) / most)}px` }} />
-            {(count <= 20 || k % 10 === 0) && <small>{k + 1}</small>}
+            <small>{count <= 20 || k === 0 || k % 10 === 9 ? k + 1 : "\u00a0"}</small>
           </div>
         ))}
       </div>

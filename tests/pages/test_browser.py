@@ -13,7 +13,8 @@ import pytest
 import vulcan
 from examples.treatment import Treatment
 from tests.helpers.wide_trees import make_wide_plan
-from vulcan.domains import Exploration
+from vulcan import Outcome, Start
+from vulcan.domains import Bandit, Exploration
 
 PLAYWRIGHT = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -84,6 +85,38 @@ def visit(browser):
 
 def read(page, selector):
     return page.inner_text(selector).replace("\xa0", " ")
+
+
+class Drawn:
+    """Begins north or south, and is discounted."""
+
+    horizon, discount = 3, 0.9
+
+    def initial_state(self):
+        return Start.draw([Outcome(0.5, 0.0, "north"), Outcome(0.5, 0.0, "south")])
+
+    def actions(self, state):
+        return ["go", "stay"]
+
+    def outcomes(self, state, action):
+        if action == "stay":
+            return [Outcome(1.0, 1.0, state)]
+        return [Outcome(0.98, 2.0, f"{state}!"), Outcome.failure(0.02)]
+
+
+class Empty:
+    """Has nothing to decide."""
+
+    horizon = 1
+
+    def initial_state(self):
+        return "here"
+
+    def actions(self, state):
+        return []
+
+    def outcomes(self, state, action):
+        return []
 
 
 def find_outcome(policy, node, label):
@@ -201,6 +234,24 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(mission, visit):
     assert "Step 2 of" in read(page, ".where")
     page.tap("canvas")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("kind", ["randomised", "drawn", "empty"])
+def test_odd_plans_are_shown_as_well(kind, folder, visit):
+    problems = {
+        "randomised": vulcan.Problem(Bandit(horizon=4), 0.004),
+        "drawn": vulcan.Problem(Drawn(), "0.01*x"),
+        "empty": vulcan.Problem(Empty(), 0.01),
+    }
+    solver = vulcan.Lagrangian(randomised=True) if kind == "randomised" else None
+    vulcan.solve(problems[kind], solver).explore().save(folder / f"{kind}.html")
+    page = visit(folder / f"{kind}.html")
+    if kind == "empty":
+        assert page.inner_text("#explorer") == "There is nothing to decide."
+        return
+    page.click(".row >> nth=1")
+    assert "Step 2 of" in read(page, ".where")
+    assert page.locator(".notice").count() == 0
 
 
 def test_in_print_the_whole_tree_that_is_open_is_there(treatment, visit):

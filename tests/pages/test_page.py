@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from html import unescape
 from pathlib import Path
@@ -13,8 +14,10 @@ import vulcan
 from examples.treatment import Treatment
 from tests.helpers.wide_trees import make_wide_plan
 from vulcan import Outcome
+from vulcan.certificates.steps import follow_steps
 from vulcan.domains import Bandit, Grid
 from vulcan.errors import OptionError, PolicyError
+from vulcan.model.reader import ModelReader
 from vulcan.pages.maps import PageMap
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +53,18 @@ def test_the_five_answers_are_what_the_plan_does(treatment):
     shown = unescape(page.html).replace("\xa0", " ")
     for answer in page.answers:
         assert f"<strong>{answer.words}</strong><span>{answer.detail}</span>" in shown
+
+
+def test_risky_decisions_are_those_that_are_explained(treatment):
+    result, page = treatment
+    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page.html)[1])
+    numbers = [risky["place"] for risky in facts["riskiest"]]
+    levels = follow_steps(result.policy, ModelReader(result.problem.model))
+    steps = [step for level in levels for step in level.steps]
+    explained = vulcan.explain(result.problem, result.policy, places=len(numbers)).places
+    assert [(steps[n].action, steps[n].level, steps[n].reach) for n in numbers] == [
+        (place.action, place.step, place.reach) for place in explained
+    ]
 
 
 def test_a_page_asks_for_nothing_from_elsewhere(treatment):

@@ -56,9 +56,9 @@ def test_arrivals_lead_back_along_the_likeliest_history(treatment):
     problem, result = treatment
     places, levels = collect(problem, result.policy)
     owner = np.repeat(np.arange(len(places)), np.diff(places.first))
-    for step in (step for level in levels for step in level.steps):
+    for number, step in enumerate(step for level in levels for step in level.steps):
         told = []
-        here = places.steps[step.place]
+        here = number
         while places.arrival[here] != NONE:
             row = places.arrival[here]
             assert places.child[row] == here

@@ -49,6 +49,8 @@ LONGEST_TEXT: Final = 160
 """Characters of a state's text."""
 
 DRAW: Final = "draw one of the plans"
+NO_STATE: Final = "no state yet"
+"""Of the draw between members, and of initial actions."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,6 @@ class Places:
         Shape [N, 2]: where on the map each place is; None without a map.
     total
         How many places the plan has, with those that were omitted.
-    steps
-        The number of the place of each step.
     """
 
     depth: NDArray[np.int64]
@@ -86,7 +86,6 @@ class Places:
     weights: list[float]
     position: NDArray[np.float64] | None
     total: int
-    steps: dict[Place, int]
 
     def __len__(self) -> int:
         """Return the number of places."""
@@ -151,7 +150,6 @@ def collect_places(
         weights=[1.0, *weights] if drawn else weights,
         position=_find_positions(kept, model, drawn),
         total=len(steps),
-        steps=numbers,
     )
 
 
@@ -188,7 +186,7 @@ class _Columns:
         text = self.texts
         rewards = sum(step.reach * step.reward_ahead for step in starts)
         risks = sum(step.reach * step.risk_ahead for step in starts)
-        self._places.append((0, text(DRAW), text("before the start"), 1.0, 0.0, risks, rewards))
+        self._places.append((0, text(DRAW), text(NO_STATE), 1.0, 0.0, risks, rewards))
         for step in starts:
             number = self._numbers[step.place]
             self._arrivals[number] = len(self._outcomes)
@@ -248,7 +246,7 @@ class _Rows:
 
 def _describe_state(state: Any) -> str:
     if isinstance(state, Start):
-        return "before the start"
+        return NO_STATE
     text = stable_text(state)
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
 

@@ -47,7 +47,7 @@ from vulcan.solvers.layered.dual import DualSearch
 from vulcan.solvers.layered.sweeps import Sweeps, Ways
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["explain", "explain_steps", "find_riskiest"]
+__all__ = ["explain"]
 
 MOST_QUESTIONS: Final = 50_000
 """(state, action) that the model is asked beside those of the plan."""
@@ -118,19 +118,8 @@ def explain(
     reader = open_own_model(policy.about, problem.model)
     with pause_collection():
         levels = follow_steps(policy, reader)
-        return explain_steps(problem, reader, levels, places, what_if)
-
-
-def explain_steps(
-    problem: Problem,
-    reader: ModelReader,
-    levels: Sequence[StepLevel],
-    places: int,
-    what_if: float | None = None,
-) -> Explanation:
-    """Explain a policy whose steps are known already; see `explain`."""
-    found = add_up_steps(levels, reader)
-    risky = find_riskiest(levels, places)
+        found = add_up_steps(levels, reader)
+    risky = _find_riskiest(levels, places)
     world = _World(problem, reader) if places else None
     judge = _Judge(problem.risk_bound, found, levels, reader, world)
     price = None if world is None else world.price
@@ -143,8 +132,7 @@ def explain_steps(
     )
 
 
-def find_riskiest(levels: Sequence[StepLevel], most: int) -> list[Step]:
-    """Return the steps that take the most risk, the riskiest first."""
+def _find_riskiest(levels: Sequence[StepLevel], most: int) -> list[Step]:
     steps = (step for level in levels for step in level.steps if step.risk > 0)
     return heapq.nlargest(most, steps, key=lambda step: step.risk)
 

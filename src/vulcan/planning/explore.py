@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.parsing import parse
 from vulcan.certificates.problem import Problem, require_problem
@@ -17,7 +19,7 @@ from vulcan.pages.maps import Mapped
 from vulcan.pages.page import Page, RiskyDecision, make_page
 from vulcan.pages.places import collect_places
 from vulcan.pages.plan import PagePlan
-from vulcan.planning.explain import explain_steps, find_riskiest
+from vulcan.planning.explain import explain
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policies.policy import open_own_model
@@ -82,14 +84,15 @@ def explore(
     if what_if is not None and not what_if > 0:
         raise OptionError(f"what_if is a number of seconds, not {what_if!r}")
     reader = open_own_model(policy.about, problem.model)
+    explanation = explain(problem, policy, places=RISKIEST)
     with pause_collection():
-        levels = follow_steps(policy, reader)
-        explanation = explain_steps(problem, reader, levels, RISKIEST)
-        places = collect_places(policy, levels, problem.model)
+        places = collect_places(policy, follow_steps(policy, reader), problem.model)
     plan = PagePlan("this plan", policy, places, problem.risk_bound)
+    # Both list the steps in the same order, and by the same risks.
+    riskiest = np.argsort(-places.reach * places.fails, kind="stable").tolist()
     risky = [
-        RiskyDecision(places.steps[step.place], place)
-        for step, place in zip(find_riskiest(levels, RISKIEST), explanation.places, strict=True)
+        RiskyDecision(number, place)
+        for number, place in zip(riskiest, explanation.places, strict=False)
     ]
     siblings = [_add_given(plan, reader, other) for other in others]
     if what_if is not None:
