@@ -12,7 +12,7 @@ export function amount(x) {
 }
 
 // From pale to dark, so that it is read in grey and by the colour-blind as well.
-const RAMP = ["#f3f1ea", "#fee8b6", "#fcc55e", "#f2992c", "#d4651a", "#a03d0b", "#561d05"];
+const RAMP = ["#f3f1ea", "#fbdd94", "#fcc55e", "#f2992c", "#d4651a", "#a03d0b", "#561d05"];
 const NICE = [1, 3];
 
 // Classes of risk around the risk of the whole plan, with round limits.

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from html import unescape
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,16 @@ def test_the_program_was_built_from_its_sources():
         digest.update(path.read_bytes())
     first = (ASSETS / "explorer.js").read_text(encoding="utf-8").partition("\n")[0]
     assert digest.hexdigest() in first, "run make explorer"
+
+
+def test_colours_of_risk_differ_in_lightness():
+    source = (ROOT / "explorer" / "source" / "show.js").read_text(encoding="utf-8")
+    colours = re.findall(r"#([0-9a-f]{6})", re.search(r"RAMP = \[(.*?)\]", source)[1])
+    parts = [[int(colour[k : k + 2], 16) / 255 for k in (0, 2, 4)] for colour in colours]
+    light = [0.2126 * r**2.2 + 0.7152 * g**2.2 + 0.0722 * b**2.2 for r, g, b in parts]
+    assert len(light) == 7
+    # Whatever colours one sees, each is a step darker than the one before.
+    assert all(dark + 0.05 < 0.9 * (pale + 0.05) for pale, dark in pairwise(light))
 
 
 def test_licences_of_what_is_bundled_are_there():
