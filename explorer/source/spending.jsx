@@ -1,4 +1,4 @@
-// Where the risk is taken: by step, by what is done in which state, and the riskiest decisions.
+// Where the risk is taken: by step, and by what is done in which state, with what was rejected there.
 import { percent } from "./show.js";
 
 const MOST = 8, LEAST = 1e-3;
@@ -8,6 +8,9 @@ export function Spending({ plan, facts, jump, main }) {
   if (!total) return <p>This plan takes no risk at all.</p>;
   const listed = kinds.slice(0, MOST).filter((kind) => kind.taken >= LEAST * total);
   const rest = kinds.slice(listed.length);
+  const kindOf = (place) => plan.action[place] * plan.ends.length + plan.state[place];
+  const told = main ? facts.riskiest.filter(({ place, instead }) => place !== null && instead) : [];
+  const rejected = new Map(told.map(({ place, instead }) => [kindOf(place), instead]));
   const most = Math.max(...steps);
   const count = plan.facts.weights.length - 1;
   const shown = Array.from(steps).slice(0, count);
@@ -27,21 +30,14 @@ export function Spending({ plan, facts, jump, main }) {
         {listed.map(({ taken, place }) => (
           <li key={place}><button onClick={() => jump(place)}>
             <span class="share"><i style={{ width: `${(100 * taken) / kinds[0].taken}%` }} />{percent(taken / total)}</span>
-            <span><b>{plan.actionOf(place)}</b> in {plan.stateOf(place)}</span>
+            <span><b>{plan.actionOf(place)}</b> in {plan.stateOf(place)}
+              {rejected.has(kindOf(place)) && <small>{rejected.get(kindOf(place))}</small>}</span>
           </button></li>
         ))}
       </ul>
       {rest.length > 0 && <p class="note">and {rest.length.toLocaleString("en")} more, together {percent(
         rest.reduce((sum, kind) => sum + kind.taken, 0) / total)}</p>}
-      {main && facts.riskiest.length > 0 && (
-        <details><summary>The riskiest single decisions, and what was rejected there</summary>
-          <ol class="riskiest">{facts.riskiest.map(({ place, instead }) => (
-            <li key={place}><button onClick={() => jump(place)}>step {plan.depth[place] + 1}, {plan.stateOf(place)}: <b>{plan.actionOf(place)}</b></button>{" "}
-              {percent((plan.reach[place] * plan.fails[place]) / total)} of all risk{instead && <>; {instead}</>}</li>
-          ))}</ol>
-          {facts.compared && <p class="note">Compared by {facts.compared}.</p>}
-        </details>
-      )}
+      {rejected.size > 0 && facts.compared && <p class="note">What was rejected is compared by {facts.compared}.</p>}
     </>
   );
 }

@@ -177,7 +177,7 @@ def test_a_history_has_its_reward_and_its_risk(treatment, visit):
     text = read(page, ".here dl")
     chance = policy.probability[row] * policy.probability[then]
     earned = policy.reward[row] + policy.reward[then]
-    ahead = policy.prospects.risk[policy.child[then]]
+    ahead = policy.prospects()["risk"][policy.child[then]]
     assert f"probability of this history\n{100 * chance:.3g} %" in text
     assert f"reward so far\n{earned:.3f}" in text
     assert f"risk still ahead\n{100 * ahead:.3g} %" in text

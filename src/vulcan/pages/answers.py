@@ -168,7 +168,7 @@ def _answer_less(plans: Sequence[PagePlan], explanation: Explanation) -> Answer:
         f"{parting.instead} instead of {parting.action}",
         f"{case}: {_tell(parting)}. The plans part in {tell_percent(other.difference.probability)} "
         f"of all missions; {rewards}",
-        _follow(plan.places, parting),
+        plan.places.find((outcome for _, outcome in parting.history), parting.action),
     )
 
 
@@ -180,17 +180,6 @@ def _tell(parting: Parting) -> str:
     told = ", ".join(steps[-LONGEST_HISTORY:])
     cut = "… " if len(steps) > LONGEST_HISTORY else ""
     return f"likeliest at step {len(steps) + 1}, after {cut}{told}"
-
-
-def _follow(places: Places, parting: Parting) -> int | None:
-    """Return the place that a history leads to; None if it is not on the page."""
-    here = 0
-    for _, outcome in parting.history:
-        found = [r for r in places.outcomes(here) if places.text(places.label[r]) == outcome]
-        if not found or places.child[found[0]] < 0:
-            return None
-        here = int(places.child[found[0]])
-    return here
 
 
 def _answer_worst(plan: PagePlan, branch: int) -> Answer:

@@ -19,11 +19,12 @@ from vulcan.certificates.explanation import Explanation, RiskyPlace
 from vulcan.pages.answers import Answer, answer_questions, tell_percent
 from vulcan.pages.maps import PageMap
 from vulcan.pages.packing import pack_places
+from vulcan.pages.places import Places
 from vulcan.pages.plan import PagePlan
 from vulcan.runtime.files import write_atomically
 from vulcan.runtime.formatting import show_reward
 
-__all__ = ["Page", "RiskyDecision", "make_page"]
+__all__ = ["Page", "make_page"]
 
 TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -52,14 +53,6 @@ TEMPLATE = """<!doctype html>
 </body>
 </html>
 """
-
-
-@dataclass(frozen=True)
-class RiskyDecision:
-    """A decision that takes risk, and its number on the page."""
-
-    number: int
-    place: RiskyPlace
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +86,6 @@ class Page:
 def make_page(
     plans: Sequence[PagePlan],
     explanation: Explanation,
-    risky: Sequence[RiskyDecision],
     area: PageMap | None,
 ) -> Page:
     """Return the page of a plan.
@@ -103,9 +95,7 @@ def make_page(
     plans
         The plan, and then those for other bounds.
     explanation
-        Where the plan takes its risk.
-    risky
-        The decisions that take the most risk.
+        Where the plan takes its risk, and what was rejected there.
     area
         The map; None without one.
     """
@@ -114,7 +104,7 @@ def make_page(
     answers = answer_questions(plans, explanation)
     facts = {
         "plans": [one.describe() for one in plans],
-        "riskiest": [_describe_risky(decision) for decision in risky],
+        "riskiest": [_describe_risky(place, plan.places) for place in explanation.places],
         "compared": explanation.compared,
         "map": None if area is None else asdict(area),
         "horizon": about.horizon,
@@ -159,13 +149,11 @@ def _show_answer(answer: Answer) -> str:
     )
 
 
-def _describe_risky(decision: RiskyDecision) -> dict[str, Any]:
-    """Return a risky decision with what was rejected there."""
-    other = decision.place.alternative
+def _describe_risky(risky: RiskyPlace, places: Places) -> dict[str, Any]:
+    """Return where risk is taken, as a place of the page, and what was rejected there."""
+    number = places.find((outcome for _, outcome in risky.history), risky.action)
+    other = risky.alternative
     if other is None:
-        return {"place": decision.number, "instead": None}
+        return {"place": number, "instead": None}
     changes = f"reward {other.reward_change:+.2g}, risk {other.risk_change:+.2g}"
-    return {
-        "place": decision.number,
-        "instead": f"not {other.action}: {other.verdict} ({changes})",
-    }
+    return {"place": number, "instead": f"not {other.action}: {other.verdict} ({changes})"}

@@ -24,7 +24,7 @@ Of a randomised policy, the draw between its members is a decision like any othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -105,6 +105,21 @@ class Places:
         later = float(self.reward[child]) if child >= 0 else 0.0
         discount = self.weights[depth + 1] / self.weights[depth] if self.weights[depth] else 0.0
         return float(self.pay[row]) + discount * later
+
+    def find(self, outcomes: Iterable[str], action: str) -> int | None:
+        """Return the place after some outcomes where an action is taken; None if there is none."""
+        wanted = tuple(outcomes)
+        drawn = self.text(self.action[0]) == DRAW
+        starts = [int(self.child[row]) for row in self.outcomes(0)] if drawn else [0]
+        ends = (self._follow(start, wanted) for start in starts)
+        return next((k for k in ends if k >= 0 and self.text(self.action[k]) == action), None)
+
+    def _follow(self, here: int, outcomes: Iterable[str]) -> int:
+        for outcome in outcomes:
+            rows = self.outcomes(here) if here >= 0 else range(0)
+            ways = (int(self.child[r]) for r in rows if self.text(self.label[r]) == outcome)
+            here = next(ways, NONE)
+        return here
 
 
 class _Texts:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.parsing import parse
 from vulcan.certificates.problem import Problem, require_problem
@@ -16,7 +14,7 @@ from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
 from vulcan.pages.differences import find_difference
 from vulcan.pages.maps import Mapped
-from vulcan.pages.page import Page, RiskyDecision, make_page
+from vulcan.pages.page import Page, make_page
 from vulcan.pages.places import collect_places
 from vulcan.pages.plan import PagePlan
 from vulcan.planning.explain import explain
@@ -88,18 +86,12 @@ def explore(
     with pause_collection():
         places = collect_places(policy, follow_steps(policy, reader), problem.model)
     plan = PagePlan("this plan", policy, places, problem.risk_bound)
-    # Both list the steps in the same order, and by the same risks.
-    riskiest = np.argsort(-places.reach * places.fails, kind="stable").tolist()
-    risky = [
-        RiskyDecision(number, place)
-        for number, place in zip(riskiest, explanation.places, strict=False)
-    ]
     siblings = [_add_given(plan, reader, other) for other in others]
     if what_if is not None:
         siblings += _solve_others(plan, problem, reader, scales, what_if)
     siblings.sort(key=lambda other: other.allowed)
     area = problem.model.page_map() if isinstance(problem.model, Mapped) else None
-    return make_page([plan, *siblings], explanation, risky, area)
+    return make_page([plan, *siblings], explanation, area)
 
 
 def _solve_others(
