@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Tests start many processes: each would compile the library anew if none kept the byte code.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint format bench missions reproduce clean
+.PHONY: help install demo test lint format bench missions explorer reproduce clean
 
 help:
 	@echo "make demo       install into .venv and solve the paper's bandit"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench      measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
 	@echo "make reproduce  run the paper's experiments again (an hour and a half on two cores; make reproduce QUICK=1: two minutes)"
 	@echo "make missions   compare planners on exploration missions, ten seeds each (half an hour)"
+	@echo "make explorer   build the program of explorer pages anew (needs node and npm; the built one is kept)"
 	@echo "make clean      remove .venv and caches"
 
 $(BIN)/python:
@@ -61,6 +62,9 @@ missions: .venv/installed-dev
 	$(BIN)/vulcan draw .venv/mission.vulcan exploration --outcomes docs/outcomes.png \
 	  --visits docs/visits.png --risk docs/risk.png --animation docs/mission.gif
 	$(BIN)/python benchmarks/exploration_table.py --seeds 10 --samples 65536 --output docs/missions.md
+
+explorer:
+	cd explorer && npm ci --silent && npm run --silent build
 
 reproduce: .venv/installed-dev
 	$(BIN)/python -m reproduction $(if $(QUICK),--quick)

@@ -68,10 +68,13 @@ from .model.interface import FAILURE as FAILURE
 from .model.interface import Model as Model
 from .model.interface import Outcome as Outcome
 from .model.interface import Start as Start
+from .pages.maps import PageMap as PageMap
+from .pages.page import Page as Page
 from .planning.compare import compare as compare
 from .planning.comparison import Comparison as Comparison
 from .planning.comparison import ComparisonRow as ComparisonRow
 from .planning.explain import explain as explain
+from .planning.explore import explore as explore
 from .planning.frontier.point import Frontier as Frontier
 from .planning.frontier.point import FrontierPoint as FrontierPoint
 from .planning.frontier.span import Span as Span

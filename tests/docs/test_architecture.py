@@ -58,7 +58,7 @@ def test_the_page_on_theory_names_tests_that_exist() -> None:
 def test_the_walk_names_every_module_of_the_rooms_it_walks_through() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     named = {name.rpartition("/")[2] for name in re.findall(r"`([\w/]+\.py)`", page)}
-    below = set().union(*list_layers()[7:])  # from solvers down
+    below = set().union(*list_layers()[7:])  # from pages down
     for path in SOURCE.rglob("*.py"):
         room, *inside = path.relative_to(SOURCE).parts
         if room in below and inside and path.name != "__init__.py":
