@@ -1,4 +1,4 @@
-"""Draws docs/drone.png, and prints the table of docs/drone.md: `python tools/draw_drone.py`.
+"""Draws docs/images/drone.png, and prints the table of docs/examples/drone.md: `python tools/draw_drone.py`.
 
 A policy for each of several bounds, followed through all its histories: how many minutes the drone
 is expected to spend in each cell.

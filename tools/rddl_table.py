@@ -1,4 +1,4 @@
-"""Write the table of docs/rddl.md: which problems of rddlrepository load, from a run over all.
+"""Write the table of docs/howto/rddl.md: which problems of rddlrepository load, from a run over all.
 
 python tools/rddl_table.py --seconds 1
 

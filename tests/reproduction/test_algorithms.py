@@ -2,7 +2,7 @@
 values and policies.
 
 Here rewards are nonnegative, Δ is nonnegative from 0 on, and no action fails for sure. Elsewhere
-the library tests more than the paper prints (docs/theory.md, constraint A).
+the library tests more than the paper prints (docs/theory/proofs.md, constraint A).
 """
 
 from __future__ import annotations
