@@ -238,7 +238,7 @@ def test_a_start_without_actions_is_worth_nothing() -> None:
 # --- Lines -------------------------------------------------------------------------------------
 
 LINES = {(algorithm, k + 1) for algorithm, n in enumerate((11, 6, 24, 20), 1) for k in range(n)}
-PAGE = Path(__file__).parents[2] / "docs" / "algorithms.md"
+PAGE = Path(__file__).parents[2] / "docs" / "theory" / "algorithms.md"
 
 
 def read_lines(text: str) -> set[tuple[int, int]]:
