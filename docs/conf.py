@@ -34,6 +34,7 @@ extensions = [
     "mathml",
 ]
 exclude_patterns = ["_*"]
+suppress_warnings = ["toc.empty_glob"]  # there may be no notebooks
 nitpicky = True
 
 # --- Markdown
@@ -49,10 +50,15 @@ nb_execution_show_tb = True
 nb_execution_timeout = 120
 nb_merge_streams = True
 nb_number_source_lines = False
-# Kernels find the example models, and draw sharp pictures.
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(ROOT / "examples"), str(ROOT / "src"), os.environ.get("PYTHONPATH")])
-)
+KERNEL = """
+c = get_config()
+c.IPKernelApp.exec_lines = [
+    "from IPython.core.pylabtools import select_figure_formats as _select",
+    "_select(get_ipython(), {'retina'})",
+]
+c.IPKernelApp.log_level = 40
+c.HistoryManager.enabled = False
+"""
 
 # --- Reference
 add_module_names = False
@@ -68,7 +74,7 @@ python_maximum_signature_line_length = 80
 python_use_unqualified_type_names = True
 # Types of other packages and of our own rooms, which have no page here.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(?!vulcan\.).*"),
+    (r"py:.*", r"(?s)(?!vulcan\.).*"),
     (r"py:.*", r"vulcan\.\w+\..*"),
 ]
 
@@ -86,6 +92,16 @@ pygments_dark_style = "github-dark"
 copybutton_exclude = ".linenos, .gp, .go"
 linkcheck_timeout = 20
 linkcheck_retries = 2
+
+
+def prepare_kernels() -> None:
+    """Let kernels find the example models, and show figures as sharp pictures."""
+    places = [str(ROOT / "examples"), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
+    os.environ["IPYTHONDIR"] = str(ROOT / "build" / "docs" / "ipython")
+    profile = ROOT / "build" / "docs" / "ipython" / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_kernel_config.py").write_text(KERNEL, encoding="utf-8")
 
 
 def copy_notebooks() -> None:
@@ -106,5 +122,6 @@ def keep_links(app: Any, name: str, source: list[str]) -> None:
 
 def setup(app: Any) -> None:
     """Prepare the build."""
+    prepare_kernels()
     copy_notebooks()
     app.connect("source-read", keep_links)

@@ -108,7 +108,8 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for snippet in find_snippets(page):
         if snippet.file is None:
             lines = "\n" * (snippet.line - 1)  # so that numbers are those of the page
-            exec(compile(lines + snippet.code, page, "exec"), namespace)
+            code = compile(lines + snippet.code, page, "exec", dont_inherit=True)
+            exec(code, namespace)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_page)

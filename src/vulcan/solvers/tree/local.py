@@ -77,7 +77,8 @@ class LocalVulcan(Solver):
     as_printed
         Run algorithms 2 to 4 as the paper prints them (docs/theory/algorithms.md): a literal
         constant of UCT, failures sampled, values weighed by counts instead of probabilities,
-        cleanup instead of completion, and the last policy instead of the best. Then nothing is ever proved.
+        cleanup instead of completion, and the last policy instead of the best. Then nothing
+        is ever proved.
     """
 
     finds: ClassVar[str] = "the best policy found so far, within a local constraint"
