@@ -34,7 +34,6 @@ extensions = [
     "mathml",
 ]
 exclude_patterns = ["_*"]
-suppress_warnings = ["toc.empty_glob"]  # there may be no notebooks
 nitpicky = True
 
 # --- Markdown
@@ -113,8 +112,12 @@ def copy_notebooks() -> None:
         shutil.copy(notebook, folder)
 
 
-def keep_links(app: Any, name: str, source: list[str]) -> None:
-    """Lead links to files at the root of the project to the pages that include them."""
+def read_page(app: Any, name: str, source: list[str]) -> None:
+    """List the notebooks there are, and lead links to files at the root to pages that have them."""
+    if name == "examples/index":
+        notebooks = sorted((HERE / "examples" / "notebooks").glob("*.ipynb"))
+        names = "\n".join(f"notebooks/{path.stem}" for path in notebooks)
+        source[0] = source[0].replace("notebooks/*", names)
     up = "../" * name.count("/")
     for file, page in (("CONTRIBUTING", "contributing"), ("CHANGELOG", "changelog")):
         source[0] = source[0].replace(f"]({up}../{file}.md", f"]({up}{page}.md")
@@ -124,4 +127,4 @@ def setup(app: Any) -> None:
     """Prepare the build."""
     prepare_kernels()
     copy_notebooks()
-    app.connect("source-read", keep_links)
+    app.connect("source-read", read_page)
