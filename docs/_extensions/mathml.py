@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from docutils import nodes
 from latex2mathml.converter import convert
 
+UPRIGHT: Final = re.compile(r"<mi>(&#x000(?:4|5).;|&#x003(?:9|A).;)</mi>")
+"""Single letters of `\\mathrm`, and Greek capitals: browsers would slant them, unlike TeX."""
+
+
+def render(formula: str, display: str) -> str:
+    """Return a formula in MathML."""
+    return UPRIGHT.sub(r'<mi mathvariant="normal">\1</mi>', convert(formula, display=display))
+
 
 def write_inline(writer: Any, node: nodes.math) -> None:
     """Write a formula within a line."""
-    writer.body.append(convert(node.astext()))
+    writer.body.append(render(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def write_block(writer: Any, node: nodes.math_block) -> None:
     """Write a formula that has lines of its own."""
-    formula = convert(node.astext(), display="block")
+    formula = render(node.astext(), "block")
     writer.body.append(f'<div class="formula">{formula}</div>\n')
     raise nodes.SkipNode
 
