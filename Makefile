@@ -1,8 +1,8 @@
 # Everything that a developer does, one word each. `make demo` and `make test` need Python and make only.
 PYTHON ?= python3
 BIN := .venv/bin
-SPHINX = $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs 2 --doctree-dir build/docs/doctrees
-SOURCES := src tests benchmarks examples reproduction tools
+SPHINX = $(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --quiet --jobs 2 --doctree-dir build/docs/doctrees
+SOURCES := src tests benchmarks docs examples reproduction tools
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 # Tests start many processes: each would compile the library anew if none kept the byte code.
