@@ -1,12 +1,13 @@
 """The smallest model: cross to an island over a bridge or by swimming, and dig there.
 
-Run it with
+Run it with `python examples/crossing.py`, or
 
     vulcan solve examples/crossing.py:Crossing --bound "0.004*x"
 """
 
 from __future__ import annotations
 
+import vulcan
 from vulcan import Outcome
 
 
@@ -30,3 +31,7 @@ class Crossing:
             "swim": [Outcome(0.98, 0, "island"), Outcome.failure(0.02)],
             "dig": [Outcome(0.5, 10, "rich"), Outcome(0.5, 2, "poor")],
         }[action]
+
+
+if __name__ == "__main__":
+    print(vulcan.solve(vulcan.Problem(Crossing(), risk_bound="0.004*x")))

@@ -3,6 +3,7 @@
 The gorge is one leg and dangerous in a wind; the ridge is two legs, with a hut between them, and
 nearly safe. The drone has eight legs before dusk, and fetches the next parcel whenever it is back
 at the depot. `docs/tutorial/index.md` plans for it, step by step. Run it with
+`python examples/valley.py`, or
 
     vulcan solve examples/valley.py:Valley --bound "0.005*x"
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import vulcan
 from vulcan import Outcome
 
 LEGS = {  # from where, by which way: to where, and the risk in a calm and in a wind
@@ -74,3 +76,7 @@ class Valley:
         if risk:
             outcomes.append(Outcome.failure(risk, label="crash"))
         return outcomes
+
+
+if __name__ == "__main__":
+    print(vulcan.solve(vulcan.Problem(Valley(), risk_bound="0.005*x")))

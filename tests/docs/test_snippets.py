@@ -2,8 +2,8 @@
 
 Those of a page run in its order and share one namespace, in an empty directory: `python` and
 `{code-cell} python`, which the site executes as well and shows with its output. Commands in `sh`
-run after them, in a directory that has the examples, with less time. Around them, a page may have
-comments that readers don't see:
+run in a directory that has the examples, with less time and on smaller models. Around them, a page
+may have comments that readers don't see:
 
 - `<!-- setup`, Python, and `-->` on a line of its own: runs as well;
 - `<!-- excerpt of FILE -->` before a snippet: it does not run, but must be found in that file, from
@@ -57,11 +57,29 @@ def strip_comments(code: str) -> list[str]:
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = {r"storm|\.(prism|jani|pm|nm)\b": ("stormpy",), "rddl": ("pyRDDLGym", "rddlrepository")}
 
+SMALLER = {  # what is added to a command, or put in place of what it says
+    "drone.py": {"size": 7, "minutes": 6},
+    "exploration": {"horizon": 3},
+    "mission.toml": {"horizon": 3},
+}
+
 
 def find_commands(page: Path) -> list[str]:
     """Return the commands of a page, those that go on in the next line as one."""
     blocks = "".join(COMMANDS.findall(page.read_text(encoding="utf-8")))
     return [line for line in blocks.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def make_small(command: str) -> list[str]:
+    """Return the words of a command, with less time and a smaller model."""
+    command = re.sub(r"--time-limit \d+", "--time-limit 1", command)
+    words = shlex.split(command, comments=True)
+    for mark, sizes in SMALLER.items():
+        if mark in command:
+            for name, value in sizes.items():
+                words = [re.sub(rf"^{name}=.*", f"{name}={value}", word) for word in words]
+                words += [] if f"{name}={value}" in words else ["--set", f"{name}={value}"]
+    return words
 
 
 EVERY = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -76,7 +94,7 @@ def name_page(page: Path) -> str:
 def test_every_snippet_is_found() -> None:
     for page in EVERY:
         text = page.read_text(encoding="utf-8")
-        printed = len(re.findall(r"```(?:python|\{code-cell\})", text))
+        printed = len(re.findall(r"(?m)^[ \t]*```(?:python|\{code-cell\})", text))
         assert len([*find_snippets(page)]) == printed + text.count("<!-- setup"), page
     assert {"compiled.md", "solve.md", "README.md"} <= {page.name for page in PAGES}
 
@@ -93,7 +111,7 @@ def test_commands_run(
         ]
         for name in needed:
             pytest.importorskip(name)
-        words = shlex.split(re.sub(r"--time-limit \d+", "--time-limit 1", command), comments=True)
+        words = make_small(command)
         assert words[0] == "vulcan", command
         with pytest.raises(SystemExit) as ending:
             main(words[1:])
