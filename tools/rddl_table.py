@@ -4,7 +4,7 @@ python tools/rddl_table.py --seconds 1
 
 Each instance is opened in a process of its own, and its states are listed level by level until none
 is new, or the seconds (of processor time) are over. The model and the answers about its first state
-may take ten times as long.
+may take `PATIENCE` times as long.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from vulcan.formats import from_rddl
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "howto" / "rddl.md"
 TABLE: Final = re.compile(r"(<!-- problems -->\n).*?(<!-- end of problems -->)", re.DOTALL)
+PATIENCE: Final = 10
 MEMORY: Final = 3 << 30
 
 
@@ -50,7 +51,7 @@ class Trial:
     whole: bool = False
     states: int = 0
     pairs: int = 0
-    reason: str = "takes longer"
+    reason: str = ""
 
 
 def walk(model: Any, seconds: float) -> Iterator[Trial]:
@@ -79,7 +80,7 @@ def attempt(pipe: Connection, domain: str, instance: str, seconds: float) -> Non
     """Open one instance, and tell what became of it."""
     begin = process_time()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    longest = math.ceil(begin + 10 * seconds)
+    longest = math.ceil(begin + PATIENCE * seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (longest, longest))
     try:
         for trial in walk(from_rddl(domain, instance), begin + seconds):
@@ -87,7 +88,7 @@ def attempt(pipe: Connection, domain: str, instance: str, seconds: float) -> Non
     except VulcanError as error:
         pipe.send(Trial(reason=shorten_reason(str(error))))
     except MemoryError:
-        pipe.send(Trial(reason="takes more memory"))
+        pipe.send(Trial(reason=f"its first state takes more than {MEMORY >> 30} GB"))
 
 
 def shorten_reason(text: str) -> str:
@@ -100,7 +101,8 @@ def shorten_reason(text: str) -> str:
 
 REASONS: Final = {
     r"observed only through": "partially observable",
-    r"action fluent .* is (\w+) and has too many values": "actions are {} numbers without bounds",
+    r"action fluent .* is real and": "actions are real numbers",
+    r"action fluent .* is int and": "actions are whole numbers without narrow bounds",
     r"(\w+)\(.*has infinitely many values": "{} is not finite",
     r"combinations of actions are too many": "too many combinations of actions",
     r"too many to list": "too many outcomes of one action",
@@ -113,7 +115,7 @@ def try_instance(domain: str, instance: str, seconds: float) -> Trial:
     process = multiprocessing.Process(target=attempt, args=(there, domain, instance, seconds))
     process.start()
     there.close()
-    trial = Trial()
+    trial = Trial(reason=f"its first state takes longer than {PATIENCE * seconds:g} s")
     try:
         while True:
             trial = here.recv()

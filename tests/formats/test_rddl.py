@@ -251,6 +251,20 @@ def test_what_nobody_reads_makes_no_outcomes(tmp_path: Path) -> None:
     assert outcome.probability == 1.0
 
 
+def test_rounded_probabilities_are_never_above_one(tmp_path: Path) -> None:
+    """Of eight parts of a whole, with 0.2 and 0.8, the sum is 1.0000000000000002."""
+    model = from_rddl(write_small(tmp_path, lit="Bernoulli(0.2)", count="1"), failure="count == 1")
+    (outcome,) = model.outcomes(model.initial_state(), "noop")
+    assert (outcome.fails, outcome.probability) == (True, 1.0)
+
+
+def test_what_a_model_says_of_itself_is_said_once(tmp_path: Path) -> None:
+    model = from_rddl(write_small(tmp_path, count="round[1 / count]"))
+    with pytest.raises(ModelError, match=r"^count' has no value: division by zero") as caught:
+        vulcan.solve(vulcan.Problem(model, 0.1))
+    assert str(caught.value).count("division") == 1
+
+
 def test_a_fluent_fails_for_any_of_its_objects(tmp_path: Path) -> None:
     path = write_small(tmp_path, fluents="out(item) : { state-fluent, bool, default = false };",
                        cpfs="out'(?i) = Bernoulli(0.5);")  # fmt: skip
@@ -295,7 +309,10 @@ def test_what_cannot_be_read_says_where(
         ("lite", "'lite' is no state fluent of .*; did you mean 'lit'"),
         ("lit(", "failure="),
         ("glow(a)", "failure='glow.a.': there is no fluent 'glow'"),
-        ("lit(q)", "failure='lit.q.': there is no fluent 'q'"),
+        ("lit(q)", r"='lit.q.': there is no fluent or object 'q'\nobjects are item: a, b, c"),
+        ("lit(?i)", r"nothing says what \?i is: write exists_\{\?i : type\}"),
+        ("exists_{?i : item} lit(?j)", r"nothing says what \?j is; known here are \?i: write"),
+        ("exists_{?i : itme} lit(?i)", r"no type 'itme'; did you mean 'item'.\nthere are item"),
         ("count", "must be a condition on state fluents"),
         ("lit(a); lit(b)", "failure="),
         ("press(a)", "must be a condition on state fluents"),

@@ -61,8 +61,8 @@ ModelText = Annotated[
     typer.Argument(
         metavar="MODEL",
         help="A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a "
-        "file such as mission.toml, model.json, model.npz, maps.txt:7, model.prism, or "
-        "gymnasium:FrozenLake-v1.",
+        "file such as mission.toml, model.json, model.npz, maps.txt:7, model.prism, domain.rddl, "
+        "or gymnasium:FrozenLake-v1, or rddl:Navigation_MDP_ippc2011/1.",
         autocompletion=complete_model,
         show_default=False,
     ),

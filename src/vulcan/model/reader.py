@@ -64,6 +64,8 @@ class Questions:
     def _call(self, method: str, *arguments: Any, state: Any = None, action: Any = None) -> Any:
         try:
             return getattr(self.model, method)(*arguments)
+        except ModelError:
+            raise  # the model says itself what is wrong, and where
         except Exception as error:
             message = f"{type(self.model).__name__}.{method} raised {error!r}"
             raise ModelError(Violation(Rule.ANSWERS, message, state, action)) from error
@@ -80,6 +82,8 @@ class Questions:
             raise ModelError(Violation(Rule(f"{kind} are a list"), message, *where, answer))
         try:
             gathered = tuple(islice(answer, MOST_ANSWERS + 1))
+        except ModelError:
+            raise
         except Exception as error:
             message = f"{kind} raised {error!r}"
             raise ModelError(Violation(Rule.ANSWERS, message, *where)) from error

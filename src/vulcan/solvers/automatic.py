@@ -21,8 +21,8 @@ from vulcan.runtime.limits import StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import RANDOMISED, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
+from vulcan.solvers.layered.branching import branch
 from vulcan.solvers.layered.dual import accepts
-from vulcan.solvers.layered.first_steps import bound_first_steps
 from vulcan.solvers.layered.growth import Growth
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
@@ -32,10 +32,13 @@ from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["Automatic"]
 
-MOST_PAIRS: Final = 2_000_000_000
-"""Pairs of points that fronts may combine without a time limit: some seconds."""
+FIRST_PAIRS: Final = 5_000_000
+"""Pairs of points that fronts may combine first: small problems are solved for good by that."""
 
-FEW_PAIRS: Final = 200_000_000
+MOST_PAIRS: Final = 300_000_000
+"""The same at last, without a time limit: some seconds."""
+
+FEW_PAIRS: Final = 20_000_000
 """The same where the gap is small already."""
 
 SMALL_GAP: Final = 1e-3
@@ -109,7 +112,8 @@ class Automatic(Solver):
             run.offer_mix(dual.best)
             return run.find("best randomised policy found")
         run.improve(dual)
-        bound_first_steps(run, dual)
+        advance_fronts(run, dual, FIRST_PAIRS)
+        branch(run, dual)
         most = MOST_PAIRS if run.gap > SMALL_GAP else FEW_PAIRS
         advance_fronts(run, dual, most if run.monitor.limits.time_limit is None else None)
         return run.find("best policy found, with a proved gap")

@@ -219,6 +219,7 @@ def test_progress_is_that_of_the_whole_frontier():
 
 def test_progress_in_the_terminal(capsys, monkeypatch):
     monkeypatch.setattr("vulcan.runtime.display.PATIENCE", 0.0)
+    monkeypatch.setattr("vulcan.runtime.monitor.REPORT_INTERVAL", 0.0)
     trace_frontier(SMALL, levels=[0.001, 0.002], progress=True)
     assert "searching" in capsys.readouterr().err
 

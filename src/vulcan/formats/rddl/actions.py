@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.formats.rddl.fluents import Fluent, list_values, name_fluent
-from vulcan.formats.rddl.intervals import ANYTHING, Interval, Preconditions
+from vulcan.formats.rddl.intervals import ANYTHING, Interval, Known, Preconditions
 from vulcan.formats.rddl.reading import Source, find_bounds
 from vulcan.formats.rddl.terms import Term, compile_term, conjoin
 from vulcan.model.rules import Rule, Violation
@@ -27,7 +27,10 @@ FEW_ACTIONS: Final = 2_000
 """So many combinations are listed once."""
 
 MOST_ACTIONS: Final = 10_000
-"""A state has at most so many, and a search for them takes at most twice as many steps."""
+"""A state has at most so many."""
+
+MOST_STEPS: Final = 100_000
+"""A search for those of a state tries at most so many values."""
 
 Values = tuple[Any, ...]
 
@@ -69,17 +72,17 @@ class Actions:
         sizes = [len(values) - 1 for values in self._choices]
         if _count_combinations(sizes, self._most) <= FEW_ACTIONS:
             self._listed = list(self._list_all())
-        ranges = [
+        self._ranges = [
             (min(values), max(values)) if not isinstance(values[0], str) else ANYTHING
             for values in self._choices
         ]
-        ranged = dict(zip(self._places, ranges, strict=True))
-        self._preconditions = Preconditions(preconditions, ranged)
+        self._preconditions = Preconditions(preconditions)
 
     def list_allowed(self, state: Values) -> list[str]:
         """Return the labels of the combinations that a state allows: few actions first."""
-        found = self._listed if self._listed is not None else self._search(state)
-        return [self._label(values) for values in found if self._allows((*state, *values))]
+        if self._listed is None:
+            return [self._label(values) for values in self._search(state)]
+        return [self._label(values) for values in self._listed if self._allows((*state, *values))]
 
     def find(self, state: Values, label: str) -> Values:
         """Return the values of the action fluents for a label."""
@@ -89,47 +92,61 @@ class Actions:
 
     def _list_all(self) -> Iterator[Values]:
         """Yield all combinations of values."""
-        everything = range(len(self._choices))
+        defaults = [values[0] for values in self._choices]
         for size in range(self._most + 1):
-            for changed in combinations(everything, size):
-                chosen = [
-                    values[1:] if i in changed else values[:1]
-                    for i, values in enumerate(self._choices)
-                ]
-                yield from product(*chosen)
+            for changed in combinations(range(len(defaults)), size):
+                for chosen in product(*(self._choices[i][1:] for i in changed)):
+                    values = defaults.copy()
+                    for i, value in zip(changed, chosen, strict=True):
+                        values[i] = value
+                    yield tuple(values)
 
     def _search(self, state: Values) -> list[Values]:
-        """Return the combinations that no precondition is known to refuse, few actions first."""
-        known: dict[int, Any] = dict(enumerate(state))
-        can_hold = self._preconditions.can_hold
-        free, left = [], self._most  # fluents with a choice, and how many may still be changed
-        for place, values in zip(self._places, self._choices, strict=True):
-            open_values = [value for value in values if can_hold(place, {**known, place: value})]
-            if len(open_values) == 1:
-                known[place] = open_values[0]
-                left -= open_values[0] != values[0]
+        """Return the combinations that a state allows, few actions first."""
+        known, can_hold = Known(state, self._ranges), self._preconditions.can_hold
+        values = [choice[0] for choice in self._choices]
+        free = []  # fluents with a choice: which, their place, and their values but the default
+        for i, (place, choice) in enumerate(zip(self._places, self._choices, strict=True)):
+            allowed = []
+            for value in choice:
+                known.fix(place, value)
+                if can_hold(place, known):
+                    allowed.append(value)
+            if len(allowed) == 1:
+                values[i] = allowed[0]
+                known.fix(place, values[i])
             else:
-                free.append((place, values[0], open_values))
+                known.forget(place)
+                free.append((i, place, [value for value in allowed if value != choice[0]]))
         found: list[Values] = []
         steps = 0
 
-        def go_on(depth: int, left: int) -> None:
+        def change_more(begin: int, left: int) -> None:
+            """Keep what is changed, and change at most so many more from a position on."""
             nonlocal steps
-            if depth == len(free):
-                found.append(tuple(known[place] for place in self._places))
-                return
-            place, default, values = free[depth]
-            for value in values if left else values[:1]:
-                steps += 1
-                known[place] = value
-                if can_hold(place, known) and left >= (value != default):
-                    go_on(depth + 1, left - (value != default))
-                if steps > 2 * MOST_ACTIONS or len(found) > MOST_ACTIONS:
+            if self._allows((*state, *values)):
+                found.append(tuple(values))
+            for position in range(begin, len(free) if left else begin):
+                i, place, others = free[position]
+                default = values[i]
+                for value in others:
+                    values[i] = value
+                    known.fix(place, value)
+                    if can_hold(place, known):
+                        change_more(position + 1, left - 1)
+                values[i] = default
+                known.fix(place, default)
+                steps += 1 + len(others)
+                if steps > MOST_STEPS or len(found) > MOST_ACTIONS:
                     raise ModelError(_refuse(state))
-            known.pop(place, None)
+                if not can_hold(place, known):
+                    break
+            for _, place, _ in free[begin:]:
+                known.forget(place)
 
-        if left >= 0:
-            go_on(0, left)
+        forced = sum(v != choice[0] for v, choice in zip(values, self._choices, strict=True))
+        if forced <= self._most:
+            change_more(0, self._most - forced)
         return sorted(found, key=self._rank)
 
     def _rank(self, values: Values) -> tuple[Any, ...]:
@@ -154,7 +171,8 @@ class Actions:
 
 def _refuse(state: Values) -> Violation:
     message = (
-        f"more than {MOST_ACTIONS:,} combinations of actions are too many to list; "
+        f"combinations of actions are too many to list, more than {MOST_ACTIONS:,} or found only "
+        f"by trying more than {MOST_STEPS:,}; "
         "max-nondef-actions and action-preconditions limit them"
     )
     return Violation(Rule.ACTIONS_END, message, state)

@@ -8,6 +8,7 @@ pyRDDLGym's simulator, except that objects stay names, and that nothing is drawn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from textwrap import shorten
 from typing import Any, Final
 
 from vulcan.errors import OptionError
@@ -109,15 +110,28 @@ class Grounder:
         _, arguments = expression.args
         rddl = self.rddl
         if name[0] == "?":
-            return constant(scope[name], rddl.object_to_type[scope[name]])
+            bound = _look_up(name, scope)
+            return constant(bound, rddl.object_to_type[bound])
         if not arguments and rddl.is_object(name):
             bare = name.removeprefix("@")
             return constant(bare, rddl.object_to_type[bare])
         if name not in rddl.variable_ranges:
-            raise OptionError(f"there is no fluent {name!r}{suggest(name, rddl.variable_ranges)}")
+            raise OptionError(self._refuse_name(name, bool(arguments)))
         terms = [self._ground_argument(argument, scope) for argument in arguments or ()]
         kind = rddl.variable_ranges[name]
         return self._find_any(name, terms, kind)
+
+    def _refuse_name(self, name: str, called: bool) -> str:
+        """Return a message about a name that is none, with those that there are."""
+        fluents, kinds = self.rddl.variable_ranges, self.rddl.type_to_objects
+        if called:
+            return f"there is no fluent {name!r}{suggest(name, fluents)}"
+        listed = "; ".join(f"{kind}: {', '.join(objects)}" for kind, objects in kinds.items())
+        return (
+            f"there is no fluent or object {name!r}"
+            f"{suggest(name, [*fluents, *self.rddl.object_to_type])}\n"
+            f"objects are {shorten(listed, 1000, placeholder=' …')}"
+        )
 
     def _find_any(self, name: str, terms: Sequence[Term], kind: str) -> Term:
         """Return a fluent of objects that may depend on other fluents."""
@@ -133,7 +147,7 @@ class Grounder:
     def _ground_argument(self, argument: Any, scope: Scope) -> Term:
         if not isinstance(argument, str):
             return self.ground(argument, scope)
-        name = scope[argument] if argument[0] == "?" else argument.removeprefix("@")
+        name = _look_up(argument, scope) if argument[0] == "?" else argument.removeprefix("@")
         return constant(name, self.rddl.object_to_type[name])
 
     def _find(self, name: str, objects: tuple[str, ...], kind: str) -> Term:
@@ -225,7 +239,13 @@ class Grounder:
     def _list(self, variables: Sequence[Any], scope: Scope) -> Iterator[Scope]:
         """Yield the scopes of an expression under a quantifier."""
         names = [name for _, (name, _) in variables]
-        for objects in self.rddl.ground_types([kind for _, (_, kind) in variables]):
+        kinds, known = [kind for _, (_, kind) in variables], self.rddl.type_to_objects
+        for kind in kinds:
+            if kind not in known:
+                raise OptionError(
+                    f"there is no type {kind!r}{suggest(kind, known)}\nthere are {', '.join(known)}"
+                )
+        for objects in self.rddl.ground_types(kinds):
             yield {**scope, **dict(zip(names, objects, strict=True))}
 
     def _ground_function(self, expression: Any, name: str, scope: Scope) -> Term:
@@ -309,6 +329,17 @@ class Grounder:
         if not kinds <= set(NUMBERS):
             raise OptionError(f"{describe(expression)} is either of {', '.join(sorted(kinds))}")
         return _widen(terms)
+
+
+def _look_up(variable: str, scope: Scope) -> str:
+    """Return the object that a variable stands for."""
+    if variable not in scope:
+        known = f"; known here are {', '.join(scope)}" if scope else ""
+        raise OptionError(
+            f"nothing says what {variable} is{known}: "
+            f"write exists_{{{variable} : type}} [...] or forall_{{{variable} : type}} [...]"
+        )
+    return scope[variable]
 
 
 def describe(expression: Any) -> str:

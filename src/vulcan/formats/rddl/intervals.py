@@ -1,7 +1,8 @@
 """Conditions on intervals: whether a precondition can still hold when little is known.
 
-The code of a term is evaluated with an interval for each place of the list: a single point where
-the value is known, and its range elsewhere. The interval of the result is never too small, so what
+Two lists have the smallest and the largest value of each place: the same where the value is known,
+and the ends of its range elsewhere. The code of a term becomes two pieces of code that read these
+lists, for the ends of an interval that its value is in. The interval is never too small, so what
 can't hold here can't hold at all.
 """
 
@@ -10,18 +11,41 @@ from __future__ import annotations
 import ast
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from vulcan.formats.rddl.terms import Term
 
-__all__ = ["ANYTHING", "Interval", "Preconditions"]
+__all__ = ["ANYTHING", "Interval", "Known", "Preconditions"]
 
 Interval = tuple[float, float]
 """Smallest and largest value; truth values are 0 and 1."""
 
 ANYTHING: Final = (-math.inf, math.inf)
-ANY_TRUTH: Final = (0, 1)
+
+
+class Known:
+    """What is known of the values in the list.
+
+    Parameters
+    ----------
+    state
+        The values of state fluents: the first of the list.
+    ranges
+        The ranges of the others, which are not known yet.
+    """
+
+    def __init__(self, state: Sequence[Any], ranges: Sequence[Interval]) -> None:
+        self.low, self.high = ([*state, *ends] for ends in zip(*ranges, strict=True))
+        self._ranges = (self.low.copy(), self.high.copy())
+
+    def fix(self, place: int, value: Any) -> None:
+        """Let a place have a value."""
+        self.low[place] = self.high[place] = value
+
+    def forget(self, place: int) -> None:
+        """Let a place have any value of its range."""
+        self.low[place], self.high[place] = (ends[place] for ends in self._ranges)
 
 
 class Preconditions:
@@ -31,21 +55,20 @@ class Preconditions:
     ----------
     terms
         The conditions.
-    ranges
-        The range of each place whose value may not be known.
     """
 
-    def __init__(self, terms: Sequence[Term], ranges: Mapping[int, Interval]) -> None:
-        self._ranges = ranges
-        self._parts: dict[int, list[ast.expr]] = defaultdict(list)
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self._parts: dict[int, list[Callable[[list[Any], list[Any]], bool]]] = defaultdict(list)
         for term in terms:
             for part in _split(ast.parse(term.code, mode="eval").body):
+                _, high = _enclose(part)
+                can_hold = eval(f"lambda low, high: {high} > 0", NAMES)  # noqa: S307 - see terms
                 for place in _list_places(part):
-                    self._parts[place].append(part)
+                    self._parts[place].append(can_hold)
 
-    def can_hold(self, place: int, known: Mapping[int, Any]) -> bool:
+    def can_hold(self, place: int, known: Known) -> bool:
         """Return False if a part that reads a place can't hold with the values known so far."""
-        return all(_enclose(part, known, self._ranges)[1] > 0 for part in self._parts[place])
+        return all(part(known.low, known.high) for part in self._parts[place])
 
 
 def _split(node: ast.expr) -> Iterator[ast.expr]:
@@ -66,78 +89,87 @@ def _list_places(node: ast.expr) -> set[int]:
     }
 
 
-def _enclose(node: ast.expr, known: Mapping[int, Any], ranges: Mapping[int, Interval]) -> Any:
-    """Return an interval that the value of some code is in, or the very object that it is."""
+def _enclose(node: ast.expr) -> tuple[str, str]:
+    """Return code for both ends of an interval that the value of some code is in.
 
-    def go(part: ast.expr) -> Any:
-        return _enclose(part, known, ranges)
-
+    Where the value is an object, both are that object, or those of ANYTHING.
+    """
     match node:
         case ast.Constant(value=value):
-            return value if isinstance(value, str) else (value, value)
+            return (repr(value), repr(value))
         case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=int(place))):
-            if (value := known.get(place)) is None:
-                return ranges.get(place, ANYTHING)
-            return value if isinstance(value, str) else (value, value)
+            return (f"low[{place}]", f"high[{place}]")
         case ast.BoolOp(op=op, values=values):
-            pick = min if isinstance(op, ast.And) else max
-            lows, highs = zip(*(_limit(go(part)) for part in values), strict=True)
-            return (pick(lows), pick(highs))
+            word = " and " if isinstance(op, ast.And) else " or "
+            return _pair(values, lambda ends: f"({word.join(f'{end} > 0' for end in ends)})")
         case ast.UnaryOp(op=ast.Not(), operand=inside):
-            low, high = _limit(go(inside))
-            return (1 - high, 1 - low)
+            low, high = _enclose(inside)
+            return (f"(not {high} > 0)", f"(not {low} > 0)")
         case ast.UnaryOp(op=ast.USub(), operand=inside):
-            low, high = go(inside)
-            return (-high, -low)
+            low, high = _enclose(inside)
+            return (f"(-{high})", f"(-{low})")
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _compare(op, go(left), go(right))
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
-            (a, b), (c, d) = go(left), go(right)
-            return (a + c, b + d) if isinstance(op, ast.Add) else (a - d, b - c)
+            return _compare(op, *_enclose(left), *_enclose(right))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _pair((left, right), lambda ends: f"({' + '.join(ends)})")
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            (a, b), (c, d) = _enclose(left), _enclose(right)
+            return (f"({a} - {d})", f"({b} - {c})")
         case ast.Call(func=ast.Name(id="sum"), args=[ast.Tuple(elts=parts)]):
-            pairs = [go(part) for part in parts]
-            return (sum(low for low, _ in pairs), sum(high for _, high in pairs))
+            return _pair(parts, lambda ends: f"sum(({', '.join([*ends, ''])}))")
         case ast.Call(func=ast.Name(id="prod"), args=[ast.Tuple(elts=parts)]):
-            low, high = 1.0, 1.0
-            for a, b in map(go, parts):
-                ends = [_times(x, y) for x in (low, high) for y in (a, b)]
-                low, high = min(ends), max(ends)
-            return (low, high)
+            product = f"multiply({', '.join('({}, {})'.format(*_enclose(p)) for p in parts)})"
+            return (f"{product}[0]", f"{product}[1]")
         case ast.IfExp(test=test, body=one, orelse=other):
-            low, high = _limit(go(test))
-            cases = [go(part) for part, may in ((one, high), (other, 1 - low)) if may]
-            return cases[0] if len(cases) == 1 else ANYTHING
-    return ANYTHING
+            low, high = _enclose(test)
+            cases = zip(_enclose(one), _enclose(other), ("-inf", "inf"), strict=True)
+            first, second = (
+                f"({a} if {low} > 0 else {end} if {high} > 0 else {b})" for a, b, end in cases
+            )
+            return (first, second)
+    return ("-inf", "inf")
 
 
-def _times(x: float, y: float) -> float:
-    return x * y if x and y else 0.0  # also where the other is infinite
+def _pair(nodes: Sequence[ast.expr], write: Callable[[Sequence[str]], str]) -> tuple[str, str]:
+    """Return code for both ends of what grows with each of its parts."""
+    lows, highs = zip(*map(_enclose, nodes), strict=True)
+    return (write(lows), write(highs))
 
 
-def _limit(interval: Any) -> Interval:
-    """Return the interval of a truth value."""
-    low, high = interval
-    return (max(low, 0), min(high, 1))
-
-
-def _compare(op: ast.cmpop, one: Any, other: Any) -> Interval:
-    if isinstance(one, str) or isinstance(other, str):
-        if not (isinstance(one, str) and isinstance(other, str)):
-            return ANY_TRUTH
-        same = one == other
-        return (same, same) if isinstance(op, ast.Eq) else (not same, not same)
-    (a, b), (c, d) = one, other
+def _compare(op: ast.cmpop, a: str, b: str, c: str, d: str) -> tuple[str, str]:
+    """Return code that compares a value from a to b with one from c to d."""
     match op:
         case ast.Lt():
-            return (b < c, a < d)
+            return (f"({b} < {c})", f"({a} < {d})")
         case ast.LtE():
-            return (b <= c, a <= d)
+            return (f"({b} <= {c})", f"({a} <= {d})")
         case ast.Gt():
-            return (a > d, b > c)
+            return (f"({a} > {d})", f"({b} > {c})")
         case ast.GtE():
-            return (a >= d, b >= c)
+            return (f"({a} >= {d})", f"({b} >= {c})")
         case ast.Eq():
-            return (a == b == c == d, a <= d and c <= b)
+            return (f"({a} == {b} == {c} == {d})", f"overlap({a}, {b}, {c}, {d})")
         case ast.NotEq():
-            return (not (a <= d and c <= b), not a == b == c == d)
-    return ANY_TRUTH
+            return (f"(not overlap({a}, {b}, {c}, {d}))", f"(not {a} == {b} == {c} == {d})")
+    return ("False", "True")
+
+
+def _overlap(a: Any, b: Any, c: Any, d: Any) -> bool:
+    """Return whether a value from a to b can be the same as one from c to d."""
+    if isinstance(a, str) and isinstance(c, str):
+        return a == c
+    return isinstance(a, str) or isinstance(c, str) or (a <= d and c <= b)
+
+
+def _multiply(*intervals: Interval) -> Interval:
+    low, high = 1.0, 1.0
+    for pair in intervals:
+        ends = [x * y if x and y else 0.0 for x in (low, high) for y in pair]  # 0 also if infinite
+        low, high = min(ends), max(ends)
+    return (low, high)
+
+
+NAMES: Final[dict[str, Any]] = {
+    "__builtins__": {}, "inf": math.inf, "overlap": _overlap, "multiply": _multiply, "sum": sum,
+}  # fmt: skip
+"""What code may call."""

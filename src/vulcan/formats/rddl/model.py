@@ -183,10 +183,7 @@ class RDDLModel:
                 _check_count(len(found))
         except (ArithmeticError, ValueError) as error:
             raise ModelError(Violation(Rule.ANSWERS, str(error), state, action)) from None
-        return [
-            Outcome.failure(p, reward) if after is None else Outcome(p, reward, after)
-            for (after, reward), p in found.items()
-        ]
+        return [_make_outcome(total, *key) for key, total in found.items()]
 
     def _list_worlds(self, state: State, action: str) -> list[World]:
         """Return the values of whatever is read by others, in all combinations."""
@@ -290,6 +287,13 @@ class RDDLModel:
         if term.kind not in wider:
             raise OptionError(f"{self.source.locate(name)}: {name} is {kind}, not {term.kind}")
         return assume(term, kind)
+
+
+def _make_outcome(total: float, after: State | None, reward: float) -> Outcome:
+    probability = min(total, 1.0)  # a rounded sum may be above 1
+    if after is None:
+        return Outcome.failure(probability, reward)
+    return Outcome(probability, reward, after)
 
 
 def _make_step(name: str, place: int | None, term: Term) -> Step:

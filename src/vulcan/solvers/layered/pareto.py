@@ -29,8 +29,8 @@ from vulcan.sentinels import END, NONE
 from vulcan.solvers.base import EXACT, Coverage, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.fronts import FrontArrays, Pruning, load_kernels
+from vulcan.solvers.layered.branching import branch
 from vulcan.solvers.layered.dual import Corner, Dual, accepts
-from vulcan.solvers.layered.first_steps import bound_first_steps
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.shortfall import SMALL_SHARE, Shortfall
 from vulcan.tolerance import TOLERANCE
@@ -67,7 +67,7 @@ class Pareto(Solver):
         monitor.start_clock()
         if run.unroll():
             dual = run.find_dual()
-            bound_first_steps(run, dual)
+            branch(run, dual)
             advance_fronts(run, dual)
         return run.find()
 

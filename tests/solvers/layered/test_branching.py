@@ -1,4 +1,4 @@
-"""A bound on deterministic policies by their first steps: sound, and sharp where it matters."""
+"""A bound on deterministic policies by cases of histories: sound, and sharp where it matters."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from vulcan.domains import TreasureGrid
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.layered.first_steps import bound_first_steps
+from vulcan.solvers.layered.branching import branch
 from vulcan.solvers.layered.run import LayeredRun
 
 
 def bound(problem: vulcan.Problem) -> tuple[LayeredRun, float]:
-    """Return a run with the bound of first steps, and the dual bound."""
+    """Return a run with the bound of cases, and the dual bound."""
     reader = ModelReader(problem.model)
     run = LayeredRun(problem, reader, Monitor(Limits()), vulcan.Pareto())
     assert run.unroll()
     dual = run.find_relaxed()
     if len(run.levels):
-        bound_first_steps(run, dual)
+        branch(run, dual)
     return run, dual.upper_bound
 
 
@@ -42,6 +42,11 @@ def test_no_deterministic_policy_earns_more(model: Table, risk_bound: vulcan.Ris
     )
     if best is not None:
         assert best <= run.upper + 1e-9 * max(1.0, abs(best))
+    if run.best is not None:
+        proof = vulcan.certify(vulcan.Problem(model, risk_bound), run.write_out(run.best))
+        assert proof.safe
+        assert proof.reward == pytest.approx(run.best.reward, rel=1e-9, abs=1e-9)
+        assert proof.risk == pytest.approx(run.best.risk, abs=1e-12)
 
 
 def test_a_first_step_that_is_too_risky_earns_nothing() -> None:
@@ -49,7 +54,7 @@ def test_a_first_step_that_is_too_risky_earns_nothing() -> None:
     model = TreasureGrid(horizon=20, map="BTG")
     run, dual = bound(vulcan.Problem(model, 0.15))
     assert dual > 0.5
-    assert run.upper == 0.0
+    assert run.upper == pytest.approx(0.0, abs=1e-12)
     result = vulcan.solve(vulcan.Problem(model, 0.15))
     assert result.status is vulcan.Status.SOLVED
     assert result.certificate.reward == 0.0
@@ -64,4 +69,28 @@ def test_certain_ways_are_compared_with_what_they_pay() -> None:
     }
     run, dual = bound(vulcan.Problem(Table(table, horizon=3), 0.2))
     assert dual == pytest.approx(3.0 + 0.4 * 2.5)
-    assert run.upper == 3.0
+    assert run.upper == pytest.approx(3.0, rel=1e-12)
+
+
+def test_what_is_decided_in_a_history_that_is_avoided_costs_nothing() -> None:
+    """The best policy may never come to where two prices disagree."""
+    risky = [Outcome(0.5, 4.0, "end"), Outcome.failure(0.5)]
+    table = {
+        0: {"left": [Outcome(0.5, 0.0, 1), Outcome(0.5, 0.0, 2)], "right": [Outcome(1.0, 0.9, 2)]},
+        1: {"dare": risky, "stop": [Outcome(1.0, 0.0, "end")]},
+        2: {"stop": [Outcome(1.0, 0.1, "end")]},
+    }
+    run, dual = bound(vulcan.Problem(Table(table, horizon=2), 0.25))
+    assert dual >= run.upper >= 1.05 - 1e-12
+    assert run.best is not None
+    assert run.best.reward == pytest.approx(1.05)
+
+
+def test_a_lake_is_closed_that_thin_fronts_leave_open() -> None:
+    """Slips of a third each draw lots badly: the dual bound is 1.4 % too high."""
+    gymnasium = pytest.importorskip("gymnasium")
+    assert gymnasium
+    model = vulcan.formats.from_gymnasium("FrozenLake-v1", horizon=20)
+    result = vulcan.solve(vulcan.Problem(model, 0.01))
+    assert result.relaxed > 1.01 * result.certificate.reward
+    assert result.gap < 1e-3
