@@ -56,12 +56,12 @@ class Missions:
         self.known: dict[Any, Any] = {}
         self.seconds: list[float] = []
         self.changed = 0
-        self._graph: Any = None
+        self._knowledge: Any = None
 
     def carry_out(self, random: Random) -> vulcan.Run:
         """Return an episode at its end."""
         run = self.result.policy.start()
-        run.graph = self._graph
+        run.knowledge = self._knowledge
         while not run.finished:
             if run.step % EVERY == 0:
                 self._replan(run)
@@ -77,7 +77,7 @@ class Missions:
             replanned = vulcan.replan(run, time_limit=0.5)
             self.seconds.append(time.process_time() - began)
             self.changed += replanned.changed
-            self._graph = run.graph
+            self._knowledge = run.knowledge
             # The key names a plan by its place in memory: it has to stay there.
             self.known[key] = (run.policy, run.account, replanned.changed)
         policy, account, changed = self.known[key]

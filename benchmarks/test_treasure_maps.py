@@ -1,4 +1,4 @@
-"""Treasure maps by default: how close policies are proved to be to the best, in 5 seconds each.
+"""Treasure maps by default: how close policies are proved to be to the best, and how soon.
 
 The maps are those of the file that VULCAN_TREASURE_MAPS names (what follows a line "Map:"), or else
 64 maps of the same kind: 6 by 6 cells, 5 pieces of gold, and shares of walls and traps that
@@ -23,7 +23,6 @@ import vulcan
 from vulcan.domains import TreasureGrid
 
 BOUND = vulcan.Constant(0.15)
-SECONDS = 5
 SIZE, GOLD, COPIES = 6, 5, 4
 WALLS = (0.1, 0.15, 0.25, 0.35)
 FREE = (0.5, 0.7, 0.8, 0.9)
@@ -99,13 +98,13 @@ def test_deterministic_policies_come_close(horizon: int, maps: list[str], report
     gaps, randomised, seconds = [], [], []
     for text in maps:
         problem = vulcan.Problem(TreasureGrid(horizon, map=text), BOUND)
-        began = time.perf_counter()
-        result = vulcan.solve(problem, time_limit=SECONDS)
-        seconds.append(time.perf_counter() - began)
+        began = time.process_time()
+        result = vulcan.solve(problem)
+        seconds.append(time.process_time() - began)
         assert result.safe
         assert result.certificate.complete
         gaps.append(result.gap)
-        randomised.append(vulcan.solve(problem, time_limit=SECONDS, randomised=True).gap)
+        randomised.append(vulcan.solve(problem, randomised=True).gap)
     name = f"treasure, {len(maps)} maps, horizon {horizon}"
     far = sum(gap > 0.15 for gap in gaps)
     mean, middle = statistics.mean(gaps), statistics.median(gaps)
@@ -114,7 +113,7 @@ def test_deterministic_policies_come_close(horizon: int, maps: list[str], report
         f"{100 * mean:.2f}, {100 * middle:.3f}, {100 * max(gaps):.1f} ({far})",
     )
     report(
-        f"{name}: seconds, median, longest",
+        f"{name}: seconds of the processor, median, longest",
         f"{statistics.median(seconds):.2f}, {max(seconds):.2f}",
     )
     report(f"{name}: worst gap in % of randomised policies", f"{100 * max(randomised):.1e}")

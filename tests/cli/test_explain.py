@@ -49,7 +49,7 @@ def test_explain_says_what_was_rejected_and_why(run, plan):
     answer = run("explain", plan, "bandit", "--set", "horizon=3", "--rows", "2")
     assert "Which histories take it, and what was rejected there" in answer.out
     assert "compared  the other action there" in answer.out
-    assert answer.out.count("  taken    ") == answer.out.count("  not      ") == 2
+    assert answer.out.count("  when     ") == answer.out.count("  not      ") == 2
     assert "worth less" in answer.out
     assert "by the price of risk" in answer.out
     document = run("explain", plan, "bandit", "--set", "horizon=3", "--json").document
@@ -71,3 +71,9 @@ def test_explain_judges_by_another_bound(run, plan):
     ).document
     verdicts = {place["alternative"]["verdict"] for place in document["places"]}
     assert "better" in verdicts
+
+
+def test_explain_refuses_to_look_for_no_time(run, plan):
+    answer = run("explain", plan, "bandit", "--set", "horizon=3", "--look", "0")
+    assert answer.code == 2
+    assert "look is a number of seconds, not 0" in answer.err

@@ -54,6 +54,31 @@ def test_simulate_tells_where_another_model_differs(run, plan, tmp_path):
     assert answer.err == ""
 
 
+def test_simulate_plays_in_the_environment_itself(run, tmp_path):
+    pytest.importorskip("gymnasium")
+    lake = ("gymnasium:FrozenLake-v1", "--set", "horizon=20")
+    plan = tmp_path / "lake.vulcan"
+    assert run("solve", *lake, "--bound", "0.3", "-o", plan).code == 0
+    answer = run("simulate", plan, *lake, "--environment", "--episodes", "300", "--json")
+    assert answer.code == 0
+    assert answer.document["model"] == "the environment FrozenLake-v1"
+    assert answer.document["engine"] == "Python"
+    assert answer.document["episodes"] == 300
+    # A start of one's own is not where the environment begins.
+    moved = (*lake, "--set", "start=4")
+    assert run("solve", *moved, "--bound", "0.5", "-o", plan).code == 0
+    answer = run("simulate", plan, *moved, "--environment", "--episodes", "10")
+    assert answer.code == 1
+    assert "it began in" in answer.out.replace("\n", " ")
+
+
+def test_only_a_model_that_has_an_environment_is_played_in_it(run, plan):
+    answer = run("simulate", plan, "bandit", "--set", "horizon=3", "--environment")
+    assert answer.code == 2
+    assert "gymnasium:FrozenLake-v1" in answer.err
+    assert run("simulate", plan, "--environment").code == 2
+
+
 def test_simulate_draws(run, plan, tmp_path):
     answer = run("simulate", plan, "--episodes", "1000", "--plot", tmp_path / "episodes.png")
     assert answer.code == 0

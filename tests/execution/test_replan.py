@@ -19,7 +19,8 @@ from vulcan.execution.account import Prospect, open_account
 from vulcan.testing import check_compiled
 from vulcan.tolerance import TOLERANCE
 
-PLANNERS: list[Any] = [vulcan.Automatic(), vulcan.LocalVulcan(), vulcan.ForwardSearch()]
+SAMPLING: list[Any] = [vulcan.LocalVulcan(), vulcan.Vulcan()]
+PLANNERS: list[Any] = [vulcan.Automatic(), vulcan.ForwardSearch(), *SAMPLING]
 
 BOUNDS = [
     vulcan.Constant(0.1),
@@ -70,7 +71,7 @@ def replan_by(random: Random, problem: vulcan.Problem, counts: list[int]) -> Any
                 weight = run.reader.weights[run.level]
                 least = run.reward_ahead / weight if weight else -math.inf
                 solver = Adversary(random.randrange(1 << 30), random.random() < 0.8, least)
-            limits = {"samples": 50} if isinstance(solver, vulcan.LocalVulcan) else {}
+            limits = {"samples": 50} if solver in SAMPLING else {}
             bound = problem.risk_bound
             counts[vulcan.replan(run, solver, risk_bound=bound, **limits).changed] += 1
 
@@ -146,12 +147,12 @@ def test_the_model_is_asked_once_for_all_replans() -> None:
     model = Table(rows, horizon=6)
     run = vulcan.solve(vulcan.Problem(model, 0.0), vulcan.Lagrangian()).policy.start()
     vulcan.replan(run)
-    graph = run.graph
+    graph = run.knowledge.graph
     for _ in range(4):
         run.observe(next(iter(run.expected)))
         before = graph.evaluations
         vulcan.replan(run)
-        assert run.graph is graph
+        assert run.knowledge.graph is graph
         assert graph.evaluations == before
         assert graph.state_object(0) == run.state
 
@@ -211,11 +212,24 @@ def test_the_rest_of_a_compiled_mission_is_compiled() -> None:
     done = vulcan.replan(run, samples=2000)
     rest = done.result.problem.model
     assert rest.compiled is not None
-    check_compiled(rest)
+    assert check_compiled(rest).ok
     state = run.state
-    assert rest.reward_to_go_bound(state, 0) == mission.reward_to_go_bound(state, 1)
+    assert rest.reward_to_go_bound(state, 0) == run.reader.model.reward_to_go_bound(state, 1)
+    assert rest.reward_to_go_bound(state, 0) != mission.reward_to_go_bound(state, 1)
     assert done.result.upper_bound is not None
     assert done.after.reward >= done.before.reward
+
+
+def test_the_rest_of_a_compiled_bandit_is_compiled() -> None:
+    bandit = Bandit(5, merges=False)
+    run = vulcan.solve(vulcan.Problem(bandit, "0.002 * x"), samples=400, keep=True).policy.start()
+    run.observe(0)
+    run.observe(0)
+    done = vulcan.replan(run, samples=400)
+    report = check_compiled(done.result.problem.model)
+    assert report.ok, report
+    assert (report.finished, bandit.count_paid(run.state)) == (True, [2, 0, 0, 0, 0, 0])
+    assert run.knowledge.graph.compiled is done.result.problem.model.compiled
 
 
 def test_a_frontier_is_planned_when_it_is_reached() -> None:

@@ -27,7 +27,7 @@ def policy() -> vulcan.Policy:
 
 
 def expect(policy, discounts=(1.0, 1.0)):
-    return PlayedPolicy(policy, discounts).expected
+    return PlayedPolicy(policy, discounts[0]).expected
 
 
 @settings(max_examples=30, deadline=None)
@@ -76,7 +76,7 @@ def test_the_numbers_do_not_depend_on_the_number_of_threads(policy: vulcan.Polic
 
 
 def test_chunks_are_different_episodes(policy: vulcan.Policy) -> None:
-    whole = PlayedPolicy(policy, (1.0, 1.0))
+    whole = PlayedPolicy(policy, 1.0)
     first = whole.play(CHUNK, 0, 1)
     both = whole.play(2 * CHUNK, 0, 1)
     assert both.tally["mean"] != first.tally["mean"]
@@ -188,7 +188,7 @@ def test_false_alarms_are_as_rare_as_they_say(policy: vulcan.Policy) -> None:
     exact = expect(policy)
     for count in (1, 10, 1000):
         for seed in range(200):
-            tally = PlayedPolicy(policy, (1.0, 1.0)).play(count, seed, 1).tally
+            tally = PlayedPolicy(policy, 1.0).play(count, seed, 1).tally
             assert weigh_mean(float(tally["mean"]), count, exact) > ERROR_LEVEL
             assert weigh_count(int(tally["failed"]), count, exact.risk) > ERROR_LEVEL
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import warnings
+
 import numpy as np
 import pytest
 
@@ -47,6 +51,42 @@ class Environment:
             return 7, 0.0, True, False, {}
         self.at += 1
         return (99 if self.silent else self.at), float(self.at), self.at == 2, False, {}
+
+
+def test_an_environment_that_begins_elsewhere_is_found_out(policy: vulcan.Policy) -> None:
+    class Elsewhere(Environment):
+        def reset(self, *, seed=None):
+            super().reset(seed=seed)
+            return 3, {}
+
+    assert vulcan.simulate(policy, Environment(), episodes=100).strayed == 0
+    with pytest.warns(vulcan.SimulationWarning, match="it began in '?3'?; the policy begins in 0"):
+        assert vulcan.simulate(policy, Elsewhere(), episodes=100).strayed == 100
+
+
+@pytest.mark.parametrize(("model", "played"), [(None, 1 << 14), (corridor(0.2), 1)])
+def test_ctrl_c_gives_what_was_played_so_far(policy: vulcan.Policy, model, played) -> None:
+    def interrupt(_: vulcan.Progress) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    policy = policy.bind(corridor())
+    vulcan.simulate(policy, model, episodes=1)  # compiled by now
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = vulcan.simulate(policy, model, episodes=10**7, on_progress=interrupt)
+    assert found.interrupted
+    assert played <= found.episodes < 10**7
+    assert sum(found.counts) == found.episodes
+    assert not vulcan.simulate(policy, episodes=100).interrupted
+
+
+def test_progress_tells_episodes(policy: vulcan.Policy, monkeypatch) -> None:
+    monkeypatch.setattr("vulcan.runtime.monitor.REPORT_INTERVAL", 0.0)
+    told: list[vulcan.Progress] = []
+    vulcan.simulate(policy, Environment(), episodes=50, on_progress=told.append)
+    assert [progress.histories for progress in told] == list(range(1, 51))
+    assert told[-1].fraction == 1
+    assert told[-1].phase == "playing"
 
 
 def test_a_model_with_other_risks_is_found_out(policy: vulcan.Policy) -> None:

@@ -269,3 +269,24 @@ def test_files_that_are_none_are_named(tmp_path: Path) -> None:
         np.save(file, MOVES)
     with pytest.raises(OptionError, match=r"cells.npz: this is one array"):
         open_model(str(path))
+
+
+def test_states_that_have_names_may_be_told_by_their_numbers() -> None:
+    names = ["left", "right", "goal", "hole"]
+    by_name = from_arrays(MOVES, horizon=3, failure=["hole"], start="left", state_names=names)
+    by_number = from_arrays(MOVES, horizon=3, failure=[3], start=0, state_names=names)
+    assert by_name.fingerprint == by_number.fingerprint
+    with pytest.raises(OptionError, match="must be a state, not 3"):
+        from_arrays(MOVES, horizon=3, failure=[3], state_names=[10, 11, 12, 13])
+
+
+def test_a_start_of_texts_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"start\[0\] must be a probability, not 'x'"):
+        from_arrays(MOVES, horizon=3, start={0: "x"})
+
+
+def test_states_that_there_are_not() -> None:
+    model = from_arrays(MOVES, horizon=3)
+    for state in (77, -1, "left", None):
+        with pytest.raises(LookupError, match="there is no state"):
+            model.actions(state)

@@ -9,9 +9,9 @@ import pytest
 
 import vulcan
 from tests.helpers.tables import REWARDS, Table, random_table
-from vulcan import ArrayModel, OptionError, Outcome, Start
+from vulcan import FAILURE, ArrayModel, OptionError, Outcome, Start
 from vulcan.domains import Bandit
-from vulcan.formats import export, export_model, from_prism
+from vulcan.formats import export, export_model, from_prism, from_table
 
 SUFFIXES = [".drn", ".prism"]
 TABLE = {
@@ -128,3 +128,15 @@ def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OptionError, match="more than 100 states within its horizon of 5"):
         export_model(Bandit(5), tmp_path / "model.drn")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_states_of_a_drn_file_keep_their_names(tmp_path: Path) -> None:
+    pytest.importorskip("stormpy")
+    table = {"shore": {"swim": [(0.9, "island", 3.0), (0.1, FAILURE)]}, "island": {}}
+    path = tmp_path / "model.drn"
+    export_model(from_table(table, horizon=2), path)
+    again = from_prism(path, horizon=2)
+    assert again.initial_state() == "shore"
+    assert [outcome.state for outcome in again.outcomes("shore", "swim")] == ["island", FAILURE]
+    path.write_text(path.read_text().replace("//island", "//shore"))
+    assert from_prism(path, horizon=2).initial_state() == 0

@@ -12,7 +12,7 @@ import pytest
 import vulcan
 from vulcan import FAILURE, ModelError, OptionError, Outcome
 from vulcan.domains import Bandit, Exploration, ThreeActions, TreasureGrid
-from vulcan.formats import from_gymnasium, from_table, open_model, to_gymnasium
+from vulcan.formats import from_arrays, from_gymnasium, from_table, open_model, to_gymnasium
 from vulcan.model.interface import describe_model
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -113,6 +113,10 @@ def test_an_end_that_can_be_gone_through_is_a_state_of_its_own() -> None:
     steps = [(1, 1.0, False, False, {}), (1, 5.0, True, False, {}), (0, -9.0, False, False, {})]
     assert [model.locate(0, 0, step) for step in steps] == ["1", "3", "failure"]
     assert model.locate(0, 0, (2, 1.0, False)) is None
+    assert model.locate(0, 0, (1_000_000, 1.0, False)) is None
+    for wrong in (5, (3,), None):
+        with pytest.raises(vulcan.PolicyError, match=r"as env\.step returns it, not"):
+            model.locate(0, 0, wrong)
 
 
 def broken(*outcome: Any) -> Walk:
@@ -291,3 +295,13 @@ def test_a_model_with_too_many_states_is_observed_as_text() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(environment)
+
+
+@pytest.mark.parametrize("start", [0, [0.5, 0.5, 0, 0]])
+def test_a_policy_is_played_in_the_environment_of_its_model(start: object) -> None:
+    rows = [[0, 0, 1, 0.8, 1], [0, 0, -1, 0.2, 1], [1, 1, 2, 1, 0], [1, 0, 3, 0.9, 2]]
+    model = from_arrays([*rows, [1, 0, -1, 0.1, 1]], horizon=3, start=start)
+    policy = vulcan.solve(vulcan.Problem(model, 1.0)).policy
+    found = vulcan.simulate(policy, to_gymnasium(model), episodes=2000)
+    assert (found.engine, found.strayed, found.agrees) == ("Python", 0, True)
+    assert found.risk.low < found.risk.exact < found.risk.high

@@ -36,11 +36,11 @@ def write(folder: Path, text: str, name: str = "walk.prism") -> Path:
     return folder / name
 
 
-def find_state(model: Any, **values: Any) -> int:
+def find_state(model: Any, **values: Any) -> Any:
     """Return the state in which variables have these values."""
     fits = np.logical_and.reduce([model.variables[name] == value for name, value in values.items()])
-    (state,) = np.flatnonzero(fits)
-    return int(state)
+    (number,) = np.flatnonzero(fits)
+    return model.state_name(int(number))
 
 
 def test_states_actions_and_rewards(walk: Path) -> None:
@@ -60,8 +60,9 @@ def test_states_actions_and_rewards(walk: Path) -> None:
     assert {outcome.state for outcome in loops} == {here, next_one}
     assert all(outcome.reward == 0.5 for outcome in loops)
     assert model.actions(goal) == []
-    assert repr(model) == "walk.prism (5 states, 13 rows, horizon=5)"
-    assert model.describe_state(here) == "fell=false, x=0"
+    assert repr(model) == "walk.prism (7 states, 13 rows, horizon=5)"
+    assert here == "fell=false, x=0"
+    assert model.state_values(here) == {"fell": False, "x": 0}
 
 
 def test_weights_of_several_reward_structures(walk: Path) -> None:

@@ -10,7 +10,7 @@ from itertools import product
 from random import Random
 from typing import Any, ClassVar
 
-from vulcan import Policy, Problem, Run, Solver
+from vulcan import BoundError, Policy, Problem, Run, Solver
 from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import PolicyBuilder
@@ -38,7 +38,7 @@ def put_together(run: Run, replanner: Replanner) -> Policy:
             after = copy.copy(here)
             after.observe(label)
             children.append(visit(after))
-        row = here.policy.outcomes(here._place)
+        row = here.policy.outcomes(here.place)
         paid = here.policy.reward[row.start : row.stop].tolist()
         nodes[number] = (here.action_label, [*expected], [*expected.values()], paid, children)
         return number
@@ -76,7 +76,7 @@ class Adversary(Solver):
         random = Random(self.seed)
         found = []
         for choice, reward, risk in _list_choices(reader, reader.root, 0, random):
-            if reward >= self.least and risk <= problem.risk_bound(reward) + 1e-12:
+            if reward >= self.least and _is_allowed(problem, reward, risk):
                 found.append((choice, reward, risk))
         statistics = Statistics(0.0, 0, 0)
         if not found:
@@ -86,6 +86,14 @@ class Adversary(Solver):
         )
         policy = _build(problem, reader, self, choice)
         return Finding(Status.DONE, "found", policy, reward, risk, [reward], statistics)
+
+
+def _is_allowed(problem: Problem, reward: float, risk: float) -> bool:
+    """Whether a bound, which may have no value there, allows a risk for a reward."""
+    try:
+        return risk <= problem.risk_bound(reward) + 1e-12
+    except BoundError:
+        return False
 
 
 MOST_CHOICES = 60

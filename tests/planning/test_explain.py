@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ import vulcan
 from tests.helpers.convoys import CONVOY
 from tests.helpers.tables import Table, bounds, one_action, tables
 from vulcan import Outcome
-from vulcan.certificates.explanation import SureFailure, describe_sure_failures
+from vulcan.certificates.explanation import SureFailure, WhatIf, describe_sure_failures
 from vulcan.domains import Bandit
 
 
@@ -96,7 +97,7 @@ def test_no_alternative_is_better_than_the_best_policy(
         other = place.alternative
         if other is None:
             continue
-        assert other.verdict in ("worth less", "too risky")
+        assert other.verdict in ("worth less", "as good", "too risky")
         if other.verdict == "too risky":
             risk = float(result.certificate.risk) + other.risk_change
             assert risk > other.allowed
@@ -111,11 +112,14 @@ def test_places_are_parts_of_the_risk(table: Table, bound: vulcan.RiskBound) -> 
     if result.policy is None:
         return
     found = vulcan.explain(problem, result.policy, places=1000)
-    assert math.fsum(place.risk for place in found.places) == pytest.approx(found.risk, abs=1e-12)
-    risks = [place.risk for place in found.places]
+    risks = [place.alike_risk for place in found.places]
+    assert math.fsum(risks) == pytest.approx(found.risk, abs=1e-12)
+    assert math.fsum(found.steps) == pytest.approx(found.risk, abs=1e-12)
     assert risks == sorted(risks, reverse=True)
+    assert len({(place.action, place.state) for place in found.places}) == len(found.places)
     for place in found.places:
         assert len(place.history) == place.step
+        assert place.risk <= place.alike_risk <= place.risk * place.alike * (1 + 1e-9)
 
 
 FORK = {
@@ -142,6 +146,30 @@ def test_an_alternative_is_put_into_the_plan_and_nothing_else_is_changed() -> No
     assert other.verdict == "worth less"
     assert other.risk_change in (pytest.approx(-0.1), pytest.approx(0.1))
     assert "exactly over all" in found.compared
+
+
+def test_what_is_as_good_is_not_called_worth_less() -> None:
+    # Both ways pay the same; the bound does not bind, and so the price of risk is 0.
+    ways = {"left": [Outcome(0.9, 1.0, 0), Outcome.failure(0.1, 1.0)]}
+    steps = {0: ways | {"right": [Outcome(0.9, 1.0, 0), Outcome.failure(0.1, 1.0)]}}
+    found = explain(Table(steps, horizon=3), 0.5)
+    (place,) = found.places
+    assert (place.alike, place.step) == (3, 0)
+    assert place.alternative is not None
+    assert place.alternative.verdict == "as good"
+    assert [case.reward for case in found.what_if] == [found.reward] * 2
+    assert [case.source for case in found.what_if] == ["kept"] * 2
+    # With 10 % less allowed risk it would bind, and the price says nothing of that.
+    (case,) = explain(Table(steps, horizon=3), 0.28).what_if
+    assert (case.scale, case.source) == (1.1, "kept")
+
+
+def test_a_plan_that_cannot_spend_the_bound_has_no_price() -> None:
+    # A randomised plan would jump now and then; this one can't, and needs no risk at all.
+    jump = {"jump": [Outcome(0.8, 5.0, 1), Outcome.failure(0.2)], "walk": [Outcome(1.0, 1.0, 1)]}
+    found = explain(Table({0: jump}, horizon=1), 0.1)
+    assert found.risk == 0
+    assert found.what_if == (WhatIf(0.9, 1.0, 0.0, None, "kept"),)
 
 
 def leap(climbing: float) -> Table:
@@ -202,7 +230,32 @@ def test_where_states_do_not_merge_only_the_step_is_compared() -> None:
     assert place.alternative.reward_change == pytest.approx(10 - 8.1)
     assert place.alternative.risk_change == pytest.approx(-0.1)
     assert found.compared.startswith("the step alone")
-    assert (found.price, found.what_if) == (None, ())
+    assert found.price is None
+    assert [(case.scale, case.source) for case in found.what_if] == [(0.9, "kept")]
+    # A search finds what there is to dig, and that swimming to it is worse.
+    found = vulcan.explain(problem, vulcan.solve(problem).policy, look=0.4)
+    (other,) = [place.alternative for place in found.places]
+    assert (other.action, other.verdict) == ("shore", "worth less")
+    assert other.reward_change == pytest.approx(1 - 8.1)
+    assert other.risk_change == pytest.approx(-0.1)
+    assert "0.4 s of search" in found.compared
+    with pytest.raises(vulcan.OptionError, match="look is a number of seconds"):
+        vulcan.explain(problem, vulcan.solve(problem).policy, look=0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(table=tables(), bound=bounds())
+def test_what_a_search_finds_better_is_within_the_bound(
+    table: Table, bound: vulcan.RiskBound
+) -> None:
+    problem = vulcan.Problem(replace(table, merges=False), bound)
+    result = vulcan.solve(problem, vulcan.Pareto(), gap=0)
+    if result.policy is None or result.gap != 0:
+        return
+    for place in vulcan.explain(problem, result.policy, places=2, look=0.2).places:
+        # The plan is the best one: what is better breaks the bound, and nothing else does.
+        if place.alternative is not None:
+            assert place.alternative.verdict != "better"
 
 
 def test_the_price_says_what_more_risk_brings() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vulcan.runtime.formatting import show_percent, show_probability
+from vulcan.runtime.formatting import show_percent, show_probability, show_reward
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,7 @@ from vulcan.runtime.formatting import show_percent, show_probability
 def test_tiny_probabilities_have_no_digits(probability, text, percent):
     assert show_probability(probability) == text
     assert show_percent(probability) == percent
+
+
+def test_nothing_has_no_sign():
+    assert [show_reward(reward) for reward in (-1e-10, -0.25)] == ["0.000000", "-0.250000"]

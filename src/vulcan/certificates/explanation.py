@@ -24,7 +24,7 @@ import numpy as np
 from vulcan.certificates.steps import Step, StepLevel
 from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
-from vulcan.parameters import shorten
+from vulcan.model.text import stable_text
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.sentinels import FAILED
 from vulcan.tolerance import TOLERANCE
@@ -37,7 +37,7 @@ __all__ = [
     "SureFailure",
     "WhatIf",
     "add_up_steps",
-    "describe_place",
+    "describe_places",
     "describe_sure_failures",
 ]
 
@@ -106,8 +106,9 @@ class Alternative:
     allowed
         The risk that the bound would accept for the whole plan then.
     verdict
-        "worth less"; or else "too risky" for the bound; or else "better": the plan is not the best
-        one. Where only the step itself could be compared, "not known" instead of "better".
+        "worth less", or "as good" to the last digits; or else "too risky" for the bound; or else
+        "better": the plan is not the best one. Where only the step itself could be compared, "not
+        known" instead of "better".
     careful
         For what is too risky: how much more the whole plan would earn (nearly always less) if it
         went on as safely as possible there. None if that is too risky as well, or not known.
@@ -139,6 +140,8 @@ class RiskyPlace:
         How likely the action is to fail at once.
     risk
         The product of both: what the place adds to the plan's risk.
+    alike, alike_risk
+        At how many places the same is done in the same state, and what they add together.
     alternative
         The best of the other actions; None if there is none, or nobody looked.
     """
@@ -150,6 +153,8 @@ class RiskyPlace:
     reach: float
     fails: float
     risk: float
+    alike: int
+    alike_risk: float
     alternative: Alternative | None = None
 
 
@@ -166,8 +171,9 @@ class WhatIf:
     upper_bound
         No policy earns more under it; None if that is not known.
     source
-        "solved": such a plan was made and certified. "price": the reward is estimated, to first
-        order, as reward + price · (scale - 1) · allowed, and the rest is not known.
+        "solved": such a plan was made and certified. "kept": the plan is within that bound, too,
+        and nothing would change. "price": the reward is estimated, to first order, as
+        reward + price · (scale - 1) · allowed, and the rest is not known.
     """
 
     scale: float
@@ -192,7 +198,10 @@ class Explanation:
     actions
         The same for all states together.
     places
-        Places of single histories, those that take the most risk first.
+        Of each action in each state the place that takes the most risk, those that take the most
+        together first.
+    steps
+        The risk that each step takes.
     compared
         What alternatives were compared by, in a sentence; None if none were looked for.
     price
@@ -207,6 +216,7 @@ class Explanation:
     choices: tuple[Choice, ...]
     actions: tuple[Choice, ...]
     places: tuple[RiskyPlace, ...] = ()
+    steps: tuple[float, ...] = ()
     compared: str | None = None
     price: float | None = None
     what_if: tuple[WhatIf, ...] = ()
@@ -238,23 +248,27 @@ def add_up_steps(levels: Sequence[StepLevel], reader: ModelReader) -> Explanatio
         risk=math.fsum(choice.risk for choice in actions),
         failures=_find_sure_failures(levels, reader),
         choices=_sort(
-            _join(action, shorten(state, LONGEST_STATE), found)
+            _join(action, _describe_state(state), found)
             for (action, state), found in by_state.items()
         ),
         actions=actions,
+        steps=tuple(math.fsum(step.risk for step in level.steps) for level in levels),
     )
 
 
-def describe_place(step: Step, alternative: Alternative | None) -> RiskyPlace:
-    """Return a place of the plan, as people read it."""
+def describe_places(alike: Sequence[Step], alternative: Alternative | None) -> RiskyPlace:
+    """Return places at which the same is done in the same state, the riskiest first, as one."""
+    step = alike[0]
     return RiskyPlace(
         action=step.action,
-        state=shorten(step.place.state, LONGEST_STATE),
+        state=_describe_state(step.place.state),
         step=step.level,
         history=tuple(step.history),
         reach=step.reach,
         fails=step.fails,
         risk=step.risk,
+        alike=len(alike),
+        alike_risk=math.fsum(other.risk for other in alike),
         alternative=alternative,
     )
 
@@ -276,6 +290,15 @@ def describe_sure_failures(policy: AnyPolicy) -> str | None:
         f"{listed} of {len(policy):,} decisions; does failing cost less than going on? "
         "See vulcan explain"
     )
+
+
+def _describe_state(state: Any) -> str:
+    """Return the text of a state; of a long one begin and end, where histories differ."""
+    text = stable_text(state)
+    if len(text) <= LONGEST_STATE:
+        return text
+    half = (LONGEST_STATE - 3) // 2
+    return f"{text[:half]} … {text[-half:]}"
 
 
 def _describe(step: Step, weight: float) -> Choice:
@@ -324,7 +347,7 @@ def _find_sure_failures(
         failures.append(
             SureFailure(
                 action,
-                shorten(state, LONGEST_STATE),
+                _describe_state(state),
                 probability,
                 safest,
                 None if safest is None else others[safest],

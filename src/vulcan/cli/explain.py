@@ -32,9 +32,11 @@ Examples:
   vulcan explain plan.vulcan bandit
   vulcan explain plan.vulcan rover.py:Rover --set days=6 --rows 30
   vulcan explain plan.vulcan bandit --what-if 5
+  vulcan explain plan.vulcan mission.toml --rows 5 --look 2
   vulcan explain plan.vulcan mission.toml --json
 """
 
+BAR = 40
 LONGEST_HISTORY = 100
 """Characters; of a longer one the last steps are shown."""
 
@@ -49,6 +51,18 @@ WhatIfSeconds = Annotated[
     ),
 ]
 
+Look = Annotated[
+    float | None,
+    typer.Option(
+        "--look",
+        metavar="SECONDS",
+        help="Search this long at each place for what could follow the other actions, where states "
+        "do not merge or are too many.",
+        show_default="compare the step alone there",
+        rich_help_panel=ANSWER,
+    ),
+]
+
 
 def explain(
     plan: PlanFile,
@@ -57,6 +71,7 @@ def explain(
     bound: RecordedBoundText = None,
     rows: Rows = 10,
     what_if: WhatIfSeconds = None,
+    look: Look = None,
     as_json: AsJson = False,
 ) -> None:
     """Say where a policy takes its risk, what was rejected there, and if it fails on purpose.
@@ -78,7 +93,7 @@ def explain(
         problem = vulcan.Problem(found, Constant(1.0) if chosen is None else chosen)
         # Without a bound nothing is too risky, and what else could be done says nothing.
         places = 0 if chosen is None else rows
-        explanation = vulcan.explain(problem, policy, places=places, what_if=what_if)
+        explanation = vulcan.explain(problem, policy, places=places, what_if=what_if, look=look)
     _show(problem, explanation, rows, as_json)
     raise typer.Exit(ExitCode.NO if explanation.deliberate else ExitCode.YES)
 
@@ -106,8 +121,11 @@ def _show(problem: Problem, explanation: Explanation, most: int, as_json: bool) 
     ]
     screen.show_rows(console, rows, {"risk": screen.UNSURE if explanation.tempting else ""})
     _show_failures(console, explanation.failures, most)
-    risky = [choice for choice in explanation.choices if choice.risk > 0]
-    _show_choices(console, "Where the risk is taken", risky, explanation, most)
+    if explanation.places and all(place.alike == 1 for place in explanation.places):
+        _show_steps(console, explanation, most)  # states hardly come again: a row would be a place
+    else:
+        risky = [choice for choice in explanation.choices if choice.risk > 0]
+        _show_choices(console, "Where the risk is taken", risky, explanation, most)
     _show_places(console, explanation)
     _show_choices(console, "What the actions bring", explanation.actions, explanation, most)
 
@@ -115,20 +133,29 @@ def _show(problem: Problem, explanation: Explanation, most: int, as_json: bool) 
 def _describe_bound(problem: Problem, explanation: Explanation) -> list[tuple[str, str]]:
     """Return what the bound allows, and what more or less of it would change."""
     from vulcan.runtime.formatting import show_probability, show_reward
+    from vulcan.tolerance import TOLERANCE
 
     if explanation.compared is None and not explanation.what_if:
         return []
     allowed = problem.risk_bound(explanation.reward)
     rows = [("allowed risk", f"{show_probability(allowed)}  Δ(x) = {problem.risk_bound}")]
-    if not explanation.what_if:
-        rows.append(("10 % more", "or less: not known without solving again (--what-if SECONDS)"))
-    for case in explanation.what_if:
-        name = f"{abs(100 * (case.scale - 1)):.0f} % {'more' if case.scale > 1 else 'less'}"
+    known = {case.scale: case for case in explanation.what_if}
+    for scale, name in ((0.9, "10 % less"), (1.1, "10 % more")):
+        case = known.get(scale)
+        if case is None:
+            rows.append((name, "not known without solving again (--what-if SECONDS)"))
+            continue
         if case.reward is None:
             rows.append((name, "no plan was found for so much allowed risk"))
             continue
-        change = f"{case.reward - explanation.reward:+.6f}"
-        if case.source == "price":
+        change = f"{case.reward - explanation.reward:+.4g}"
+        if case.source == "kept":
+            text = "no change: the plan is within that, too"
+            if scale > 1:
+                text = "no change: the bound does not hold the plan back"
+        elif abs(case.reward - explanation.reward) <= TOLERANCE * max(1.0, abs(case.reward)):
+            text = "no change, solved again"
+        elif case.source == "price":
             text = f"{change} of reward, about: by the price of risk, {explanation.price:.4g}"
         else:
             limit = f", at most {show_reward(case.upper_bound)}" if case.upper_bound else ""
@@ -151,15 +178,35 @@ def _show_places(console: Console, explanation: Explanation) -> None:
     screen.show_rows(console, [("compared", explanation.compared or "")])
     for place in explanation.places:
         console.print()
-        share = show_percent(place.risk / explanation.risk)
+        share = show_percent(place.alike_risk / explanation.risk)
         reached = f"step {place.step + 1}, reached with {show_percent(place.reach)}"
+        if place.alike > 1:
+            reached = f"at {place.alike:,} places, most at {reached}"
         rows = [
-            (f"{share:>7}", f"{reached}, in {place.state}"),
+            (f"{share:>7}", f"{place.action} in {place.state}, fails {show_percent(place.fails)}"),
+            ("when", reached),
             ("after", _describe_history(place)),
-            ("taken", f"{place.action}, which fails {show_percent(place.fails)}"),
             ("not", _describe_alternative(place, explanation)),
         ]
         screen.show_rows(console, [row for row in rows if row[1]])
+
+
+def _show_steps(console: Console, explanation: Explanation, most: int) -> None:
+    """Show which steps take the most risk, in their order."""
+    from vulcan.cli import screen
+    from vulcan.runtime.formatting import TextTable, show_percent, show_probability
+
+    risky = [step for step, risk in enumerate(explanation.steps) if risk > 0]
+    shown = sorted(sorted(risky, key=lambda step: -explanation.steps[step])[:most])
+    rows = []
+    for step in shown:
+        share = explanation.steps[step] / explanation.risk
+        text = show_percent(share)
+        bar = "█" * round(BAR * share)
+        rows.append([str(step + 1), show_probability(explanation.steps[step]), text, bar])
+    screen.show_title(console, "When the risk is taken", len(risky) - most)
+    table = TextTable(["step", "risk", "share", ""], rows)
+    screen.show_table(console, table, [screen.UNSURE] * len(rows))
 
 
 def _describe_history(place: RiskyPlace) -> str:
@@ -175,21 +222,29 @@ def _describe_history(place: RiskyPlace) -> str:
 def _describe_alternative(place: RiskyPlace, explanation: Explanation) -> str:
     """Return what else could be done at a place, and why it is not."""
     from vulcan.runtime.formatting import show_probability
+    from vulcan.tolerance import TOLERANCE
 
     other = place.alternative
     if other is None:
         return "anything else: there is no other action"
-    changes = f"reward {other.reward_change:+.3g}, risk {other.risk_change:+.3g}"
+    reward, risk = (
+        change if abs(change) > TOLERANCE else 0.0
+        for change in (other.reward_change, other.risk_change)
+    )
+    changes = f"reward {reward:+.3g}, risk {risk:+.3g}"
     if other.verdict == "worth less":
         verdict = "worth less, and riskier" if other.risk_change > 0 else "worth less"
         return f"{other.action}: {verdict} ({changes})"
+    if other.verdict == "as good":
+        beside = ", and safer" if risk < 0 else ", but riskier" if risk > 0 else ""
+        return f"{other.action}: worth as much{beside}" + (f" ({changes})" if beside else "")
     if other.verdict == "not known":
         led = f"if {place.action} is right, it is for what it leads to"
         return f"{other.action}: by the step alone it would be better ({changes}); {led}"
     if other.verdict == "better":
         return f"{other.action}: would be better ({changes}); the plan is not the best one"
-    risk = show_probability(explanation.risk + other.risk_change)
-    text = f"{other.action}: too risky ({changes}: {risk}, of {show_probability(other.allowed)})"
+    whole = show_probability(explanation.risk + other.risk_change)
+    text = f"{other.action}: too risky ({changes}: {whole}, of {show_probability(other.allowed)})"
     if other.careful is not None:
         text += f"; going on as safely as possible, reward {other.careful:+.3g}"
     return text
@@ -206,7 +261,7 @@ def _judge(explanation: Explanation) -> tuple[str, str, str]:
             "✗ fails on purpose",
             screen.BAD,
             f"with probability {chance}, where something else could be done. That is nearly always "
-            "a mistake of the model: failing costs less than going on",
+            "a mistake of the model: failing costs no more than going on",
         )
     if explanation.tempting:
         return (

@@ -258,7 +258,7 @@ ShowProgress = Annotated[
     bool | None,
     typer.Option(
         "--progress/--no-progress",
-        help="Show how far the search is, once it takes longer than a moment.",
+        help="Show how far it is, once it takes longer than a moment.",
         show_default="on a terminal",
         rich_help_panel=ANSWER,
     ),

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vulcan.cli.codes import ExitCode
-from vulcan.cli.options import ANSWER, SEARCH, AsJson, PlanFile, Plot, Settings
+from vulcan.cli.options import (
+    ANSWER,
+    SEARCH,
+    AsJson,
+    PlanFile,
+    Plot,
+    Settings,
+    ShowProgress,
+)
 from vulcan.cli.output import check_plot, save_plot, tell_saved
 
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ Examples:
   vulcan simulate plan.vulcan
   vulcan simulate plan.vulcan mission.toml --plot episodes.png
   vulcan simulate plan.vulcan rover.py:Rover --seed 7 --json
+  vulcan simulate plan.vulcan gymnasium:FrozenLake-v1 --environment
 """
 
 JSON_BINS = 60
@@ -34,6 +43,14 @@ OptionalModel = Annotated[
         help="Where to play: the model of the policy, or another one, as in `vulcan solve`. "
         "Without one, as the policy has its model in mind.",
         show_default=False,
+    ),
+]
+InEnvironment = Annotated[
+    bool,
+    typer.Option(
+        "--environment",
+        help="Play in Gymnasium's own environment (MODEL is gymnasium:NAME), step by step.",
+        rich_help_panel=SEARCH,
     ),
 ]
 Episodes = Annotated[
@@ -76,19 +93,23 @@ def simulate(
     plan: PlanFile,
     model: OptionalModel = None,
     settings: Settings = None,
+    environment: InEnvironment = False,
     episodes: Episodes = 100_000,
     seed: Seed = 0,
     workers: Threads = None,
     confidence: Confidence = 0.95,
     plot: Plot = None,
     as_json: AsJson = False,
+    progress: ShowProgress = None,
 ) -> None:
     """Play episodes of a policy, and compare them with its exact values.
 
-    In the model that the policy was made for, episodes are compiled. Another model is played step
-    by step, and the policy follows what is observed. The answer is no (exit code 1) if the episodes
+    In the model that the policy was made for, episodes are compiled. Another model, and an
+    environment, is played step by step, and the policy follows what is observed. Ctrl-C ends it,
+    and shows what was played so far. The answer is no (exit code 1) if the episodes
     are not what the exact values say; if they are, that happens at most once in a million times.
     """
+    import sys
     import warnings
 
     import vulcan
@@ -101,18 +122,35 @@ def simulate(
     policy = vulcan.Policy.load(plan)
     with keep_off_stdout(), warnings.catch_warnings():
         warnings.simplefilter("ignore", vulcan.SimulationWarning)  # the heading says it
+        world = None if model is None else open_model(model, settings or ()).model
+        if environment:
+            found = _find_environment(world)
+            policy, world = policy.bind(world), found
         simulation = vulcan.simulate(
             policy,
-            None if model is None else open_model(model, settings or ()).model,
+            world,
             episodes=episodes,
             seed=seed,
             workers=workers,
             confidence=confidence,
+            progress=sys.stderr.isatty() if progress is None else progress,
         )
     _show(simulation, as_json)
     if plot is not None:
         _save(simulation, plot, as_json)
+    if simulation.interrupted:
+        raise typer.Exit(ExitCode.INTERRUPTED)
     raise typer.Exit(ExitCode.YES if simulation.agrees else ExitCode.NO)
+
+
+def _find_environment(model: Any) -> Any:
+    """Return the environment that a model was read from."""
+    from vulcan.errors import OptionError
+
+    found = getattr(model, "environment", None)
+    if found is None:
+        raise OptionError("--environment is for a model that has one: gymnasium:FrozenLake-v1")
+    return found
 
 
 def _save(simulation: Simulation, path: Path, as_json: bool) -> None:
@@ -130,7 +168,7 @@ def _show(simulation: Simulation, as_json: bool) -> None:
         return
     console = screen.open_console()
     verdict, style = ("✓ agrees", screen.GOOD) if simulation.agrees else ("✗ disagrees", screen.BAD)
-    count = f"{simulation.episodes:,} episodes"
+    count = f"{simulation.episodes:,} episodes{' until Ctrl-C' if simulation.interrupted else ''}"
     sentence = f"{count} are what the exact values say, as far as they can tell"
     screen.show_heading(console, verdict, style, "; ".join(simulation.disagreements) or sentence)
     console.print()

@@ -192,9 +192,9 @@ def load_map(place: str) -> list[str]:
     try:
         lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()]
     except OSError as error:
-        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from error
+        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
     maps = _split(lines)
     if not maps:
         raise OptionError(f"{path}: there is no map in it")

@@ -98,6 +98,8 @@ class Simulation:
         `vulcan.execution.estimates.ERROR_LEVEL`, 1e-6.
     seconds, workers
         How long it took, on how many threads.
+    interrupted
+        Whether Ctrl-C ended it before all episodes were played.
     """
 
     model: str
@@ -122,6 +124,7 @@ class Simulation:
     disagreements: tuple[str, ...]
     seconds: float
     workers: int
+    interrupted: bool = False
 
     @property
     def agrees(self) -> bool:

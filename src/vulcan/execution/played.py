@@ -10,7 +10,7 @@ that the numbers are the same bit for bit on any number of cores.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,10 +18,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.policies.policy import Policy
+from vulcan.policies.prospects import find_prospects, read_plan
 from vulcan.policies.randomised import AnyPolicy
 
-__all__ = ["BINS", "Episodes", "Expected", "PlayedPolicy", "start_histogram"]
+__all__ = ["BINS", "Episodes", "Expected", "GoOn", "PlayedPolicy", "start_histogram"]
+
+GoOn = Callable[[int, float], bool]
+"""Told how many episodes were played and their mean reward: whether to play the others."""
 
 CHUNK: Final = 1 << 14
 """Episodes with one stream of random numbers."""
@@ -109,17 +112,19 @@ class PlayedPolicy:
     ----------
     policy
         Any policy.
-    discounts
-        What follows the first decision, and any later one, is multiplied with.
+    first
+        The discount after its first decision.
     """
 
-    def __init__(self, policy: AnyPolicy, discounts: Sequence[float]) -> None:
+    def __init__(self, policy: AnyPolicy, first: float) -> None:
         self._weights = np.array(policy.weights) / math.fsum(policy.weights)
-        self._plans = [_read(member, discounts) for member in policy.members]
+        self._plans = [read_plan(member, first) for member in policy.members]
         self._longest = policy.about.horizon + 1
         self.expected = self._expect()
 
-    def play(self, episodes: int, seed: int, workers: int) -> Episodes:
+    def play(
+        self, episodes: int, seed: int, workers: int, go_on: GoOn = lambda *_: True
+    ) -> Episodes:
         """Return episodes, the same for a seed whatever the number of threads."""
         sizes = [min(CHUNK, episodes - done) for done in range(0, episodes, CHUNK)]
         streams = np.random.SeedSequence(seed).generate_state(2 * len(sizes), np.uint64)
@@ -127,6 +132,9 @@ class PlayedPolicy:
         with ThreadPoolExecutor(max(1, min(workers, len(sizes)))) as pool:
             for part in pool.map(self._play_chunk, sizes, streams[::2], streams[1::2]):
                 whole.join(part)
+                if not go_on(int(whole.tally["episodes"]), float(whole.tally["mean"])):
+                    pool.shutdown(cancel_futures=True)
+                    break
         return whole
 
     def _play_chunk(self, episodes: int, stream: int, draw: int) -> Episodes:
@@ -149,15 +157,13 @@ class PlayedPolicy:
         return Episodes(tally, bins, np.zeros(len(exact.failures), np.int64))
 
     def _expect(self) -> Expected:
-        from vulcan.kernels.episodes import VALUE, evaluate, spread
+        from vulcan.kernels.episodes import VALUE, spread
 
         values = np.zeros(len(self._plans), VALUE)
         failures, longest = np.zeros(self._longest), 0
         for k, (plan, weight) in enumerate(zip(self._plans, self._weights, strict=True)):
             if len(plan.first) > 1:
-                found = np.zeros(len(plan.first) - 1, VALUE)
-                evaluate(plan, found)
-                values[k] = found[0]
+                values[k] = find_prospects(plan)[0]
             fails = np.zeros(self._longest)
             longest = max(longest, spread(plan, fails))
             failures += weight * fails
@@ -172,12 +178,3 @@ class PlayedPolicy:
             most=float(values["most"].max()),
             failures=tuple(failures[:longest].tolist()),
         )
-
-
-def _read(policy: Policy, discounts: Sequence[float]) -> Any:
-    from vulcan.kernels.episodes import OUTCOME, Plan
-
-    outcomes = np.zeros(len(policy.child), OUTCOME)
-    for name in ("probability", "reward", "child"):
-        outcomes[name] = getattr(policy, name)
-    return Plan(policy.first_outcome.copy(), outcomes, np.array(discounts, np.float64))

@@ -1,18 +1,20 @@
 """Planning again on the way, within what was promised at the start.
 
-What is left of the mission is a problem of its own (`vulcan.execution.rest`), with a risk bound of
+What is left of the mission is a problem of its own (`vulcan.planning.rest`), with a risk bound of
 its own: what the old plan still risks, and what the run's account allows beyond it
 (`vulcan.execution.account`). The new plan is followed if the account allows it and it is better;
 else the run goes on as it was. So a replan never makes a run worse, and however often, wherever and
 with whatever solver runs replan, the whole keeps the line of its certificate.
 
-What was learned of the model is kept for the next time.
+Before that the run takes what was measured as evidence (`vulcan.execution.evidence`), if the model
+says what follows from it. What a search knew of what is ahead now is where the next one begins
+(`vulcan.solvers.knowledge`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vulcan.bounds.base import RiskBound
@@ -21,8 +23,11 @@ from vulcan.bounds.straight import Constant
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError, PolicyError
 from vulcan.execution.account import Account, Prospect, open_account
-from vulcan.execution.rest import begin_at, keep_graph
+from vulcan.execution.evidence import take_evidence
+from vulcan.graphs.array_graph import open_graph
+from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
+from vulcan.planning.rest import begin_at
 from vulcan.planning.result import Result
 from vulcan.planning.solve import plan_and_certify
 from vulcan.policies.execution import Run
@@ -31,6 +36,7 @@ from vulcan.runtime.limits import Limits
 from vulcan.runtime.progress import OnProgress
 from vulcan.solvers.automatic import Automatic
 from vulcan.solvers.base import Options, Solver
+from vulcan.solvers.knowledge import Knowledge
 from vulcan.tolerance import TOLERANCE
 
 __all__ = ["Replan", "replan"]
@@ -59,6 +65,19 @@ class Replan:
     kept: bool
     result: Result
 
+    def __str__(self) -> str:
+        def describe(prospect: Prospect | None) -> str:
+            if prospect is None:
+                return "no plan"
+            return f"reward {prospect.reward:.6f} at risk {prospect.risk:.6f}"
+
+        promise = "the promise holds" if self.kept else "nothing is promised: it left its plan"
+        if self.changed:
+            ahead = f"a new plan: {describe(self.after)}, before {describe(self.before)}"
+        else:
+            ahead = f"no better plan: {describe(self.after)}"
+        return f"{ahead}; {promise} ({self.result.explanation})"
+
 
 @dataclass(frozen=True)
 class _Search:
@@ -67,19 +86,31 @@ class _Search:
     model: Any
     solver: Solver
     limits: Limits
-    options: Options
+    seed: int
     on_progress: OnProgress | None
     progress: bool
 
-    def solve(self, bound: RiskBound) -> Result:
-        return plan_and_certify(
+    def solve(self, run: Run, bound: RiskBound) -> Result:
+        """Search with what is known of what is ahead of a run, and keep what is known then."""
+        reader, known = ModelReader(self.model), None
+        if run.knowledge is not None:
+            known = run.knowledge.begin_at(reader, run.path)
+        if known is None and reader.merges:
+            known = Knowledge(open_graph(reader), level=run.level)
+        graph = known.graph if known and isinstance(known.graph, StateGraph) else None
+        tree = known if known and known.tree is not None else None
+        result = plan_and_certify(
             Problem(self.model, bound),
             self.solver,
             self.limits,
-            self.options,
+            Options(self.seed, graph=graph, knowledge=tree, keep=True),
             on_progress=self.on_progress,
             progress=self.progress,
         )
+        if result.knowledge is not None:
+            known = replace(result.knowledge, level=run.level)
+        run.knowledge = known
+        return result
 
 
 def replan(
@@ -105,6 +136,13 @@ def replan(
     have. A run that left its plan (`Run.leave`) has no such promise: the model called impossible
     what happened. Its new plan risks no more than the old one would have from the last history
     that it foresaw, with what was left in its account, or as little as can be found.
+
+    What was measured (`Run.measure`) is evidence, if the model says what follows from it (`given`).
+    Then the old plan and the new one are both seen in the model given the true values, `before` and
+    `after` and the certificate of `result` speak of that model, and the run goes on in it. What
+    this does to the promise is in docs/theory/proofs.md: it holds as it is if the models given evidence
+    are, in the mean, the model that was planned with. In the exploration mission that is exactly so
+    for the risk of any plan, and as good as the quadrature is for its reward.
 
     Parameters
     ----------
@@ -160,13 +198,12 @@ def replan(
         raise PolicyError("the run is finished: there is nothing left to plan")
     if run.account is None:
         run.account = _open_account(run, risk_bound)
-    model = begin_at(run.reader, run.state, run.level, run.step)
-    run.graph = keep_graph(run.graph, model)
+    take_evidence(run)
     search = _Search(
-        model,
+        begin_at(run.reader, run.state, run.level, run.step),
         Automatic() if solver is None else solver,
         Limits(time_limit, samples, histories, memory, gap),
-        Options(seed, graph=run.graph),
+        seed,
         on_progress,
         progress,
     )
@@ -187,12 +224,12 @@ def _open_account(run: Run, given: RiskBound | float | str | None) -> Account:
 
 def _look_ahead(policy: AnyPolicy, reader: ModelReader, level: int) -> Prospect:
     """Return what a policy that begins at a level risks and earns."""
-    discount = float(reader.discounts[level])
     risk = reward = 0.0
     for member, chance in zip(policy.members, policy.weights, strict=True):
         if len(member):
-            risk += chance * member.prospects.risk[0]
-            reward += chance * member.prospects.reward(0, discount)
+            ahead = member.prospects(float(reader.discounts[level]))[0]
+            risk += chance * float(ahead["risk"])
+            reward += chance * float(ahead["mean"])
     return Prospect(risk, float(reader.weights[level]) * reward)
 
 
@@ -200,13 +237,13 @@ def _improve(run: Run, search: _Search) -> Replan:
     """Follow a better plan, if one is found that the account allows."""
     old = Prospect(0.0, 0.0) if run.unplanned else Prospect(run.risk, run.reward_ahead)
     before = None if run.unplanned else old
-    result = search.solve(run.account.allow(old, float(run.reader.weights[run.level])))
+    result = search.solve(run, run.account.allow(old, float(run.reader.weights[run.level])))
     if result.policy is not None and result.policy.complete:
         new = _look_ahead(result.policy, run.reader, run.level)
         account = run.account.replace(old, new)
         better = new.reward > old.reward or new.risk < old.risk or run.unplanned
         if account is not None and better:
-            run.follow(result.policy.start(search.options.seed).policy)
+            run.follow(result.policy.start(search.seed).policy)
             run.account = account
             return Replan(True, before, new, not run.left_plan, result)
     return Replan(False, before, before, not run.left_plan, result)
@@ -215,12 +252,12 @@ def _improve(run: Run, search: _Search) -> Replan:
 def _plan_anew(run: Run, search: _Search) -> Replan:
     """Find a plan for a run that left its own: of no more risk than that, or of the least."""
     planned = 0.0 if math.isnan(run.risk_left) else run.risk_left
-    result = search.solve(Constant(min(1.0, planned + run.account.slack)))
+    result = search.solve(run, Constant(min(1.0, planned + run.account.slack)))
     if not result.safe and result.safest is not None:
-        result = search.solve(Constant(min(1.0, result.safest.risk + TOLERANCE)))
+        result = search.solve(run, Constant(min(1.0, result.safest.risk + TOLERANCE)))
     if not result.safe or result.policy is None:
         return Replan(False, None, None, False, result)
     new = _look_ahead(result.policy, run.reader, run.level)
-    run.follow(result.policy.start(search.options.seed).policy)
+    run.follow(result.policy.start(search.seed).policy)
     run.account = Account(0.0, 0.0, 0.0)
     return Replan(True, None, new, False, result)

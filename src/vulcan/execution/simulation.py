@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from vulcan.certificates.certificate import certify
@@ -24,10 +25,12 @@ from vulcan.certificates.problem import Problem
 from vulcan.errors import MismatchError, OptionError, PolicyError, SimulationWarning
 from vulcan.execution.estimates import Simulation, judge
 from vulcan.execution.played import PlayedPolicy
-from vulcan.execution.world import is_environment, play_in_world
-from vulcan.model.interface import describe_model
+from vulcan.execution.world import describe_world, is_environment, play_in_world
 from vulcan.model.reader import ModelReader
 from vulcan.policies.randomised import AnyPolicy
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.runtime.progress import OnProgress, Phase, Progress, watch_progress
 
 __all__ = ["simulate"]
 
@@ -40,6 +43,8 @@ def simulate(
     seed: int = 0,
     workers: int | None = None,
     confidence: float = 0.95,
+    on_progress: OnProgress | None = None,
+    progress: bool = False,
 ) -> Simulation:
     """Play episodes of a policy, and compare them with its exact values.
 
@@ -60,12 +65,16 @@ def simulate(
         How many threads play compiled episodes; by default one for each core.
     confidence
         Of the intervals around the estimates.
+    on_progress
+        Called several times a second with a `Progress`.
+    progress
+        Show the progress in the terminal.
 
     Returns
     -------
     Simulation
         Estimates with their intervals beside the exact values, survival over the steps, a histogram
-        of rewards, and what disagrees.
+        of rewards, and what disagrees. After Ctrl-C, of the episodes that were played by then.
 
     Raises
     ------
@@ -96,25 +105,36 @@ def simulate(
     threads = workers or _count_cores()
     elsewhere = model is not None and is_environment(model)
     own, certified = _recognise(policy, None if elsewhere else model)
-    played = PlayedPolicy(policy, _find_discounts(policy, own))
+    played = PlayedPolicy(policy, _find_discounts(policy, own)[0])
     exact = replace(played.expected, **certified)
-    if model is None or certified:
-        engine, found = "compiled", played.play(episodes, seed, threads)
-    else:
-        engine, threads = "Python", 1
-        discounts = _find_discounts(policy, own if elsewhere else ModelReader(model))
-        found = play_in_world(policy, model, episodes, seed, discounts)
+    with watch_progress(on_progress, progress) as tell, Monitor(Limits(), tell) as monitor:
+        go_on = partial(_go_on, monitor, episodes)
+        if model is None or certified:
+            engine, found = "compiled", played.play(episodes, seed, threads, go_on)
+        else:
+            engine, threads = "Python", 1
+            discounts = _find_discounts(policy, own if elsewhere else ModelReader(model))
+            found = play_in_world(policy, model, episodes, seed, discounts, go_on)
     simulation = Simulation(
-        model=policy.about.model if model is None else describe_model(model),
+        model=policy.about.model if model is None else describe_world(model),
         engine=engine,
         seed=seed,
         workers=threads,
         seconds=time.perf_counter() - began,
+        interrupted=monitor.requested,
         **judge(found, exact, confidence),
     )
     if simulation.disagreements:
         warnings.warn("; ".join(simulation.disagreements), SimulationWarning, stacklevel=2)
     return simulation
+
+
+def _go_on(monitor: Monitor, episodes: int, played: int, reward: float) -> bool:
+    """Tell how far it is, and return whether nobody wants it to stop."""
+    monitor.report(
+        lambda: Progress(monitor.seconds, played / episodes, played, 0, reward, phase=Phase.PLAYING)
+    )
+    return not monitor.wants_stop(played)
 
 
 def _check(episodes: int, workers: int | None, confidence: float) -> None:

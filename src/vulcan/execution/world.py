@@ -11,6 +11,10 @@ in this order,
     3. the outcome that has this label, whatever the reward;
     4. a failing outcome, if the episode terminated.
 
+An environment that knows better may say so, as those of `vulcan.formats.to_gymnasium` do: the label
+of the outcome in `info["label"]`, whether it failed in `info["failed"]`, and what its actions are
+called in `action_labels`.
+
 An episode has *strayed* where the policy does not know on: the observation is none that it expects,
 the world does not have its action, or it is at its end and the world is not. It counts as not
 failed, with what it collected so far; the first one is described. What a policy's actions are in an
@@ -29,8 +33,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from vulcan.errors import OptionError
-from vulcan.execution.played import Episodes, start_histogram
-from vulcan.model.interface import Outcome, Start
+from vulcan.execution.played import Episodes, GoOn, start_histogram
+from vulcan.model.interface import Outcome, Start, describe_model
 from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.model.text import stable_text
@@ -40,7 +44,7 @@ from vulcan.policies.randomised import AnyPolicy
 from vulcan.policies.walk import Place, PolicyWalk
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
-__all__ = ["is_environment", "play_in_world"]
+__all__ = ["describe_world", "is_environment", "play_in_world"]
 
 START: Final = "start"
 """The label of a decision that only waits for the start state to be drawn."""
@@ -78,8 +82,21 @@ def is_environment(world: Any) -> bool:
     return callable(getattr(world, "step", None)) and callable(getattr(world, "reset", None))
 
 
+def describe_world(world: Any) -> str:
+    """Return what people call a model or an environment."""
+    if not is_environment(world):
+        return describe_model(world)
+    spec = getattr(world, "spec", None)
+    return f"the environment {type(world).__name__ if spec is None else spec.id}"
+
+
 def play_in_world(
-    policy: AnyPolicy, world: Any, episodes: int, seed: int, discounts: Sequence[float]
+    policy: AnyPolicy,
+    world: Any,
+    episodes: int,
+    seed: int,
+    discounts: Sequence[float],
+    go_on: GoOn,
 ) -> Episodes:
     """Return episodes of a policy that were played in another world.
 
@@ -95,26 +112,33 @@ def play_in_world(
         Of the random numbers; an environment is given it at its first `reset`.
     discounts
         What follows the first decision, and any later one, is multiplied with.
+    go_on
+        Asked after each episode.
     """
     rng = np.random.default_rng(seed)
     place: World
     if is_environment(world):
-        place = _Environment(world, _find_actions(policy, world), seed)
+        place = _Environment(world, _find_actions(policy, world), _find_start(policy, world), seed)
     else:
         place = _Model(world, rng)
     members = [list(_read(member)) for member in policy.members]
     weights = np.array(policy.weights) / sum(policy.weights)
-    rewards = np.zeros(episodes)
+    rewards: list[float] = []
+    collected = 0.0
     ends: list[int] = []
     levels: list[int] = []
     example: str | None = None
-    for k, member in enumerate(rng.choice(len(members), episodes, p=weights)):
-        rewards[k], end, level = _play(place, members[member], discounts)
+    for played, member in enumerate(rng.choice(len(members), episodes, p=weights), 1):
+        reward, end, level = _play(place, members[member], discounts)
         if isinstance(end, str):
             example, end = example or end, STRAYED
+        rewards.append(reward)
         ends.append(end)
         levels.append(level)
-    return _add_up(rewards, np.array(ends), np.array(levels), example)
+        collected += reward
+        if not go_on(played, collected / played):
+            break
+    return _add_up(np.array(rewards), np.array(ends), np.array(levels), example)
 
 
 STRAYED: Final = -4
@@ -205,23 +229,31 @@ class _Model:
 class _Environment:
     """An environment of Gymnasium's kind as a world."""
 
-    def __init__(self, environment: Any, actions: dict[str, Any], seed: int) -> None:
-        self._environment, self._actions = environment, actions
+    def __init__(
+        self, environment: Any, actions: dict[str, Any], start: str | None, seed: int
+    ) -> None:
+        self._environment, self._actions, self._start = environment, actions, start
         self._seed: int | None = seed
         self._known: dict[Any, int | str] = {}
 
     def reset(self) -> None:
-        self._first, _ = self._environment.reset(seed=self._seed)
+        observation, info = self._environment.reset(seed=self._seed)
+        self._first = info.get("label") or observation
         self._seed = None  # the environment goes on with its own random numbers
 
     def act(self, node: Node, level: int) -> tuple[float, int | str]:
         if level == 0 and node.action == START and START not in self._actions:
             return 0.0, self._match(node, self._first, 0.0, over=False)
+        if level == 0 and self._start not in (None, first := stable_text(self._first)):
+            return 0.0, f"it began in {shorten(first)}; the policy begins in {self._start}"
         action = self._actions.get(node.action)
         if action is None:
             return 0.0, f"{node.action!r} is no action of the environment"
-        observation, reward, terminated, truncated, _ = self._environment.step(action)
-        found = self._match(node, observation, float(reward), over=bool(terminated))
+        observation, reward, terminated, truncated, info = self._environment.step(action)
+        if info.get("failed"):
+            return float(reward), FAILED
+        seen = info.get("label") or observation
+        found = self._match(node, seen, float(reward), over=bool(terminated))
         if isinstance(found, int) and found >= 0 and (terminated or truncated):
             found = END
         return float(reward), found
@@ -256,6 +288,8 @@ def _describe_surprise(node: Node, label: str) -> str:
 
 def _find_actions(policy: AnyPolicy, environment: Any) -> dict[str, Any]:
     """Return what the labels of a policy's actions mean in an environment."""
+    if hasattr(environment, "action_labels"):
+        return {label: number for number, label in enumerate(environment.action_labels)}
     reader = policy.members[0].reader
     if reader is not None:
         return _collect_actions(policy, reader)
@@ -267,6 +301,14 @@ def _find_actions(policy: AnyPolicy, environment: Any) -> dict[str, Any]:
             "actions; bind the policy to its model first, simulate(policy.bind(model), environment)"
         )
     return {str(action): action for action in range(int(begin), int(begin + count))}
+
+
+def _find_start(policy: AnyPolicy, environment: Any) -> str | None:
+    """Return the text of the state that a policy begins in; None where nobody can compare it."""
+    reader = policy.members[0].reader
+    if reader is None or isinstance(reader.root, Start) or hasattr(environment, "action_labels"):
+        return None
+    return stable_text(reader.root)
 
 
 def _collect_actions(policy: AnyPolicy, reader: ModelReader) -> dict[str, Any]:

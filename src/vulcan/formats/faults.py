@@ -9,21 +9,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vulcan.errors import OptionError, VulcanError
+from vulcan.model.arrays import ArrayModel
 
 __all__ = ["describe_fault", "in_file", "run_module"]
 
 Loaded = TypeVar("Loaded")
-Made = TypeVar("Made")
 
 
-def in_file(place: str, make: Callable[..., Made]) -> Callable[..., Made]:
-    """Return the same function, whose errors begin with the file that it reads from."""
+def in_file(place: str, make: Callable[..., ArrayModel]) -> Callable[..., ArrayModel]:
+    """Return the same function, whose errors and models begin with the file that it reads from."""
 
-    def make_from_file(**values: Any) -> Made:
+    def make_from_file(**values: Any) -> ArrayModel:
         try:
-            return make(**values)
+            model = make(**values)
         except VulcanError as error:
-            raise OptionError(f"{place}: {error}") from error
+            raise OptionError(f"{place}: {error}") from None
+        model.source = Path(place).name
+        return model
 
     make_from_file.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]
     return make_from_file

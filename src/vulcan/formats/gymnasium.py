@@ -20,14 +20,14 @@ reward of a failing step counts, and nothing after it does.
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from vulcan.errors import ModelError, OptionError
+from vulcan.errors import ModelError, OptionError, PolicyError
+from vulcan.formats.failures import KNOWN, Failure, Transition, read_failure
 from vulcan.formats.registry import Maker
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.interface import FAILURE, Start
@@ -43,43 +43,6 @@ __all__ = ["FORMS", "GymnasiumModel", "Transition", "find_maker", "from_gymnasiu
 PREFIX: Final = "gymnasium:"
 FORMS: Final = {"gymnasium:FrozenLake-v1": "an environment with a transition table"}
 
-
-class Transition(NamedTuple):
-    """A step that an environment can make.
-
-    Attributes
-    ----------
-    state, action
-        Where the step begins, and what is done.
-    next_state, reward, terminated
-        What comes of it.
-    """
-
-    state: int
-    action: int
-    next_state: int
-    reward: float
-    terminated: bool
-
-
-Failure = Callable[[Transition], bool]
-
-
-class Known(NamedTuple):
-    """What fails by default in an environment of Gymnasium's own, and what its actions are."""
-
-    failure: str
-    actions: tuple[str, ...]
-
-
-KNOWN: Final = {
-    "FrozenLakeEnv": Known("holes", ("left", "down", "right", "up")),
-    "CliffWalkingEnv": Known("cliff", ("up", "right", "down", "left")),
-    "TaxiEnv": Known("illegal", ("south", "north", "east", "west", "pick up", "drop off")),
-}
-PRESETS: Final = {"holes": None, "cliff": -100.0, "illegal": -10.0}
-"""What can be said to fail: holes are looked up in the map, the others have such a reward."""
-
 ENVIRONMENTS: Final = "FrozenLake-v1, CliffWalking-v1 and Taxi"
 
 
@@ -92,11 +55,18 @@ class GymnasiumModel(ArrayModel):
     ----------
     name
         The name of the environment.
+    environment
+        The environment itself, as its table has it: without wrappers, and so without their limit
+        of steps.
+    observations
+        How many the environment has.
     ends
         The states in which a history ended that could otherwise have gone on, by the observation.
     """
 
     name: str
+    environment: Any
+    observations: int
     ends: Mapping[int, int]
     _fails: Failure
 
@@ -119,11 +89,18 @@ class GymnasiumModel(ArrayModel):
         str or None
             None if the table of the environment has no such step.
         """
-        if isinstance(state, Start):
-            drawn = int(measurement[0])
-            return str(drawn) if drawn in self.start else None
-        observation, reward, terminated = measurement[:3]
-        step = Transition(state, action, int(observation), float(reward), bool(terminated))
+        try:
+            observation = int(measurement[0])
+            if isinstance(state, Start):
+                return str(observation) if observation in self.start else None
+            reward, terminated = float(measurement[1]), bool(measurement[2])
+        except (TypeError, ValueError, LookupError):
+            wanted = "(observation, reward, terminated, ...) as env.step returns it"
+            message = f"a measurement is {wanted}, not {shorten(measurement)}"
+            raise PolicyError(message) from None
+        if not 0 <= observation < self.observations:
+            return None
+        step = Transition(state, action, observation, reward, terminated)
         target: Any = step.next_state
         if self._fails(step):
             target = FAILURE
@@ -176,7 +153,7 @@ def from_gymnasium(
         raise OptionError(f"{', '.join(options)}: options are for environments given by name")
     inner = environment.unwrapped
     rows, states = _read_table(environment)
-    fails = _read_failure(failure, inner, states)
+    fails = read_failure(failure, inner, states)
     failing = np.array([bool(fails(row[0])) for row in rows])
     begins = _read_start(start, inner, states)
     ends, columns = _arrange(rows, failing, begins, states)
@@ -190,6 +167,7 @@ def from_gymnasium(
         action_labels=labels,
     )
     model.name = type(inner).__name__ if environment.spec is None else environment.spec.id
+    model.environment, model.observations = inner, states
     model.ends, model._fails = ends, fails
     return model
 
@@ -255,7 +233,7 @@ def _read_table(environment: Any) -> tuple[list[tuple[Transition, float]], int]:
     inner = environment.unwrapped
     name = type(inner).__name__
     table = getattr(inner, "P", None)
-    if not isinstance(table, Mapping) or not table:
+    if not isinstance(table, Mapping | Sequence) or not table:
         raise OptionError(
             f"{name} has no transition table, env.unwrapped.P; {ENVIRONMENTS} have one"
         )
@@ -265,9 +243,14 @@ def _read_table(environment: Any) -> tuple[list[tuple[Transition, float]], int]:
     return list(_list_steps(table, states)), states
 
 
-def _list_steps(table: Mapping[Any, Any], states: int) -> Iterator[tuple[Transition, float]]:
-    for state, actions in table.items():
-        for action, outcomes in actions.items():
+def _list_items(table: Any) -> Iterable[tuple[Any, Any]]:
+    """Return what a dictionary, or a list, has at each of its places."""
+    return table.items() if isinstance(table, Mapping) else enumerate(table)
+
+
+def _list_steps(table: Any, states: int) -> Iterator[tuple[Transition, float]]:
+    for state, actions in _list_items(table):
+        for action, outcomes in _list_items(actions):
             if not outcomes:
                 raise _refuse(f"P[{state}][{action}] has no outcomes", state, action)
             total = 0.0
@@ -315,51 +298,6 @@ def _arrange(
     target[failing] = FAILURE_TARGET
     columns = (state, action, target, np.array([chance for _, chance in rows]), steps[:, 3])
     return ends, [column[kept] for column in columns]
-
-
-def _read_failure(failure: Any, inner: Any, states: int) -> Failure:
-    """Return which steps fail."""
-    name = type(inner).__name__
-    if failure is None:
-        if name not in KNOWN:
-            raise OptionError(
-                f"what is a failure in {name}? failure is {', '.join(PRESETS)}, "
-                "'reward <= -50', or a list of states; an empty one says that nothing fails"
-            )
-        failure = KNOWN[name].failure
-    if callable(failure):
-        return failure  # type: ignore[no-any-return]
-    if isinstance(failure, str):
-        return _read_preset(failure, inner)
-    try:
-        fatal = {int(state) for state in failure}
-    except (TypeError, ValueError):
-        message = "failure must be a name, a function of a transition, or a list of states"
-        raise OptionError(f"{message}, not {shorten(failure)}") from None
-    if unknown := sorted(state for state in fatal if not 0 <= state < states):
-        raise OptionError(f"failure has {unknown[0]}; states are 0 to {states - 1}")
-    return lambda step: step.next_state in fatal
-
-
-def _read_preset(text: str, inner: Any) -> Failure:
-    if found := re.fullmatch(r"reward *(<=|<) *([-+.\deE]+)", text.strip()):
-        try:
-            limit = float(found[2])
-        except ValueError:
-            raise OptionError(f"failure {text!r}: {found[2]!r} is not a number") from None
-        if found[1] == "<":
-            return lambda step: step.reward < limit
-        return lambda step: step.reward <= limit
-    if text not in PRESETS:
-        allowed = f"{', '.join(PRESETS)}, or 'reward <= -50'"
-        raise OptionError(f"failure must be {allowed}, not {text!r}{suggest(text, PRESETS)}")
-    wanted = PRESETS[text]
-    if wanted is not None:
-        return lambda step: step.reward == wanted
-    if getattr(inner, "desc", None) is None:
-        raise OptionError(f"{type(inner).__name__} has no map with holes (env.unwrapped.desc)")
-    holes = (np.asarray(inner.desc) == b"H").ravel()
-    return lambda step: bool(holes[step.next_state])
 
 
 def _read_start(start: Any, inner: Any, states: int) -> Any:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from vulcan.errors import OptionError
 from vulcan.formats.prism_source import FAILED, Source
 from vulcan.formats.registry import Maker
-from vulcan.formats.storm_arrays import StormArrays, describe_values
+from vulcan.formats.storm_arrays import StormArrays
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.parameters import suggest
 from vulcan.tolerance import SUM_TOLERANCE
@@ -51,27 +51,25 @@ Weights = str | Mapping[str, float] | float
 
 
 class PrismModel(ArrayModel):
-    """A model that Storm built; its states have Storm's numbers.
+    """A model that Storm built; made by `from_prism`.
 
-    Made by `from_prism`.
+    Its states are texts, the values of the variables: `x=3, gold=1`. In DRN they are called by the
+    comment below each state, and where that is missing by Storm's numbers. Its actions are the
+    names of the choices.
 
     Attributes
     ----------
-    source
-        The name of the file.
     variables
-        The value of each variable in each state; empty for a file without variables.
+        The value of each variable, by Storm's numbers of the states; empty for a file without
+        variables.
     """
 
-    source: str
     variables: Mapping[str, NDArray[Any]]
 
-    def __repr__(self) -> str:
-        return super().__repr__().replace("ArrayModel", f"{self.source} ", 1)
-
-    def describe_state(self, state: int) -> str:
-        """Return the values of the variables in a state."""
-        return describe_values(self.variables, state)
+    def state_values(self, state: Any) -> dict[str, Any]:
+        """Return the value of each variable in a state."""
+        number = self._find_state(state)
+        return {name: column[number].item() for name, column in self.variables.items()}
 
 
 def from_prism(
@@ -188,7 +186,8 @@ def _check_sums(source: Source, arrays: StormArrays) -> None:
     sums = np.bincount(arrays.choice, arrays.probability)
     wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
     if len(wrong):
-        place = describe_values(arrays.variables, int(arrays.state[wrong[0]]))
+        state = int(arrays.state[wrong[0]])
+        place = str(state) if arrays.state_names is None else arrays.state_names[state]
         raise OptionError(
             f"{source.path}: probabilities of "
             f"{arrays.action_labels[arrays.action[wrong[0]]]!r} sum to "
@@ -249,5 +248,6 @@ def _assemble(
         horizon=horizon,
         start=arrays.start,
         discount=discount,
-        action_labels=arrays.action_labels,
+        action_names=arrays.action_labels,
+        state_names=arrays.state_names,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -90,7 +91,8 @@ class Source:
         with self._explain() as stormpy:
             program = self._instantiate(stormpy, constants)
             built, found = self._build(stormpy, program, places)
-            return read_arrays(stormpy, built, program), found
+            arrays = read_arrays(stormpy, built, program)
+        return replace(arrays, comments=_read_comments(self.path, built.nr_states)), found
 
     def _build(
         self, stormpy: Any, program: Any, places: Mapping[str, str]
@@ -180,6 +182,16 @@ def _find_states(answer: Any, count: int) -> NDArray[np.bool_]:
     found = np.zeros(count, bool)
     found[list(answer.get_truth_values_vector())] = True
     return found
+
+
+def _read_comments(path: str, states: int) -> list[str] | None:
+    """Return the comment below each state of a DRN file, as `vulcan export` writes it."""
+    if not path.endswith(".drn"):
+        return None
+    text = Path(path).read_text(errors="replace")
+    found = dict(re.findall(r"^state (\d+)\b.*\n//(.*)$", text, re.MULTILINE))
+    names = [found.get(str(state), "").strip() for state in range(states)]
+    return names if all(names) else None
 
 
 def _list_variables(program: Any) -> list[str]:

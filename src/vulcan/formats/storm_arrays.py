@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["StormArrays", "describe_values", "read_arrays"]
+__all__ = ["StormArrays", "read_arrays"]
 
 UNNAMED: Final = "step"
 """What a choice without any name is called."""
@@ -50,6 +51,8 @@ class StormArrays:
         The names.
     variables
         The value of each variable in each state.
+    comments
+        What the file itself calls each state, where it has no variables; None if it does not.
     """
 
     start: int
@@ -61,12 +64,21 @@ class StormArrays:
     rewards: Mapping[str, NDArray[np.float64]]
     action_labels: list[str]
     variables: Mapping[str, NDArray[Any]]
+    comments: list[str] | None = None
 
+    @cached_property
+    def state_names(self) -> list[str] | None:
+        """The values of the variables in each state, `x=3, gold=1`.
 
-def describe_values(variables: Mapping[str, NDArray[Any]], state: int) -> str:
-    """Return the values of the variables in a state; its number, if there are none."""
-    values = {name: column[state].item() for name, column in variables.items()}
-    return ", ".join(f"{name}={str(value).lower()}" for name, value in values.items()) or str(state)
+        Without variables, what the file calls the states. None if that does not tell them apart.
+        """
+        form = ", ".join(f"{name}=%s" for name in self.variables)
+        columns = [
+            column.tolist() if column.dtype != bool else np.where(column, "true", "false").tolist()
+            for column in self.variables.values()
+        ]
+        names = [form % values for values in zip(*columns, strict=True)] or self.comments
+        return names if names and len(set(names)) == len(names) else None
 
 
 def read_arrays(stormpy: Any, built: Any, program: Any) -> StormArrays:

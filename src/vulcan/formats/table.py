@@ -198,12 +198,12 @@ def _load(path: str) -> dict[str, Any]:
         text = Path(path).read_text(encoding="utf-8")
         values = json.loads(text, object_pairs_hook=partial(_pair_up, text))
     except OSError as error:
-        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from error
+        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise OptionError(f"{path}, {place}: this is not JSON: {error.msg}") from error
+        raise OptionError(f"{path}, {place}: this is not JSON: {error.msg}") from None
     except OptionError as error:
         raise OptionError(f"{path}, {error}") from None
     if not isinstance(values, dict):
@@ -224,7 +224,8 @@ def _pair_up(text: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         if key in values:
             written = re.finditer(re.escape(json.dumps(key, ensure_ascii=False)) + r"\s*:", text)
             lines = {str(text.count("\n", 0, found.start()) + 1): None for found in written}
-            where = f"lines {', '.join(lines)}" if lines else "somewhere"
+            unit = "line" if len(lines) == 1 else "lines"
+            where = f"{unit} {', '.join(lines)}" if lines else "somewhere"
             raise OptionError(f"{where}: {key!r} is given twice in the same object")
         values[key] = value
     return values

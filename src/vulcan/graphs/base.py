@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from vulcan.policies.policy import About, Policy
 from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import RELEASED
 
-__all__ = ["Graph", "Numbers"]
+__all__ = ["Graph", "Numbers", "renumber"]
 
 Numbers = Sequence[int] | NDArray[np.int32]
 
@@ -66,6 +66,14 @@ class Graph(ABC):
         self.reader = reader
         self.source = np.zeros(1, SOURCE)
         self.answers = np.zeros(0, ANSWER)
+
+    def kinds(self) -> tuple[Rows, Rows, Rows]:
+        """Return the rows of states, actions and outcomes."""
+        return self.states, self.actions, self.outcomes
+
+    @abstractmethod
+    def action_labels(self, state: int) -> list[str]:
+        """Return the labels of the actions of a state."""
 
     @property
     @abstractmethod
@@ -132,14 +140,8 @@ class Graph(ABC):
         )
         reached = self.outcomes.array["state"][kept_outcomes].astype(np.intp)
         kept_states = np.unique(np.concatenate([states, reached[reached >= 0]]))
-        maps = tuple(
-            _renumber(kept, rows.count)
-            for kept, rows in (
-                (kept_states, self.states),
-                (kept_actions, self.actions),
-                (kept_outcomes, self.outcomes),
-            )
-        )
+        kept = (kept_states, kept_actions, kept_outcomes)
+        maps = tuple(renumber(k, rows.count) for k, rows in zip(kept, self.kinds(), strict=True))
         self._drop(states, kept_states, kept_actions, kept_outcomes, maps)
         return maps[0], maps[1], maps[2]
 
@@ -151,7 +153,6 @@ class Graph(ABC):
         kept_outcomes: NDArray[np.intp],
         maps: tuple[NDArray[np.intp], ...],
     ) -> None:
-        state_map, action_map, outcome_map = maps
         counts = self.states.array["action_count"]
         asked = counts[: self.states.count] > 0
         asked[whole] = False
@@ -159,6 +160,56 @@ class Graph(ABC):
         self.states.keep(kept_states)
         self.actions.keep(kept_actions)
         self.outcomes.keep(kept_outcomes)
+        self._follow_numbers(maps)
+        self._keep_objects(kept_states, kept_actions, kept_outcomes)
+
+    def cut(self, state: int, reader: ModelReader) -> tuple[Graph, NDArray[np.intp]] | None:
+        """Return what is known below a state as a graph of its own, where nothing merges.
+
+        Parameters
+        ----------
+        state
+            The state, which is the root of the other graph.
+        reader
+            The model that begins there.
+
+        Returns
+        -------
+        tuple or None
+            The graph, and the new number of each old state, -1 for those that are not in it. None
+            if the other model has another form.
+        """
+        other = self._open_other(state, reader)
+        if other is None:
+            return None
+        kept = self._list_below(state)
+        for numbers, ours, theirs in zip(kept, self.kinds(), other.kinds(), strict=True):
+            theirs.array, theirs.count = ours.array[numbers], len(numbers)
+        maps = tuple(renumber(k, rows.count) for k, rows in zip(kept, self.kinds(), strict=True))
+        other._follow_numbers(maps)
+        other._take_objects(self, *kept)
+        return other, maps[0]
+
+    def _list_below(
+        self, state: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rows of states, actions and outcomes below a state, level by level."""
+        none = np.zeros(0, np.intp)
+        states, actions, outcomes = [np.array([state], np.intp)], [none], [none]
+        while len(states[-1]):
+            here = self.states.array[states[-1]]
+            here = here[here["action_count"] > 0]
+            actions.append(ranges(here["first_action"], here["action_count"]))
+            taken = self.actions.array[actions[-1]]
+            taken = taken[taken["first_outcome"] >= 0]
+            outcomes.append(ranges(taken["first_outcome"], taken["outcome_count"]))
+            reached = self.outcomes.array["state"][outcomes[-1]].astype(np.intp)
+            states.append(reached[reached >= 0])
+        return np.concatenate(states), np.concatenate(actions), np.concatenate(outcomes)
+
+    def _follow_numbers(self, maps: tuple[NDArray[np.intp], ...]) -> None:
+        """Have rows name each other by their new numbers."""
+        state_map, action_map, outcome_map = maps
         rows = self.states.array[: self.states.count]
         present = rows["action_count"] > 0
         rows["first_action"][present] = action_map[rows["first_action"][present]]
@@ -168,7 +219,6 @@ class Graph(ABC):
         arrivals = self.outcomes.array["state"][: self.outcomes.count]
         safe = arrivals >= 0
         arrivals[safe] = state_map[arrivals[safe]]
-        self._keep_objects(kept_states, kept_actions, kept_outcomes)
 
     @abstractmethod
     def _keep_objects(
@@ -179,8 +229,23 @@ class Graph(ABC):
     ) -> None:
         """Drop what belongs to the rows that were dropped."""
 
+    @abstractmethod
+    def _open_other(self, state: int, reader: ModelReader) -> Any:
+        """Return an empty graph of the same kind for a model that begins in a state, or None."""
 
-def _renumber(kept: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    @abstractmethod
+    def _take_objects(
+        self,
+        other: Any,
+        kept_states: NDArray[np.intp],
+        kept_actions: NDArray[np.intp],
+        kept_outcomes: NDArray[np.intp],
+    ) -> None:
+        """Take over from another graph what belongs to the rows that were taken over."""
+
+
+def renumber(kept: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return the new number of each old row if some are kept, in their order; -1 for others."""
     numbers = np.full(count, -1, np.intp)
     numbers[kept] = np.arange(len(kept))
     return numbers

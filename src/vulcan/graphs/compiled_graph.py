@@ -117,9 +117,10 @@ class CompiledGraph(Graph):
     def capacity(self) -> int:
         return sum(rows.array.nbytes for rows in self._rows().values())
 
-    def kinds(self) -> tuple[Rows, Rows, Rows]:
-        """Return the rows of states, actions and outcomes."""
-        return self.states, self.actions, self.outcomes
+    def action_labels(self, state: int) -> list[str]:
+        first, count = self.states.array[state].item()
+        numbers = self.actions.array["number"][first : first + max(0, count)]
+        return [self.compiled.actions[number] for number in numbers.tolist()]
 
     def make_room(self, most: float = math.inf, wanted: int = 0) -> bool:
         """Lengthen rows that are more than half full, to four times that if it takes no more bytes.
@@ -265,3 +266,21 @@ class CompiledGraph(Graph):
         kept_outcomes: NDArray[np.intp],
     ) -> None:
         self._records.array[: len(kept_states)] = self._records.array[kept_states]
+
+    def _open_other(self, state: int, reader: ModelReader) -> CompiledGraph | None:
+        form, record = find_compiled(reader), self._records.array[state]
+        if form is None or form.initial.dtype != record.dtype:
+            return None
+        if form.actions != self.compiled.actions or form.initial.reshape(1)[0] != record:
+            return None  # records mean something else there
+        return CompiledGraph(reader, form)
+
+    def _take_objects(
+        self,
+        other: CompiledGraph,
+        kept_states: NDArray[np.intp],
+        kept_actions: NDArray[np.intp],
+        kept_outcomes: NDArray[np.intp],
+    ) -> None:
+        self._records.array = other._records.array[kept_states]
+        self.make_room()

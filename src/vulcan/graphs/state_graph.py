@@ -195,9 +195,8 @@ class StateGraph(Graph):
         return self._state_objects[state]
 
     def action_labels(self, state: int) -> list[str]:
-        """Return the labels of the actions of a state."""
         first, count = self.states.array[state]
-        return self._action_labels[first : first + count]
+        return self._action_labels[first : first + max(0, count)]
 
     def describe_outcome(self, action: int, outcome: int) -> tuple[str, str]:
         """Return the labels of an action row and of one of its outcome rows."""
@@ -211,11 +210,29 @@ class StateGraph(Graph):
         kept_actions: NDArray[np.intp],
         kept_outcomes: NDArray[np.intp],
     ) -> None:
-        self._state_objects = [self._state_objects[k] for k in kept_states]
-        self._action_labels = [self._action_labels[k] for k in kept_actions]
-        self._outcome_labels = [self._outcome_labels[k] for k in kept_outcomes]
-        ended = np.flatnonzero(self.states.array["action_count"][: self.states.count] == 0)
-        self._ended = set(ended.tolist())
+        self._take_objects(self, kept_states, kept_actions, kept_outcomes)
+
+    def _open_other(self, state: int, reader: ModelReader) -> StateGraph:
+        other = StateGraph(reader)
+        other._label_numbers = dict(self._label_numbers)
+        # Nothing was asked there yet; how long answers take is known all the same.
+        other.asking_seconds = self.asking_seconds / max(1, self.evaluations)
+        return other
+
+    def _take_objects(
+        self,
+        other: StateGraph,
+        kept_states: NDArray[np.intp],
+        kept_actions: NDArray[np.intp],
+        kept_outcomes: NDArray[np.intp],
+    ) -> None:
+        self._state_objects = [other._state_objects[k] for k in kept_states]
+        self._action_labels = [other._action_labels[k] for k in kept_actions]
+        self._outcome_labels = [other._outcome_labels[k] for k in kept_outcomes]
+        counts = self.states.array["action_count"][: self.states.count]
+        self._ended = set(np.flatnonzero(counts == 0).tolist())
+        if other is not self:
+            self.expanded = np.flatnonzero(counts >= 0).tolist()
 
     def _gather(
         self, state: int, answers: Sequence[tuple[str, Any, Sequence[Outcome]]], to: _Gathered

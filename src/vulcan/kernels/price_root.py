@@ -90,7 +90,7 @@ def open_root(problem, tree):
             edge.visits, edge.solved = 1, 1
         elif not add_children(problem, tree, root, action, edge):
             return NEEDS_ROOM
-    root.visits = 1
+    root.visits = max(1, root.visits)
     refresh(tree, root, 0)
     return DONE
 

@@ -65,6 +65,8 @@ class ArrayModel:
         numbers, and the rows of action k are first_row[k] to first_row[k + 1] - 1, safe ones first.
     number, target, probability, reward
         The number of each action, and the rows in that order.
+    source
+        The name of the file that it was read from; None without one.
 
     Raises
     ------
@@ -80,6 +82,8 @@ class ArrayModel:
     >>> model.outcomes(0, 0)
     [Outcome(probability=1.0, reward=1.0, state=1, label=None)]
     """
+
+    source: str | None = None
 
     def __init__(
         self,
@@ -121,7 +125,8 @@ class ArrayModel:
 
     def __repr__(self) -> str:
         counts = f"{self.states:,} states, {len(self.target):,} rows"
-        return f"ArrayModel({counts}, horizon={self.horizon})"
+        name = "ArrayModel" if self.source is None else f"{self.source} "
+        return f"{name}({counts}, horizon={self.horizon})"
 
     def _arrange(self, rows: dict[str, NDArray[Any]]) -> None:
         """Give numbers to the actions of states, and to the rows of actions."""
@@ -222,8 +227,12 @@ class ArrayModel:
         return {name: number for number, name in enumerate(self._action_names or ())}
 
     def _find_state(self, state: Any) -> int:
-        number: int = state if self._state_names is None else self._state_numbers[state]
-        return number
+        if self._state_names is not None and state in self._state_numbers:
+            return self._state_numbers[state]
+        if self._state_names is None and state in range(self.states):
+            return int(state)
+        known = self._state_names or range(self.states)
+        raise LookupError(f"there is no state {shorten(state)}; states are {shorten(known)}")
 
     def _find_action(self, action: Any) -> int:
         number: int = action if self._action_names is None else self._action_numbers[action]

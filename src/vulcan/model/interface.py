@@ -16,6 +16,10 @@ step)`, a lower bound on the risk of taking an action. Without the one with a pr
 `reward_to_go_bound` serves in its place: a price of at least 0 only makes values smaller.
 `locate(state, action, measurement)` says which outcome a raw measurement stands for, by its label
 or the state that it leads to, or None if it is impossible; `Run.measure` asks it.
+`given(state, measurements)` returns the model given what was measured on the way to a state, one
+measurement for each decision (None where an outcome was told): a model with the same states, the
+same actions and the same outcomes in the same order, whose probabilities and rewards from that
+state on are those given the evidence; `vulcan.replan` asks it.
 
 A history ends after `horizon` actions, in a safe state without actions, or in failure. Failure is
 an outcome like any other: it has a probability and a reward, and the mission ends there.

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from vulcan.errors import ModelError
+from vulcan.errors import ModelError, PolicyError
 from vulcan.model.interface import Outcome, Start
 from vulcan.model.observations import observe_outcomes
 from vulcan.model.rules import (
@@ -64,8 +64,8 @@ class Questions:
     def _call(self, method: str, *arguments: Any, state: Any = None, action: Any = None) -> Any:
         try:
             return getattr(self.model, method)(*arguments)
-        except ModelError:
-            raise  # the model says itself what is wrong, and where
+        except (ModelError, PolicyError):
+            raise  # the model, or its `locate`, says itself what is wrong, and where
         except Exception as error:
             message = f"{type(self.model).__name__}.{method} raised {error!r}"
             raise ModelError(Violation(Rule.ANSWERS, message, state, action)) from error
@@ -224,6 +224,10 @@ class ModelReader(Questions):
         """
         where = (state, action)
         return self._call("locate", *where, measurement, state=state, action=action)
+
+    def given(self, state: Any, measurements: Sequence[Any]) -> ModelReader:
+        """Return the model given what was measured on the way to a state."""
+        return ModelReader(self._call("given", state, measurements, state=state))
 
     def answers(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
         """Return each action of a state with its label and its outcomes."""

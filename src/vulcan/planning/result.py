@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from vulcan.certificates.certificate import Certificate
@@ -15,6 +15,7 @@ from vulcan.policies.randomised import AnyPolicy
 from vulcan.runtime.formatting import show_probability
 from vulcan.runtime.limits import StopReason
 from vulcan.solvers.finding import Statistics, Status, Sufficient, Trial, Worth, find_gap
+from vulcan.solvers.knowledge import Knowledge
 from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP
 
 WORTH_SAYING: Final = 0.01
@@ -66,6 +67,9 @@ class Result:
     sufficient
         In the same case, a multiple of the bound that would accept a policy; None if none would,
         or the solver does not know.
+    knowledge
+        What the search knew in the end, if it was asked to keep that; `vulcan.replan` goes on with
+        it.
     """
 
     problem: Problem
@@ -84,6 +88,7 @@ class Result:
     relaxed: float | None = None
     safest: Worth | None = None
     sufficient: Sufficient | None = None
+    knowledge: Knowledge | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float | None:

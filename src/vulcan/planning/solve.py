@@ -55,6 +55,7 @@ def solve(
     checkpoint_every: float = 60.0,
     resume: bool = False,
     overwrite: bool = False,
+    keep: bool = False,
     on_progress: OnProgress | None = None,
     progress: bool = False,
 ) -> Result:
@@ -107,6 +108,10 @@ def solve(
         bit, as that of a search that was never interrupted.
     overwrite
         Replace that file, if it exists.
+    keep
+        Keep what the search knows, its tree and what the model said, in memory with the policy:
+        a run of it that replans goes on from there. Without it, the first replan of a run begins
+        with nothing.
     on_progress
         Called with a `Progress` about ten times a second.
     progress
@@ -136,7 +141,14 @@ def solve(
     """
     limits = Limits(time_limit, samples, histories, memory, gap)
     options = Options(
-        seed, complete, checkpoint, checkpoint_every, resume, overwrite, workers=workers
+        seed,
+        complete,
+        checkpoint,
+        checkpoint_every,
+        resume,
+        overwrite,
+        keep=keep,
+        workers=workers,
     )
     solver = Automatic() if solver is None else solver
     return plan_and_certify(
@@ -183,14 +195,17 @@ def plan_and_certify(
         seconds = time.perf_counter() - began
         if bound and finding.upper_bound is None:
             finding = _add_bound(problem, reader, monitor, finding)
-    policy = finding.policy
+    policy, knowledge = finding.policy, finding.knowledge if options.keep else None
+    if policy is not None:
+        policy = policy.attach(ModelReader(problem.model))
+        policy.knowledge = knowledge
     return Result(
         problem=problem,
         solver=repr(solver),
         status=finding.status,
         explanation=finding.explanation,
         stopped_by=monitor.stopped_by,
-        policy=None if policy is None else policy.attach(ModelReader(problem.model)),
+        policy=policy,
         certificate=certificate,
         statistics=replace(
             finding.statistics,
@@ -204,6 +219,7 @@ def plan_and_certify(
         relaxed=finding.relaxed,
         safest=finding.safest,
         sufficient=finding.sufficient,
+        knowledge=knowledge,
     )
 
 
@@ -235,6 +251,8 @@ def _open_reader(model: Any, solver: Solver, options: Options) -> Iterator[Model
     threads = getattr(solver, "threads", False) and getattr(model, "compiled", None) is not None
     if options.graph is not None:
         yield options.graph.reader
+    elif options.knowledge is not None:
+        yield options.knowledge.graph.reader
     elif options.workers is None or threads:
         yield ModelReader(model)
     else:

@@ -10,14 +10,14 @@ takes the least risky action that it can find by looking a few steps ahead, unti
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from vulcan.errors import MismatchError, PolicyError
 from vulcan.model.interface import FAILURE, Outcome, Start
 from vulcan.model.observations import fit_labels, label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
+from vulcan.policies.ways import Way, find_way
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
 if TYPE_CHECKING:
@@ -27,19 +27,6 @@ __all__ = ["Run"]
 
 STEPS_AHEAD: Final = 2
 """How far the least risky action looks."""
-
-SAME_REWARD: Final = 1e-9
-"""Rewards that differ by less, as a share of them, are the same to an observer."""
-
-
-class _Way(NamedTuple):
-    """Something that can be observed now, and what comes after it."""
-
-    label: str
-    probability: float
-    reward: float
-    state: Any
-    child: int
 
 
 class Run:
@@ -63,8 +50,10 @@ class Run:
         Whether something happened that plan and model did not foresee; see `leave`.
     risk_left
         What the plan still risked when it was left; nan before.
-    account, graph
-        What `vulcan.replan` may still spend, and what it learned of the model; None before it.
+    account
+        What `vulcan.replan` may still spend; None before it.
+    knowledge
+        What searches know of what is ahead, for the next one; None if that was not kept.
     """
 
     def __init__(
@@ -74,17 +63,30 @@ class Run:
         self.whole: AnyPolicy = policy if whole is None else whole
         self.left_plan, self.risk_left = False, math.nan
         self.account: Any = None
-        self.graph: Any = None
+        self.knowledge: Any = policy.knowledge
         self._reader = reader
-        self._place = 0 if len(policy) else END
+        self._place, self._begun = 0 if len(policy) else END, 0  # where the policy begins
         self._state: Any = None if reader is None else reader.root
         self._history: tuple[tuple[str, str], ...] = ()
+        self._measurements: tuple[Any, ...] = ()
+        self._positions: tuple[int, ...] = ()
         self._reward = 0.0
 
     @property
     def history(self) -> list[tuple[str, str]]:
         """Pairs (action label, outcome label) so far."""
         return list(self._history)
+
+    @property
+    def path(self) -> list[tuple[str, int]]:
+        """Pairs (action label, position of the outcome) so far; -1 for what was not foreseen."""
+        labels = [label for label, _ in self._history]
+        return list(zip(labels, self._positions, strict=True))
+
+    @property
+    def measurements(self) -> tuple[Any, ...]:
+        """What was measured after each action so far, None where an outcome was told."""
+        return self._measurements
 
     @property
     def finished(self) -> bool:
@@ -109,6 +111,11 @@ class Run:
         return self._require_model()
 
     @property
+    def place(self) -> int:
+        """The decision node of `policy` where the run is, or what is there instead of one."""
+        return self._place
+
+    @property
     def state(self) -> Any:
         """The model's state: `FAILURE` after a failure, the `Start` before an initial action."""
         self._require_model()
@@ -126,7 +133,7 @@ class Run:
 
     @property
     def reward(self) -> float:
-        """What was earned so far, discounted from the start."""
+        """What was earned so far by the outcomes that were told, discounted from the start."""
         self._require_model()
         return self._reward
 
@@ -138,7 +145,7 @@ class Run:
         """
         if self._place < 0:
             return math.nan if self.unplanned else 0.0
-        return self.policy.prospects.risk[self._place]
+        return float(self._ahead["risk"])
 
     @property
     def reward_ahead(self) -> float:
@@ -150,8 +157,13 @@ class Run:
         reader = self.reader
         if self._place < 0:
             return math.nan if self.unplanned else 0.0
-        weight, discount = reader.weights[self.level], reader.discounts[self.level]
-        return float(weight * self.policy.prospects.reward(self._place, discount))
+        return float(reader.weights[self.level] * self._ahead["mean"])
+
+    @property
+    def _ahead(self) -> Any:
+        """What the plan comes to from here on, discounted from here."""
+        first = None if self._reader is None else float(self._reader.discounts[self._begun])
+        return self.policy.prospects(first)[self._place]
 
     @property
     def action_label(self) -> str:
@@ -220,13 +232,16 @@ class Run:
         """
         label = self.action_label
         ways = self._look(label)
-        self._advance(label, self._find(outcome, state, reward, label, ways))
+        way = find_way(outcome, state, reward, label, ways)
+        self._advance(label, way, ways.index(way))
 
     def measure(self, measurement: Any) -> None:
         """Tell what was measured, if the model says which outcome that is.
 
         The model's `locate(state, action, measurement)` returns the label or the next state of the
-        outcome that a measurement stands for, or None if it is impossible.
+        outcome that a measurement stands for, or None if it is impossible. The plan goes on as
+        after that outcome. `vulcan.replan` takes the measurement itself as evidence, if the model
+        says what follows from it (`given`).
 
         Parameters
         ----------
@@ -247,6 +262,7 @@ class Run:
                 f"{self.action_label!r} in state {self._state!r}"
             )
         self.observe(**{"outcome" if isinstance(found, str) else "state": found})
+        self._measurements = (*self._measurements[:-1], measurement)
 
     def leave(self, state: Any = None, reward: float = 0.0) -> None:
         """Leave the plan: something happened that the model calls impossible.
@@ -267,7 +283,7 @@ class Run:
         if state is not None:
             label = self.action_label
             self._reader.actions(state)  # an error of the model comes before any change
-            self._advance(label, _Way("not foreseen", 0.0, reward, state, UNPLANNED))
+            self._advance(label, Way("not foreseen", 0.0, reward, state, UNPLANNED), -1)
         self._place, self.left_plan, self.risk_left = UNPLANNED, True, risk
 
     def follow(self, policy: Policy) -> None:
@@ -279,21 +295,34 @@ class Run:
             A policy that begins in the state in which the run is.
         """
         self.policy, self._place = policy, 0 if len(policy) else END
+        self._begun = self.level
+
+    def learn(self, reader: ModelReader) -> None:
+        """Go on in a model that knows more; `vulcan.replan` knows which, and the plan for it.
+
+        Parameters
+        ----------
+        reader
+            A model with the same states.
+        """
+        self._reader, self.knowledge = reader, None
 
     def _require_model(self) -> ModelReader:
         if self._reader is None:
             raise PolicyError("only the model knows that: policy.bind(model).start()")
         return self._reader
 
-    def _advance(self, label: str, way: _Way) -> None:
+    def _advance(self, label: str, way: Way, position: int) -> None:
         """Take what happened for a fact."""
         if self._reader is not None:
             self._reward += float(self._reader.weights[self.level]) * way.reward
             self._state = way.state
         self._history += ((label, way.label),)
+        self._measurements += (None,)
+        self._positions += (position,)
         self._place = way.child
 
-    def _plan(self) -> list[_Way]:
+    def _plan(self) -> list[Way]:
         """Return what can be observed by the plan, without states."""
         policy, rows = self.policy, self.policy.outcomes(self._place)
         labels = [policy.labels[number] for number in policy.label[rows.start : rows.stop]]
@@ -305,11 +334,11 @@ class Run:
         columns = (policy.probability, policy.reward, policy.child)
         numbers = (column[rows.start : rows.stop].tolist() for column in columns)
         return [
-            _Way(label, chance, reward, None, child)
+            Way(label, chance, reward, None, child)
             for label, chance, reward, child in zip(labels, *numbers, strict=True)
         ]
 
-    def _look(self, label: str) -> list[_Way]:
+    def _look(self, label: str) -> list[Way]:
         """Return what can be observed after the action, with states if there is a model."""
         if self._place < 0:
             return self._ask(label)
@@ -326,11 +355,11 @@ class Run:
         pairs = zip(ways, outcomes, strict=True)
         return [way._replace(state=outcome.state) for way, outcome in pairs]
 
-    def _ask(self, label: str) -> list[_Way]:
+    def _ask(self, label: str) -> list[Way]:
         """Return what can be observed by the model alone."""
         outcomes = self.reader.outcomes(self._state, self._actions()[label])
         return [
-            _Way(
+            Way(
                 text,
                 float(outcome.probability),
                 float(outcome.reward),
@@ -339,35 +368,6 @@ class Run:
             )
             for text, outcome in zip(label_outcomes(outcomes), outcomes, strict=True)
         ]
-
-    def _find(
-        self, outcome: Any, state: Any, reward: float | None, label: str, ways: Sequence[_Way]
-    ) -> _Way:
-        """Return the outcome that is meant."""
-        if (outcome is None) == (state is None):
-            raise PolicyError("tell either an outcome or the state that it leads to")
-        readings = _read_state(state, ways) if outcome is None else _read(outcome, ways)
-        listed = ", ".join(f"{k}: {way.label!r}" for k, way in enumerate(ways))
-        told = outcome if state is None else state
-        if len(readings) > 1:
-            (one, _), (other, _) = list(readings.items())[:2]
-            raise PolicyError(
-                f"{told!r} may be {one} or {other}; give a label, or state=...; the outcomes are "
-                f"{listed}"
-            )
-        found = [ways[k] for positions in readings.values() for k in positions]
-        if reward is not None:
-            found = [way for way in found if _is_same(way.reward, reward)]
-        if not found:
-            paid = "" if reward is None else f" that pays {reward!r}"
-            raise PolicyError(f"{label!r} has no outcome {told!r}{paid}; its outcomes are {listed}")
-        if len(found) > 1:
-            alike = ", ".join(repr(way.label) for way in found)
-            raise PolicyError(
-                f"{len(found)} outcomes of {label!r} lead to {told!r}: give a label of {alike}, or "
-                "reward=..."
-            )
-        return found[0]
 
     def _actions(self) -> dict[str, Any]:
         """Return the model's actions here, by their labels."""
@@ -397,33 +397,3 @@ def _find_least(reader: ModelReader, outcome: Outcome, ahead: int) -> float:
     """Return the least risk for some steps after a safe outcome."""
     risks = _find_risks(reader, outcome.state, ahead) if ahead else {}
     return min(risks.values())[0] if risks else 0.0
-
-
-def _read(outcome: Any, ways: Sequence[_Way]) -> dict[str, list[int]]:
-    """Return what may be meant by an outcome, and the positions that it is then."""
-    labels = [way.label for way in ways]
-    whole = isinstance(outcome, int) and not isinstance(outcome, bool)
-    readings: dict[str, list[int]] = {}
-    if whole and 0 <= outcome < len(ways):
-        readings["a position"] = [outcome]
-    text = str(outcome) if whole else outcome
-    if isinstance(text, str) and text in labels:
-        readings[f"the label {text!r}"] = [labels.index(text)]
-    readings |= _read_state(outcome, ways)
-    alike = set(map(tuple, readings.values()))
-    return dict(list(readings.items())[:1]) if len(alike) == 1 else readings
-
-
-def _read_state(state: Any, ways: Sequence[_Way]) -> dict[str, list[int]]:
-    """Return the positions of the outcomes that lead to a state, if there are any."""
-    boolean = isinstance(state, bool)
-    found = [
-        k
-        for k, way in enumerate(ways)
-        if way.state is not None and isinstance(way.state, bool) == boolean and way.state == state
-    ]
-    return {f"the state {state!r}": found} if found else {}
-
-
-def _is_same(one: float, other: float) -> bool:
-    return abs(one - other) <= SAME_REWARD * max(1.0, abs(one), abs(other))

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -36,7 +35,6 @@ from vulcan.sentinels import UNPLANNED
 
 if TYPE_CHECKING:
     from vulcan.policies.execution import Run
-    from vulcan.policies.prospects import Prospects
     from vulcan.policies.randomised import AnyPolicy
 
 __all__ = ["About", "Policy", "PolicyBuilder", "open_own_model"]
@@ -71,6 +69,11 @@ class Policy:
     """An action for every history that can occur; see the head of this module for the arrays.
 
     Policies are made by `vulcan.solve` and read by `Policy.load`.
+
+    Attributes
+    ----------
+    knowledge
+        What the search knew that made it, if that was kept; a file has no place for it.
     """
 
     ARRAYS: Final = ("action", "first_outcome", "label", "probability", "reward", "child")
@@ -95,6 +98,8 @@ class Policy:
         self.reward = reward
         self.child = child
         self._reader: ModelReader | None = None
+        self.knowledge: Any = None
+        self._prospects: dict[float, NDArray[Any]] = {}
         for name in self.ARRAYS:
             getattr(self, name).flags.writeable = False
 
@@ -138,12 +143,21 @@ class Policy:
         """The model that the policy is bound to, asked with care; None if it is bound to none."""
         return self._reader
 
-    @cached_property
-    def prospects(self) -> Prospects:
-        """What each decision node still risks and earns."""
-        from vulcan.policies.prospects import find_prospects
+    def prospects(self, first: float | None = None) -> NDArray[Any]:
+        """Return what each decision node still comes to; see `vulcan.policies.prospects`.
 
-        return find_prospects(self)
+        Parameters
+        ----------
+        first
+            The discount after the first decision, where that is not the policy's own: after an
+            initial action it is 1.
+        """
+        from vulcan.policies.prospects import find_prospects, read_plan
+
+        first = self.about.discount if first is None else first
+        if first not in self._prospects:
+            self._prospects[first] = find_prospects(read_plan(self, first))
+        return self._prospects[first]
 
     def outcomes(self, node: int) -> range:
         """Return the numbers of a node's outcomes."""

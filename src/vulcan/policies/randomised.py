@@ -60,6 +60,7 @@ class RandomisedPolicy:
     def __init__(self, members: Sequence[Policy], weights: Sequence[float]) -> None:
         self.members = tuple(members)
         self.weights = tuple(float(weight) for weight in weights)
+        self.knowledge: Any = None
         problem = _find_problem(self.members, self.weights)
         if problem:
             raise PolicyError(problem)
@@ -140,7 +141,7 @@ class RandomisedPolicy:
         """
         drawn = np.random.default_rng(seed).choice(len(self.members), p=self.weights)
         run = self.members[drawn].start()
-        run.whole = self
+        run.whole, run.knowledge = self, self.knowledge
         return run
 
     def save(self, path: str | os.PathLike[str]) -> None:

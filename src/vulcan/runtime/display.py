@@ -17,6 +17,11 @@ An exact solver says how far its reward is below the upper bound, so that one kn
     searching ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 2 s
     67,301 pairs   336,505 questions   reward so far 2.839731   at most 2.873470   gap 1.2 %
 
+A simulation that is played in Python has two as well:
+
+    playing ━━━━━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━━━━━━━━ 43 % 4 s, about 5 s left
+    43,111 episodes   10.8 k/s   reward so far 0.722485                 Ctrl-C stops
+
 Elsewhere a line is written now and then, at times that double.
 """
 
@@ -38,7 +43,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vulcan.runtime.formatting import show_gap, show_probability
-from vulcan.runtime.progress import OnProgress, Progress
+from vulcan.runtime.progress import OnProgress, Phase, Progress
 
 __all__ = ["show_progress"]
 
@@ -213,7 +218,8 @@ def _counts(progress: Progress) -> str:
         counts = f"{progress.pairs:,} pairs   {progress.evaluations:,} questions"
         return f"{counts}   {reward}{_bound(progress)}"
     speed = progress.histories / seconds
-    return f"{progress.histories:,} histories   {_short(speed)}/s   {reward}"
+    unit = "episodes" if progress.phase is Phase.PLAYING else "histories"
+    return f"{progress.histories:,} {unit}   {_short(speed)}/s   {reward}"
 
 
 def _bound(progress: Progress) -> str:

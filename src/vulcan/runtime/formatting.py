@@ -84,7 +84,7 @@ class TextTable:
 
 def show_reward(reward: float | None) -> str:
     """Return a reward as people read it; a dash if there is none."""
-    return MISSING if reward is None or math.isinf(reward) else f"{reward:.6f}"
+    return MISSING if reward is None or math.isinf(reward) else f"{reward:z.6f}"  # no -0
 
 
 def show_probability(risk: float | None) -> str:

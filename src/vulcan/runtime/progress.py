@@ -1,4 +1,4 @@
-"""What a search tells while it runs."""
+"""What a search, or a simulation, tells while it runs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Phase(StrEnum):
 
     SEARCHING = "searching"
     CERTIFYING = "certifying"
+    PLAYING = "playing"
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,9 @@ class Progress:
     fraction
         Estimated share of the search that is done, from 0 to 1; None where nobody can know.
     histories, evaluations
-        Histories visited and (state, action) asked so far.
+        Histories visited, or episodes played, and (state, action) asked so far.
     reward
-        Expected reward of the best policy so far; None without one.
+        Expected reward of the best policy so far, or mean reward of the episodes; None without one.
     samples
         Samples taken so far; 0 for a search that takes none.
     memory

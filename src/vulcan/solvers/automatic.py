@@ -32,16 +32,8 @@ from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["Automatic"]
 
-FIRST_PAIRS: Final = 5_000_000
-"""Pairs of points that fronts may combine first: small problems are solved for good by that."""
-
-MOST_PAIRS: Final = 300_000_000
-"""The same at last, without a time limit: some seconds."""
-
-FEW_PAIRS: Final = 20_000_000
-"""The same where the gap is small already."""
-
-SMALL_GAP: Final = 1e-3
+MOST_PAIRS: Final = 20_000_000
+"""Pairs of points that fronts may combine: small problems are solved for good by that."""
 
 MOST_SAMPLES: Final = 1_000_000
 """Samples of a tree search without any limit."""
@@ -89,7 +81,8 @@ class Automatic(Solver):
         samples = limits.samples is not None or limits.histories is not None
         if options.checkpoint is not None:
             require_free(options.checkpoint, resume=options.resume, overwrite=options.overwrite)
-        if samples or options.resumes or not options.complete:
+        goes_on = options.resumes or options.knowledge is not None
+        if samples or goes_on or not options.complete:
             return self._sample(problem, reader, monitor, options)
         run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
@@ -112,10 +105,10 @@ class Automatic(Solver):
             run.offer_mix(dual.best)
             return run.find("best randomised policy found")
         run.improve(dual)
-        advance_fronts(run, dual, FIRST_PAIRS)
+        advance_fronts(run, dual, MOST_PAIRS)
         branch(run, dual)
-        most = MOST_PAIRS if run.gap > SMALL_GAP else FEW_PAIRS
-        advance_fronts(run, dual, most if run.monitor.limits.time_limit is None else None)
+        if run.monitor.limits.time_limit is not None:
+            advance_fronts(run, dual)
         return run.find("best policy found, with a proved gap")
 
     def _sample_on(self, run: LayeredRun, options: Options) -> Finding:

@@ -27,6 +27,7 @@ from vulcan.policies.policy import About
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.finding import Finding
+from vulcan.solvers.knowledge import Knowledge
 
 __all__ = [
     "RANDOMISED",
@@ -104,6 +105,10 @@ class Options:
         Replace the checkpoint file, if it exists.
     graph
         What is known of the model already.
+    knowledge
+        What another search of the same problem found, where states don't merge.
+    keep
+        Whether what the search knows is kept beyond its end.
     workers
         How many threads sample a compiled model, or processes answer for one in Python.
     """
@@ -115,6 +120,8 @@ class Options:
     resume: bool = False
     overwrite: bool = False
     graph: StateGraph | None = None
+    knowledge: Knowledge | None = None
+    keep: bool = False
     workers: int | None = None
 
     def __post_init__(self) -> None:

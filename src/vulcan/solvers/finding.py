@@ -11,6 +11,7 @@ from vulcan.certificates.certificate import Certificate
 from vulcan.errors import ModelError
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.policies.randomised import AnyPolicy
+from vulcan.solvers.knowledge import Knowledge
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Finding:
         What the upper bound gains per unit of allowed risk, if the search knows that.
     graph
         What the search knows of the model, if all of it is still there.
+    knowledge
+        The same and its tree, for a search that goes on from here.
     relaxed
         What the best randomised policy earns, if the search knows that.
     estimate
@@ -68,6 +71,7 @@ class Finding:
     trials: tuple[Trial, ...] = ()
     price: float | None = None
     graph: StateGraph | None = None
+    knowledge: Knowledge | None = None
     estimate: float | None = None
     relaxed: float | None = None
     safest: Worth | None = None

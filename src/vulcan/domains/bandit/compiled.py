@@ -10,6 +10,7 @@ compiled once for each of these and each number of machines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -58,7 +59,7 @@ def outcomes(parameters, states, action, answers, following):
     return 2
 
 
-def compile_bandit(bandit: Bandit) -> CompiledModel | None:
+def compile_bandit(bandit: Bandit, paid: Sequence[int]) -> CompiledModel | None:
     """Return the compiled form of a bandit; None if it has none.
 
     Parameters
@@ -66,6 +67,8 @@ def compile_bandit(bandit: Bandit) -> CompiledModel | None:
     bandit
         The bandit. If it is too long, or some play has an outcome of probability 0 or 1, there is
         no compiled form of it.
+    paid
+        How often each machine has paid either reward when it begins.
     """
     capacity = next((size for size in CAPACITIES if size >= bandit.horizon), None)
     probabilities = [p for m in bandit.machines for p in (m.p1, m.p2)]
@@ -92,8 +95,10 @@ def compile_bandit(bandit: Bandit) -> CompiledModel | None:
         for first in range(bandit.horizon + 1):
             for second in range(bandit.horizon + 1 - first):
                 tables["first_chances"][0, i, first, second] = machine.first_chance(first, second)
+    initial = np.zeros(1, state)
+    initial["plays"], initial["paid"] = sum(paid), paid
     return CompiledModel(
-        initial=np.zeros(1, state),
+        initial=initial,
         parameters=tables,
         actions=tuple(bandit.actions(bandit.initial_state())),
         most_outcomes=MOST_OUTCOMES,

@@ -106,7 +106,7 @@ class Bandit:
 
     def outcomes(self, state: State, action: str) -> list[Outcome]:
         """Return both rewards and failure, or the certain reward of stopping."""
-        counts = self._counts(state)
+        counts = self.count_paid(state)
         if action == STOP:
             left = self.horizon - sum(counts)
             return [Outcome(1.0, self.stop_reward * left, self._stopped(state), STOPPED)]
@@ -135,16 +135,21 @@ class Bandit:
     @cached_property
     def compiled(self) -> CompiledModel | None:
         """The same as machine code, where histories don't merge."""
+        return self.compile_from(self.initial_state())
+
+    def compile_from(self, state: State) -> CompiledModel | None:
+        """Return what is left after a history as machine code, likewise."""
         if self.merges or type(self) is not Bandit:
             return None  # where they do, the model is asked too seldom for it to matter
         from vulcan.domains.bandit.compiled import compile_bandit
 
-        return compile_bandit(self)
+        return compile_bandit(self, self.count_paid(state))
 
     def _number(self, action: str) -> int:
         return int(action.removeprefix("play ")) - 1
 
-    def _counts(self, state: State) -> list[int]:
+    def count_paid(self, state: State) -> list[int]:
+        """Return how often each machine has paid either reward."""
         if self.merges:
             return [int(count) for count in state]
         return [state.count(slot) for slot in range(2 * len(self.machines))]

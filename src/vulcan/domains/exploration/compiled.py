@@ -24,6 +24,7 @@ Tables and notes are laid out in `records`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -169,8 +170,12 @@ def know_limits(tables, state, step):
     know_sums(tables, state, state.sampled - 1)
     same = tables.limits_here == state.here and tables.limits_step == step
     if not same or tables.limits_sampled != state.sampled:
-        for first in range(0, tables.degree, 4):
-            look_ahead(tables, state, step, first)
+        last = state.nodes[state.sampled - 1]
+        if last < LARGEST_DEGREE:
+            for first in range(0, tables.degree, 4):
+                look_ahead(tables, state, step, first)
+        else:  # it was measured, and has no other values
+            look_ahead(tables, state, step, last)
         tables.limits_here, tables.limits_step = state.here, step
         tables.limits_sampled = state.sampled
 
@@ -303,7 +308,9 @@ def step_back(tables, here, moves):
             tables.values[c] = largest if largest > -np.inf else 0.0
 
 
-def compile_exploration(mission: Exploration, history: History) -> CompiledModel | None:
+def compile_exploration(
+    mission: Exploration, history: History, evidence: Sequence[float] = ()
+) -> CompiledModel | None:
     """Return the compiled form of a mission; None if it is too long.
 
     Parameters
@@ -312,6 +319,8 @@ def compile_exploration(mission: Exploration, history: History) -> CompiledModel
         The mission.
     history
         Where it begins, or goes on: what was visited and sampled by then.
+    evidence
+        What the samples of the history are in whitened coordinates, if they were measured.
     """
     capacity = next((size for size in CAPACITIES if size >= mission.horizon), None)
     if capacity is None:
@@ -319,8 +328,12 @@ def compile_exploration(mission: Exploration, history: History) -> CompiledModel
     state, parameters = state_dtype(capacity), parameters_dtype(capacity)
     tables = fill_tables(mission, capacity, np.zeros(1, parameters))
     tables["begun"] = len(history.path) - 1
+    measured = slice(LARGEST_DEGREE, LARGEST_DEGREE + len(evidence))
+    tables["nodes"][0, measured] = evidence
+    initial = _record(mission, history, capacity, np.zeros(1, state))
+    initial["nodes"][0, 1 : len(evidence) + 1] = range(measured.start, measured.stop)
     return CompiledModel(
-        initial=_record(mission, history, capacity, np.zeros(1, state)),
+        initial=initial,
         parameters=tables,
         actions=tuple(MOVES),
         most_outcomes=mission.degree + 1,

@@ -58,11 +58,11 @@ def load_mission(path: str | os.PathLike[str]) -> tuple[Exploration, str | None]
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         return _read_mission(content)
     except OSError as error:
-        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from error
+        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise OptionError(f"{path}: this is not TOML: {error}") from error
+        raise OptionError(f"{path}: this is not TOML: {error}") from None
     except OptionError as error:
         raise OptionError(f"{path}: {error}") from error
 

@@ -27,7 +27,7 @@ of the way there. The maps, of which the paper gives no coordinates, are in `map
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
@@ -224,8 +224,7 @@ class Exploration:
         safe = 1.0 - track.risk
         if not track.new:
             return [Outcome(safe, 0.0, History(path, nodes), "visited before")]
-        z, _ = self.quadrature
-        expected = track.base + dot(track.weights, [z[k] for k in nodes])
+        expected = track.base + dot(track.weights, self.whiten(nodes))
         deviation = track.deviation
         return [
             Outcome(
@@ -249,6 +248,21 @@ class Exploration:
         nearest = min(safe, key=lambda outcome: abs(outcome.reward - measurement), default=None)
         return None if nearest is None else nearest.state
 
+    def given(self, state: History, measurements: Sequence[float | None]) -> Exploration:
+        """Return the mission given what was measured on the way to a state; see `evidence`."""
+        from vulcan.domains.exploration.evidence import take_evidence
+
+        return take_evidence(self, state, measurements)
+
+    def whiten(self, nodes: Sequence[int]) -> list[float]:
+        """Return the samples of a history in whitened coordinates, the first one excepted."""
+        z, _ = self.quadrature
+        return [z[k] for k in nodes]
+
+    def follow(self, path: tuple[Cell, ...]) -> Track:
+        """Return what follows from a path alone."""
+        return self._tracks(path)
+
     def displace(self, one: Cell, other: Cell) -> Point:
         """Return how far apart two cells are, to the east and to the north."""
         spacing = self.area.spacing
@@ -263,8 +277,7 @@ class Exploration:
         left = self.horizon - step
         if left <= 0:
             return 0.0
-        z, _ = self.quadrature
-        samples = [self.first_node, *(z[k] for k in state.nodes)]
+        samples = [self.first_node, *self.whiten(state.nodes)]
         outlook = self._outlooks(state.path, left)
         return outlook.bound(samples, max(0.0, self.collision_reward), self.discount)
 
@@ -273,8 +286,7 @@ class Exploration:
         left = self.horizon - step
         if left <= 0:
             return 0.0
-        z, _ = self.quadrature
-        samples = [self.first_node, *(z[k] for k in state.nodes)]
+        samples = [self.first_node, *self.whiten(state.nodes)]
         failure = self.collision_reward - price
         outlook, risks = self._outlooks(state.path, left), self._risks_ahead(state.path[-1], left)
         return outlook.value(samples, risks, self.norms, failure, self.discount)

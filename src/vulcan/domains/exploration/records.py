@@ -53,7 +53,7 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
             ("first_node", "f8"),
             ("collision_reward", "f8"),
             ("discount", "f8"),
-            ("nodes", "f8", (LARGEST_DEGREE,)),
+            ("nodes", "f8", (LARGEST_DEGREE + capacity + 4,)),  # and after them what was measured
             ("chances", "f8", (LARGEST_DEGREE,)),
             ("risks", "f8", (capacity + 1, cells)),
             ("means", "f8", (cells,)),
@@ -69,7 +69,7 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
             ("columns", "f8", (capacity + 1, cells)),
             ("explained", "f8", (capacity + 1, cells)),
             ("sums", "f8", (capacity + 2, cells)),
-            ("limits", "f8", (LARGEST_DEGREE,)),  # the bound for each node of the last sample
+            ("limits", "f8", (LARGEST_DEGREE + capacity + 4,)),  # for each node of the last sample
             ("limits_sampled", "i8"),  # of how many samples that are known; 0 without limits
             ("limits_here", "i8"),  # from where
             ("limits_step", "i8"),

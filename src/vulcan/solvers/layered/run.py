@@ -24,6 +24,7 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap
+from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.layered import coins
 from vulcan.solvers.layered.derandomise import derandomise
 from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, Mix, accepts
@@ -342,6 +343,7 @@ class LayeredRun:
             trials=tuple(self.trials),
             price=self.price,
             graph=self.graph,
+            knowledge=Knowledge(self.graph),
             relaxed=self.relaxed,
         )
         refused = status is Status.INFEASIBLE and self._worths

@@ -17,6 +17,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.reservation import lengthen, set_apart
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
+from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.hands import Part
@@ -49,9 +50,13 @@ class PriceArrays(CappedRun):
         What is known of the model already.
     seed, exploration
         How to sample.
+    knowledge
+        What another search of the same problem found, to go on with.
 
     Attributes
     ----------
+    inherited
+        How many samples that was.
     nodes, edges, node_values, edge_values, prices, sizes
         The tree; see `vulcan.kernels.price_tree`.
     judged
@@ -70,6 +75,7 @@ class PriceArrays(CappedRun):
         known: StateGraph | None,
         seed: int,
         exploration: float,
+        knowledge: Knowledge | None = None,
     ) -> None:
         from vulcan.kernels import price_root, price_search, price_tree, selection
         from vulcan.kernels.compilation import announce_compilation
@@ -102,6 +108,27 @@ class PriceArrays(CappedRun):
         self.full = False
         self.accepted: set[float] = set()
         self._marked = np.zeros(0, np.int64)
+        self.inherited = 0
+        if knowledge is not None:
+            self._take_over(knowledge)
+
+    def _take_over(self, knowledge: Knowledge) -> None:
+        """Begin with what another search knew of the same problem."""
+        self.graph, tree = knowledge.graph, knowledge.tree
+        if tree is None:
+            return
+        for name in ("prices", "sizes"):
+            setattr(self, name, getattr(tree, name))
+        for kind, names in GROWING.items():
+            filled = int(tree.sizes[kind][0])
+            for name in names:  # no shorter than at first: what is empty does not grow
+                length = max(filled, len(getattr(self, name)))
+                setattr(self, name, lengthen(getattr(tree, name), filled, length))
+        self.inherited = self._samples = self._next_guide = int(self.nodes["visits"][0])
+        later = self.node_values[(self.nodes["level"] == 1) & (self.nodes["visits"] > 0), 0]
+        if len(later):
+            # What samples collected is not known any more: values of the least price come close.
+            self._span = float(later.min()), float(later.max())
 
     @property
     def samples(self) -> int:
@@ -143,6 +170,17 @@ class PriceArrays(CappedRun):
         """Return the arrays of the tree as they are now."""
         values = (self.node_values, self.edge_values, self.prices, self.sizes)
         return self._kernels.PriceTree(self.nodes, self.edges, *values)
+
+    def filled_tree(self) -> Any:
+        """Return the tree as far as it is filled, in arrays of this very search."""
+        tree, filled = self.tree(), self.sizes[0]
+        nodes, edges = int(filled["nodes"]), int(filled["edges"])
+        return tree._replace(
+            nodes=tree.nodes[:nodes],
+            edges=tree.edges[:edges],
+            node_values=tree.node_values[:nodes],
+            edge_values=tree.edge_values[:edges],
+        )
 
     def satisfy(self, wants: int, state: int, most: float) -> bool:
         """Give a kernel what it needs; False if there is no room for it."""
@@ -194,11 +232,10 @@ class PriceArrays(CappedRun):
                 control["random"] = (np.uint64(self._seed) + np.uint64(root)) * MIX
             edges = self.edges[: int(self.sizes["edges"][0])]
             first = int(self.nodes["first_edge"][0])
+            actions = edges[first : first + len(self.judged)]
+            place = root - actions["first_child"]
             path["edge"][0] = first + int(
-                np.flatnonzero(
-                    (edges["first_child"][first : first + len(self.judged)] <= root)
-                    & (edges["first_child"][first : first + len(self.judged)] != NONE)
-                )[-1]
+                np.flatnonzero((place >= 0) & (place < actions["children"]))[0]
             )
             self._parts[root] = Part(returns, path, control)
         return self._parts[root]

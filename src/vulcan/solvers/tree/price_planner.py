@@ -32,7 +32,8 @@ from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
 from vulcan.solvers.constraints import SurvivalConstraint
-from vulcan.solvers.finding import Status, find_gap
+from vulcan.solvers.finding import Finding, Status, find_gap
+from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.checkpoint import Repetition, Snapshot
 from vulcan.solvers.tree.completion import HistoryCompletion
@@ -116,14 +117,21 @@ class PricePlanner(Rounds):
             seed=options.seed,
             exploration=solver.exploration,
             workers=options.workers or 1,
+            knowledge=options.knowledge,
         )
         super().__init__(self._run, problem, monitor, options, solver)
+        inherited = self._run.inherited
+        if inherited:  # limits are for what is new
+            self._target = inherited
+            if monitor.limits.samples is not None:
+                samples = monitor.limits.samples + inherited
+                monitor.limits = replace(monitor.limits, samples=samples)
         self._exhaustive = False  # whether no policy was left out
         self._merged: MergedPlan | None = None
         memory = int(SHARE_OF_PROOF * self._run.limit)
         self._proof = PriceProof(problem, reader, memory, self._run.known_graph)
         self._local_samples = 0  # with which the best policy was found, on a graph of its own
-        self._proved_for = 0  # samples that histories of the proof were opened for
+        self._proved_for = inherited  # samples that histories of the proof were opened for
 
     def _prepare(self) -> None:
         if not self._warm:
@@ -197,6 +205,12 @@ class PricePlanner(Rounds):
         self._proved_for = run.samples
         price = run.prices[0, int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])]
         return run.do_beside(partial(self._proof.advance, float(price), histories))
+
+    def _conclude(self) -> Finding:
+        finding, run = super()._conclude(), self._run
+        fresh = replace(finding.statistics, samples=run.samples - run.inherited)
+        known = Knowledge(run.graph, None if run.graph.merges else run.filled_tree())
+        return replace(finding, statistics=fresh, knowledge=known)
 
     @property
     def _upper_bound(self) -> float | None:

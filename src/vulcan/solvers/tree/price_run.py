@@ -20,6 +20,7 @@ from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
+from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.tree.hands import Hand, Hands, Job
 from vulcan.solvers.tree.price_arrays import PriceArrays
 from vulcan.solvers.tree.prices import begin_prices
@@ -57,6 +58,8 @@ class PriceRun(PriceArrays):
         How to sample.
     workers
         How many threads sample at once, of a compiled model. The result does not depend on it.
+    knowledge
+        What another search of the same problem found, to go on with.
     """
 
     def __init__(
@@ -69,8 +72,9 @@ class PriceRun(PriceArrays):
         seed: int,
         exploration: float,
         workers: int = 1,
+        knowledge: Knowledge | None = None,
     ) -> None:
-        super().__init__(problem, reader, memory, known, seed, exploration)
+        super().__init__(problem, reader, memory, known, seed, exploration, knowledge)
         self.on_guide: Callable[[], None] | None = None
         self.before_sampling: Callable[[], None] | None = None
         self._hands = self._choose_hands(workers)
@@ -92,12 +96,15 @@ class PriceRun(PriceArrays):
 
     def prepare(self) -> None:
         """Compile the kernels, ask for the first actions, and set the first prices."""
-        self.prices[0] = begin_prices(self.prices.shape[1], 1.0, 1.0)
+        if not self.inherited:
+            self.prices[0] = begin_prices(self.prices.shape[1], 1.0, 1.0)
         while (wants := self._root_kernels.open_root(self.arrays(), self.tree())) != codes.DONE:
             self.satisfy(wants, 0, self._memory)
         state = self.graph.states.array[self.nodes["state"][0]]
         self.judged = np.zeros(max(1, int(state["action_count"])), self._root_kernels.JUDGED)
         self.judged["reward"] = -math.inf
+        if self.inherited:
+            self.judge()
 
     def sample(
         self,

@@ -176,7 +176,7 @@ class Rounds(ABC):
         """Sample in rounds until there is a reason to stop."""
         self._prepare()
         self._monitor.start_clock()
-        target = self._resume() if self._options.resume else FIRST_ROUND
+        target = self._resume() if self._options.resume else self._target
         try:
             self._sample_in_rounds(target)
         except ModelError as error:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from vulcan.graphs.array_graph import open_graph
-from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.arrays import ArrayModel
 from vulcan.model.interface import Outcome, describe_model
 from vulcan.model.reader import ModelReader
 from vulcan.model.text import stable_text
 
-__all__ = ["Rest", "begin_at", "keep_graph"]
+__all__ = ["Rest", "begin_at"]
 
 
 class Rest:
@@ -93,27 +91,3 @@ def begin_at(reader: ModelReader, state: Any, level: int, step: int) -> Any:
     if isinstance(reader.model, ArrayModel):
         return reader.model.begin_at(state, reader.horizon - step)
     return Rest(reader, state, step)
-
-
-def keep_graph(known: StateGraph | None, model: Any) -> StateGraph | None:
-    """Return the graph in which what is asked about the rest of a mission is kept.
-
-    Parameters
-    ----------
-    known
-        That of a part of the mission before, if there was one: nothing in it is asked again.
-    model
-        The model of what is left.
-
-    Returns
-    -------
-    StateGraph or None
-        None if states do not merge, and nobody comes to one again.
-    """
-    reader = ModelReader(model)
-    if not reader.merges:
-        return None
-    if known is None or isinstance(model, ArrayModel):
-        return open_graph(reader)
-    known.begin_at(reader)
-    return known
