@@ -51,10 +51,6 @@ nb_merge_streams = True
 nb_number_source_lines = False
 KERNEL = """
 c = get_config()
-c.IPKernelApp.exec_lines = [
-    "from IPython.core.pylabtools import select_figure_formats as _select",
-    "_select(get_ipython(), {'retina'})",
-]
 c.IPKernelApp.log_level = 40
 c.HistoryManager.enabled = False
 """
@@ -94,7 +90,7 @@ linkcheck_retries = 2
 
 
 def prepare_kernels() -> None:
-    """Let kernels find the example models, and show figures as sharp pictures."""
+    """Let kernels find the example models, without history and chatter."""
     places = [str(ROOT / "examples"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
     os.environ["IPYTHONDIR"] = str(ROOT / "build" / "docs" / "ipython")

@@ -76,11 +76,14 @@ from .planning.frontier.point import Frontier as Frontier
 from .planning.frontier.point import FrontierPoint as FrontierPoint
 from .planning.frontier.span import Span as Span
 from .planning.frontier.trace import trace_frontier as trace_frontier
+from .planning.rejections import find_alternatives as find_alternatives
 from .planning.result import Result as Result
 from .planning.solve import solve as solve
 from .policies.execution import Run as Run
+from .policies.matrix import ActionMatrix as ActionMatrix
 from .policies.policy import Policy as Policy
 from .policies.randomised import RandomisedPolicy as RandomisedPolicy
+from .policies.table import PolicyTable as PolicyTable
 from .runtime.limits import StopReason as StopReason
 from .runtime.progress import Progress as Progress
 from .solvers.automatic import Automatic as Automatic
