@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vulcan.certificates.explanation import Explanation
     from vulcan.certificates.problem import Problem
     from vulcan.execution.estimates import Simulation
+    from vulcan.model.reader import ModelReader
     from vulcan.planning.comparison import Comparison, ComparisonRow
     from vulcan.planning.frontier import Frontier, FrontierPoint
     from vulcan.planning.result import Result
@@ -102,7 +103,7 @@ def describe_problem(problem: Problem) -> Document:
 
 def describe_result(result: Result, depth: int) -> Document:
     """Return everything about a result, with the first levels of its policy."""
-    omit = ("problem", "policy", "certificate")
+    omit = ("problem", "policy", "certificate", "knowledge")
     return {
         **describe_fields(result, "safe", "gap", omit=omit),
         **describe_problem(result.problem),
@@ -190,7 +191,9 @@ def describe_simulation(simulation: Simulation, most_bins: int) -> Document:
     }
 
 
-def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | None:
+def describe_policy(
+    policy: AnyPolicy | None, depth: int | None, *, states: bool = False
+) -> Document | None:
     """Return what a policy holds: where it comes from, its size, and its decisions.
 
     The decisions of a randomised policy are those of its members, each with its own nodes; a
@@ -199,9 +202,11 @@ def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | N
     Parameters
     ----------
     policy
-        The policy; bound to a model whose states merge, its decisions have states.
+        The policy.
     depth
         How many decisions deep; None for all.
+    states
+        Ask the model that the policy is bound to for the states of decisions, if they merge.
     """
     from vulcan.policies.randomised import RandomisedPolicy
 
@@ -210,7 +215,8 @@ def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | N
     about = msgspec.structs.asdict(policy.about)
     randomised = isinstance(policy, RandomisedPolicy)
     reader = policy.members[0].reader
-    decisions = _describe_decisions(policy, depth)
+    named = states and reader is not None and reader.merges
+    decisions = _describe_decisions(policy, depth, reader if named else None)
     members: list[Document] = [
         {
             "weight": weight,
@@ -223,8 +229,9 @@ def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | N
     ]
     hidden = len(policy) - sum(map(len, decisions))
     left_out = [f"{hidden:,} decisions that are more than {depth} deep"] if hidden else []
-    if reader is None or not reader.merges:
-        left_out.append("states: " + (UNKNOWN_STATES if reader is None else NO_STATES))
+    if not named:
+        alone = reader is not None and not reader.merges
+        left_out.append(f"states: {NO_STATES if alone else UNKNOWN_STATES}")
     return {
         "nodes": len(policy),
         "outcomes": sum(member["outcomes"] for member in members),
@@ -238,14 +245,18 @@ def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | N
     }
 
 
-def _describe_decisions(policy: AnyPolicy, depth: int | None) -> list[list[Document]]:
-    """Return the decisions of each member, each once, where it is taken first."""
+def _describe_decisions(
+    policy: AnyPolicy, depth: int | None, reader: ModelReader | None
+) -> list[list[Document]]:
+    """Return the decisions of each member, each once, where it is taken first.
+
+    With a model they have states.
+    """
     from vulcan.policies.places import find_places, find_values
     from vulcan.policies.table import name_state
 
-    reader = policy.members[0].reader
-    places = find_places(policy, reader if reader is not None and reader.merges else None)
-    rows, values = places.rows, find_values(places, reader)
+    places = find_places(policy, reader)
+    rows, values = places.rows, find_values(places, policy.members[0].reader)
     found: list[dict[int, Document]] = [{} for _ in policy.members]
     texts = [name_state(state) for state in places.states]
     shown = rows["level"] < (sys.maxsize if depth is None else depth)

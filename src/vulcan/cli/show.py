@@ -152,7 +152,9 @@ def show(
         with keep_off_stdout():
             policy = policy.bind(_open(model, settings or ())[0])
     if as_json:
-        documents.print_document({"policy": documents.describe_policy(policy, depth)})
+        with keep_off_stdout():
+            document = documents.describe_policy(policy, depth, states=True)
+        documents.print_document({"policy": document})
         return
     console = screen.open_console()
     _show_about(console, policy)

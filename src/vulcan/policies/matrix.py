@@ -162,7 +162,7 @@ class ActionMatrix:
         style = (
             "<style>.vulcan .cells td, .vulcan .cells th { text-align: center !important; "
             "padding: .1em .35em; white-space: nowrap } .vulcan .cells .word "
-            "{ text-align: left; padding-right: 1em }</style>"
+            "{ text-align: left !important; padding-right: 1em }</style>"
         )
         table = (
             f'{style}<table class="cells"><thead><tr><th class="word">state, step</th>{head}</tr>'

@@ -73,13 +73,12 @@ class Places(NamedTuple):
             found.append(before)
         return found[::-1]
 
-    def trace(self, place: int) -> list[tuple[str, str]]:
-        """Return action and outcome of each step of that history."""
-        member = self.policy.members[int(self.rows["member"][place])]
-        steps = self.rows[self.list_steps(place)]
-        actions, outcomes = member.action[steps["node"][:-1]], member.label[steps["outcome"][1:]]
-        labels = member.labels
-        return [(labels[a], labels[o]) for a, o in zip(actions, outcomes, strict=True)]
+    def tell_arrival(self, place: int) -> tuple[str, str]:
+        """Return the last action and outcome of that history."""
+        row = self.rows[place]
+        member = self.policy.members[row["member"]]
+        action = member.action[self.rows["node"][row["before"]]]
+        return member.labels[action], member.labels[member.label[row["outcome"]]]
 
 
 def find_places(policy: AnyPolicy, reader: ModelReader | None = None) -> Places:

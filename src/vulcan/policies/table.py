@@ -26,6 +26,7 @@ from vulcan.parameters import require_whole, shorten, suggest
 from vulcan.policies.conditions import read_condition
 from vulcan.policies.places import Places, find_places, find_values, number_labels
 from vulcan.policies.randomised import AnyPolicy
+from vulcan.sentinels import NONE
 
 if TYPE_CHECKING:
     from vulcan.policies.matrix import ActionMatrix
@@ -293,13 +294,20 @@ def tabulate(policy: AnyPolicy) -> PolicyTable:
     return PolicyTable(places, columns, rows.place, len(rows.place))._take(order)
 
 
-def tell_histories(places: Places, wanted: Iterable[int]) -> NDArray[Any]:
+def tell_histories(places: Places, wanted: NDArray[Any]) -> NDArray[Any]:
     """Return the likeliest history that leads to each place, as text."""
+    before = places.rows["before"].tolist()
+    known: dict[int, str] = {}
     texts = []
-    for place in wanted:
-        steps = [f"{action} → {outcome}" for action, outcome in places.trace(place)]
+    for place in wanted.tolist():
+        here, steps = place, list[str]()
+        while before[here] != NONE and len(steps) <= STEPS:
+            if here not in known:
+                known[here] = " → ".join(places.tell_arrival(here))
+            steps.append(known[here])
+            here = before[here]
         dropped = "… " if len(steps) > STEPS else ""
-        texts.append(dropped + "; ".join(steps[-STEPS:]))
+        texts.append(dropped + "; ".join(steps[:STEPS][::-1]))
     return to_words(texts)
 
 
