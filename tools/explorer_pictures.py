@@ -1,4 +1,4 @@
-"""Make the pictures of docs/explore.md again: explorer pages in a real Chromium.
+"""Make the pictures of docs/howto/explore.md again: explorer pages in a real Chromium.
 
     python tools/explorer_pictures.py
 
@@ -19,7 +19,7 @@ import vulcan
 from vulcan.domains import Exploration
 
 ROOT: Final = Path(__file__).parents[1]
-DOCS: Final = ROOT / "docs"
+DOCS: Final = ROOT / "docs" / "images"
 MISSION_BOUND: Final = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
 SETTLED: Final = 700
 """Milliseconds after which what scrolls has come to rest."""
