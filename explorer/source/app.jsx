@@ -15,6 +15,7 @@ export function App({ facts, first, open }) {
   const [plan, setPlan] = useState(first);
   const [here, setHere] = useState(first.start);
   const [sizing, setSizing] = useState("probability");
+  const [plans, setPlans] = useState([first]);
   const search = useRef(null);
   const number = facts.plans.indexOf(plan.facts);
   const ramp = useMemo(() => makeRamp(facts.plans[0].risk), []);
@@ -24,22 +25,26 @@ export function App({ facts, first, open }) {
     setHere(history);
   }, []);
   const jump = useCallback((place) => go(plan.reachPlace(place)), [plan]);
+  // What lies further down the page goes to where it is seen.
+  const show = () => document.getElementById("explorer").scrollIntoView({ behavior: "smooth", block: "start" });
+  const visit = (history) => { setPlan(first); go(history); show(); };
   const change = async (wanted) => {
-    const next = wanted === 0 ? first : await open(wanted);
+    const next = await open(wanted);
     const like = next.reachLike(plan, here);
     setPlan(next);
     for (const step of line(like)) step.open = true;
     setHere(like);
   };
 
+  // The other plans are small: what they do where one is stands there.
+  useEffect(() => { Promise.all(facts.plans.map((_, k) => open(k))).then(setPlans); }, []);
+
   // The answers above are plain HTML, about the first plan.
   useEffect(() => {
     const jumpThere = (event) => {
       const button = event.target.closest("[data-place]");
       if (!button) return;
-      setPlan(first);
-      go(first.reachPlace(Number(button.dataset.place)));
-      document.getElementById("explorer").scrollIntoView({ behavior: "smooth", block: "start" });
+      visit(first.reachPlace(Number(button.dataset.place)));
     };
     const answers = document.querySelector(".answers");
     answers.addEventListener("click", jumpThere);
@@ -63,12 +68,12 @@ export function App({ facts, first, open }) {
   }, [plan, here]);
 
   const spending = useMemo(
-    () => <Spending plan={plan} facts={facts} jump={jump} main={number === 0} />, [plan],
+    () => <Spending plan={plan} facts={facts} jump={(place) => { jump(place); show(); }} main={number === 0} />, [plan],
   );
   // A map makes the right side long enough without them.
   const others = (
     <section class="panel other"><h2>With other allowed risk</h2>
-      <Others facts={facts} number={number} change={change} />
+      <Others facts={facts} number={number} change={(k) => { change(k); show(); }} visit={(outcomes) => visit(first.reachOutcomes(outcomes))} />
     </section>
   );
   return (
@@ -78,10 +83,10 @@ export function App({ facts, first, open }) {
         <button onClick={() => here.parent && go(here.parent)} disabled={!here.parent} title="Backspace">← Back</button>
         <Search plan={plan} jump={jump} box={search} />
         {facts.plans.length > 1 && (
-          <label class="pick">Plan for{" "}
+          <label class="pick">Shown:{" "}
             <select value={number} onChange={(event) => change(Number(event.target.value))}>
               {facts.plans.map((one, k) => (
-                <option value={k} key={k}>{one.name} ({percent(one.allowed ?? 0)})</option>
+                <option value={k} key={k}>{one.name} ({percent(one.allowed ?? 0)} allowed)</option>
               ))}
             </select>
           </label>
@@ -117,7 +122,7 @@ export function App({ facts, first, open }) {
           </section>
         </div>
         <div class="right">
-          <section class="panel here"><Here plan={plan} here={here} ramp={ramp} go={go} /></section>
+          <section class="panel here"><Here plan={plan} here={here} plans={plans} go={go} /></section>
           {facts.map && (
             <section class="panel"><h2>On the map</h2><Map area={facts.map} plan={plan} here={here} /></section>
           )}
@@ -142,6 +147,7 @@ function Legend({ ramp }) {
         </span>
       ))}
       <span><i class="failed" />failure</span>
+      <span><i class="fine" />faded: too fine to draw, click to go there</span>
     </p>
   );
 }

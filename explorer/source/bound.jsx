@@ -41,7 +41,7 @@ export function Bound({ plan, here }) {
       </svg>
       <figcaption>
         <span><svg width="14" height="14"><circle cx="7" cy="7" r="5" fill="#fff" stroke="#1a1a1a" stroke-width="1.6" /></svg>the plan: {amount(reward)}, {percent(risk)}</span>
-        <span><svg width="14" height="14"><circle cx="7" cy="7" r="4.5" fill="#0072b2" /></svg>here: {amount(now[0])}, {percent(now[1])}{over ? " (above)" : ""}</span>
+        <span><svg width="14" height="14">{over ? <path d="M7 1l6 11h-12z" fill="#0072b2" /> : <circle cx="7" cy="7" r="4.5" fill="#0072b2" />}</svg>here: {amount(now[0])}, {percent(now[1])}{over ? ", above the picture" : ""}</span>
         <span><svg width="18" height="14"><path d="M0 7h18" stroke="#1a1a1a" stroke-width="1.6" /></svg>bound Δ(x) = {plan.facts.bound}</span>
       </figcaption>
       <p class="note">The bound is for the whole plan. A single history may lie above it: it is rare enough.</p>

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FAILED, line } from "./plan.js";
 import { inkOn, percent } from "./show.js";
 
-const HEIGHT = 340, STRIP = 20, LEAST_COLUMN = 114, FINEST = 3, INK = "#1a1a1a", ACCENT = "#0072b2";
+const HEAD = 18, HEIGHT = 340, STRIP = 20, LEAST_COLUMN = 114, FINEST = 3, INK = "#1a1a1a", ACCENT = "#0072b2";
 
 export function Flow({ plan, here, go, ramp, sizing }) {
   const canvas = useRef(null);
@@ -16,16 +16,16 @@ export function Flow({ plan, here, go, ramp, sizing }) {
     watch.observe(canvas.current.parentElement);
     return () => watch.disconnect();
   }, []);
-  const blocks = useMemo(() => layOut(plan, here, width, sizing), [plan, here, width, sizing]);
-  useEffect(() => { if (width) paint(canvas.current, plan, blocks, ramp, width); }, [blocks]);
+  const { blocks, heads } = useMemo(() => layOut(plan, here, width, sizing), [plan, here, width, sizing]);
+  useEffect(() => { if (width) paint(canvas.current, plan, blocks, heads, ramp, width, sizing); }, [blocks]);
   const find = (event) => {
     const box = canvas.current.getBoundingClientRect();
-    const x = event.clientX - box.left, y = event.clientY - box.top;
+    const x = event.clientX - box.left, y = event.clientY - box.top - HEAD;
     const hit = blocks.find((b) => x >= b.x && x < b.x + b.w && y >= b.y && y < b.y + b.h);
-    return hit && { ...hit, left: Math.min(x + 12, width - 230), top: y + 14 };
+    return hit && { ...hit, left: Math.min(x + 12, width - 230), top: y + HEAD + 14 };
   };
   return (
-    <div class="flow" style={{ height: `${HEIGHT}px` }}>
+    <div class="flow" style={{ height: `${HEAD + HEIGHT}px` }}>
       <canvas ref={canvas} role="img" aria-label="The plan as blocks; the same can be read in the tree below"
         onClick={(event) => { const hit = find(event); if (hit) { setTip(null); go(hit.history); } }}
         onMouseMove={(event) => setTip(find(event))} onMouseLeave={() => setTip(null)} />
@@ -49,9 +49,14 @@ function weigh(plan, history, sizing) {
   return history.probability * (sizing === "risk" ? plan.riskAhead(history) : 1);
 }
 
-// Return the blocks that are seen: strips for the way here, and then a column per step.
+function tellSize(plan, history, sizing) {
+  if (sizing !== "risk") return percent(history.probability);
+  return `${percent(weigh(plan, history, sizing) / plan.facts.risk)} of risk`;
+}
+
+// Return the blocks that are seen, strips for the way here and then a column per step, and their heads.
 function layOut(plan, here, width, sizing) {
-  if (!width) return [];
+  if (!width) return { blocks: [], heads: [] };
   const blocks = [];
   const way = line(here).slice(0, -1);
   const strip = Math.min(STRIP, (0.3 * width) / Math.max(1, way.length));
@@ -80,16 +85,22 @@ function layOut(plan, here, width, sizing) {
     }
   };
   place(here, 0, 0, HEIGHT);
-  return blocks;
+  const heads = Array.from({ length: columns }, (_, k) => ({ x: left + k * w, text: k < deepest ? `step ${here.depth + k + 1}` : "end" }));
+  return { blocks, heads };
 }
 
-function paint(canvas, plan, blocks, ramp, width) {
+function paint(canvas, plan, blocks, heads, ramp, width, sizing) {
   const ratio = Math.max(2, window.devicePixelRatio || 1);
   canvas.width = width * ratio;
-  canvas.height = HEIGHT * ratio;
+  canvas.height = (HEAD + HEIGHT) * ratio;
+  canvas.style.height = `${HEAD + HEIGHT}px`;
   canvas.style.width = `${width}px`;
   const pen = canvas.getContext("2d");
   pen.scale(ratio, ratio);
+  pen.fillStyle = "#5c6166";
+  pen.font = "11px system-ui, sans-serif";
+  for (const { x, text } of heads) pen.fillText(text, x + 6, HEAD - 6);
+  pen.translate(0, HEAD);
   for (const block of blocks) {
     const { history, x, y, w, h } = block;
     const failed = history.place === FAILED;
@@ -105,7 +116,7 @@ function paint(canvas, plan, blocks, ramp, width) {
     pen.globalAlpha = 1;
     if (block.fine) write(pen, plan, { ...block, text: "too fine to see: click to go there" });
     else if (block.strip) writeStrip(pen, plan, block);
-    else write(pen, plan, block, failed ? "#fff" : inkOn(colour));
+    else write(pen, plan, { ...block, amount: tellSize(plan, history, sizing) }, failed ? "#fff" : inkOn(colour));
   }
   const strips = blocks.filter((block) => block.strip).length;
   const now = blocks[strips];
@@ -116,20 +127,20 @@ function paint(canvas, plan, blocks, ramp, width) {
   }
 }
 
-function write(pen, plan, { history, x, y, w, h, text, fine }, ink = INK) {
+function write(pen, plan, { history, x, y, w, h, text, fine, amount }, ink = INK) {
   if (h < 11 || (fine && h < 40)) return;
   pen.fillStyle = ink;
   pen.textBaseline = "middle";
   const label = history.row < 0 ? "start" : plan.labelOf(history.row);
   const action = plan.actionOf(history.place);
   const lines = text ? [[text, "italic 11px"]]
-    : h >= 46 ? [[label, "12px"], [action, "600 14px"], [percent(history.probability), "11px"]]
+    : h >= 46 ? [[label, "12px"], [action, "600 14px"], [amount, "11px"]]
       : h >= 30 ? [[label, "11px"], [action, "600 13px"]]
-        : [[`${label} → ${action}`, h < 14 ? "10px" : "11px"]];
+        : [[label, h < 14 ? "10px" : "11px", ` → ${action}`]];
   const step = 16, top = y + h / 2 - ((lines.length - 1) * step) / 2;
-  lines.forEach(([words, font], k) => {
+  lines.forEach(([words, font, kept = ""], k) => {
     pen.font = `${font} system-ui, sans-serif`;
-    pen.fillText(fit(pen, words, w - 10), x + 6, top + k * step);
+    pen.fillText(fit(pen, words, w - 10, kept), x + 6, top + k * step);
   });
 }
 
@@ -142,12 +153,17 @@ function writeStrip(pen, plan, { history, x, w, h }) {
   pen.font = "11px system-ui, sans-serif";
   pen.textBaseline = "middle";
   const label = history.row < 0 ? "start" : plan.labelOf(history.row);
-  pen.fillText(fit(pen, `${label} → ${plan.actionOf(history.place)}`, h - 16), 0, 0);
+  pen.fillText(fit(pen, label, h - 16, ` → ${plan.actionOf(history.place)}`), 0, 0);
   pen.restore();
 }
 
-function fit(pen, words, room) {
-  if (pen.measureText(words).width <= room) return words;
+// Return as much of the words as there is room for, with what is kept after them: what is done counts most.
+function fit(pen, words, room, kept = "") {
+  if (pen.measureText(words + kept).width <= room) return words + kept;
+  if (kept) {
+    const left = room - pen.measureText(kept).width;
+    return left > 0 ? fit(pen, words, left) + kept : fit(pen, kept.trim(), room);
+  }
   let length = Math.floor((words.length * room) / pen.measureText(words).width);
   while (length > 1 && pen.measureText(`${words.slice(0, length)}…`).width > room) length--;
   return length > 1 ? `${words.slice(0, length)}…` : "";

@@ -2,7 +2,7 @@
 import { END, FAILED, line } from "./plan.js";
 import { amount, percent } from "./show.js";
 
-export function Here({ plan, here, go }) {
+export function Here({ plan, here, plans, go }) {
   const inside = here.place >= 0;
   const spent = 1 - here.survival, ahead = plan.riskAhead(here), total = plan.totalRisk(here);
   const allowed = allow(plan, plan.expected(here));
@@ -14,6 +14,9 @@ export function Here({ plan, here, go }) {
       {inside && plan.fails[here.place] >= 1e-5 && (
         <p class="fails">fails at once with {percent(plan.fails[here.place])}: {share(plan, here.place)} of the whole plan's risk</p>
       )}
+      {otherActions(plan, here, plans).map(({ name, action }) => (
+        <p class="instead" key={name}>with {name}: <b>{action}</b></p>
+      ))}
       <dl>
         <div><dt>probability of this history</dt><dd>{percent(here.probability)}</dd></div>
         {inside && plan.reach[here.place] > 1.001 * here.probability && (
@@ -36,6 +39,16 @@ export function Here({ plan, here, go }) {
       )}
     </>
   );
+}
+
+// What the plans for other bounds do after the same outcomes, where that is something else.
+function otherActions(plan, here, plans) {
+  return plans.flatMap((other) => {
+    const there = other.reachLike(plan, here), { name } = other.facts;
+    const known = other !== plan && there.depth === here.depth && there.place >= 0 && here.place >= 0;
+    const action = known && other.actionOf(there.place);
+    return known && action !== plan.actionOf(here.place) ? [{ name, action }] : [];
+  });
 }
 
 function Account({ spent, total, allowed }) {

@@ -5,9 +5,16 @@ import { unpack } from "./plan.js";
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const place = document.getElementById("explorer");
 
-async function open(number) {
-  return unpack(document.getElementById(`plan-${number}`).textContent, facts.plans[number]);
+const opened = [];
+function open(number) {
+  opened[number] ??= unpack(document.getElementById(`plan-${number}`).textContent, facts.plans[number]);
+  return opened[number];
 }
+
+// What is folded up can't be opened on paper.
+addEventListener("beforeprint", () => {
+  for (const folded of document.querySelectorAll("details")) folded.open = true;
+});
 
 open(0).then(
   (plan) => {

@@ -33,8 +33,9 @@ export function Map({ area, plan, here }) {
         <span><i style={{ background: "#0072b2" }} />the way here</span>
         <span><i style={{ background: "#d4651a" }} />the likeliest way on</span>
         {area.walls.length > 0 && <span><i style={{ background: "#50565c" }} />obstacle</span>}
-        {area.shades.length > 0 && <span><i style={{ background: "#7fb2cf" }} />high {area.shade_name}</span>}
+        {area.shades.length > 0 && <span><i style={{ background: "#7fb2cf" }} />{area.shade_name}: high</span>}
       </figcaption>
+      {area.note && <p class="note">{area.note}</p>}
     </figure>
   );
 }

@@ -4,7 +4,7 @@ import { FAILED } from "./plan.js";
 import { amount, inkOn, percent } from "./show.js";
 
 // Fingers need more room than a mouse does, and narrow rows two lines.
-const ROW = matchMedia("(max-width: 900px)").matches ? 46 : 32, MARGIN = 12, DEEPEST = 14;
+const ROW = matchMedia("(max-width: 900px)").matches ? 46 : 32, MARGIN = 12, DEEPEST = 14, PRINTED = 300;
 
 export function Outline({ plan, here, go, ramp }) {
   const box = useRef(null);
@@ -56,7 +56,7 @@ export function Outline({ plan, here, go, ramp }) {
   };
 
   const from = all ? 0 : Math.max(0, Math.floor(view.top / ROW) - MARGIN);
-  const to = all ? Math.min(rows.length, 300) : Math.min(rows.length, Math.ceil((view.top + view.height) / ROW) + MARGIN);
+  const to = all ? Math.min(rows.length, PRINTED) : Math.min(rows.length, Math.ceil((view.top + view.height) / ROW) + MARGIN);
   return (
     <>
       <div class="outline-head" aria-hidden="true">
@@ -72,12 +72,14 @@ export function Outline({ plan, here, go, ramp }) {
           ))}
         </div>
       </div>
+      {all && rows.length > PRINTED && <p class="note">… and {(rows.length - PRINTED).toLocaleString("en")} more rows are open</p>}
     </>
   );
 }
 
 function Row({ index, plan, history, ramp, fixed, selected, active, go, toggle }) {
   const risk = plan.riskAhead(history), failed = history.place === FAILED, inside = history.place >= 0;
+  // No outcome has no probability, but some have too little for single precision.
   const chance = history.row < 0 ? 1 : plan.chance[history.row];
   const colour = failed ? "#1a1a1a" : inside ? ramp.of(risk) : "#dfe3e6";
   return (
@@ -89,7 +91,7 @@ function Row({ index, plan, history, ramp, fixed, selected, active, go, toggle }
       <button class="toggle" tabIndex={-1} aria-hidden="true" disabled={!inside}
         onClick={(event) => { event.stopPropagation(); toggle(history); }}>{inside ? (history.open ? "▾" : "▸") : ""}</button>
       <span class="bar-box"><i style={{ width: `${Math.max(2, 100 * chance)}%`, background: colour }} /></span>
-      <span class="chance">{history.row < 0 ? "" : percent(chance)}</span>
+      <span class="chance">{history.row < 0 ? "" : percent(chance || Number.MIN_VALUE)}</span>
       <span class="words">{history.row < 0 ? "start" : plan.labelOf(history.row)}
         <em> → </em><b class={failed ? "failure" : ""}>{plan.actionOf(history.place)}</b></span>
       <span class="reward">{inside ? amount(plan.expected(history)) : amount(history.earned)}</span>

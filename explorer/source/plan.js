@@ -124,6 +124,14 @@ export class Plan {
     return history;
   }
 
+  reachOutcomes(labels) {
+    let here = this.start;
+    for (const label of labels) {
+      here = this.children(here).find((child) => this.labelOf(child.row) === label) ?? here;
+    }
+    return here;
+  }
+
   // The history of the same outcomes in this plan, as far as it does the same.
   reachLike(plan, history) {
     let here = this.start;

@@ -17,7 +17,7 @@ export function Search({ plan, jump, box }) {
   };
   return (
     <div class="search">
-      <input ref={box} type="search" value={words} placeholder="Search a state or an action" aria-label="Search a state or an action"
+      <input ref={box} type="search" value={words} placeholder="Search states, actions, outcomes" aria-label="Search states, actions, outcomes"
         role="combobox" aria-expanded={words !== ""} aria-controls="found" autocomplete="off"
         onInput={(event) => { setWords(event.currentTarget.value); setChosen(0); }} onKeyDown={press} />
       {words && (

@@ -37,7 +37,7 @@ export function Spending({ plan, facts, jump, main }) {
       </ul>
       {rest.length > 0 && <p class="note">and {rest.length.toLocaleString("en")} more, together {percent(
         rest.reduce((sum, kind) => sum + kind.taken, 0) / total)}</p>}
-      {rejected.size > 0 && facts.compared && <p class="note">What was rejected is compared by {facts.compared}.</p>}
+      {rejected.size > 0 && facts.compared && <p class="note">How actions were compared: {facts.compared}.</p>}
     </>
   );
 }

@@ -6,6 +6,7 @@ They need a Chromium and playwright; `CHROMIUM` may name another browser of that
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import pytest
@@ -123,6 +124,10 @@ def find_outcome(policy, node, label):
     return next(row for row in policy.outcomes(node) if policy.labels[policy.label[row]] == label)
 
 
+def find_told_risk(answer):
+    return re.search(r"from there on (.*?) fail", answer.detail)[1]
+
+
 def measure_tasks(session):
     """Return how many seconds of processor time the page's own thread has taken."""
     metrics = session.send("Performance.getMetrics")["metrics"]
@@ -152,7 +157,7 @@ def test_the_five_answers_are_seen_and_lead_there(which, request, visit):
     cards.nth(3).click()
     assert answers.answers[3].words.endswith(f"instead of {page.inner_text('.do strong')}")
     cards.nth(4).click()
-    assert f"probability of this history\n{answers.answers[4].words}" in read(page, ".here dl")
+    assert f"risk still ahead\n{find_told_risk(answers.answers[4])}" in read(page, ".here dl")
 
 
 def test_what_would_be_done_with_less_risk_can_be_looked_at(treatment, visit):
@@ -165,6 +170,36 @@ def test_what_would_be_done_with_less_risk_can_be_looked_at(treatment, visit):
     assert "0.5 times the allowed risk" in page.inner_text(".notice")
     half = vulcan.solve(vulcan.Problem(Treatment(), 0.0115 / 2)).certificate
     assert f"reward {half.reward:.3f}" in read(page, ".others li.open")
+
+
+def test_what_other_plans_do_where_one_is_stands_there(treatment, visit):
+    page = visit(treatment[2])
+    page.wait_for_function("document.querySelectorAll('.others > li').length === 3")
+    assert page.locator(".instead").count() == 0  # all begin with the same
+    page.click(".answer >> nth=3")
+    assert read(page, ".instead") == "with 0.5 times the allowed risk: infusion"
+    page.click("text=⟲ Start")
+    page.click(".others button.link >> nth=1")
+    words = read(page, ".others button.link >> nth=1")
+    assert words == f"{read(page, '.instead b >> nth=0')} instead of {read(page, '.do strong')}"
+
+
+def test_what_one_goes_to_from_below_is_in_sight(treatment, visit):
+    page = visit(treatment[2])
+    page.click(".spending button >> nth=2")
+    page.wait_for_function("document.querySelector('.here').getBoundingClientRect().top >= 0")
+    assert "Do rest" in read(page, ".here")
+    page.click("text=show this plan >> nth=1")
+    page.wait_for_selector(".notice")
+    page.wait_for_function("document.querySelector('.notice').getBoundingClientRect().top >= 0")
+
+
+def test_no_outcome_is_shown_without_a_probability(mission, visit):
+    page = visit(mission[2])
+    page.click(".answer >> nth=1")
+    chances = [text.replace("\xa0", " ") for text in page.locator(".chance").all_inner_texts()]
+    assert "< 0.001 %" in chances
+    assert "0 %" not in chances
 
 
 def test_a_history_has_its_reward_and_its_risk(treatment, visit):
@@ -265,6 +300,8 @@ def test_in_print_the_whole_tree_that_is_open_is_there(treatment, visit):
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.wait_for_timeout(100)
     assert not page.is_visible("nav.bar")
+    cut = "row => row.scrollWidth > row.clientWidth"
+    assert page.evaluate(f"[...document.querySelectorAll('.row .words')].filter({cut}).length") == 0
     assert page.locator(".row").count() == height / 32
     assert page.evaluate("getComputedStyle(document.querySelector('.outline')).maxHeight") == "none"
 

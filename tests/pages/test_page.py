@@ -56,6 +56,30 @@ def test_the_five_answers_are_what_the_plan_does(treatment):
         assert f"<strong>{answer.words}</strong><span>{answer.detail}</span>" in shown
 
 
+class Gates:
+    """Two of three gates are equally dangerous, and all must be passed."""
+
+    horizon = 2
+
+    def initial_state(self):
+        return "road"
+
+    def actions(self, state):
+        return ["ride"]
+
+    def outcomes(self, state, action):
+        if state == "road":
+            return [Outcome(0.3, 0, "east"), Outcome(0.2, 0, "west"), Outcome(0.5, 0, "south")]
+        fails = 0.01 if state == "south" else 0.04
+        return [Outcome(1 - fails, 5.0, "home"), Outcome.failure(fails)]
+
+
+def test_the_worst_branch_is_all_outcomes_that_are_alike():
+    worst = vulcan.solve(vulcan.Problem(Gates(), 0.1)).explore(what_if=None).answers[4]
+    assert worst.words == "50 %"
+    assert worst.detail.startswith("“east” or “west” after ride: from there on 4 % fail")
+
+
 def test_what_was_rejected_stands_where_it_was(treatment):
     result, page = treatment
     facts = json.loads(re.search(r'id="facts">(.*?)</script>', page.html)[1])

@@ -1,8 +1,9 @@
 """What people ask of a plan first, answered in words.
 
 A *bad outcome* is the outcome of the first decision, failures aside, that leaves the least reward
-to expect; the *worst branch* is the one after which a failure is likeliest. First is where the plan
-branches for the first time: a decision with one outcome needs no answer.
+to expect; the *worst branch* is the one after which a failure is likeliest, or all that are alike
+in that. First is where the plan branches for the first time: a decision with one outcome needs no
+answer.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ ENDINGS: Final = {END: "the plan ends there", UNPLANNED: "nothing is planned"}
 
 LONGEST_HISTORY: Final = 3
 """Steps of a history that are told; of a longer one the last."""
+
+MOST_NAMES: Final = 3
+"""Outcomes that are named one by one."""
 
 SMALLEST: Final = 1e-5
 """A probability below this is not told in digits."""
@@ -118,7 +122,8 @@ def _answer_bad(plan: PagePlan, branch: int) -> Answer:
         action,
         f"after “{name}”, the poorest outcome of {places.text(places.action[branch])} "
         f"(probability {tell_percent(places.chance[worst])}): "
-        f"{places.expected(worst, branch):.2f} to expect instead of {places.reward[branch]:.2f}",
+        f"reward {places.expected(worst, branch):.2f} to expect instead of "
+        f"{places.reward[branch]:.2f}",
         child if child >= 0 else branch,
     )
 
@@ -138,9 +143,9 @@ def _answer_risk(plan: PagePlan) -> Answer:
     return Answer(
         question,
         f"{action} in {state}",
-        f"{tell_percent(share[first])} of all risk; most of it at step "
-        f"{places.depth[place] + 1}, reached with {tell_percent(places.reach[place])}, where "
-        f"{tell_percent(places.fails[place])} fail at once",
+        f"{tell_percent(share[first])} of all risk, {tell_percent(taken[place] / total)} at one "
+        f"place: step {places.depth[place] + 1}, reached with {tell_percent(places.reach[place])}, "
+        f"where {tell_percent(places.fails[place])} fail at once",
         place,
     )
 
@@ -195,12 +200,16 @@ def _answer_worst(plan: PagePlan, branch: int) -> Answer:
     if not ahead:
         return Answer(question, tell_percent(failing), "the first action fails", branch)
     worst = max(ahead, key=lambda row: (ahead[row], -places.expected(row, branch)))
-    name, chance = places.text(places.label[worst]), tell_percent(places.chance[worst])
+    # Risks that are told alike are alike to whoever reads this.
+    told = tell_percent(ahead[worst])
+    alike = [row for row in ahead if ahead[row] > 0 and tell_percent(ahead[row]) == told] or [worst]
+    names = [f"“{places.text(places.label[row])}”" for row in alike]
+    name = " or ".join(names) if len(names) <= MOST_NAMES else f"any of {len(names):,} outcomes"
     at_once = f", {tell_percent(failing)} at once" if failing >= SMALLEST else ""
     return Answer(
         question,
-        chance,
-        f"“{name}” after {places.text(places.action[branch])}: from there on "
-        f"{tell_percent(ahead[worst])} fail; of the whole plan {tell_percent(plan.risk)}{at_once}",
-        int(places.child[worst]),
+        tell_percent(math.fsum(places.chance[row] for row in alike)),
+        f"{name} after {places.text(places.action[branch])}: from there on {told} fail; of the "
+        f"whole plan {tell_percent(plan.risk)}{at_once}",
+        int(places.child[max(alike, key=lambda row: places.chance[row])]),
     )

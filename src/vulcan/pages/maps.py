@@ -31,6 +31,8 @@ class PageMap:
         shades if it is empty.
     marks
         Cells that have a sign of their own: where, and the sign.
+    note
+        What people must know to read the plan: what outcomes and actions are.
     """
 
     columns: int
@@ -39,6 +41,7 @@ class PageMap:
     shades: Sequence[Sequence[float]] = ()
     shade_name: str = ""
     marks: Sequence[tuple[float, float, str]] = ()
+    note: str = ""
 
     @classmethod
     def from_lines(cls, lines: Sequence[str], wall: str = "#", free: str = ".") -> PageMap:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 from vulcan.certificates.explanation import Explanation, RiskyPlace
 from vulcan.pages.answers import Answer, answer_questions, tell_percent
@@ -25,6 +25,9 @@ from vulcan.runtime.files import write_atomically
 from vulcan.runtime.formatting import show_reward
 
 __all__ = ["Page", "make_page"]
+
+VERDICTS: Final = {"not known": "whether that is better is not known"}
+"""Verdicts on actions that were not taken, where the words alone say too little."""
 
 TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -155,5 +158,6 @@ def _describe_risky(risky: RiskyPlace, places: Places) -> dict[str, Any]:
     other = risky.alternative
     if other is None:
         return {"place": number, "instead": None}
-    changes = f"reward {other.reward_change:+.2g}, risk {other.risk_change:+.2g}"
-    return {"place": number, "instead": f"not {other.action}: {other.verdict} ({changes})"}
+    verdict = VERDICTS.get(other.verdict, other.verdict)
+    changes = f"reward {other.reward_change:+.2g}, risk {100 * other.risk_change:+.2g} %"
+    return {"place": number, "instead": f"{other.action} instead: {verdict} ({changes})"}
