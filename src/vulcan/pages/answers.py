@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from vulcan.certificates.explanation import Explanation
+from vulcan.pages.arrays import PlanArrays
 from vulcan.pages.differences import Parting
-from vulcan.pages.places import Places
 from vulcan.pages.plan import PagePlan
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
@@ -83,7 +83,7 @@ def answer_questions(plans: Sequence[PagePlan], explanation: Explanation) -> lis
     ]
 
 
-def _find_branching(places: Places) -> int:
+def _find_branching(places: PlanArrays) -> int:
     """Return the first place with more than one safe outcome; the start if there is none."""
     here = 0
     while True:
@@ -95,7 +95,7 @@ def _find_branching(places: Places) -> int:
         here = int(places.child[safe[0]])
 
 
-def _answer_first(places: Places) -> Answer:
+def _answer_first(places: PlanArrays) -> Answer:
     fails = ""
     if places.fails[0] >= SMALLEST:
         fails = f"; it fails at once with {tell_percent(places.fails[0])}"

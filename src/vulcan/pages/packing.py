@@ -17,9 +17,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.pages.places import Places
+from vulcan.pages.arrays import PlanArrays
 
-__all__ = ["pack_places"]
+__all__ = ["pack_arrays"]
 
 REALS: Final = ("reach", "fails", "risk", "reward", "chance", "pay")
 WHOLES: Final = ("depth", "action", "state", "arrival", "first", "label", "child")
@@ -27,7 +27,7 @@ STEADY: Final = ("arrival", "first", "child")
 """Arrays that grow by little from one entry to the next: these steps are stored."""
 
 
-def pack_places(places: Places) -> str:
+def pack_arrays(places: PlanArrays) -> str:
     """Return all arrays of a plan as text."""
     texts = [text.encode() for text in places.texts]
     arrays: dict[str, NDArray[Any]] = {

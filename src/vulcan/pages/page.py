@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from vulcan.certificates.explanation import Explanation, RiskyPlace
 from vulcan.pages.answers import Answer, answer_questions, tell_percent
+from vulcan.pages.arrays import PlanArrays
 from vulcan.pages.maps import PageMap
-from vulcan.pages.packing import pack_places
-from vulcan.pages.places import Places
+from vulcan.pages.packing import pack_arrays
 from vulcan.pages.plan import PagePlan
 from vulcan.runtime.files import write_atomically
 from vulcan.runtime.formatting import show_reward
@@ -113,7 +113,7 @@ def make_page(
         "horizon": about.horizon,
     }
     packed = "\n".join(
-        f'<script type="text/plain" id="plan-{number}">{pack_places(one.places)}</script>'
+        f'<script type="text/plain" id="plan-{number}">{pack_arrays(one.places)}</script>'
         for number, one in enumerate(plans)
     )
     assets = files("vulcan.pages").joinpath("assets")
@@ -152,7 +152,7 @@ def _show_answer(answer: Answer) -> str:
     )
 
 
-def _describe_risky(risky: RiskyPlace, places: Places) -> dict[str, Any]:
+def _describe_risky(risky: RiskyPlace, places: PlanArrays) -> dict[str, Any]:
     """Return where risk is taken, as a place of the page, and what was rejected there."""
     number = places.find((outcome for _, outcome in risky.history), risky.action)
     other = risky.alternative

@@ -10,8 +10,8 @@ import numpy as np
 
 from vulcan.bounds.base import RiskBound
 from vulcan.errors import BoundError
+from vulcan.pages.arrays import PlanArrays
 from vulcan.pages.differences import Difference
-from vulcan.pages.places import Places
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.tolerance import TOLERANCE
 
@@ -41,7 +41,7 @@ class PagePlan:
 
     name: str
     policy: AnyPolicy
-    places: Places
+    places: PlanArrays
     bound: RiskBound
     difference: Difference | None = None
     remark: str = ""
@@ -101,7 +101,7 @@ def _evaluate(bound: RiskBound, reward: float) -> float:
         return -math.inf
 
 
-def _find_span(places: Places) -> tuple[float, float]:
+def _find_span(places: PlanArrays) -> tuple[float, float]:
     """Return the least and the largest reward that can be expected anywhere on the way."""
     count = len(places)
     if not count:

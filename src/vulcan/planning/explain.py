@@ -50,7 +50,8 @@ SEARCHED: Final = (
 )
 ASSUMED: Final = (
     "the step alone, as if what follows were worth what follows the action taken: states do not "
-    "merge, or are too many to look at all that could follow (vulcan explain --look SECONDS searches)"
+    "merge, or are too many to look at all that could follow (vulcan explain --look SECONDS "
+    "searches)"
 )
 
 

@@ -9,17 +9,17 @@ from typing import Final
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.parsing import parse
 from vulcan.certificates.problem import Problem, require_problem
-from vulcan.certificates.steps import follow_steps
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
+from vulcan.pages.arrays import collect_arrays
 from vulcan.pages.differences import find_difference
 from vulcan.pages.maps import Mapped
 from vulcan.pages.page import Page, make_page
-from vulcan.pages.places import collect_places
 from vulcan.pages.plan import PagePlan
 from vulcan.planning.explain import explain
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
+from vulcan.policies.places import find_places
 from vulcan.policies.policy import open_own_model
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.runtime.garbage import pause_collection
@@ -84,7 +84,7 @@ def explore(
     reader = open_own_model(policy.about, problem.model)
     explanation = explain(problem, policy, places=RISKIEST)
     with pause_collection():
-        places = collect_places(policy, follow_steps(policy, reader), problem.model)
+        places = collect_arrays(find_places(policy, reader), reader)
     plan = PagePlan("this plan", policy, places, problem.risk_bound)
     siblings = [_add_given(plan, reader, other) for other in others]
     if what_if is not None:
@@ -133,8 +133,7 @@ def _add(
 ) -> PagePlan:
     """Return another plan of the same model, and where it parts from the first."""
     with pause_collection():
-        levels = follow_steps(policy, reader)
-        places = collect_places(policy, levels, reader.model, MOST_OF_OTHERS)
+        places = collect_arrays(find_places(policy, reader), reader, MOST_OF_OTHERS)
     ours, theirs = plan.policy.members, policy.members
     alone = len(ours) == len(theirs) == 1
     difference = find_difference(ours[0], theirs[0]) if alone else None

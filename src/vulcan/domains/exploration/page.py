@@ -28,7 +28,6 @@ def make_page_map(mission: Exploration) -> PageMap:
             for y in range(area.rows)
         ],
         shade_name="sample expected before the mission",
-        note=f"An action is a move to the next cell, where a sample is taken. Its outcome is what is "
-        f"found: “(1 of {mission.degree})” is the lowest of {mission.degree} values that a sample "
-        "may have there.",
+        note="An action is a move to the next cell, where a sample is taken. Its outcome is what "
+        f"is found: “(1 of {mission.degree})” is the lowest of {mission.degree} values.",
     )

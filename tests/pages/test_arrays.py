@@ -16,14 +16,15 @@ from tests.helpers.wide_trees import make_wide_plan
 from vulcan.certificates.steps import follow_steps
 from vulcan.domains import Bandit
 from vulcan.model.reader import ModelReader
-from vulcan.pages.packing import STEADY, pack_places
-from vulcan.pages.places import DRAW, OMITTED, collect_places
+from vulcan.pages.arrays import DRAW, OMITTED, collect_arrays
+from vulcan.pages.packing import STEADY, pack_arrays
+from vulcan.policies.places import find_places
 from vulcan.sentinels import END, FAILED, NONE
 
 
 def collect(problem, policy, most=None):
-    levels = follow_steps(policy, ModelReader(problem.model))
-    return collect_places(policy, levels, problem.model, most), levels
+    reader = ModelReader(problem.model)
+    return collect_arrays(find_places(policy, reader), reader, most), follow_steps(policy, reader)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def unpack(text):
 def test_what_is_packed_is_what_was_there():
     problem, policy = make_wide_plan(horizon=3)
     places, _ = collect(problem, policy)
-    arrays = unpack(pack_places(places))
+    arrays = unpack(pack_arrays(places))
     for name in ("depth", "action", "state", "label", *STEADY):
         assert arrays[name].tolist() == getattr(places, name).tolist()
     for name in ("reach", "fails", "risk", "reward", "chance", "pay"):
