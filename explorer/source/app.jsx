@@ -1,5 +1,5 @@
 // The page: which plan is open, where in it one is, and the parts that show it.
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Bound } from "./bound.jsx";
 import { Flow } from "./flow.jsx";
 import { Here } from "./here.jsx";
@@ -51,7 +51,8 @@ export function App({ facts, first, open }) {
     return () => answers.removeEventListener("click", jumpThere);
   }, []);
 
-  useEffect(() => {
+  // Before the next key is pressed, not after the next frame.
+  useLayoutEffect(() => {
     const press = (event) => {
       if (event.target.closest("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
       const back = () => here.parent && go(here.parent);

@@ -51,7 +51,8 @@ def test_letters_tell_actions_apart() -> None:
 def test_text_has_a_line_for_each_state_and_the_names_of_all_actions(matrix: ActionMatrix) -> None:
     lines = str(matrix).splitlines()
     assert [line.split("  ")[0] for line in lines[1 : 1 + len(matrix.states)]] == [*matrix.states]
-    assert all(action in lines[-1] for action in matrix.actions)
+    assert all(action in lines[-2] for action in matrix.actions)
+    assert lines[-1] == "·: the policy never comes there"
 
 
 def test_a_narrow_terminal_gets_it_in_parts(matrix: ActionMatrix) -> None:
@@ -76,6 +77,10 @@ def test_colours_say_which_action_it_is(matrix: ActionMatrix) -> None:
 def test_randomised_policies_have_cells_with_several_actions() -> None:
     matrix = mix_bandit().bind(Bandit(3)).table().matrix()
     assert any(len(cell.actions) > 1 for cell in matrix.cells.values())
+    for text in (str(matrix), matrix._repr_html_()):
+        assert "several letters: it depends on what came before" in text
+    for action, letter in matrix.letters.items():
+        assert f"{letter}: {action}" in matrix._repr_html_()
 
 
 def test_states_must_be_known_and_few() -> None:

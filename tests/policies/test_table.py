@@ -356,3 +356,9 @@ def test_long_histories_are_told_by_their_ends() -> None:
     last = alone.table().where("step=30").head(1)
     assert last["history"][0].startswith("… ")
     assert last["history"][0].count("→") == 20
+
+
+def test_a_table_without_rows_says_so(table: PolicyTable) -> None:
+    empty = table.where("state ~ nowhere")
+    assert str(empty).splitlines()[-1] == f"none of {len(table)} rows is like that"
+    assert f"<p>none of {len(table)} rows is like that</p>" in empty._repr_html_()

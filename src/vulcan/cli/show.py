@@ -255,7 +255,8 @@ def _show_rows(
     screen.show_table(console, text, [""] * len(text.rows))
     if left_out := describe_left_out(rows, most):
         console.print()
-        screen.show_rows(console, [("", f"{left_out}: --where, --top N, -o FILE")], {"": "dim"})
+        more = ": --where, --top N, -o FILE" if len(rows) else ""
+        screen.show_rows(console, [("", left_out + more)], {"": "dim"})
     if rows.note:
         console.print()
         screen.show_rows(console, [("", rows.note)], {"": "dim"})

@@ -176,7 +176,7 @@ class _Outcomes:
     def __init__(self, places: Places) -> None:
         self._places, members = places, places.policy.members
         numbers = number_labels(places.policy)
-        labels = [np.array([numbers[text] for text in m.labels])[m.label] for m in members]
+        labels = [np.array([numbers[x] for x in m.labels], np.int64)[m.label] for m in members]
         self.label = np.concatenate(labels)
         self.chance = np.concatenate([member.probability for member in members])
         self.pay = np.concatenate([member.reward for member in members])

@@ -115,7 +115,17 @@ class ActionMatrix:
             Text.assemble((f" {letters[action]} ", _style(k)), f" {action}")
             for k, action in enumerate(self.actions)
         )
-        return Group(*parts, legend)
+        signs = self._explain_signs()
+        return Group(*parts, legend, *([Text(signs, style="dim")] if signs else []))
+
+    def _explain_signs(self) -> str:
+        """Return what is to be known of the signs in the cells besides letters of actions."""
+        signs = []
+        if len(self.cells) < len(self.states) * len(self.steps):
+            signs.append("·: the policy never comes there")
+        if any(len(cell.actions) > 1 for cell in self.cells.values()):
+            signs.append("several letters: it depends on what came before")
+        return "; ".join(signs)
 
     def _build_part(self, steps: Sequence[int], width: int, letters: Mapping[str, str]) -> Table:
         from rich.table import Table
@@ -156,9 +166,12 @@ class ActionMatrix:
             for state in self.states
         )
         legend = " ".join(
-            f'<span style="{_paint(k)}; padding: 0 .5em; border-radius: 3px">{escape(a)}</span>'
-            for k, a in enumerate(self.actions)
+            f'<span style="{_paint(k)}; padding: 0 .5em; border-radius: 3px">'
+            f"{escape(letter)}: {escape(action)}</span>"
+            for k, (action, letter) in enumerate(self.letters.items())
         )
+        pale = f"pale: the policy comes there with less than {show_percent(RARE)}"
+        signs = "; ".join(filter(None, (pale, self._explain_signs())))
         style = (
             "<style>.vulcan .cells td, .vulcan .cells th { text-align: center !important; "
             "padding: .1em .35em; white-space: nowrap } .vulcan .cells .word "
@@ -167,7 +180,7 @@ class ActionMatrix:
         table = (
             f'{style}<table class="cells"><thead><tr><th class="word">state, step</th>{head}</tr>'
             f"</thead><tbody>{rows}</tbody></table><p style='opacity: 1'>{legend}</p>"
-            f"<p>pale: the policy comes there with less than {show_percent(RARE)}</p>"
+            f"<p>{signs}</p>"
         )
         return build_card(self.model, table, remark="what is done in which state at which step")
 

@@ -95,6 +95,8 @@ def build_text_table(
 
 def describe_left_out(table: PolicyTable, most: int | None = MOST_ROWS) -> str:
     """Return how many rows are not shown, in a line; empty if all are."""
+    if not len(table):
+        return f"none of {table.whole:,} rows is like that" if table.whole else "nothing to decide"
     shown = len(table) if most is None else min(most, len(table))
     return f"… and {len(table) - shown:,} more rows of {len(table):,}" if shown < len(table) else ""
 
@@ -110,7 +112,8 @@ def write_html(table: PolicyTable, most: int | None = MOST_ROWS) -> str:
     text = build_text_table(table, most, 2 * MOST_CHARACTERS)
     body = build_table(text.header[:-1], [row[:-1] for row in text.rows], text.left)
     left_out = describe_left_out(table, most)
-    note = f"<p>{left_out}: where(…), top(…), to_frame()</p>" if left_out else ""
+    more = ": where(…), top(…), to_frame()" if len(table) else ""
+    note = f"<p>{left_out}{more}</p>" if left_out else ""
     note += f"<p>{escape(table.note)}</p>" if table.note else ""
     about = table.places.policy.about
     count = f"{len(table):,} of {table.whole:,} rows" if len(table) < table.whole else ""
@@ -139,7 +142,9 @@ def make_frame(table: PolicyTable) -> Any:
     for name in FRAMES:
         with suppress(ImportError):
             return import_module(name).DataFrame(table.to_dict())
-    raise OptionError("a frame needs pandas or polars, and neither is installed; see also to_dict")
+    raise OptionError(
+        "a frame needs pandas or polars, and neither is installed; to_dict and .csv need none"
+    )
 
 
 def check_table_file(path: str | os.PathLike[str], allowed: Sequence[str] | None = None) -> None:
