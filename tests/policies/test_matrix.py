@@ -52,7 +52,7 @@ def test_text_has_a_line_for_each_state_and_the_names_of_all_actions(matrix: Act
     lines = str(matrix).splitlines()
     assert [line.split("  ")[0] for line in lines[1 : 1 + len(matrix.states)]] == [*matrix.states]
     assert all(action in lines[-2] for action in matrix.actions)
-    assert lines[-1] == "·: the policy never comes there"
+    assert lines[-1].startswith("·: the policy never comes there")
 
 
 def test_a_narrow_terminal_gets_it_in_parts(matrix: ActionMatrix) -> None:
