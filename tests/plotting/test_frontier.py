@@ -15,7 +15,8 @@ def test_the_curves_of_a_frontier_are_its_points(frontier):
     curves = extract_curves(frontier)
     solved = frontier.points[1:]
     assert curves.rewards == tuple((p.level, p.reward) for p in solved)
-    assert curves.upper == tuple((p.level, p.upper_bound) for p in solved)
+    limit = dict(curves.limit)
+    assert [limit[p.level] for p in solved] == [p.upper_bound for p in solved]
     assert curves.exact_prices == tuple((p.level, p.price) for p in solved)
     assert curves.missing == (-0.001,)
     assert curves.carried == curves.estimated_prices == ()
@@ -26,12 +27,20 @@ def test_a_frontier_is_drawn_in_two_panels(frontier):
     top, bottom = ax.get_figure().axes
     assert top is ax
     lines = {line.get_label(): line for line in top.lines}
-    rewards = lines["certified policy"].get_xydata()
+    rewards = lines["bounds that were planned for"].get_xydata()
     assert rewards.tolist() == [[p.level, p.reward] for p in frontier.points[1:]]
-    assert lines["upper bound"].get_linestyle() == "--"
+    assert lines["limit: no policy earns more"].get_linestyle() == "--"
     assert lines["no policy"].get_xdata().tolist() == [-0.001]
-    assert legend(ax) == ["certified policy", "upper bound", "no policy"]
-    (prices,) = bottom.lines
+    assert set(legend(bottom)) == {
+        "not known",
+        "limit: no policy earns more",
+        "earned by a certified policy",
+        "bounds that were planned for",
+        "no policy",
+        "price of risk",
+    }
+    steps, prices = bottom.lines
+    assert steps.get_drawstyle() == "steps-post"
     assert prices.get_ydata().tolist() == [p.price for p in frontier.points[1:]]
     assert ax.get_ylabel() == "expected reward"
     assert bottom.get_xlabel() == "allowed probability of failure"
@@ -48,8 +57,8 @@ def test_a_gap_is_a_band_and_carried_policies_are_hollow(frontier):
     ]
     wide = replace(frontier, points=(first, *worse))
     ax = plotting.plot_frontier(wide)
-    assert legend(ax) == ["gap", "certified policy", "policy of a smaller bound", "upper bound"]
-    carried = next(line for line in ax.lines if line.get_label() == "policy of a smaller bound")
+    name = "with the policy of another bound"
+    carried = next(line for line in ax.lines if line.get_label() == name)
     assert carried.get_markerfacecolor() == "white"
     assert len(carried.get_xdata()) == 4
     (band,) = ax.collections
@@ -60,18 +69,21 @@ def test_a_gap_is_a_band_and_carried_policies_are_hollow(frontier):
 
 def test_estimated_prices_look_like_estimates(frontier):
     estimated = [replace(p, price_from="difference") for p in frontier.points[1:]]
-    ax = plotting.plot_frontier(replace(frontier, points=tuple(estimated)))
+    ax = plotting.plot_frontier(replace(frontier, points=tuple(estimated), lines=()))
     bottom = ax.get_figure().axes[1]
     (line,) = bottom.lines
     assert (line.get_linestyle(), line.get_markerfacecolor()) == (":", "white")
-    assert legend(bottom) == ["estimated from neighbours"]
+    assert line.get_drawstyle() == "steps-mid"
+    assert "price, estimated from neighbours" in legend(bottom)
 
 
 def test_infinite_prices_and_bounds_are_left_out(frontier):
     points = [replace(p, price=math.inf, upper_bound=None) for p in frontier.points]
-    ax = plotting.plot_frontier(replace(frontier, points=tuple(points)))
-    assert ax.get_figure().axes[1].lines[:] == []
-    assert legend(ax) == ["certified policy", "no policy"]
+    ax = plotting.plot_frontier(replace(frontier, points=tuple(points), lines=()))
+    bottom = ax.get_figure().axes[1]
+    assert bottom.lines[:] == []
+    planned = ["earned by a certified policy", "bounds that were planned for", "no policy"]
+    assert legend(bottom) == planned
     draw(ax)
 
 
@@ -80,10 +92,11 @@ def test_scales_are_named_on_their_axis():
     ax = plotting.plot_frontier(scaled)
     label = ax.get_figure().axes[1].get_xlabel()
     assert label == "scale k of the risk bound k Δ(x), Δ(x) = 0.002 * x"
-    assert ax.lines[0].get_xdata().tolist() == [p.scale for p in scaled]
+    points = next(line for line in ax.lines if line.get_label().startswith("bounds"))
+    assert points.get_xdata().tolist() == [p.scale for p in scaled]
 
 
 def test_a_frontier_without_any_policy(frontier):
-    ax = plotting.plot_frontier(replace(frontier, points=frontier.points[:1]))
-    assert legend(ax) == ["no policy"]
+    ax = plotting.plot_frontier(replace(frontier, points=frontier.points[:1], lines=()))
+    assert legend(ax.get_figure().axes[1]) == ["no policy"]
     draw(ax)

@@ -67,6 +67,9 @@ FILE_STYLE: Final[Mapping[str, Any]] = {"svg.hashsalt": "vulcan", "pdf.fonttype"
 
 LONGEST_TITLE: Final = 100
 
+BELOW_AXIS: Final = 30.0
+"""Typographic points that the numbers and the label of a horizontal axis take."""
+
 
 def require_matplotlib() -> Any:
     """Return matplotlib, or say how to get it."""
@@ -146,14 +149,33 @@ def _clean(*lines: str) -> str:
     )
 
 
-def put_legend_below(ax: Axes, columns: int) -> None:
-    """Put the legend under axes, where it covers nothing."""
-    handles, labels = ax.get_legend_handles_labels()
+def put_legend_below(ax: Axes, columns: int, *others: Axes) -> None:
+    """Put the legend under axes and what is written there, where it covers nothing.
+
+    Parameters
+    ----------
+    ax
+        The axes.
+    columns
+        How many entries are side by side, at the most.
+    others
+        Axes above whose entries come first.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    entries = [axes.get_legend_handles_labels() for axes in (*others, ax)]
+    handles = [handle for found, _ in entries for handle in found]
+    labels = [label for _, found in entries for label in found]
+    # In points, not as a share of the axes: low ones have as much written below them.
+    down = ScaledTranslation(0, -BELOW_AXIS / 72, figure.dpi_scale_trans)
     ax.legend(
         handles,
         labels,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.14),
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + down,
         ncols=min(columns, max(1, len(labels))),
         columnspacing=1.5,
         handlelength=2.2,

