@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -33,9 +32,6 @@ __all__ = ["FrontierCurves", "extract_curves", "plot_frontier"]
 
 VISIBLE: Final = 0.005
 """A gap of less than this share of the figure's height is no wider than a line."""
-
-GRID: Final = 200
-"""Places at which the limit is evaluated, beside those where it bends."""
 
 Curve = tuple[tuple[float, float], ...]
 
@@ -84,6 +80,8 @@ def extract_curves(frontier: Frontier) -> FrontierCurves:
             if point.price_from == source and point.price is not None and point.price < math.inf
         )
 
+    places, enclosure = [point.at for point in frontier], frontier.enclosure
+    ends = (min(places, default=0.0), max(places, default=0.0))
     return FrontierCurves(
         rewards=tuple((p.at, p.reward) for p in frontier if p.reward is not None),
         carried=tuple(
@@ -91,63 +89,13 @@ def extract_curves(frontier: Frontier) -> FrontierCurves:
             for p in frontier
             if p.reward is not None and p.carried_from is not None
         ),
-        earned=_trace_earned(frontier),
-        limit=_trace_limit(frontier),
-        prices=_trace_prices(frontier),
+        earned=tuple(enclosure.trace_reward(*ends)),
+        limit=tuple(enclosure.trace_limit(*ends)),
+        prices=tuple(enclosure.trace_price(*ends)),
         exact_prices=prices("dual"),
         estimated_prices=prices("difference"),
         missing=tuple(p.at for p in frontier if p.reward is None),
     )
-
-
-def _find_ends(frontier: Frontier) -> tuple[float, float]:
-    places = [point.at for point in frontier]
-    return min(places, default=0.0), max(places, default=0.0)
-
-
-def _trace_earned(frontier: Frontier) -> Curve:
-    """Return the corners of the staircase of certified policies."""
-    low, high = _find_ends(frontier)
-    corners: list[tuple[float, float]] = []
-    for place, reward in frontier.enclosure.steps:
-        if place > high:
-            break
-        if place <= low:
-            corners = []  # it begins with the last step before it
-        elif corners:
-            corners.append((place, corners[-1][1]))
-        corners.append((max(place, low), reward))
-    return (*corners, (high, corners[-1][1])) if corners else ()
-
-
-def _list_places(frontier: Frontier) -> list[float]:
-    """Return places all over a frontier, with those where its limit bends."""
-    low, high = _find_ends(frontier)
-    corners = [place for place in frontier.enclosure.find_corners() if low < place < high]
-    return sorted({*np.linspace(low, high, GRID).tolist(), *corners})
-
-
-def _trace_limit(frontier: Frontier) -> Curve:
-    """Return points of the limit; it may jump behind the points of the frontier."""
-    low, high = _find_ends(frontier)
-    ends = [end for p in frontier for end in (p.at, math.nextafter(p.at, math.inf))]
-    places = sorted({*_list_places(frontier), *(end for end in ends if low <= end <= high)})
-    limits = [(place, frontier.enclosure.find_limit(place)) for place in places]
-    known = tuple((x, y if math.isfinite(y) else math.nan) for x, y in limits)
-    return known if any(not math.isnan(y) for _, y in known) else ()
-
-
-def _trace_prices(frontier: Frontier) -> Curve:
-    """Return where steps of the price begin, and how high they are."""
-    if not frontier.enclosure.lines:
-        return ()
-    steps: list[tuple[float, float]] = []
-    for left, right in pairwise(_list_places(frontier)):
-        price = frontier.enclosure.find_price((left + right) / 2)
-        height = math.nan if price is None or price == math.inf else price
-        if not steps or height != steps[-1][1]:
-            steps.append((left, height))
-    return (*steps, (_find_ends(frontier)[1], steps[-1][1])) if steps else ()
 
 
 def plot_frontier(frontier: Frontier, ax: Axes | None = None, price_ax: Axes | None = None) -> Axes:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 from vulcan.errors import OptionError
@@ -67,6 +68,8 @@ FILES: Final[Mapping[str, Mapping[str, Any]]] = {
 FILE_STYLE: Final[Mapping[str, Any]] = {"svg.hashsalt": "vulcan", "pdf.fonttype": 42}
 
 LONGEST_TITLE: Final = 100
+TITLE_LINE, HEADING_LINE = 76, 88
+"""Letters of a title, and of a line of one over axes and over a figure."""
 
 BELOW_AXIS: Final = 30.0
 """Typographic points that the numbers and the label of a horizontal axis take."""
@@ -151,21 +154,22 @@ def put_title(ax: Axes, text: str, *remarks: str) -> None:
     remarks
         Further lines under it.
     """
-    ax.set_title(_clean(text, *remarks), parse_math=False, color=INK)
+    ax.set_title(_clean(TITLE_LINE, text, *remarks), parse_math=False, color=INK)
 
 
 def put_heading(figure: Figure, text: str, *remarks: str) -> None:
     """Put a title over a whole figure, like `put_title`."""
     place: dict[str, Any] = {"x": 0.01, "horizontalalignment": "left", "fontsize": 9.0}
-    figure.suptitle(_clean(text, *remarks), parse_math=False, color=INK, **place)
+    figure.suptitle(_clean(HEADING_LINE, text, *remarks), parse_math=False, color=INK, **place)
 
 
-def _clean(*lines: str) -> str:
-    """Return lines that are not too long, without characters that are no letters."""
+def _clean(width: int, *lines: str) -> str:
+    """Return lines that are not too wide, without characters that are no letters."""
     plain = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
-    return "\n".join(
+    short = [
         line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…" for line in plain
-    )
+    ]
+    return "\n".join(part for line in short for part in wrap(line, width) or [""])
 
 
 def put_legend_below(ax: Axes, columns: int, *others: Axes) -> None:

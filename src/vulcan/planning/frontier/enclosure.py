@@ -21,7 +21,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.reward_limit import RewardLine, limit_reward
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from vulcan.planning.frontier.point import FrontierPoint
 
 __all__ = ["Enclosure", "trim_lines"]
+
+GRID: Final = 200
+"""Places at which a curve is evaluated, beside those where it bends."""
 
 Step = tuple[float, float]
 """A level or scale, and a reward."""
@@ -133,6 +136,46 @@ class Enclosure:
             except BoundError:
                 continue  # the bound can't be evaluated there, and no policy is there either
         return sorted(place for place in places if math.isfinite(place))
+
+    def trace_reward(self, low: float, high: float) -> list[Step]:
+        """Return the corners of the staircase of certified policies, from one place to another."""
+        corners: list[Step] = []
+        for place, reward in self.steps:
+            if place > high:
+                break
+            if place <= low:
+                corners = []  # it begins with the last step before it
+            elif corners:
+                corners.append((place, corners[-1][1]))
+            corners.append((max(place, low), reward))
+        return [*corners, (high, corners[-1][1])] if corners else []
+
+    def trace_limit(self, low: float, high: float) -> list[Step]:
+        """Return points of the limit, straight lines between them; NaN where there is none."""
+        jumps = [end for at, _ in self.limits for end in (at, math.nextafter(at, math.inf))]
+        places = sorted({*self._spread(low, high), *(end for end in jumps if low <= end <= high)})
+        limits = [(place, self.find_limit(place)) for place in places]
+        known = [(place, limit if math.isfinite(limit) else math.nan) for place, limit in limits]
+        return known if any(not math.isnan(limit) for _, limit in known) else []
+
+    def trace_price(self, low: float, high: float) -> list[Step]:
+        """Return where steps of the price of risk begin, and the end of the last; NaN if unknown.
+
+        For multiples of a bound the price changes between the corners, too: in small steps.
+        """
+        steps: list[Step] = []
+        for left, right in pairwise(self._spread(low, high)):
+            price = self.find_price((left + right) / 2)
+            height = math.nan if price is None or price == math.inf else price
+            if not steps or height != steps[-1][1]:
+                steps.append((left, height))
+        known = any(not math.isnan(height) for _, height in steps)
+        return [*steps, (high, steps[-1][1])] if known else []
+
+    def _spread(self, low: float, high: float) -> list[float]:
+        """Return places all over a range, with those where the limit bends."""
+        corners = [place for place in self.find_corners() if low < place < high]
+        return sorted({*(low + (high - low) * k / GRID for k in range(GRID)), high, *corners})
 
     def _carry_limit(self, place: float) -> float:
         """Return the least upper bound of a point for as much or more; inf without one."""
