@@ -7,6 +7,7 @@ import pytest
 
 from tests.helpers.figures import PROBLEM, draw, legend
 from vulcan import plotting
+from vulcan.domains import ThreeActions
 from vulcan.planning.frontier import Span, trace_frontier
 from vulcan.plotting.frontier import extract_curves
 
@@ -100,3 +101,22 @@ def test_a_frontier_without_any_policy(frontier):
     ax = plotting.plot_frontier(replace(frontier, points=frontier.points[:1], lines=()))
     assert legend(ax.get_figure().axes[1]) == ["no policy"]
     draw(ax)
+
+
+def test_what_can_not_be_seen_is_not_in_the_legend():
+    """Three policies, and points just below the steps between them: nothing is left open."""
+    ax = plotting.plot_frontier(trace_frontier(ThreeActions()))
+    assert "not known" not in legend(ax.get_figure().axes[1])
+    coarse = plotting.plot_frontier(trace_frontier(ThreeActions(), levels=[0.01, 0.05]))
+    assert "not known" in legend(coarse.get_figure().axes[1])
+
+
+def test_prices_fall_to_0_where_the_bound_no_longer_binds():
+    scaled = extract_curves(trace_frontier(PROBLEM, scales=[0.5, 1, 3]))
+    assert scaled.prices[-1] == (3, 0.0)
+    places = [place for place, _ in scaled.prices]
+    assert places == sorted(places)
+    constant = extract_curves(trace_frontier(PROBLEM, levels=[0.0, 0.01]))
+    prices = [price for _, price in constant.prices]
+    assert prices == sorted(prices, reverse=True)
+    assert len(prices) < 30  # steps, and nothing between them

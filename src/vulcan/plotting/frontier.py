@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["FrontierCurves", "extract_curves", "plot_frontier"]
 
 VISIBLE: Final = 0.005
-"""A gap of less than this share of the figure's height is no wider than a line."""
+"""What is less than this share of the figure's height or width is no wider than a line."""
 
 Curve = tuple[tuple[float, float], ...]
 
@@ -178,7 +178,9 @@ def _draw_gap(ax: Axes, curves: FrontierCurves) -> None:
     lows = rewards[np.searchsorted(steps, inside, side="right") - 1]
     highs = np.interp(inside, places, limits)
     height = max(np.nanmax(limits), rewards[-1]) - rewards[0]
-    if np.nanmax(highs - lows, initial=0.0) > VISIBLE * height:
+    wide = highs - lows > VISIBLE * height
+    width = np.diff(inside)[wide[1:] & wide[:-1]].sum()
+    if width > VISIBLE * (steps[-1] - steps[0]):
         look: dict[str, Any] = {"color": ORANGE, "alpha": 0.25, "linewidth": 0}
         ax.fill_between(inside, lows, highs, label="not known", **look)
 
