@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.figures import PROBLEM, draw, legend
-from vulcan import plotting
+from vulcan import LinearProgram, plotting
 from vulcan.domains import ThreeActions
 from vulcan.planning.frontier import Span, trace_frontier
 from vulcan.plotting.frontier import extract_curves
@@ -30,11 +30,11 @@ def test_a_frontier_is_drawn_in_two_panels(frontier):
     lines = {line.get_label(): line for line in top.lines}
     rewards = lines["bounds that were planned for"].get_xydata()
     assert rewards.tolist() == [[p.level, p.reward] for p in frontier.points[1:]]
-    assert lines["limit: no policy earns more"].get_linestyle() == "--"
+    assert lines["limit: no deterministic policy earns more"].get_linestyle() == "--"
     assert lines["no policy"].get_xdata().tolist() == [-0.001]
     assert set(legend(bottom)) == {
         "not known",
-        "limit: no policy earns more",
+        "limit: no deterministic policy earns more",
         "earned by a certified policy",
         "bounds that were planned for",
         "no policy",
@@ -120,3 +120,14 @@ def test_prices_fall_to_0_where_the_bound_no_longer_binds():
     prices = [price for _, price in constant.prices]
     assert prices == sorted(prices, reverse=True)
     assert len(prices) < 30  # steps, and nothing between them
+
+
+def test_the_limit_says_of_which_policies_it_speaks():
+    """Between two policies a coin earns more than any deterministic policy."""
+    mixed = trace_frontier(ThreeActions(), solver=LinearProgram(), levels=[0.02, 0.03])
+    ax = plotting.plot_frontier(mixed)
+    assert "limit: no policy earns more" in legend(ax.get_figure().axes[1])
+    assert mixed.points[1].reward == pytest.approx(7.5)
+    plain = trace_frontier(ThreeActions(), levels=[0.02, 0.03])
+    assert plain.points[1].upper_bound == pytest.approx(6.0)
+    assert (plain.deterministic, mixed.deterministic) == (True, False)

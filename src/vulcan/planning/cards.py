@@ -83,12 +83,12 @@ def write_frontier(frontier: Frontier) -> str:
         sketch.add_line(frontier.enclosure.trace_reward(*ends), BLUE)
     for at, reward in earned:
         sketch.add_point(at, reward, BLUE, f"{at:.4g}: {show_reward(reward)}")
-    plot = sketch.build()
+    plot, kind = sketch.build(), "deterministic policy" if frontier.deterministic else "policy"
     bound = "constant bounds" if frontier.bound is None else f"multiples of {frontier.bound}"
     return build_card(
         f"Frontier of {len(frontier)} points",
         _to_html(frontier.tabulate()),
-        plot and f"{plot}<p>line: earned by a certified policy; dashed: no policy earns more</p>",
+        plot and f"{plot}<p>line: earned by a certified policy; dashed: no {kind} earns more</p>",
         remark=f"{_clip(frontier.model)}, {bound}",
     )
 

@@ -122,7 +122,7 @@ def plot_frontier(frontier: Frontier, ax: Axes | None = None, price_ax: Axes | N
     with use_style():
         if ax is None:
             ax, price_ax = make_axes(4.9, (2.2, 1.0))
-        _draw_rewards(ax, curves)
+        _draw_rewards(ax, curves, "deterministic policy" if frontier.deterministic else "policy")
         put_title(ax, frontier.model)
         lowest = ax
         if price_ax is not None:
@@ -133,10 +133,10 @@ def plot_frontier(frontier: Frontier, ax: Axes | None = None, price_ax: Axes | N
     return ax
 
 
-def _draw_rewards(ax: Axes, curves: FrontierCurves) -> None:
+def _draw_rewards(ax: Axes, curves: FrontierCurves, kind: str) -> None:
     _draw_gap(ax, curves)
     if curves.limit:
-        label = "limit: no policy earns more"
+        label = f"limit: no {kind} earns more"
         ax.plot(*zip(*curves.limit, strict=True), "--", color=ORANGE, label=label, zorder=2.4)
     if curves.earned:
         label = "earned by a certified policy"

@@ -53,7 +53,8 @@ def test_every_policy_lies_under_the_drawn_limit(table):
     risks = sorted({plan.risk for plan in plans})
     check(trace_frontier(table, points=4), plans)
     check(trace_frontier(table, levels=[risks[0], risks[-1]]), plans)
-    check(trace_frontier(table, solver=vulcan.ForwardSearch(), levels=[0.1, 0.3, 1]), plans)
+    for solver in (vulcan.ForwardSearch(), vulcan.RAOStar(), vulcan.IntegerProgram()):
+        check(trace_frontier(table, solver=solver, levels=[0.1, 0.3, 1]), plans)
 
 
 @given(tables(), bounds())

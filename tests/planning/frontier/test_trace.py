@@ -135,6 +135,25 @@ def test_a_better_policy_is_carried_forward_and_says_so():
     assert [line.endswith("policy for 0.0019") for line in table] == [False] * 4 + [True] * 3
 
 
+def test_a_policy_found_for_more_risk_counts_wherever_it_is_acceptable():
+
+    @dataclass(frozen=True)
+    class Lazy:
+        """Finds nothing where little is allowed, and a policy of little risk elsewhere."""
+
+        def search(self, problem, reader, monitor, options):
+            easy = Problem(problem.model, Constant(0.001))
+            finding = Pareto().search(easy, reader, monitor, options)
+            small = problem.risk_bound(0.0) < 0.002
+            return replace(finding, policy=None if small else finding.policy, upper_bound=None)
+
+    frontier = trace_frontier(SMALL, solver=Lazy(), levels=[0.0005, 0.0015, 0.003])
+    assert [point.carried_from for point in frontier] == [None, 0.003, None]
+    assert [point.safe for point in frontier] == [False, True, True]
+    assert frontier.points[1].reward == frontier.points[2].reward
+    assert frontier.points[1].certificate.allowed == 0.0015
+
+
 def test_upper_bounds_are_carried_backwards():
     frontier = trace_frontier(SMALL, solver=Fading(), levels=[0.0, 0.001, 0.003, 0.004])
     assert [point.upper_bound for point in frontier] == [2.5] * 4

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from random import Random
 
 import pytest
 from hypothesis import assume, given, settings
 
 import vulcan
-from tests.helpers.tables import Table, bounds, tables
+from tests.helpers.tables import REWARDS, Table, bounds, random_table, tables
 from tests.oracles.best_policies import acceptable
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Outcome
@@ -94,3 +95,10 @@ def test_a_lake_is_closed_that_thin_fronts_leave_open() -> None:
     result = vulcan.solve(vulcan.Problem(model, 0.01))
     assert result.relaxed > 1.01 * result.certificate.reward
     assert result.gap < 1e-3
+
+
+def test_the_bound_is_not_asked_for_rewards_far_below_any_policy() -> None:
+    """Newton's method would go down to where exp(-x) has no value any more."""
+    model = random_table(Random(39), REWARDS, sure_failure=True)
+    result = vulcan.solve(vulcan.Problem(model, "0.01 - 0.0002 * exp(-x)"), vulcan.Pareto())
+    assert result.upper_bound is not None

@@ -12,7 +12,9 @@ prices k that they tried (`vulcan.bounds.reward_limit`): for the level D no poli
 
 a concave envelope whose slope is the price of risk, constant between two corners. For a multiple
 s Δ it is the largest y with y <= v_k + k s Δ(y), again the least over all prices. The least of
-staircase and envelope is the limit.
+staircase and envelope is the limit. The envelope holds for randomised policies as well; upper
+bounds of points may speak of deterministic ones alone (`Result.upper_bound`), and so does the limit
+then.
 """
 
 from __future__ import annotations
@@ -189,21 +191,30 @@ class Enclosure:
             return min(((line(allowed), line.price) for line in self.lines), default=(most, None))
         if place <= 0 or not self.lines:
             return most, None
-        bound = self._base.scale(place)
-        most = min(most, *(line(1.0) for line in self.lines))  # no risk is larger than 1
-        return min(self._meet(line, bound, most) for line in self.lines)
+        return self._meet(self._base.scale(place), most)
 
-    @staticmethod
-    def _meet(line: RewardLine, bound: RiskBound, most: float) -> tuple[float, float]:
-        """Return where a line meets a bound, and the price of risk there."""
-        if most == -math.inf:
-            return most, math.inf
+    def _meet(self, bound: RiskBound, most: float) -> tuple[float, float]:
+        """Return where the lines meet a bound, and the price of risk there.
+
+        From the line that is exceeded most to the next, until none is.
+        """
+        reward, price = min(most, *(line(1.0) for line in self.lines)), 0.0  # no risk is above 1
         try:
-            reward, slope = limit_reward(bound, (1.0, line.price), line.value, -math.inf, most)
+            while reward > -math.inf:
+                allowed = bound(reward) + TOLERANCE
+                line = min(self.lines, key=lambda line: line(allowed))
+                if line(allowed) >= reward:
+                    break
+                weights = (1.0, line.price)
+                before = reward
+                reward, slope = limit_reward(bound, weights, line.value, -math.inf, before)
+                rest = 1 - line.price * slope
+                price = line.price / rest if rest > 0 else math.inf
+                if reward == before:
+                    break  # within rounding
         except BoundError:
-            return most, math.inf
-        rest = 1 - line.price * slope
-        return reward, line.price / rest if rest > 0 else math.inf
+            pass  # it can't be evaluated at what lies so far below all that is earned
+        return reward, price
 
 
 def _climb(steps: Iterable[Step]) -> list[Step]:

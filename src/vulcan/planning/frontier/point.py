@@ -12,7 +12,7 @@ from vulcan.bounds.reward_limit import RewardLine
 from vulcan.certificates.certificate import Certificate
 from vulcan.planning.frontier.enclosure import Enclosure
 from vulcan.planning.result import Result
-from vulcan.policies.randomised import AnyPolicy
+from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
 from vulcan.runtime.formatting import MISSING, TextTable, show_gap, show_probability, show_reward
 from vulcan.runtime.limits import StopReason
 from vulcan.solvers.finding import find_gap
@@ -133,6 +133,11 @@ class Frontier:
     seconds: float
     stopped_by: StopReason | None = None
     lines: tuple[RewardLine, ...] = ()
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether all policies are: then upper bounds of points speak of such policies alone."""
+        return not any(isinstance(point.policy, RandomisedPolicy) for point in self.points)
 
     @cached_property
     def enclosure(self) -> Enclosure:

@@ -136,6 +136,7 @@ def trace_frontier(
                     on_point(point)
                 if point.result.stopped_by is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
+            tracer.share()
         except KeyboardInterrupt:
             tracer.stopped_by = StopReason.INTERRUPTED
         return tracer.finish(batch.seconds)
@@ -206,6 +207,10 @@ class _Tracer:
         insort(self._points, point, key=lambda point: point.at)
         return point
 
+    def share(self) -> None:
+        """Use the policies of all points for all others, those before them as well."""
+        self._points = [self._share(point) for point in self._points]
+
     def _share(self, point: FrontierPoint) -> FrontierPoint:
         """Return a point with the best policy of the other points that is within its bound."""
         own = [other for other in self._points if other.carried_from is None and other is not point]
@@ -223,12 +228,11 @@ class _Tracer:
         return point
 
     def finish(self, seconds: float) -> Frontier:
-        """Return the frontier: what one point knows is used for all, and prices are compared."""
-        points = [self._share(point) for point in self._points]
-        enclosure = self._enclose()
-        for k, point in enumerate(points):
+        """Return the frontier: what bounds one point bounds all, and prices are compared."""
+        enclosure, points = self._enclose(), []
+        for point in self._points:
             limit = enclosure.find_limit(point.at)
-            points[k] = replace(point, upper_bound=None if limit == math.inf else limit)
+            points.append(replace(point, upper_bound=None if limit == math.inf else limit))
         return Frontier(
             model=describe_model(self._problem.model),
             bound=self._base,
