@@ -185,7 +185,7 @@ class _Cases:
     prices
         The prices, ascending.
     least
-        The reward of the policy of least risk: one that earns less is no better if it is acceptable.
+        The reward of the policy of least risk: one that earns less is no better.
 
     Attributes
     ----------
