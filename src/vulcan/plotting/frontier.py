@@ -178,8 +178,9 @@ def _draw_gap(ax: Axes, curves: FrontierCurves) -> None:
     lows = rewards[np.searchsorted(steps, inside, side="right") - 1]
     highs = np.interp(inside, places, limits)
     height = max(np.nanmax(limits), rewards[-1]) - rewards[0]
-    wide = highs - lows > VISIBLE * height
-    width = np.diff(inside)[wide[1:] & wide[:-1]].sum()
+    gaps = highs - lows
+    wide = (gaps[1:] + gaps[:-1]) / 2 > VISIBLE * height
+    width = np.diff(inside)[wide].sum()
     if width > VISIBLE * (steps[-1] - steps[0]):
         look: dict[str, Any] = {"color": ORANGE, "alpha": 0.25, "linewidth": 0}
         ax.fill_between(inside, lows, highs, label="not known", **look)

@@ -37,7 +37,8 @@ def check(frontier, plans, grid=1e-9):
         place = max(first, enclosure.find_place(plan.risk, plan.reward))
         if place <= last - 1e-9:
             assert plan.reward <= enclosure.find_limit(place) + 1e-9
-            assert not plan.reward > interpolate(curves.limit, place) + grid
+            room = grid * max(1.0, abs(plan.reward))
+            assert not plan.reward > interpolate(curves.limit, place) + room
     for place in [first + (last - first) * k / 20 for k in range(21)]:
         within = [p for p in plans if enclosure.find_place(p.risk, p.reward) <= place + 1e-9]
         best = max((plan.reward for plan in within), default=-math.inf)

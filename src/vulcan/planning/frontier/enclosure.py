@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Enclosure", "trim_lines"]
 
-GRID: Final = 200
-"""Places at which a curve is evaluated, beside those where it bends."""
+PARTS: Final = 16
+"""Straight lines that a curve is drawn with, between two places where it bends."""
 
 Step = tuple[float, float]
 """A level or scale, and a reward."""
@@ -154,8 +154,8 @@ class Enclosure:
 
     def trace_limit(self, low: float, high: float) -> list[Step]:
         """Return points of the limit, straight lines between them; NaN where there is none."""
-        jumps = [end for at, _ in self.limits for end in (at, math.nextafter(at, math.inf))]
-        places = sorted({*self._spread(low, high), *(end for end in jumps if low <= end <= high)})
+        jumps = [math.nextafter(place, math.inf) for place, _ in self.limits]
+        places = sorted({*self._spread(low, high), *(end for end in jumps if low < end < high)})
         limits = [(place, self.find_limit(place)) for place in places]
         known = [(place, limit if math.isfinite(limit) else math.nan) for place, limit in limits]
         return known if any(not math.isnan(limit) for _, limit in known) else []
@@ -175,9 +175,18 @@ class Enclosure:
         return [*steps, (high, steps[-1][1])] if known else []
 
     def _spread(self, low: float, high: float) -> list[float]:
-        """Return places all over a range, with those where the limit bends."""
-        corners = [place for place in self.find_corners() if low < place < high]
-        return sorted({*(low + (high - low) * k / GRID for k in range(GRID)), high, *corners})
+        """Return the places of a range between which curves are straight, or almost."""
+        bends = [*self.find_corners(), *(place for place, _ in self.limits)]
+        ends = sorted({low, high, *(place for place in bends if low < place < high)})
+        parts = 1 if self._base is None else PARTS
+        return [
+            *(
+                left + (right - left) * k / parts
+                for left, right in pairwise(ends)
+                for k in range(parts)
+            ),
+            high,
+        ]
 
     def _carry_limit(self, place: float) -> float:
         """Return the least upper bound of a point for as much or more; inf without one."""
