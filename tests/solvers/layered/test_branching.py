@@ -72,6 +72,16 @@ def test_certain_ways_are_compared_with_what_they_pay() -> None:
     assert run.upper == pytest.approx(3.0, rel=1e-12)
 
 
+def test_a_bound_is_not_asked_below_what_the_safest_policy_earns() -> None:
+    """A root has no value there, and no case needs one."""
+    risky = [Outcome(0.5, 3.0, "end"), Outcome.failure(0.5)]
+    rows = {k: {"work": [Outcome(1.0, 0.1, k + 1)], "dare": risky} for k in range(2)}
+    root = vulcan.Concave(lambda reward: 0.1 * math.sqrt(reward))
+    run, dual = bound(vulcan.Problem(Table(rows, horizon=2), root))
+    assert dual > 0.3
+    assert run.upper == pytest.approx(0.2)
+
+
 def test_what_is_decided_in_a_history_that_is_avoided_costs_nothing() -> None:
     """The best policy may never come to where two prices disagree."""
     risky = [Outcome(0.5, 4.0, "end"), Outcome.failure(0.5)]

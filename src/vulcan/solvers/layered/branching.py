@@ -163,7 +163,7 @@ def branch(run: LayeredRun, dual: Dual) -> None:
     prices = dual.multiplier * np.unique(np.concatenate([NEAR, MIDDLE, FAR]))
     if len(prices) * len(run.levels) > MOST_VALUES or run.upper in (math.inf, -math.inf):
         return
-    cases = _Cases(run, prices)
+    cases = _Cases(run, prices, min(dual.corners, key=lambda corner: corner.risk).reward)
     gained, gap = 0, run.upper - cases.known
     while not run.closed and run.may_go_on() and cases.branch():
         run.upper = min(run.upper, cases.upper)
@@ -183,6 +183,8 @@ class _Cases:
         The search.
     prices
         The prices, ascending.
+    least
+        What the policy of least risk earns. Where less is acceptable, that policy is, too.
 
     Attributes
     ----------
@@ -190,8 +192,8 @@ class _Cases:
         What was looked at so far.
     """
 
-    def __init__(self, run: LayeredRun, prices: Vector) -> None:
-        self._run, self._prices = run, prices
+    def __init__(self, run: LayeredRun, prices: Vector, least: float) -> None:
+        self._run, self._prices, self._least = run, prices, least
         ways = [run.sweeps.follow_weights(1.0, float(price)) for price in prices]
         self._rewards = np.array([way.rewards for way in ways]).T.copy()
         self._risks = np.array([way.risks for way in ways]).T.copy()
@@ -325,13 +327,13 @@ class _Cases:
     def _limit(self, most: float, rewards: Vector, risks: Vector) -> float:
         """Return a reward, at most `most`, that no acceptable policy of a case exceeds."""
         for _ in range(NEWTON_STEPS):
-            if self._run.bound(most) == -math.inf:
+            if most < self._least or self._run.bound(most) == -math.inf:
                 return -math.inf
             less = float(self._exceed(most, rewards, risks).max())
             if not less > 0:
                 break
             most -= less
-        return most
+        return most if most >= self._least else -math.inf
 
     def _list_steps(self, node: int) -> list[_Step]:
         """Return the actions in a node."""
