@@ -187,6 +187,13 @@ def test_a_randomised_continuation_is_drawn_in_each_mission_anew() -> None:
     assert set(drawn) == {0.0, 0.5}
 
 
+def test_a_limit_that_is_refused_changes_nothing() -> None:
+    run = start_poorly(Bandit(2), 0.1)
+    with pytest.raises(vulcan.OptionError, match="time_limit"):
+        vulcan.replan(run, risk_bound=0.5, time_limit=-1)
+    assert run.account is None
+
+
 def test_a_bound_without_a_text_has_to_be_given() -> None:
     bound = vulcan.Concave(lambda reward: 0.002 * reward)
     run = start_poorly(Bandit(2), bound)

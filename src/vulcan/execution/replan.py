@@ -197,13 +197,14 @@ def replan(
     # Where a plan has nothing to say the run is at an end, but not the mission.
     if run.finished and (run.left_plan or not run.unplanned):
         raise PolicyError("the run is finished: there is nothing left to plan")
+    limits = Limits(time_limit, samples, histories, memory, gap)  # refused before anything changes
     if run.account is None:
         run.account = _open_account(run, risk_bound)
     take_evidence(run)
     search = _Search(
         begin_at(run.reader, run.state, run.level, run.step),
         Automatic() if solver is None else solver,
-        Limits(time_limit, samples, histories, memory, gap),
+        limits,
         seed,
         on_progress,
         progress,
