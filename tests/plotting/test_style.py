@@ -10,7 +10,7 @@ from vulcan import Linear, OptionError, Pareto, Problem, plotting
 from vulcan.domains import Bandit
 from vulcan.planning.compare import compare
 from vulcan.planning.frontier import trace_frontier
-from vulcan.plotting.style import LONGEST_TITLE
+from vulcan.plotting.style import LONGEST_TITLE, make_axes
 
 
 def test_axes_that_are_given_are_drawn_into(frontier, comparison):
@@ -100,3 +100,10 @@ print("matplotlib.pyplot" in sys.modules)
 """
     assert run_python(code, tmp_path) == "False\n"
     assert (tmp_path / "a.png").stat().st_size > 5000
+
+
+def test_axes_show_their_figure_in_a_notebook() -> None:
+    (ax,) = make_axes(2.0)
+    content, size = ax._repr_png_()
+    assert content.startswith(b"\x89PNG")
+    assert size == {"width": 630, "height": 200}

@@ -140,9 +140,9 @@ def replan(
     What was measured (`Run.measure`) is evidence, if the model says what follows from it (`given`).
     Then the old plan and the new one are both seen in the model given the true values, `before` and
     `after` and the certificate of `result` speak of that model, and the run goes on in it. What
-    this does to the promise is in docs/theory.md: it holds as it is if the models given evidence
-    are, in the mean, the model that was planned with. In the exploration mission that is exactly so
-    for the risk of any plan, and as good as the quadrature is for its reward.
+    this does to the promise is in docs/theory/proofs.md: it holds as it is if the models given
+    evidence are, in the mean, the model that was planned with. In the exploration mission that is
+    exactly so for the risk of any plan, and as good as the quadrature is for its reward.
 
     Parameters
     ----------

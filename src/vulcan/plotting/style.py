@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,6 +68,9 @@ FILE_STYLE: Final[Mapping[str, Any]] = {"svg.hashsalt": "vulcan", "pdf.fonttype"
 
 LONGEST_TITLE: Final = 100
 
+SCREEN: Final = 100
+"""Dots of a screen per inch, as notebooks show figures."""
+
 
 def require_matplotlib() -> Any:
     """Return matplotlib, or say how to get it."""
@@ -114,7 +118,22 @@ def make_figure(height: float) -> Figure:
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasAgg(figure)  # draws in memory: there is no window, and no display is needed
+    figure.add_axobserver(_let_notebooks_show)
     return figure
+
+
+def _let_notebooks_show(figure: Figure) -> None:
+    """Let a cell of a notebook that ends with any axes of a figure show the figure."""
+    for axes in figure.axes:
+        axes._repr_png_ = partial(_draw_png, figure)  # type: ignore[attr-defined]
+
+
+def _draw_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
+    """Return a figure as notebooks want it: fine enough for any screen, and how large it is."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=2 * SCREEN)
+    width, height = figure.get_size_inches()
+    return content.getvalue(), {"width": round(SCREEN * width), "height": round(SCREEN * height)}
 
 
 def put_title(ax: Axes, text: str, *remarks: str) -> None:

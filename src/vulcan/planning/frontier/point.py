@@ -52,6 +52,10 @@ class FrontierPoint:
     price: float | None = None
     price_from: Literal["dual", "difference"] | None = None
 
+    def __repr__(self) -> str:
+        earned = f"reward {show_reward(self.reward)}, risk {show_probability(self.risk)}"
+        return f"<FrontierPoint at {self.at:.4g}: {earned if self.safe else 'no policy'}>"
+
     @property
     def at(self) -> float:
         """The level or the scale."""
@@ -151,6 +155,16 @@ class Frontier:
                 for point in self.points
             ],
         )
+
+    def __repr__(self) -> str:
+        ends = f" from {self.points[0].at:.4g} to {self.points[-1].at:.4g}" if self.points else ""
+        kind = "levels" if self.bound is None else f"multiples of {self.bound}"
+        return f"<Frontier for {self.model}: {len(self)} {kind}{ends}>"
+
+    def _repr_html_(self) -> str:
+        from vulcan.planning.cards import write_frontier
+
+        return write_frontier(self)
 
     def __str__(self) -> str:
         return str(self.tabulate())
