@@ -164,7 +164,8 @@ def replan(
     gap
         Stop the search when the plan is proved to be within this share of the best.
     seed
-        Seed of the random numbers, and of the draw where the solver finds a randomised plan.
+        Seed of the search's random numbers. Of a randomised plan a member is drawn afresh: if all
+        missions drew the same one, their mean would not be what was promised.
     on_progress
         Called with a `Progress` about ten times a second.
     progress
@@ -196,13 +197,14 @@ def replan(
     # Where a plan has nothing to say the run is at an end, but not the mission.
     if run.finished and (run.left_plan or not run.unplanned):
         raise PolicyError("the run is finished: there is nothing left to plan")
+    limits = Limits(time_limit, samples, histories, memory, gap)  # refused before anything changes
     if run.account is None:
         run.account = _open_account(run, risk_bound)
     take_evidence(run)
     search = _Search(
         begin_at(run.reader, run.state, run.level, run.step),
         Automatic() if solver is None else solver,
-        Limits(time_limit, samples, histories, memory, gap),
+        limits,
         seed,
         on_progress,
         progress,
@@ -243,7 +245,7 @@ def _improve(run: Run, search: _Search) -> Replan:
         account = run.account.replace(old, new)
         better = new.reward > old.reward or new.risk < old.risk or run.unplanned
         if account is not None and better:
-            run.follow(result.policy.start(search.seed).policy)
+            run.follow(result.policy.start().policy)
             run.account = account
             return Replan(True, before, new, not run.left_plan, result)
     return Replan(False, before, before, not run.left_plan, result)
@@ -258,6 +260,6 @@ def _plan_anew(run: Run, search: _Search) -> Replan:
     if not result.safe or result.policy is None:
         return Replan(False, None, None, False, result)
     new = _look_ahead(result.policy, run.reader, run.level)
-    run.follow(result.policy.start(search.seed).policy)
+    run.follow(result.policy.start().policy)
     run.account = Account(0.0, 0.0, 0.0)
     return Replan(True, None, new, False, result)
