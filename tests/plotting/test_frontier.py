@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.figures import PROBLEM, draw, legend
+from tests.helpers.figures import PROBLEM, draw, find_clashes, legend
 from vulcan import LinearProgram, plotting
 from vulcan.domains import ThreeActions
 from vulcan.planning.frontier import Span, trace_frontier
@@ -131,3 +131,12 @@ def test_the_limit_says_of_which_policies_it_speaks():
     plain = trace_frontier(ThreeActions(), levels=[0.02, 0.03])
     assert plain.points[1].upper_bound == pytest.approx(6.0)
     assert (plain.deterministic, mixed.deterministic) == (True, False)
+
+
+def test_prices_of_many_sizes_are_all_seen(frontier):
+    assert plotting.plot_frontier(frontier).get_figure().axes[1].get_yscale() == "linear"
+    huge = [replace(p, price=1e7 if k == 1 else p.price) for k, p in enumerate(frontier)]
+    bottom = plotting.plot_frontier(replace(frontier, points=tuple(huge))).get_figure().axes[1]
+    assert bottom.get_yscale() == "symlog"
+    assert bottom.get_ylim()[0] == 0
+    assert find_clashes(bottom) == []

@@ -33,6 +33,12 @@ __all__ = ["FrontierCurves", "extract_curves", "plot_frontier"]
 VISIBLE: Final = 0.005
 """What is less than this share of the figure's height or width is no wider than a line."""
 
+MANY_TIMES: Final = 100.0
+"""How much larger than usual a price is that would leave nothing to be seen of the others."""
+
+MOST_DECADES: Final = 4
+"""Powers of ten that a low axis has room for."""
+
 Curve = tuple[tuple[float, float], ...]
 
 
@@ -202,6 +208,14 @@ def _draw_prices(ax: Axes, curves: FrontierCurves) -> None:
             markerfacecolor="white",
             label="price, estimated from neighbours",
         )
+    shown = (*curves.prices, *curves.exact_prices, *curves.estimated_prices)
+    known = [price for _, price in shown if price > 0]
+    if known and max(known) > MANY_TIMES * float(np.median(known)):
+        # The first risk may be worth thousands of times the rest. Linear below, so that 0 is seen.
+        low, high = (math.floor(math.log10(end)) for end in (min(known), max(known)))
+        step = -(-(high - low) // MOST_DECADES)
+        ax.set_yscale("symlog", linthresh=10.0**low, linscale=0.3)
+        ax.set_yticks([0.0, *(10.0**power for power in range(low + step, high + 1, step))])
     ax.set_ylim(bottom=0.0)
     ax.set_ylabel("price of risk\n(reward per risk)")
 
