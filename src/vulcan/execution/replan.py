@@ -144,6 +144,9 @@ def replan(
     evidence are, in the mean, the model that was planned with. In the exploration mission that is
     exactly so for the risk of any plan, and as good as the quadrature is for its reward.
 
+    Runs of one policy share what is known of the model: replan them one after another, not in
+    several threads.
+
     Parameters
     ----------
     run
@@ -152,7 +155,8 @@ def replan(
         How to search; by default `Automatic()`.
     risk_bound
         The bound that the policy was made for, where the policy does not know it: that of a
-        function without a text. It must be the same for all runs of a policy.
+        function without a text. It must be the same for all runs of a policy, and is read when a
+        run is replanned for the first time.
     time_limit
         Stop the search after this many seconds.
     samples
