@@ -33,9 +33,9 @@ def test_names_of_models_are_not_mathematics_and_command_nothing():
 
     named = trace_frontier(Costly(horizon=2), levels=[0.001])
     ax = plotting.plot_frontier(named)
-    title = ax.get_title(loc="left")
-    assert title.startswith("Costly($\\frac{1}$, ?[31m")
-    assert len(title) == LONGEST_TITLE
+    first, second = ax.get_title(loc="left").splitlines()
+    assert first.startswith("Costly($\\frac{1}$, ?[31mxxx")
+    assert len(first + second) == LONGEST_TITLE
     draw(ax)
     comparison = compare(Problem(Costly(horizon=2), Linear(0.002)), {"$x_": Pareto()})
     draw(plotting.plot_comparison(comparison))

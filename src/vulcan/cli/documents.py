@@ -103,7 +103,7 @@ def describe_problem(problem: Problem) -> Document:
 
 def describe_result(result: Result, depth: int) -> Document:
     """Return everything about a result, with the first levels of its policy."""
-    omit = ("problem", "policy", "certificate", "knowledge")
+    omit = ("problem", "policy", "certificate", "lines", "knowledge")
     return {
         **describe_fields(result, "safe", "gap", omit=omit),
         **describe_problem(result.problem),

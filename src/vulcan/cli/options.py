@@ -183,7 +183,7 @@ Points = Annotated[
     typer.Option(
         "--points",
         metavar="N",
-        help="How many, evenly spaced.",
+        help="How many at most, placed where the frontier bends.",
         show_default="21",
         rich_help_panel=RANGE,
     ),

@@ -103,6 +103,10 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.state is FAILURE
 
 
+START: Final = "start"
+"""What the initial action is called that only waits for the start state to be drawn."""
+
+
 class Start:
     """A start that is drawn, chosen, or both, by an initial action.
 
@@ -143,7 +147,7 @@ class Start:
         outcomes
             The start states with their probabilities.
         """
-        return cls({"start": outcomes})
+        return cls({START: outcomes})
 
     @classmethod
     def choose(cls, states: Mapping[Hashable, Hashable]) -> Start:

@@ -70,26 +70,25 @@ def write_comparison(comparison: Comparison) -> str:
 def write_frontier(frontier: Frontier) -> str:
     """Return a card of a frontier: what each allowed risk earns, and what it can't earn more than.
 
-    Upper bounds are dashes at their points: between these, nothing of the kind is proved.
+    Both are proved between the points as well; see `vulcan.planning.frontier.enclosure`.
     """
     sketch = Sketch(
         "allowed risk" if frontier.bound is None else "scale of the bound", "reward", None
     )
     earned = [(point.at, point.reward) for point in frontier if point.reward is not None]
-    for point in frontier:
-        if point.upper_bound is not None:
-            limit = f"at most {show_reward(point.upper_bound)}"
-            sketch.add_mark(point.at, point.upper_bound, limit)
-    for before, (at, reward) in zip([None, *earned], earned, strict=False):
-        if before is not None:  # a policy is acceptable for every larger bound as well
-            sketch.add_line([before, (at, before[1]), (at, reward)], BLUE)
+    places = [point.at for point in frontier]
+    if places:
+        ends = (min(places), max(places))
+        sketch.add_line(frontier.enclosure.trace_limit(*ends), dashed=True)
+        sketch.add_line(frontier.enclosure.trace_reward(*ends), BLUE)
     for at, reward in earned:
         sketch.add_point(at, reward, BLUE, f"{at:.4g}: {show_reward(reward)}")
+    plot, kind = sketch.build(), "deterministic policy" if frontier.deterministic else "policy"
     bound = "constant bounds" if frontier.bound is None else f"multiples of {frontier.bound}"
     return build_card(
         f"Frontier of {len(frontier)} points",
         _to_html(frontier.tabulate()),
-        sketch.build(),
+        plot and f"{plot}<p>line: earned by a certified policy; dashed: no {kind} earns more</p>",
         remark=f"{_clip(frontier.model)}, {bound}",
     )
 

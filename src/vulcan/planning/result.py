@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from vulcan.bounds.reward_limit import RewardLine
 from vulcan.certificates.certificate import Certificate
 from vulcan.certificates.explanation import describe_sure_failures
 from vulcan.certificates.problem import Problem
@@ -60,6 +61,9 @@ class Result:
         The policies that the search weighed against each other (`Penalty`, `Lagrangian`).
     price
         The price of risk: what the upper bound gains per unit of allowed risk; None if unknown.
+    lines
+        What was proved of every policy, whatever the bound is: each line is the most that can be
+        earned for a risk. A frontier draws its upper bound with them.
     relaxed
         What the best randomised policy earns within the risk bound; None if it is not known.
     estimate
@@ -88,6 +92,7 @@ class Result:
     upper_bound: float | None = None
     trials: tuple[Trial, ...] = ()
     price: float | None = None
+    lines: tuple[RewardLine, ...] = field(default=(), repr=False)
     estimate: float | None = None
     relaxed: float | None = None
     safest: Worth | None = None

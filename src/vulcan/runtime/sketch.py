@@ -55,11 +55,6 @@ class Sketch:
         if math.isfinite(x) and math.isfinite(y):
             self._add("point", [(x, y)], colour, title)
 
-    def add_mark(self, x: float, y: float, title: str = "") -> None:
-        """Add a short level dash: a limit at one place."""
-        if math.isfinite(x) and math.isfinite(y):
-            self._add("mark", [(x, y)], "currentColor", title)
-
     def add_upright(self, x: float, title: str = "") -> None:
         """Add an upright dashed line over all of the height, if there is room for it."""
         if math.isfinite(x):
@@ -187,8 +182,6 @@ def _write(
     if kind == "point":
         circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" stroke="none" fill="{colour}">'
         return f"{circle}{title}</circle>"
-    if kind == "mark":
-        return f'<path d="M{x - 5:.1f} {y:.1f}h10" stroke-width="1.6">{title}</path>'
     return (
         f'<path d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke-dasharray="2 3" opacity=".8">'
         f"{title}</path>"

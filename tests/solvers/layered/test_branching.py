@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -17,15 +18,21 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.layered.branching import branch
+from vulcan.solvers.layered.dual import Dual
 from vulcan.solvers.layered.run import LayeredRun
+
+
+def relax(problem: vulcan.Problem) -> tuple[LayeredRun, Dual]:
+    """Return a run with its dual bound."""
+    reader = ModelReader(problem.model)
+    run = LayeredRun(problem, reader, Monitor(Limits()), vulcan.Pareto())
+    assert run.unroll()
+    return run, run.find_relaxed()
 
 
 def bound(problem: vulcan.Problem) -> tuple[LayeredRun, float]:
     """Return a run with the bound of cases, and the dual bound."""
-    reader = ModelReader(problem.model)
-    run = LayeredRun(problem, reader, Monitor(Limits()), vulcan.Pareto())
-    assert run.unroll()
-    dual = run.find_relaxed()
+    run, dual = relax(problem)
     if len(run.levels):
         branch(run, dual)
     return run, dual.upper_bound
@@ -72,6 +79,16 @@ def test_certain_ways_are_compared_with_what_they_pay() -> None:
     assert run.upper == pytest.approx(3.0, rel=1e-12)
 
 
+def test_a_bound_is_not_asked_below_what_the_safest_policy_earns() -> None:
+    """A root has no value there, and no case needs one."""
+    risky = [Outcome(0.5, 3.0, "end"), Outcome.failure(0.5)]
+    rows = {k: {"work": [Outcome(1.0, 0.1, k + 1)], "dare": risky} for k in range(2)}
+    root = vulcan.Concave(lambda reward: 0.1 * math.sqrt(reward))
+    run, dual = bound(vulcan.Problem(Table(rows, horizon=2), root))
+    assert dual > 0.3
+    assert run.upper == pytest.approx(0.2)
+
+
 def test_what_is_decided_in_a_history_that_is_avoided_costs_nothing() -> None:
     """The best policy may never come to where two prices disagree."""
     risky = [Outcome(0.5, 4.0, "end"), Outcome.failure(0.5)]
@@ -84,6 +101,21 @@ def test_what_is_decided_in_a_history_that_is_avoided_costs_nothing() -> None:
     assert dual >= run.upper >= 1.05 - 1e-12
     assert run.best is not None
     assert run.best.reward == pytest.approx(1.05)
+
+
+def test_limits_are_looked_at_before_every_dynamic_program(monkeypatch: Any) -> None:
+    run, dual = relax(vulcan.Problem(TreasureGrid(horizon=20, map="BTG"), 0.15))
+    needed, asked = [], 3
+
+    def may_go_on(memory: int = 0) -> bool:
+        needed.append(memory)
+        return len(needed) < asked
+
+    monkeypatch.setattr(run, "may_go_on", may_go_on)
+    branch(run, dual)
+    assert len(needed) == asked
+    assert min(needed) > 70 * 16 * len(run.levels)
+    assert run.upper == dual.upper_bound
 
 
 def test_a_lake_is_closed_that_thin_fronts_leave_open() -> None:
