@@ -164,6 +164,8 @@ def _answer_less(plans: Sequence[PagePlan], explanation: Explanation) -> Answer:
     other = max(less, key=lambda one: one.difference.probability if one.difference else 0.0)
     assert other.difference is not None
     rewards = f"reward {other.reward:.3f} instead of {plan.reward:.3f}"
+    if other.remark:  # a plan that was searched for too short a time may differ by that alone
+        rewards += f" ({other.remark})"
     case = f"{other.name} ({tell_percent(other.allowed)})"
     if not other.difference.partings:
         return Answer(question, "the same", f"{case}: {rewards}")
