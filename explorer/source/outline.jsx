@@ -92,8 +92,7 @@ function Row({ index, plan, history, ramp, fixed, selected, active, go, toggle }
         onClick={(event) => { event.stopPropagation(); toggle(history); }}>{inside ? (history.open ? "▾" : "▸") : ""}</button>
       <span class="bar-box"><i style={{ width: `${Math.max(2, 100 * chance)}%`, background: colour }} /></span>
       <span class="chance">{history.row < 0 ? "" : percent(chance || Number.MIN_VALUE)}</span>
-      <span class="words">{history.row < 0 ? "start" : plan.labelOf(history.row)}
-        <em> → </em><b class={failed ? "failure" : ""}>{plan.actionOf(history.place)}</b></span>
+      <span class="words"><span class="label">{history.row < 0 ? "start" : plan.labelOf(history.row)}</span><em> → </em><b class={failed ? "failure" : ""}>{plan.actionOf(history.place)}</b></span>
       <span class="reward">{inside ? amount(plan.expected(history)) : amount(history.earned)}</span>
       <span class="risk" style={{ background: colour, color: failed ? "#fff" : inkOn(colour) }}>{failed ? "fails" : percent(risk)}</span>
     </div>

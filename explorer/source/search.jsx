@@ -17,7 +17,7 @@ export function Search({ plan, jump, box }) {
   };
   return (
     <div class="search">
-      <input ref={box} type="search" value={words} placeholder="Search states, actions, outcomes" aria-label="Search states, actions, outcomes"
+      <input ref={box} type="search" value={words} placeholder="Search ( / )" aria-label="Search states, actions, outcomes"
         role="combobox" aria-expanded={words !== ""} aria-controls="found" autocomplete="off"
         onInput={(event) => { setWords(event.currentTarget.value); setChosen(0); }} onKeyDown={press} />
       {words && (

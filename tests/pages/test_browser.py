@@ -194,6 +194,17 @@ def test_what_one_goes_to_from_below_is_in_sight(treatment, visit):
     page.wait_for_function("document.querySelector('.notice').getBoundingClientRect().top >= 0")
 
 
+def test_actions_in_the_tree_are_never_cut_off(treatment, visit):
+    page = visit(treatment[2], 910)
+    page.wait_for_selector(".row b")
+    ends = page.evaluate(
+        """[...document.querySelectorAll('.row')].map((row) =>
+            ['.words', 'b'].map((part) => row.querySelector(part).getBoundingClientRect().right))"""
+    )
+    assert len(ends) > 10
+    assert all(action <= words + 1 for words, action in ends)
+
+
 def test_no_outcome_is_shown_without_a_probability(mission, visit):
     page = visit(mission[2])
     page.click(".answer >> nth=1")
@@ -301,7 +312,12 @@ def test_in_print_the_whole_tree_that_is_open_is_there(treatment, visit):
     page.wait_for_timeout(100)
     assert not page.is_visible("nav.bar")
     cut = "row => row.scrollWidth > row.clientWidth"
-    assert page.evaluate(f"[...document.querySelectorAll('.row .words')].filter({cut}).length") == 0
+    assert (
+        page.evaluate(
+            f"[...document.querySelectorAll('.row .words, .row .label')].filter({cut}).length"
+        )
+        == 0
+    )
     assert page.locator(".row").count() == height / 32
     assert page.evaluate("getComputedStyle(document.querySelector('.outline')).maxHeight") == "none"
 

@@ -56,6 +56,16 @@ def test_the_five_answers_are_what_the_plan_does(treatment):
         assert f"<strong>{answer.words}</strong><span>{answer.detail}</span>" in shown
 
 
+def test_answers_about_a_randomised_plan_are_about_what_is_done_after_the_draw():
+    problem = vulcan.Problem(Bandit(horizon=4), 0.004)
+    result = vulcan.solve(problem, vulcan.Lagrangian(randomised=True))
+    likeliest = max(zip(result.policy.weights, result.policy.members, strict=True))
+    first, bad, *_ = result.explore().answers
+    assert first.words == likeliest[1].labels[likeliest[1].action[0]]
+    assert f"a draw chose this plan of 2, with {100 * likeliest[0]:.3g} %" in first.detail
+    assert "draw" not in bad.detail
+
+
 class Gates:
     """Two of three gates are equally dangerous, and all must be passed."""
 
@@ -190,13 +200,6 @@ def test_a_plan_that_is_not_complete_is_not_called_acceptable():
     page = vulcan.explore(result.problem, broken, what_if=None)
     assert "✗ not acceptable" in page.html
     assert "not complete" in page.html
-
-
-def test_randomised_policies_and_drawn_starts_have_pages():
-    problem = vulcan.Problem(Bandit(horizon=4), 0.004)
-    result = vulcan.solve(problem, vulcan.Lagrangian(randomised=True))
-    page = result.explore()
-    assert page.answers[0].words == "draw one of the plans"
 
 
 def test_maps_drawn_with_characters_have_walls_and_marks():

@@ -3,7 +3,7 @@
 A *bad outcome* is the outcome of the first decision, failures aside, that leaves the least reward
 to expect; the *worst branch* is the one after which a failure is likeliest, or all that are alike
 in that. First is where the plan branches for the first time: a decision with one outcome needs no
-answer.
+answer. Of a randomised plan that is what the likeliest draw leads to.
 """
 
 from __future__ import annotations
@@ -85,25 +85,29 @@ def answer_questions(plans: Sequence[PagePlan], explanation: Explanation) -> lis
 
 def _find_branching(places: PlanArrays) -> int:
     """Return the first place with more than one safe outcome; the start if there is none."""
-    here = 0
+    here = start = places.starts()[0]
     while True:
         safe = [row for row in places.outcomes(here) if places.child[row] != FAILED]
         if len(safe) > 1:
             return here
         if not safe or places.child[safe[0]] < 0:
-            return 0
+            return start
         here = int(places.child[safe[0]])
 
 
 def _answer_first(places: PlanArrays) -> Answer:
-    fails = ""
-    if places.fails[0] >= SMALLEST:
-        fails = f"; it fails at once with {tell_percent(places.fails[0])}"
+    start, *others = places.starts()
+    more = ""
+    if places.fails[start] >= SMALLEST:
+        more = f"; it fails at once with {tell_percent(places.fails[start])}"
+    if others:
+        chance = tell_percent(places.reach[start])
+        more += f"; a draw chose this plan of {1 + len(others)}, with {chance}"
     return Answer(
         "What is done first?",
-        places.text(places.action[0]),
-        f"in {places.text(places.state[0])}{fails}",
-        0,
+        places.text(places.action[start]),
+        f"in {places.text(places.state[start])}{more}",
+        start,
     )
 
 

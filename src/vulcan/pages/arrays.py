@@ -103,12 +103,17 @@ class PlanArrays:
         discount = self.weights[depth + 1] / self.weights[depth] if self.weights[depth] else 0.0
         return float(self.pay[row]) + discount * later
 
+    def starts(self) -> list[int]:
+        """Return where the plan begins: after the draw, if there is one, the likeliest first."""
+        if self.text(self.action[0]) != DRAW:
+            return [0]
+        rows = sorted(self.outcomes(0), key=lambda row: -self.chance[row])
+        return [int(self.child[row]) for row in rows]
+
     def find(self, outcomes: Iterable[str], action: str) -> int | None:
         """Return the place after some outcomes where an action is taken; None if there is none."""
         wanted = tuple(outcomes)
-        drawn = self.text(self.action[0]) == DRAW
-        starts = [int(self.child[row]) for row in self.outcomes(0)] if drawn else [0]
-        ends = (self._follow(start, wanted) for start in starts)
+        ends = (self._follow(start, wanted) for start in self.starts())
         return next((k for k in ends if k >= 0 and self.text(self.action[k]) == action), None)
 
     def _follow(self, here: int, outcomes: Iterable[str]) -> int:
