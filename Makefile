@@ -1,22 +1,26 @@
 # Everything that a developer does, one word each. `make demo` and `make test` need Python and make only.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := src tests benchmarks examples reproduction tools
+SPHINX = $(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --quiet --jobs 2 --doctree-dir build/docs/doctrees
+SOURCES := src tests benchmarks docs examples reproduction tools
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 # Tests start many processes: each would compile the library anew if none kept the byte code.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint format bench missions reproduce clean
+.PHONY: help install demo test lint format docs linkcheck bench missions explorer reproduce clean
 
 help:
 	@echo "make demo       install into .venv and solve the paper's bandit"
 	@echo "make test       lint, then run all tests"
 	@echo "make lint       ruff, mypy, the directions of imports, and links in the documents"
 	@echo "make format     let ruff rewrite the sources"
+	@echo "make docs       build the site into build/docs/html; warnings are errors"
+	@echo "make linkcheck  follow the links to the web"
 	@echo "make bench      measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
 	@echo "make reproduce  run the paper's experiments again (an hour and a half on two cores; make reproduce QUICK=1: two minutes)"
 	@echo "make missions   compare planners on exploration missions, ten seeds each (half an hour)"
+	@echo "make explorer   build the program of explorer pages anew (needs node and npm; the built one is kept)"
 	@echo "make clean      remove .venv and caches"
 
 $(BIN)/python:
@@ -30,6 +34,10 @@ $(BIN)/python:
 
 .venv/installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ .venv/installed
+
+.venv/installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@ .venv/installed
 
 install: .venv/installed
@@ -51,6 +59,13 @@ format: .venv/installed-dev
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
+docs: .venv/installed-docs
+	$(SPHINX) --builder html docs build/docs/html
+	@echo "open build/docs/html/index.html"
+
+linkcheck: .venv/installed-docs
+	$(SPHINX) --define nb_execution_mode=off --builder linkcheck docs build/docs/linkcheck
+
 bench: .venv/installed-dev
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[storm]'
 	$(BIN)/python -m pytest benchmarks --quiet --capture=no
@@ -58,9 +73,12 @@ bench: .venv/installed-dev
 missions: .venv/installed-dev
 	$(BIN)/vulcan solve exploration --bound "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)" --samples 262144 \
 	  --output .venv/mission.vulcan
-	$(BIN)/vulcan draw .venv/mission.vulcan exploration --outcomes docs/outcomes.png \
-	  --visits docs/visits.png --risk docs/risk.png --animation docs/mission.gif
-	$(BIN)/python benchmarks/exploration_table.py --seeds 10 --samples 65536 --output docs/missions.md
+	$(BIN)/vulcan draw .venv/mission.vulcan exploration --outcomes docs/images/outcomes.png \
+	  --visits docs/images/visits.png --risk docs/images/risk.png --animation docs/images/mission.gif
+	$(BIN)/python benchmarks/exploration_table.py --seeds 10 --samples 65536 --page docs/examples/exploration.md
+
+explorer:
+	cd explorer && npm ci --silent && npm run --silent build
 
 reproduce: .venv/installed-dev
 	$(BIN)/python -m reproduction $(if $(QUICK),--quick)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ SOLVERS = {
     "Vulcan": vulcan.Vulcan(),
     NEUTRAL: vulcan.UCT(0.1),
 }
+TABLE = re.compile(r"(<!-- missions -->\n).*?(<!-- end of missions -->)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--samples", type=int, default=65536)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--output", type=Path, default=None)
+    parser.add_argument("--page", type=Path, help="page that has such a table between its marks")
     options = parser.parse_args()
     tasks = [
         (setting, solver, options.samples, seed)
@@ -146,8 +148,10 @@ def main() -> None:
     runs += [judge_by(run, bound) for bound in BOUNDS if bound != "Δ" for run in neutral]
     text = "\n".join(show_table(runs)) + "\n"
     print(text)
-    if options.output is not None:
-        options.output.write_text(text)
+    if options.page is not None:
+        page = options.page.read_text(encoding="utf-8")
+        page = TABLE.sub(lambda found: found[1] + text + found[2], page)
+        options.page.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

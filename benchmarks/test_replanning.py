@@ -4,7 +4,7 @@ The maps are those of the file that VULCAN_TREASURE_MAPS names (what follows a l
 it nothing is run. VULCAN_TREASURE_COUNT limits how many of them, spread over the file. A plan is
 made for each map and followed in episodes that replan before every second step; what happens is
 drawn from the model. Episodes that are in the same place with the same plan and account share one
-replan: it is a function of the history, as the theorem of docs/theory.md wants it.
+replan: it is a function of the history, as the theorem of docs/theory/proofs.md wants it.
 
 What is promised is p <= 0.15 for each map. The level of error is 1 % for all tests together: the
 promise counts as broken for a map if so many failures have a probability of less than 0.5 % /

@@ -4,7 +4,8 @@ The drone takes parcels from a depot to customers, one at a time, among towers t
 with streets between them. Each minute it flies to a neighbouring cell or hovers. Its battery shows
 a few bars and loses one now and then, more often in a wind; at the depot it gets a fresh battery
 and the next parcel. In a wind, a gust may push the drone one cell to the east: into another street,
-or into a tower. `docs/drone.md` tells the story. Run it with `python examples/drone.py`, or
+or into a tower. `docs/examples/drone.md` tells the story. Run it with
+`python examples/drone.py`, or
 
     vulcan solve examples/drone.py:Drone --bound "0.004*x" --gap 0.001
     vulcan solve examples/drone.py:Drone --set size=7 --set minutes=12 --bound "0.004*x"

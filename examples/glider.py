@@ -3,7 +3,7 @@
 With each move the glider goes one column ahead: it climbs, keeps its depth or dives. The best water
 is close to the sea floor, which it may hit. Water of a depth that was sampled before is worth less.
 How rich the water is changes slowly along the way, so that every sample says something of the next.
-`docs/compiled.md` explains this file. Run it with
+`docs/howto/compiled.md` explains this file. Run it with
 
     python examples/glider.py
 """

@@ -3,7 +3,7 @@
 `forward_search` is VulcanFS (algorithm 1); `vulcan`, `Tree.sample` and `Tree.clean_up` are Vulcan,
 Sample and Cleanup (2 to 4). A comment such as `# 2.3` names an algorithm and its line; every
 printed line of a body counts, "else" and "loop" too, input and output do not. They are the oracle
-of the library: `vulcan.LocalVulcan.paper` takes the very same samples. See docs/algorithms.md.
+of the library: `LocalVulcan.paper` takes the very same samples. See docs/theory/algorithms.md.
 
 With r_i and R̄_i the immediate risk and the expected reward (over all outcomes, failing ones too) of
 action i of a history h, and survival = Π (1 - r_i), the local constraint is

@@ -1,4 +1,6 @@
-"""Draws docs/drone.png, and prints the table of docs/drone.md: `python tools/draw_drone.py`.
+"""Draw docs/images/drone.png, and print the table of docs/examples/drone.md.
+
+python tools/draw_drone.py
 
 A policy for each of several bounds, followed through all its histories: how many minutes the drone
 is expected to spend in each cell.
@@ -66,7 +68,7 @@ def draw(drone: Drone, found: dict[str, vulcan.Result]) -> None:
         numbers = f"reward {certificate.reward:.2f}, risk {certificate.risk:.4f}"
         panel.set(title=f"{DRAWN[bound]}\n{numbers}", xticks=[], yticks=[])
     figure.colorbar(shown, ax=panels, label="minutes expected in a cell", shrink=0.8)
-    save(panels[0], ROOT / "docs" / "drone.png")
+    save(panels[0], ROOT / "docs" / "images" / "drone.png")
 
 
 def main() -> None:

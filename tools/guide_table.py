@@ -1,4 +1,4 @@
-"""Write the table of solvers in docs/guide.md from what the solvers declare.
+"""Write the table of solvers in docs/howto/solve.md from what the solvers declare.
 
 python tools/guide_table.py
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from vulcan.solvers.registry import load_solvers
 
-GUIDE: Final = Path(__file__).parents[1] / "docs" / "guide.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "howto" / "solve.md"
 TABLE: Final = re.compile(r"(<!-- solvers -->\n).*?(<!-- end of solvers -->)", re.DOTALL)
 
 
@@ -37,4 +37,4 @@ def write_table(page: str) -> str:
 
 
 if __name__ == "__main__":
-    GUIDE.write_text(write_table(GUIDE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(write_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write the table of docs/rddl.md: which problems of rddlrepository load, from a run over all.
+"""Write the table of docs/howto/rddl.md: which problems of rddlrepository load, by trying all.
 
 python tools/rddl_table.py --seconds 1
 
@@ -25,7 +25,7 @@ from typing import Any, Final
 from vulcan.errors import VulcanError
 from vulcan.formats import from_rddl
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "rddl.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "howto" / "rddl.md"
 TABLE: Final = re.compile(r"(<!-- problems -->\n).*?(<!-- end of problems -->)", re.DOTALL)
 PATIENCE: Final = 10
 MEMORY: Final = 3 << 30

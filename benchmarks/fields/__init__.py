@@ -11,7 +11,7 @@ from examples.drone import Drone
 from examples.treatment import Treatment
 
 FIELDS: list[Field] = [
-    Field("drone", Drone(), "0.004*x", "see docs/drone.md"),
+    Field("drone", Drone(), "0.004*x", "see docs/examples/drone.md"),
     Field("small drone", Drone(size=7, minutes=6), "0.004*x", "the same with a short shift"),
     Field("treatment", Treatment(), "0.0115", "outcomes that look the same"),
     *machines.FIELDS,

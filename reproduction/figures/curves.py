@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from vulcan.plotting.labels import place_labels
 from vulcan.plotting.style import (
     BLUE,
     GREY,
@@ -219,21 +220,17 @@ def plot_penalties(
             every = list(range(1, len(places) - 1))
             look = style if marks else {**style, "marker": ""}
             ax.plot(places, heights, label=label, markevery=every, **look)
-        for name, begin, _ in envelope[1:]:
-            height = value(name, begin)
-            ax.annotate(
-                f"tie at {begin:g}",
-                (begin, height),
-                xytext=(10.0, 16.0),
-                textcoords="offset points",
-                fontsize=8.0,
-                arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.6},
-            )
         ax.set_xlim(0.0, most)
         ax.set_xlabel("penalty of failure M (reward)")
         ax.set_ylabel("expected reward - M · risk")
         put_title(ax, title)
         put_legend_below(ax, 4)
+        ties = [
+            ((begin, value(name, begin)), f"tie at {begin:g}") for name, begin, _ in envelope[1:]
+        ]
+        places = [most * k / 200 for k in range(201)]
+        lines = [[(place, value(name, place)) for place in places] for name in choices]
+        place_labels(ax, ties, lines, INK)
     return ax
 
 

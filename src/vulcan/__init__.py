@@ -11,7 +11,7 @@ exact reward and failure probability.
 0.9906
 
 The rooms, in the order in which data flows: `model`, `bounds`, `policies`, `certificates`,
-`graphs`, `kernels`, `solvers`, `planning`, `execution`; beside them `runtime`, `domains`,
+`graphs`, `kernels`, `solvers`, `pages`, `planning`, `execution`; beside them `runtime`, `domains`,
 `formats`, `plotting`, `testing` and `cli`. The root itself has what all of them use: `errors`,
 `tolerance`, `parameters` and `sentinels`, which import nothing of Vulcan but each other.
 docs/architecture.md walks through them.

@@ -61,7 +61,7 @@ def test_the_document_has_every_digit(run):
     answer = run(*SMALL, "--levels", "-1,0.001,0.003", "--json")
     assert answer.err == ""
     document = answer.document
-    keys = {"model", "bound", "solver", "stopped_by", "points", "statistics"}
+    keys = {"model", "bound", "solver", "stopped_by", "points", "lines", "statistics"}
     assert set(document) == keys
     assert (document["bound"], document["stopped_by"]) == (None, None)
     assert document["statistics"]["evaluations"] == 336

@@ -11,6 +11,7 @@ from hypothesis import given
 import vulcan
 from tests.helpers.tables import SEEDS
 from vulcan.execution.account import Account, Prospect, open_account
+from vulcan.solvers.layered.dual import ACCEPTED
 from vulcan.tolerance import TOLERANCE
 
 BOUNDS = [
@@ -105,4 +106,21 @@ def test_bounds_of_the_rest_say_what_the_account_allows() -> None:
             assert account.replace(old, Prospect(most - 1e-12, reward)) is not None
             assert account.replace(old, Prospect(most + 2e-12, reward)) is None
     assert Account(2.0, math.inf, 1.0).allow(old, weight) == vulcan.Constant(1.0)
-    assert Account(0.0, 1.0, 1.0).allow(old, 0.0) == vulcan.Constant(0.05)
+    assert Account(0.0, 1.0, 1.0).allow(old, 0.0)(2.0) == pytest.approx(0.05, abs=TOLERANCE)
+
+
+def test_what_a_search_may_use_of_its_tolerance_is_allowed() -> None:
+    old, account = Prospect(0.05, 2.0), Account(0.01, 0.0, 0.0)
+    most = account.allow(old, 1.0)(2.0) + ACCEPTED
+    assert most > old.risk + account.slack
+    assert account.replace(old, Prospect(most, 2.0)) is not None
+
+
+def test_a_plan_that_used_up_the_tolerance_may_be_replaced_by_one_of_the_same_risk() -> None:
+    old = Prospect(0.05, 2.0)
+    account = open_account(vulcan.Constant(0.05 - ACCEPTED), old)
+    assert account.slack == pytest.approx(-ACCEPTED, rel=1e-3)
+    following = account.replace(old, Prospect(0.05, 3.0))
+    assert following is not None
+    assert following.slack >= account.slack
+    assert account.replace(old, Prospect(0.05 + TOLERANCE / 100, 3.0)) is None

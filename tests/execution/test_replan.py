@@ -170,10 +170,28 @@ def test_randomised_policies_are_replanned_under_the_promise_of_the_whole() -> N
     assert run.account.slack >= -TOLERANCE
 
 
-def test_a_randomised_continuation_is_drawn() -> None:
-    run = start_poorly(TreasureGrid(2), 0.05)
-    vulcan.replan(run, vulcan.LinearProgram())
-    assert isinstance(run.policy, vulcan.Policy)
+def test_a_randomised_continuation_is_drawn_in_each_mission_anew() -> None:
+    """The promise is one about the mean: the same draw in all missions would break it."""
+    dare = [Outcome(0.5, 10.0, "end"), Outcome.failure(0.5)]
+    stop = [Outcome(1.0, 0.0, "end")]
+    problem = vulcan.Problem(Table({0: {"stop": stop, "dare": dare}}), 0.2)
+    run = vulcan.solve(problem, Adversary(1, False)).policy.start()
+    assert run.risk == 0
+    drawn = []
+    for _ in range(100):
+        mission = copy.copy(run)
+        done = vulcan.replan(mission, vulcan.LinearProgram())
+        assert done.changed
+        assert done.after.risk == pytest.approx(0.2)
+        drawn.append(mission.risk)
+    assert set(drawn) == {0.0, 0.5}
+
+
+def test_a_limit_that_is_refused_changes_nothing() -> None:
+    run = start_poorly(Bandit(2), 0.1)
+    with pytest.raises(vulcan.OptionError, match="time_limit"):
+        vulcan.replan(run, risk_bound=0.5, time_limit=-1)
+    assert run.account is None
 
 
 def test_a_bound_without_a_text_has_to_be_given() -> None:

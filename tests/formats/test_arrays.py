@@ -89,6 +89,13 @@ def test_matrices_of_scipy() -> None:
         assert answers(model) == EXPECTED
 
 
+def test_an_action_that_is_nowhere_has_no_rewards() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    matrices = [sparse.csr_array(WALK), sparse.csr_array(LEAP), sparse.csr_array(WALK.shape)]
+    rewards = [sparse.csr_array(matrix) for matrix in (*PER_TRANSITION, np.zeros(WALK.shape))]
+    assert answers(from_arrays(matrices, rewards, **OPTIONS)) == EXPECTED
+
+
 def test_rewards_of_states_and_of_everything() -> None:
     by_state = from_arrays(MOVES, [1.0, 2.0, 0.0, 0.0], **OPTIONS)
     assert [o.reward for o in by_state.outcomes(1, 1)] == [2.0, 2.0]
@@ -175,6 +182,7 @@ def spoil(place: tuple[int, ...], value: float) -> np.ndarray:
             ModelError,
             r"sum to 0.5, not to 1 \(state 0, action 0\)",
         ),
+        (MOVES, {"start": [1, np.nan, 0, 0]}, ModelError, "not nan for state 1"),
         (list_rows(), {"rewards": 1.0}, OptionError, "rewards are given twice"),
         (MOVES, {"rewards": PAIRS.T}, OptionError, "it may have to be transposed"),
         (

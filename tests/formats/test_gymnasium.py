@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vulcan
+from tests.helpers.tables import Table
 from vulcan import FAILURE, ModelError, OptionError, Outcome
 from vulcan.domains import Bandit, Exploration, ThreeActions, TreasureGrid
 from vulcan.formats import from_arrays, from_gymnasium, from_table, open_model, to_gymnasium
@@ -305,3 +306,20 @@ def test_a_policy_is_played_in_the_environment_of_its_model(start: object) -> No
     found = vulcan.simulate(policy, to_gymnasium(model), episodes=2000)
     assert (found.engine, found.strayed, found.agrees) == ("Python", 0, True)
     assert found.risk.low < found.risk.exact < found.risk.high
+
+
+@pytest.mark.parametrize(("name", "pay"), [("start", 0.0), ("start", 2.0), ("by plane", 0.0)])
+def test_an_initial_action_is_drawn_by_reset_or_else_taken(name: str, pay: float) -> None:
+    """`reset` has no reward to give, and a name is there to be called."""
+    begin = vulcan.Start({name: [Outcome(0.5, pay, 0), Outcome(0.5, -pay / 2, 1)]})
+    rows = {
+        0: {"go": [Outcome(0.9, 1.0, 1), Outcome.failure(0.1)]},
+        1: {"go": [Outcome(1.0, 2.0, 0)]},
+    }
+    model = Table(rows, horizon=2, start=begin)
+    policy = vulcan.solve(vulcan.Problem(model, 1.0)).policy
+    environment = to_gymnasium(model)
+    assert (name in environment.action_labels) == (name != "start" or pay != 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert vulcan.simulate(policy, environment, episodes=300).agrees

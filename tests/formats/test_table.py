@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import vulcan
@@ -68,6 +69,7 @@ def change(state: str, action: str, *outcomes: Any) -> dict[Any, Any]:
         (change("shore", "swim", (1, "iland")), {}, "'iland', which .*did you mean 'island'"),
         (change("shore", "swim", (1, 17)), {}, "leads to 17, .*states are .*'rich'.*and FAILURE"),
         (change("shore", "swim", (1, ["x"])), {}, r"leads to \['x'\], which is no state"),
+        (change("shore", "swim", (1, np.arange(2))), {}, r"leads to array\(.*which is no state"),
         (
             change("shore", "swim", (0.5, "island"), (0.25, FAILURE)),
             {},

@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+from itertools import combinations
 
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from vulcan import Linear, Problem
@@ -41,6 +44,51 @@ def text_boxes(ax):
     draw(ax)
     extents = [Text.get_window_extent(label) for label in ax.texts]
     return [Box(extent.x0, extent.y0, extent.x1, extent.y1) for extent in extents]
+
+
+def list_texts(figure):
+    """All texts that are seen, with their boxes."""
+    FigureCanvasAgg(figure).draw()
+    ticks, seen = set(), []
+    for ax in figure.findobj(Axes):
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            room = 1e-9 * (high - low)
+            for tick in axis.get_major_ticks() + axis.get_minor_ticks():
+                ticks |= {tick.label1, tick.label2}
+                if low - room <= tick.get_loc() <= high + room and ax.get_visible():
+                    seen += [tick.label1, tick.label2]
+    seen += [text for text in figure.findobj(Text) if text not in ticks]
+    shown = [text for text in seen if text.get_visible() and text.get_text().strip()]
+    return [(text, surround(text)) for text in shown]
+
+
+def surround(text):
+    extent = Text.get_window_extent(text)
+    return Box(extent.x0, extent.y0, extent.x1, extent.y1)
+
+
+def find_clashes(ax):
+    """What can't be read: texts over each other, over hatching, or beyond the edge."""
+    figure = ax.get_figure(root=True)
+    texts = list_texts(figure)
+    frame = Box(0, 0, *figure.canvas.get_width_height())
+    clashes = [
+        (one.get_text(), other.get_text())
+        for (one, box), (other, rest) in combinations(texts, 2)
+        if box.widen(-0.5).overlap(rest.widen(-0.5)) > 0
+    ]
+    clashes += [(text.get_text(), "the edge") for text, box in texts if box.excess(frame) > 1]
+    for patch in figure.findobj(Patch):
+        if patch.get_hatch():
+            area = patch.get_transform().transform_path(patch.get_path())
+            clashes += [
+                (text.get_text(), "hatching")
+                for text, box in texts
+                if text.axes is patch.axes and text.get_bbox_patch() is None and box.cover(area)
+                if text in patch.axes.texts
+            ]
+    return clashes
 
 
 def run_python(code, folder):

@@ -1,8 +1,9 @@
 """The tree of all histories of a small model, and what its policies are worth at a price of risk.
 
-Written from docs/theory.md ("Prices"), in plain recursion, sharing nothing with the library but the
-model. A policy from a history on is a nested tuple, as in `brute_force`: (action, (a policy for
-each safe outcome)), and None where the history has ended. Rewards are as seen from the start.
+Written from docs/theory/proofs.md ("Prices"), in plain recursion, sharing nothing with the library
+but the model. A policy from a history on is a nested tuple, as in `brute_force`: (action, (a
+policy for each safe outcome)), and None where the history has ended. Rewards are as seen from the
+start.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from vulcan import Linear, OptionError, Pareto, Problem, plotting
 from vulcan.domains import Bandit
 from vulcan.planning.compare import compare
 from vulcan.planning.frontier import trace_frontier
-from vulcan.plotting.style import LONGEST_TITLE
+from vulcan.plotting.style import LONGEST_TITLE, make_axes
 
 
 def test_axes_that_are_given_are_drawn_into(frontier, comparison):
@@ -33,9 +33,9 @@ def test_names_of_models_are_not_mathematics_and_command_nothing():
 
     named = trace_frontier(Costly(horizon=2), levels=[0.001])
     ax = plotting.plot_frontier(named)
-    title = ax.get_title(loc="left")
-    assert title.startswith("Costly($\\frac{1}$, ?[31m")
-    assert len(title) == LONGEST_TITLE
+    first, second = ax.get_title(loc="left").splitlines()
+    assert first.startswith("Costly($\\frac{1}$, ?[31mxxx")
+    assert len(first + second) == LONGEST_TITLE
     draw(ax)
     comparison = compare(Problem(Costly(horizon=2), Linear(0.002)), {"$x_": Pareto()})
     draw(plotting.plot_comparison(comparison))
@@ -100,3 +100,10 @@ print("matplotlib.pyplot" in sys.modules)
 """
     assert run_python(code, tmp_path) == "False\n"
     assert (tmp_path / "a.png").stat().st_size > 5000
+
+
+def test_axes_show_their_figure_in_a_notebook() -> None:
+    (ax,) = make_axes(2.0)
+    content, size = ax._repr_png_()
+    assert content.startswith(b"\x89PNG")
+    assert size == {"width": 630, "height": 200}

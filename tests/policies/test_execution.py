@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -233,13 +234,29 @@ def test_a_number_may_be_a_position_or_a_state() -> None:
     assert run.history == [("go", "far")]
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    table = Table({0: {"go": [Outcome(0.5, 1, "a"), Outcome(0.5, 2, "b")]}})
+    run = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0))).policy.start()
+    run.observe(np.int64(1))
+    assert run.path == [("go", 1)]
+
+
 def test_what_cannot_happen_changes_nothing() -> None:
     run = start_fork()
     run.observe("hit")
     before = dict(vars(run))
-    for wrong in ({"outcome": "cave"}, {"state": "cave"}, {"state": "end", "reward": 3.0}):
+    for wrong in (
+        {"outcome": "cave"},
+        {"state": "cave"},
+        {"state": "end", "reward": 3.0},
+        {"state": np.arange(2)},
+    ):
         with pytest.raises(vulcan.PolicyError, match="has no outcome"):
             run.observe(**wrong)
+    with pytest.raises(vulcan.PolicyError, match="reward must be a finite number, not 'much'"):
+        run.observe(state="end", reward="much")
+    with pytest.raises(vulcan.PolicyError, match="reward must be a finite number, not nan"):
+        run.leave("end", math.nan)
     assert vars(run) == before
     assert run.safest_action == "wait"
     assert not run.left_plan

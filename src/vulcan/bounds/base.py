@@ -102,6 +102,11 @@ class RiskBound(ABC):
     def __str__(self) -> str:
         return self.text or repr(self)
 
+    def _repr_html_(self) -> str:
+        from vulcan.bounds.picture import write_bound
+
+        return write_bound(self)
+
 
 def require_factor(value: Any) -> float:
     """Return the factor by which a bound is scaled: a positive number."""

@@ -1,19 +1,42 @@
 """What the value of policies at a price of risk says about the reward of those that are acceptable.
 
 If w E g - k er <= v for every policy, one that is acceptable and earns y has (w y - v) / k <= Δ(y).
+With w = 1 that is a line in the plane of risk and reward, E g <= v + k er, which holds whatever the
+bound is: proved for one bound, it limits the reward under every other.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from vulcan.bounds.base import RiskBound
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Weights", "limit_reward"]
+__all__ = ["RewardLine", "Weights", "limit_reward"]
 
 Weights = tuple[float, float]
 """w and k: of reward and of risk."""
+
+
+@dataclass(frozen=True)
+class RewardLine:
+    """No policy, randomised or not, acceptable or not, earns more than value + price · its risk.
+
+    Attributes
+    ----------
+    price
+        k, of risk.
+    value
+        The largest E g - k er of any policy, or more.
+    """
+
+    price: float
+    value: float
+
+    def __call__(self, risk: float) -> float:
+        """Return what a policy with this risk earns at most."""
+        return self.value + self.price * risk
 
 
 def limit_reward(

@@ -110,6 +110,17 @@ class Certificate(Judgement):
     exact: bool
     evaluations: int
 
+    def __repr__(self) -> str:
+        numbers = {name: float(getattr(self, name)) for name in ("reward", "risk", "allowed")}
+        told = ", ".join(f"{name} {number:.6g}" for name, number in numbers.items())
+        verdict = "safe" if self.safe else "not safe" if self.complete else "not complete"
+        return f"<Certificate: {verdict}, {told}{', exact' if self.exact else ''}>"
+
+    def _repr_html_(self) -> str:
+        from vulcan.certificates.text import write_certificate
+
+        return write_certificate(self)
+
 
 def certify(
     problem: Problem, policy: AnyPolicy, *, exact: bool = False, watch: Watch | None = None
@@ -158,7 +169,7 @@ def certify(
         reward=reward,
         risk=risk,
         allowed=allowed,
-        margin=find_margin(levels, start, bound),
+        margin=float(find_margin(levels, start, bound)),
         complete=policy.complete,
         frontier=frontier,
         exact=exact,

@@ -221,6 +221,12 @@ class Explanation:
     price: float | None = None
     what_if: tuple[WhatIf, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"<Explanation: reward {self.reward:.6g}, risk {self.risk:.4g}, "
+            f"{len(self.choices):,} choices, {len(self.places):,} places>"
+        )
+
     @property
     def deliberate(self) -> float:
         """Probability of failing on purpose: surely, where something else could be done."""

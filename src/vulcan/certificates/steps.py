@@ -1,24 +1,24 @@
-"""What a policy does at each place that its histories come to.
+"""What a policy does at each place that its histories come to, in the model's own states.
 
-A policy is followed through its model as a certificate follows it (`vulcan.policies.walk`). With
-reach the probability of being at a place, an action there takes reach · r of the risk and earns
-γ^t reach · R̄ of the reward; from the last place back to the first, what is still to be earned and
-risked from a place on is
-
-    ahead = R̄ + γ Σ p ahead',    risk ahead = r + Σ p risk ahead'.
+Places and their probabilities come from `vulcan.policies.places`, what lies ahead of them from
+`vulcan.policies.prospects`. With reach the probability of being at a place, an action there takes
+reach · r of the risk and earns γ^t reach · R̄ of the reward.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vulcan.model.reader import ModelReader
+from vulcan.policies.places import Places, find_places, find_values, number_labels
+from vulcan.policies.policy import Policy
 from vulcan.policies.randomised import AnyPolicy
-from vulcan.policies.walk import Place, PolicyWalk
-from vulcan.sentinels import FAILED
+from vulcan.policies.walk import Place
+from vulcan.sentinels import FAILED, NONE
 
 __all__ = ["Step", "StepLevel", "follow_steps"]
 
@@ -89,63 +89,57 @@ class StepLevel(NamedTuple):
 
 def follow_steps(policy: AnyPolicy, reader: ModelReader) -> list[StepLevel]:
     """Return what a policy does at all places, level by level."""
-    walk = PolicyWalk(policy, reader)
-    here: dict[Place, Step] = {}
-    for place in walk.begin():
-        share = policy.weights[place.member]
-        here[place] = Step(place, 0, walk.describe_action(place), share, likeliest=share)
+    places = find_places(policy, reader)
+    steps = _list_steps(places, reader)
+    for source, outcome, target in places.ways.tolist():
+        member = policy.members[steps[source].place.member]
+        steps[source].ways.append((float(member.probability[outcome]), steps[target].place))
     levels: list[StepLevel] = []
     weight = 1.0
-    for number in range(reader.levels):
-        if not here:
-            break
-        arrived: dict[Place, Step] = {}
-        for step in here.values():
-            _follow(step, walk, policy, arrived)
-        levels.append(StepLevel(list(here.values()), weight, reader.discount_after(number)))
+    for number in range(1 + int(places.rows["level"].max(initial=-1))):
+        levels.append(StepLevel([], weight, reader.discount_after(number)))
         weight *= levels[-1].discount
-        here = arrived
-    _look_ahead(levels)
+    for step in steps:
+        levels[step.level].steps.append(step)
     return levels
 
 
-def _follow(step: Step, walk: PolicyWalk, policy: AnyPolicy, arrived: dict[Place, Step]) -> None:
-    """Add up what an action does, and where it leads."""
-    member = policy.members[step.place.member]
-    rows = member.outcomes(step.place.node)
-    for row, (outcome, child) in zip(rows, walk.follow(step.place, step.level), strict=True):
-        probability, reward = float(outcome.probability), float(outcome.reward)
-        if child == FAILED:
-            step.fails += probability
-            step.failing_reward += probability * reward
-            continue
-        step.safe_reward += probability * reward
-        if child >= 0:
-            target = Place(step.place.member, child, outcome.state)
-            step.ways.append((probability, target))
-            after = arrived.get(target)
-            if after is None:
-                after = Step(target, step.level + 1, walk.describe_action(target))
-                arrived[target] = after
-            after.reach += step.reach * probability
-            if step.likeliest * probability > after.likeliest:
-                after.likeliest, after.before = step.likeliest * probability, step
-                after.outcome = member.labels[member.label[row]]
+def _list_steps(places: Places, reader: ModelReader) -> list[Step]:
+    """Return a step for each place, without the ways from it."""
+    values, rows, policy = find_values(places, reader), places.rows, places.policy
+    earned = [_find_rewards(member) for member in policy.members]
+    labels = list(number_labels(policy))
+    names = ("member", "node", "level", "state", "reach", "likeliest", "before", "outcome")
+    columns = [rows[name].tolist() for name in names]
+    columns += [values[name].tolist() for name in ("action", "fails", "reward_ahead", "risk_ahead")]
+    steps: list[Step] = []
+    for member, node, level, state, reach, likeliest, before, outcome, action, fails, *ahead in zip(
+        *columns, strict=True
+    ):
+        step = Step(Place(member, node, places.states[state]), level, labels[action], reach, fails)
+        step.failing_reward, step.safe_reward = (float(part[node]) for part in earned[member])
+        step.reward_ahead, step.risk_ahead = ahead
+        step.tempting = _is_tempting(step)
+        step.likeliest = likeliest
+        if before != NONE:
+            step.before = steps[before]
+            step.outcome = policy.members[member].labels[policy.members[member].label[outcome]]
+        steps.append(step)
+    return steps
 
 
-def _look_ahead(levels: Sequence[StepLevel]) -> None:
-    """Find what is still to come from each place, and mark where failing pays more than that."""
-    later: dict[Place, Step] = {}
-    for level in reversed(levels):
-        for step in level.steps:
-            going_on = step.safe_reward + level.discount * math.fsum(
-                probability * later[target].reward_ahead for probability, target in step.ways
-            )
-            step.reward_ahead = step.failing_reward + going_on
-            step.risk_ahead = step.fails + math.fsum(
-                probability * later[target].risk_ahead for probability, target in step.ways
-            )
-            if 0 < step.fails < 1:
-                pays, brings = step.failing_reward / step.fails, going_on / (1 - step.fails)
-                step.tempting = pays > brings + WORTH_TELLING * max(abs(pays), abs(brings))
-        later = {step.place: step for step in level.steps}
+def _find_rewards(member: Policy) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the parts of each decision's R̄ that come with failure and without."""
+    owner = np.repeat(np.arange(len(member)), np.diff(member.first_outcome))
+    paid, fails = member.probability * member.reward, member.child == FAILED
+    failing, safe = (np.bincount(owner, paid * part, len(member)) for part in (fails, ~fails))
+    return failing, safe
+
+
+def _is_tempting(step: Step) -> bool:
+    """Whether failing pays more at a step than going on."""
+    if not 0 < step.fails < 1:
+        return False
+    pays = step.failing_reward / step.fails
+    brings = (step.reward_ahead - step.failing_reward) / (1 - step.fails)
+    return pays > brings + WORTH_TELLING * max(abs(pays), abs(brings))

@@ -2,32 +2,79 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from vulcan.certificates.certificate import Certificate
 from vulcan.certificates.problem import Problem
-from vulcan.runtime.formatting import show_probability
+from vulcan.runtime.formatting import show_percent, show_probability
+from vulcan.runtime.markup import BAD, GOOD, build_card, build_table
+
+BAR: Final = 240
+"""Width of the bar of a certificate."""
 
 NO_ROOM: Final = 1e-6
 """A margin that is closer to 1 than this is found only up to a rounding."""
 
 
 def describe_certificate(
-    certificate: Certificate, problem: Problem, nodes: int
+    certificate: Certificate, problem: Problem | None = None, nodes: int | None = None
 ) -> list[tuple[str, str]]:
-    """Return a certificate as pairs of a name and a string, for people."""
+    """Return a certificate as pairs of a name and a string, for people.
+
+    Parameters
+    ----------
+    certificate
+        The certificate.
+    problem, nodes
+        The problem, and how many decisions the policy has, if they are known.
+    """
     risk, allowed = float(certificate.risk), float(certificate.allowed)
     verdict = "acceptable" if certificate.passes else "NOT ACCEPTABLE"
-    complete = f"yes, {nodes:,} decision{'s' if nodes != 1 else ''}"
+    bound = "" if problem is None else f"  Δ(x) = {problem.risk_bound}"
+    complete = "yes" if nodes is None else f"yes, {nodes:,} decision{'s' if nodes != 1 else ''}"
     if not certificate.complete:
         complete = f"no: {float(certificate.frontier):.4g} is the probability of leaving the plan"
     return [
         ("reward", f"{float(certificate.reward):.6f}"),
         ("risk", f"{show_probability(risk)}  {verdict}"),
-        ("allowed risk", f"{show_probability(allowed)}  Δ(x) = {problem.risk_bound}"),
+        ("allowed risk", f"{show_probability(allowed)}{bound}"),
         ("slack", f"{float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
         ("complete", complete),
     ]
+
+
+def write_certificate(certificate: Certificate) -> str:
+    """Return a card of a certificate, with a bar of how much of the allowed risk is taken."""
+    verdict, colour = judge_certificate(certificate)
+    rows = build_table((), describe_certificate(certificate))
+    exact = "exact, in fractions" if certificate.exact else "from the model alone"
+    return build_card(verdict, rows, _draw_share(certificate), remark=exact, colour=colour)
+
+
+def judge_certificate(certificate: Certificate) -> tuple[str, str]:
+    """Return a verdict in a word or two, and its colour."""
+    if certificate.safe:
+        return "✓ safe", GOOD
+    return ("✗ not safe", BAD) if not certificate.passes else ("✗ not complete", BAD)
+
+
+def _draw_share(certificate: Certificate) -> str:
+    """Return a bar of the risk, with a mark where the allowed risk ends."""
+    risk, allowed = float(certificate.risk), float(certificate.allowed)
+    if not 0 < allowed < math.inf:
+        return ""
+    longest = max(risk, allowed)
+    taken, mark = (BAR * value / longest for value in (risk, allowed))
+    colour = GOOD if certificate.passes else BAD
+    share = show_percent(risk / allowed)
+    return (
+        f'<svg viewBox="-2 0 {BAR + 4} 44" width="{BAR + 4}" height="44" role="img" '
+        f'aria-label="risk, of what is allowed"><rect y="4" width="{BAR}" height="14" rx="2" '
+        f'fill="currentColor" opacity=".12"/><rect y="4" width="{taken:.1f}" height="14" rx="2" '
+        f'fill="{colour}"/><path d="M{mark:.1f} 0v22" stroke="currentColor" stroke-width="2"/>'
+        f'<text y="36" fill="currentColor">{share} of the allowed risk</text></svg>'
+    )
 
 
 def _describe_margin(certificate: Certificate) -> str:

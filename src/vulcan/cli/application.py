@@ -38,6 +38,7 @@ COMMANDS: Final = (
     "explain",
     "simulate",
     "show",
+    "explore",
     "draw",
 )
 
@@ -62,6 +63,7 @@ Examples:
   vulcan explain plan.vulcan rover.py:Rover --set days=6
   vulcan simulate plan.vulcan rover.py:Rover --set days=6 --episodes 1000000
   vulcan show plan.vulcan --depth 4
+  vulcan explore plan.vulcan rover.py:Rover --set days=6 -o plan.html
   vulcan draw plan.vulcan mission.toml --outcomes six.png
 
 rover.py, mission.toml, model.prism and plan.vulcan stand for files of your own.

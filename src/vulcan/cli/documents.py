@@ -9,11 +9,11 @@ nothing can be forgotten here.
 from __future__ import annotations
 
 import math
+import re
 import sys
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from vulcan.certificates.explanation import Explanation
     from vulcan.certificates.problem import Problem
     from vulcan.execution.estimates import Simulation
+    from vulcan.model.reader import ModelReader
     from vulcan.planning.comparison import Comparison, ComparisonRow
     from vulcan.planning.frontier import Frontier, FrontierPoint
     from vulcan.planning.result import Result
     from vulcan.policies.policy import Policy
     from vulcan.policies.randomised import AnyPolicy
+    from vulcan.policies.table import PolicyTable
 
 __all__ = [
     "describe_certificate",
@@ -38,22 +40,26 @@ __all__ = [
     "describe_problem",
     "describe_result",
     "describe_simulation",
+    "describe_table",
     "print_document",
 ]
 
 Document = dict[str, Any]
+
+UNKNOWN_STATES: Final = "only a model knows them (vulcan show PLAN MODEL)"
+NO_STATES: Final = "every history is a state of its own in this model"
 
 
 def print_document(document: Document) -> None:
     """Print a document, and nothing else, on standard output."""
     text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
     # Labels may hold anything, and a terminal acts on some characters that JSON allows.
-    print("".join(c if c in "\n" or " " <= c <= "~" else _escape(c) for c in text), flush=True)
+    print(re.sub(r"[^\n -~]", _escape, text), flush=True)
 
 
-def _escape(character: str) -> str:
+def _escape(character: re.Match[str]) -> str:
     """Return a character as JSON writes it in ASCII: by its one or two UTF-16 units."""
-    units = character.encode("utf-16-be").hex()
+    units = character[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4))
 
 
@@ -97,7 +103,7 @@ def describe_problem(problem: Problem) -> Document:
 
 def describe_result(result: Result, depth: int) -> Document:
     """Return everything about a result, with the first levels of its policy."""
-    omit = ("problem", "policy", "certificate")
+    omit = ("problem", "policy", "certificate", "lines", "knowledge")
     return {
         **describe_fields(result, "safe", "gap", omit=omit),
         **describe_problem(result.problem),
@@ -185,11 +191,22 @@ def describe_simulation(simulation: Simulation, most_bins: int) -> Document:
     }
 
 
-def describe_policy(policy: AnyPolicy | None, depth: int) -> Document | None:
-    """Return what a policy holds: where it comes from, its size, and its first decisions.
+def describe_policy(
+    policy: AnyPolicy | None, depth: int | None, *, states: bool = False
+) -> Document | None:
+    """Return what a policy holds: where it comes from, its size, and its decisions.
 
     The decisions of a randomised policy are those of its members, each with its own nodes; a
-    deterministic policy has no members.
+    deterministic policy has no members. What is not there is listed in `left_out`.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    depth
+        How many decisions deep; None for all.
+    states
+        Ask the model that the policy is bound to for the states of decisions, if they merge.
     """
     from vulcan.policies.randomised import RandomisedPolicy
 
@@ -197,16 +214,24 @@ def describe_policy(policy: AnyPolicy | None, depth: int) -> Document | None:
         return None
     about = msgspec.structs.asdict(policy.about)
     randomised = isinstance(policy, RandomisedPolicy)
+    reader = policy.members[0].reader
+    named = states and reader is not None and reader.merges
+    decisions = _describe_decisions(policy, depth, reader if named else None)
     members: list[Document] = [
         {
             "weight": weight,
             "nodes": len(member),
             "outcomes": len(member.label),
             "complete": member.complete,
-            "decisions": list(_describe_decisions(member, depth)),
+            "decisions": decisions[number],
         }
-        for weight, member in zip(policy.weights, policy.members, strict=True)
+        for number, (weight, member) in enumerate(zip(policy.weights, policy.members, strict=True))
     ]
+    hidden = len(policy) - sum(map(len, decisions))
+    left_out = [f"{hidden:,} decisions that are more than {depth} deep"] if hidden else []
+    if not named:
+        alone = reader is not None and not reader.merges
+        left_out.append(f"states: {NO_STATES if alone else UNKNOWN_STATES}")
     return {
         "nodes": len(policy),
         "outcomes": sum(member["outcomes"] for member in members),
@@ -216,36 +241,75 @@ def describe_policy(policy: AnyPolicy | None, depth: int) -> Document | None:
         "decisions": [] if randomised else members[0]["decisions"],
         "randomised": randomised,
         "members": members if randomised else [],
+        "left_out": left_out,
     }
 
 
-def _describe_decisions(policy: Policy, depth: int) -> Iterator[Document]:
-    """Yield the nodes at most this many decisions away, each once."""
+def _describe_decisions(
+    policy: AnyPolicy, depth: int | None, reader: ModelReader | None
+) -> list[list[Document]]:
+    """Return the decisions of each member, each once, where it is taken first.
+
+    With a model they have states.
+    """
+    from vulcan.policies.places import find_places, find_values
+    from vulcan.policies.table import name_state
+
+    places = find_places(policy, reader)
+    rows, values = places.rows, find_values(places, policy.members[0].reader)
+    found: list[dict[int, Document]] = [{} for _ in policy.members]
+    texts = [name_state(state) for state in places.states]
+    shown = rows["level"] < (sys.maxsize if depth is None else depth)
+    for place in shown.nonzero()[0].tolist():
+        row = rows[place]
+        known, node = found[row["member"]], int(row["node"])
+        if node in known:
+            known[node]["reach"] += float(row["reach"])
+            continue
+        named = {"state": texts[row["state"]]} if texts else {}
+        known[node] = {
+            "node": node,
+            "step": int(row["level"]) + 1,
+            **named,
+            "action": "",
+            "reach": float(row["reach"]),
+            **{
+                name: _describe_value(values[name][place])
+                for name in ("fails", "risk_ahead", "reward_ahead")
+            },
+        }
+    for member, decisions in zip(policy.members, found, strict=True):
+        _describe_outcomes(member, decisions)
+    return [list(decisions.values()) for decisions in found]
+
+
+def _describe_outcomes(policy: Policy, decisions: dict[int, Document]) -> None:
+    """Add to decisions what is done, and what it leads to."""
     from vulcan.sentinels import END, FAILED, UNPLANNED
 
     ends = {END: "end", FAILED: "failed", UNPLANNED: "unplanned"}
-    level = [0] if len(policy) else []
-    seen = set(level)
-    for _ in range(depth):
-        following: list[int] = []
-        for node in level:
-            rows = policy.outcomes(node)
-            children = [int(policy.child[row]) for row in rows]
-            yield {
-                "node": node,
-                "action": policy.labels[policy.action[node]],
-                "outcomes": [
-                    {
-                        "label": policy.labels[policy.label[row]],
-                        "probability": float(policy.probability[row]),
-                        "reward": float(policy.reward[row]),
-                        "next": ends.get(child, child),
-                    }
-                    for row, child in zip(rows, children, strict=True)
-                ],
+    names = ("label", "probability", "reward", "child")
+    label, probability, reward, child = (getattr(policy, name).tolist() for name in names)
+    for node, decision in decisions.items():
+        decision["action"] = policy.labels[policy.action[node]]
+        decision["outcomes"] = [
+            {
+                "label": policy.labels[label[row]],
+                "probability": probability[row],
+                "reward": reward[row],
+                "next": ends.get(child[row], child[row]),
             }
-            for child in children:
-                if child >= 0 and child not in seen:
-                    seen.add(child)
-                    following.append(child)
-        level = following
+            for row in policy.outcomes(node)
+        ]
+
+
+def describe_table(table: PolicyTable) -> Document:
+    """Return all rows and columns of a table of decisions."""
+    columns = {name: list(map(_describe_value, table[name].tolist())) for name in table.columns}
+    cells = zip(*columns.values(), strict=True)
+    return {
+        "model": table.places.policy.about.model,
+        "note": table.note,
+        "rows": [dict(zip(columns, row, strict=True)) for row in cells],
+        "left_out": table.whole - len(table),
+    }

@@ -11,6 +11,7 @@ from vulcan.cli.codes import ExitCode
 from vulcan.cli.options import (
     ANSWER,
     AsJson,
+    Look,
     ModelText,
     PlanFile,
     RecordedBoundText,
@@ -47,18 +48,6 @@ WhatIfSeconds = Annotated[
         metavar="SECONDS",
         help="Solve again for 10 % more and 10 % less allowed risk, each with this time limit.",
         show_default="by the price of risk, where it is known",
-        rich_help_panel=ANSWER,
-    ),
-]
-
-Look = Annotated[
-    float | None,
-    typer.Option(
-        "--look",
-        metavar="SECONDS",
-        help="Search this long at each place for what could follow the other actions, where states "
-        "do not merge or are too many.",
-        show_default="compare the step alone there",
         rich_help_panel=ANSWER,
     ),
 ]

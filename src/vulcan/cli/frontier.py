@@ -62,9 +62,10 @@ def frontier(
 ) -> None:
     """Find the best reward, and the price of risk, over a range of risk bounds.
 
-    The bounds are constant, or multiples of --bound. Limits are those of each search. The price of
-    risk is what the best reward gains per unit of allowed risk. Ctrl-C ends it and shows the points
-    so far.
+    The bounds are constant, or multiples of --bound; without --levels or --scales they are placed
+    where most is unknown between what is earned and what is proved to be the limit. Limits are
+    those of each search. The price of risk is what the best reward gains per unit of allowed risk.
+    Ctrl-C ends it and shows the points so far.
     """
     import vulcan
     from vulcan.cli.models import keep_off_stdout

@@ -27,7 +27,9 @@ __all__ = [
     "Exact",
     "From",
     "Levels",
+    "Look",
     "ModelText",
+    "OptionalModelText",
     "Output",
     "PlanFile",
     "Plot",
@@ -56,13 +58,22 @@ SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, FILES, ANSWER)
 
 # What is worked on.
 
+MODELS: Final = (
+    "A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a file such as "
+    "mission.toml, model.json, model.npz, maps.txt:7, model.prism, domain.rddl, or "
+    "gymnasium:FrozenLake-v1, or rddl:Navigation_MDP_ippc2011/1."
+)
+
 ModelText = Annotated[
     str,
+    typer.Argument(metavar="MODEL", help=MODELS, autocompletion=complete_model, show_default=False),
+]
+
+OptionalModelText = Annotated[
+    str | None,
     typer.Argument(
         metavar="MODEL",
-        help="A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a "
-        "file such as mission.toml, model.json, model.npz, maps.txt:7, model.prism, domain.rddl, "
-        "or gymnasium:FrozenLake-v1, or rddl:Navigation_MDP_ippc2011/1.",
+        help=f"The model that the policy was made for. {MODELS}",
         autocompletion=complete_model,
         show_default=False,
     ),
@@ -172,7 +183,7 @@ Points = Annotated[
     typer.Option(
         "--points",
         metavar="N",
-        help="How many, evenly spaced.",
+        help="How many at most, placed where the frontier bends.",
         show_default="21",
         rich_help_panel=RANGE,
     ),
@@ -218,6 +229,18 @@ Rows = Annotated[
         min=1,
         metavar="N",
         help="How many rows of each table to show, those that matter most.",
+        rich_help_panel=ANSWER,
+    ),
+]
+
+Look = Annotated[
+    float | None,
+    typer.Option(
+        "--look",
+        metavar="SECONDS",
+        help="Search this long at each place for what could follow the other actions, where states "
+        "do not merge or are too many.",
+        show_default="compare the step alone there",
         rich_help_panel=ANSWER,
     ),
 ]

@@ -21,6 +21,7 @@ from vulcan.runtime.formatting import UNLIMITED
 
 if TYPE_CHECKING:
     from vulcan.certificates.certificate import Certificate
+    from vulcan.policies.matrix import ActionMatrix
     from vulcan.policies.randomised import AnyPolicy
     from vulcan.runtime.formatting import TextTable
 
@@ -30,6 +31,7 @@ __all__ = [
     "printable",
     "show_error",
     "show_heading",
+    "show_matrix",
     "show_note",
     "show_policy",
     "show_rows",
@@ -40,6 +42,9 @@ __all__ = [
 
 MOST_ROOM: Final = 50
 """Columns in which any remark beside a row of a table is easy to read."""
+
+MATRIX_WIDTH: Final = 100
+"""Columns of a matrix in a file."""
 
 DEPTH: Final = 3
 LINES: Final = 60
@@ -175,6 +180,26 @@ def show_policy(console: Console, policy: AnyPolicy, depth: int | None) -> None:
         below = line[:branches].translate(BRANCHES)
         label = Text.assemble("  ", text[:branches])
         _show_beside(console, label, text[branches:], Text(f"  {below}", style=QUIET))
+
+
+def show_matrix(console: Console, matrix: ActionMatrix) -> None:
+    """Show what is done in which state at which step."""
+    width = console.width if console.is_terminal else MATRIX_WIDTH
+    safe = replace(
+        matrix,
+        states=tuple(map(printable, matrix.states)),
+        actions=tuple(map(printable, matrix.actions)),
+        cells={
+            (printable(state), step): replace(
+                cell, actions={printable(name): share for name, share in cell.actions.items()}
+            )
+            for (state, step), cell in matrix.cells.items()
+        },
+    )
+    with console.capture() as capture:
+        console.print(Padding(safe.build(width - 2), (0, 0, 0, 2), expand=False), crop=False)
+    for line in capture.get().splitlines():
+        console.out(line.rstrip(), highlight=False)
 
 
 def style_certificate(certificate: Certificate | None) -> dict[str, str]:

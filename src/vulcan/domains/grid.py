@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from vulcan.model.interface import Outcome
+from vulcan.pages.maps import PageMap, Position
 
 __all__ = ["Grid"]
 
@@ -99,6 +100,14 @@ class Grid:
         cells = ((r, c) for r, row in enumerate(self.rows) for c in range(len(row)))
         best = max(self._look_up(cell)[0] for cell in cells)
         return best * (self.horizon - step)
+
+    def page_map(self) -> PageMap:
+        """Return the map for pages."""
+        return PageMap.from_lines(self.rows)
+
+    def page_position(self, state: Cell) -> Position:
+        """Return where on the map of a page a cell is."""
+        return state[1], len(self.rows) - 1 - state[0]
 
     def _steps(self, action: str) -> list[tuple[Cell, float]]:
         if action == "stay":

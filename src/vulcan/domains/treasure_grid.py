@@ -27,6 +27,7 @@ from typing import Final
 
 from vulcan.errors import OptionError
 from vulcan.model.interface import Outcome
+from vulcan.pages.maps import PageMap, Position
 from vulcan.parameters import require_number, require_whole
 
 __all__ = ["TreasureGrid", "load_map"]
@@ -110,6 +111,15 @@ class TreasureGrid:
     def reward_to_go_bound(self, state: State, step: int) -> float:
         """Return the gold that is left, one piece a step."""
         return float(min(state[1].bit_count(), self.horizon - step))
+
+    def page_map(self) -> PageMap:
+        """Return the map for pages."""
+        return PageMap.from_lines(self.rows)
+
+    def page_position(self, state: State) -> Position:
+        """Return where on the map of a page a state is."""
+        (row, column), _ = state
+        return column, len(self.rows) - 1 - row
 
     @cached_property
     def _moves(self) -> dict[tuple[Cell, str], list[tuple[Cell, float, str]]]:

@@ -13,9 +13,9 @@ and a rate d, the slope of the chord of Δ from y₀ to M. A replacement is allo
     g' >= g  and  x' <= x + slack + d c,    c = min(room, g' - g),
 
 and is entered as slack += x + d c - x', room -= c. Then the whole keeps er <= Δ(E g), however
-often, wherever and however differently runs replan: docs/theory.md has the proof. In the mean over
-all runs no more than the first `slack` is added for nothing, and no more than the first `room` is
-exchanged, up to where the chord is not above Δ.
+often, wherever and however differently runs replan: docs/theory/proofs.md has the proof. In the
+mean over all runs no more than the first `slack` is added for nothing, and no more than the first
+`room` is exchanged, up to where the chord is not above Δ.
 
 Where Δ is straight the rate is its slope, and nothing limits the room.
 """
@@ -39,7 +39,8 @@ to further away is less steep, and plans are seldom so far from the best."""
 
 ROUNDING: Final = TOLERANCE / 2
 """What all replacements together may exceed the account by. A certificate tolerates twice as much,
-which leaves the other half to its own roundings."""
+which leaves the other half to its own roundings. A plan that has used more of it from the start may
+be replaced by one that risks no more."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,9 @@ class Account:
             return None
         exchanged = min(self.room, gain)
         slack = self.slack + old.risk + self.rate * exchanged - new.risk
-        return Account(slack, self.room - exchanged, self.rate) if slack >= -ROUNDING else None
+        if slack < min(-ROUNDING, self.slack):
+            return None
+        return Account(slack, self.room - exchanged, self.rate)
 
     def allow(self, old: Prospect, weight: float) -> RiskBound:
         """Return the risk that is allowed to a new continuation, as a bound of its own problem.
@@ -96,7 +99,9 @@ class Account:
             The discount until here: the new problem discounts its rewards from here on. A reward
             below that of the old continuation is not worth asking about.
         """
-        level, rate = min(1.0, old.risk + self.slack), self.rate * weight
+        # A search may use all of its tolerance (best mixtures do), and the account has half of it.
+        level = min(1.0, max(0.0, old.risk + max(0.0, self.slack) - ROUNDING))
+        rate = self.rate * weight
         if rate <= 0 or self.room <= 0 or level >= 1:
             return Constant(level)
         here, further = old.reward / weight, self.room / weight

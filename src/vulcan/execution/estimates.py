@@ -179,6 +179,12 @@ class Simulation:
         """Return survival over the steps, and the histogram of rewards, as tables."""
         return _tabulate_survival(self), _tabulate_rewards(self)
 
+    def __repr__(self) -> str:
+        return (
+            f"<Simulation of {self.episodes:,} episodes: reward {self.reward.value:.6g}, "
+            f"risk {self.risk.value:.4g}, {'agrees' if self.agrees else 'DISAGREES'}>"
+        )
+
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.rows())
         lines = [f"{self.episodes:,} episodes of {self.model}"]

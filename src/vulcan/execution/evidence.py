@@ -4,7 +4,7 @@ A plan knows outcomes, and what is measured most often lies between them. A plan
 goes on as after the outcome that `locate` finds. For planning again more can be done: the model's
 `given(state, measurements)` is the model given what was measured, and the plan that is followed is
 carried over to it, decision by decision, so that both what it still risks and earns and what a new
-plan may risk instead are seen in the same model. docs/theory.md says what is promised then.
+plan may risk instead are seen in the same model. docs/theory/proofs.md says what is promised then.
 """
 
 from __future__ import annotations

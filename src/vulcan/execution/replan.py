@@ -140,9 +140,12 @@ def replan(
     What was measured (`Run.measure`) is evidence, if the model says what follows from it (`given`).
     Then the old plan and the new one are both seen in the model given the true values, `before` and
     `after` and the certificate of `result` speak of that model, and the run goes on in it. What
-    this does to the promise is in docs/theory.md: it holds as it is if the models given evidence
-    are, in the mean, the model that was planned with. In the exploration mission that is exactly so
-    for the risk of any plan, and as good as the quadrature is for its reward.
+    this does to the promise is in docs/theory/proofs.md: it holds as it is if the models given
+    evidence are, in the mean, the model that was planned with. In the exploration mission that is
+    exactly so for the risk of any plan, and as good as the quadrature is for its reward.
+
+    Runs of one policy share what is known of the model: replan them one after another, not in
+    several threads.
 
     Parameters
     ----------
@@ -152,7 +155,8 @@ def replan(
         How to search; by default `Automatic()`.
     risk_bound
         The bound that the policy was made for, where the policy does not know it: that of a
-        function without a text. It must be the same for all runs of a policy.
+        function without a text. It must be the same for all runs of a policy, and is read when a
+        run is replanned for the first time.
     time_limit
         Stop the search after this many seconds.
     samples
@@ -164,7 +168,8 @@ def replan(
     gap
         Stop the search when the plan is proved to be within this share of the best.
     seed
-        Seed of the random numbers, and of the draw where the solver finds a randomised plan.
+        Seed of the search's random numbers. Of a randomised plan a member is drawn afresh: if all
+        missions drew the same one, their mean would not be what was promised.
     on_progress
         Called with a `Progress` about ten times a second.
     progress
@@ -196,13 +201,14 @@ def replan(
     # Where a plan has nothing to say the run is at an end, but not the mission.
     if run.finished and (run.left_plan or not run.unplanned):
         raise PolicyError("the run is finished: there is nothing left to plan")
+    limits = Limits(time_limit, samples, histories, memory, gap)  # refused before anything changes
     if run.account is None:
         run.account = _open_account(run, risk_bound)
     take_evidence(run)
     search = _Search(
         begin_at(run.reader, run.state, run.level, run.step),
         Automatic() if solver is None else solver,
-        Limits(time_limit, samples, histories, memory, gap),
+        limits,
         seed,
         on_progress,
         progress,
@@ -243,7 +249,7 @@ def _improve(run: Run, search: _Search) -> Replan:
         account = run.account.replace(old, new)
         better = new.reward > old.reward or new.risk < old.risk or run.unplanned
         if account is not None and better:
-            run.follow(result.policy.start(search.seed).policy)
+            run.follow(result.policy.start().policy)
             run.account = account
             return Replan(True, before, new, not run.left_plan, result)
     return Replan(False, before, before, not run.left_plan, result)
@@ -258,6 +264,6 @@ def _plan_anew(run: Run, search: _Search) -> Replan:
     if not result.safe or result.policy is None:
         return Replan(False, None, None, False, result)
     new = _look_ahead(result.policy, run.reader, run.level)
-    run.follow(result.policy.start(search.seed).policy)
+    run.follow(result.policy.start().policy)
     run.account = Account(0.0, 0.0, 0.0)
     return Replan(True, None, new, False, result)

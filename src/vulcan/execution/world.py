@@ -34,7 +34,7 @@ import numpy as np
 
 from vulcan.errors import OptionError
 from vulcan.execution.played import Episodes, GoOn, start_histogram
-from vulcan.model.interface import Outcome, Start, describe_model
+from vulcan.model.interface import START, Outcome, Start, describe_model
 from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.model.text import stable_text
@@ -45,9 +45,6 @@ from vulcan.policies.walk import Place, PolicyWalk
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
 __all__ = ["describe_world", "is_environment", "play_in_world"]
-
-START: Final = "start"
-"""The label of a decision that only waits for the start state to be drawn."""
 
 
 @dataclass(frozen=True)

@@ -102,8 +102,9 @@ class Table:
         found = np.zeros(len(self.state))
         for action, matrix in enumerate(rewards):
             rows = np.flatnonzero((self.action == action) & (self.target >= 0))
-            chosen = matrix.tocsr()[self.state[rows], self.target[rows]]
-            found[rows] = np.asarray(chosen, float).ravel()
+            if len(rows):  # scipy returns another kind of nothing
+                chosen = matrix.tocsr()[self.state[rows], self.target[rows]]
+                found[rows] = np.asarray(chosen, float).ravel()
         return found
 
     def check(

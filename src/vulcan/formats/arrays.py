@@ -102,7 +102,7 @@ def from_arrays(
     if (both := np.flatnonzero(ends & fails)).size:
         raise OptionError(f"{find.name(both[0])} is in both failure and terminal")
     begins = find.start(start)
-    if (failed := np.flatnonzero(begins * fails)).size:
+    if (failed := np.flatnonzero((begins != 0) & fails)).size:
         raise OptionError(f"start has {find.name(failed[0])}, which is in failure")
     reward = table.find_rewards(rewards)
     kept = (table.probability != 0) & ~(ends | fails)[table.state]

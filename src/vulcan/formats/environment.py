@@ -24,7 +24,7 @@ from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
-from vulcan.model.interface import FAILURE, Outcome, Start
+from vulcan.model.interface import FAILURE, START, Outcome, Start
 from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.model.text import stable_text
@@ -66,7 +66,7 @@ class ModelEnvironment(gymnasium.Env[Observation, Any]):
         self.model = model
         self._reader = ModelReader(model)
         root = self._reader.root
-        self._drawn = isinstance(root, Start) and len(root.choices) == 1
+        self._drawn = isinstance(root, Start) and _is_drawn_only(root)
         self._steps = self._reader.levels - self._drawn
         self.states = self._enumerate(most_states) if self._reader.merges else None
         self._numbers = {state: number for number, state in enumerate(self.states or ())}
@@ -192,3 +192,10 @@ class ModelEnvironment(gymnasium.Env[Observation, Any]):
             if not safe:
                 return
             state = safe[random.integers(len(safe))]
+
+
+def _is_drawn_only(start: Start) -> bool:
+    """Whether a start is all that an initial action comes to: `reset` can neither pay nor fail."""
+    outcomes = start.choices.get(START, ())
+    free = all(not outcome.fails and outcome.reward == 0 for outcome in outcomes)
+    return len(start.choices) == 1 and len(outcomes) > 0 and free

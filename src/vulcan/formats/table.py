@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -88,6 +88,7 @@ def from_table(
     for reserved in FAILURES:
         if reserved in states:
             raise OptionError(f"{reserved!r} is how a failure is written: no state is called so")
+    targets = {**states, **dict.fromkeys(FAILURES, FAILURE_TARGET)}
     actions: dict[Any, int] = {}
     rows: list[tuple[float, ...]] = []
     for state, offered in table.items():
@@ -96,7 +97,7 @@ def from_table(
             raise _refuse(Rule.ACTIONS_LISTED, message, state)
         for action, outcomes in offered.items():
             number = actions.setdefault(action, len(actions))
-            for outcome in _read_outcomes(state, action, outcomes, states):
+            for outcome in _read_outcomes(state, action, outcomes, targets):
                 rows.append((states[state], number, *outcome))
     if not rows:
         raise OptionError("the table leaves nothing to decide: no state has an action")
@@ -113,7 +114,7 @@ def from_table(
 
 
 def _read_outcomes(
-    state: Any, action: Any, outcomes: Any, states: Mapping[Any, int]
+    state: Any, action: Any, outcomes: Any, targets: Mapping[Any, int]
 ) -> list[tuple[int, float, float]]:
     """Return the target, probability and reward of each outcome of an action."""
     if isinstance(outcomes, str | Mapping) or not isinstance(outcomes, Sequence) or not outcomes:
@@ -133,8 +134,9 @@ def _read_outcomes(
         if not is_number(reward) or not abs(reward) <= LARGEST_REWARD:
             message = f"reward of outcome {place} must be a number of at most {LARGEST_REWARD:g}"
             raise _refuse(Rule.REWARDS, f"{message}, not {shorten(reward)}", state, action)
-        number = FAILURE_TARGET if target in FAILURES else _find(target, states)
+        number = _find(target, targets)
         if number is None:
+            states = [known for known in targets if known not in FAILURES]
             message = f"outcome {place} leads to {_describe_unknown(target, states)}"
             raise _refuse(Rule.STATES, message, state, action)
         read.append((number, float(chance), float(reward)))
@@ -171,7 +173,7 @@ def _find(state: Any, states: Mapping[Any, int]) -> int | None:
     return states.get(state) if isinstance(state, Hashable) else None
 
 
-def _describe_unknown(given: Any, states: Mapping[Any, int]) -> str:
+def _describe_unknown(given: Any, states: Iterable[Any]) -> str:
     hint = suggest(given, [state for state in states if isinstance(state, str)])
     hint = hint or f"; states are {shorten(list(states))}, and FAILURE"
     return f"{shorten(given)}, which is no state of the table{hint}"

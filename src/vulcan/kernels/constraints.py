@@ -105,7 +105,7 @@ def hope(test, pieces, survival, credit, more):
 
     Under an admissible policy every finished history passes. Their credits are, on average, at most
     what is earned already and what can still be earned, and Δ is concave and nondecreasing. So the
-    risk taken already must be within what that allows. The theorem is in docs/theory.md.
+    risk taken already must be within what that allows. The theorem is in docs/theory/proofs.md.
 
     Parameters
     ----------

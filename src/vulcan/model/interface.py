@@ -19,7 +19,8 @@ or the state that it leads to, or None if it is impossible; `Run.measure` asks i
 `given(state, measurements)` returns the model given what was measured on the way to a state, one
 measurement for each decision (None where an outcome was told): a model with the same states, the
 same actions and the same outcomes in the same order, whose probabilities and rewards from that
-state on are those given the evidence; `vulcan.replan` asks it.
+state on are those given the evidence; `vulcan.replan` asks it. `page_map()` and
+`page_position(state)` show a map beside a plan; see `vulcan.pages.maps`.
 
 A history ends after `horizon` actions, in a safe state without actions, or in failure. Failure is
 an outcome like any other: it has a probability and a reward, and the mission ends there.
@@ -102,6 +103,10 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.state is FAILURE
 
 
+START: Final = "start"
+"""What the initial action is called that only waits for the start state to be drawn."""
+
+
 class Start:
     """A start that is drawn, chosen, or both, by an initial action.
 
@@ -142,7 +147,7 @@ class Start:
         outcomes
             The start states with their probabilities.
         """
-        return cls({"start": outcomes})
+        return cls({START: outcomes})
 
     @classmethod
     def choose(cls, states: Mapping[Hashable, Hashable]) -> Start:

@@ -2,5 +2,6 @@
 
 `solve` is the one way to solve, `result` what it returns; `compare` runs several solvers on one
 problem (`comparison` is the outcome), `frontier` one solver on many bounds, and `batch` watches
-several searches as one. May import: everything above solvers, and solvers.
+several searches as one. `explain` says where a policy takes its risk, and `explore` makes a page of
+it. May import: everything above solvers, solvers, and pages.
 """

@@ -49,6 +49,9 @@ class ComparisonRow:
     error: str | None = None
     upper_bound: float | None = None
 
+    def __repr__(self) -> str:
+        return f"<ComparisonRow {self.name}: {self.error or repr(self.result)}>"
+
     @property
     def certificate(self) -> Certificate | None:
         """The certificate of the policy; None without one."""
@@ -173,6 +176,20 @@ class Comparison:
             ],
             left=2,
         )
+
+    def __repr__(self) -> str:
+        best = max(
+            (row.reward for row in self.rows if row.safe and row.reward is not None), default=None
+        )
+        names = ", ".join(row.name for row in self.rows)
+        return (
+            f"<Comparison of {len(self)} solvers ({names}): best safe reward {show_reward(best)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from vulcan.planning.cards import write_comparison
+
+        return write_comparison(self)
 
     def __str__(self) -> str:
         return str(self.tabulate())

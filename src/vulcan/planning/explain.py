@@ -36,7 +36,7 @@ from vulcan.policies.policy import open_own_model
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.runtime.garbage import pause_collection
 
-__all__ = ["explain"]
+__all__ = ["describe_look", "explain"]
 
 SCALES: Final = (0.9, 1.1)
 
@@ -50,7 +50,8 @@ SEARCHED: Final = (
 )
 ASSUMED: Final = (
     "the step alone, as if what follows were worth what follows the action taken: states do not "
-    "merge, or are too many to look at all that could follow (--look SECONDS searches)"
+    "merge, or are too many to look at all that could follow (vulcan explain --look SECONDS "
+    "searches)"
 )
 
 
@@ -120,7 +121,7 @@ def explain(
         world = None
     judge = Judge(problem.risk_bound, found, levels, reader, world, look)
     price = None if world is None else world.price
-    compared = EXACTLY if world else ASSUMED if look is None else SEARCHED.format(look)
+    compared = describe_look(world is not None, look)
     return replace(
         found,
         places=tuple(describe_places(alike, judge.find_best(alike[0])) for alike in risky),
@@ -128,6 +129,11 @@ def explain(
         price=price,
         what_if=_scale_bound(problem, found, price, what_if) if places or what_if else (),
     )
+
+
+def describe_look(exact: bool, look: float | None) -> str:
+    """Return what other actions are compared by, in a sentence."""
+    return EXACTLY if exact else ASSUMED if look is None else SEARCHED.format(look)
 
 
 def _find_riskiest(levels: Sequence[StepLevel], most: int) -> list[list[Step]]:

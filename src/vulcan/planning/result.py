@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
+from vulcan.bounds.reward_limit import RewardLine
 from vulcan.certificates.certificate import Certificate
 from vulcan.certificates.explanation import describe_sure_failures
 from vulcan.certificates.problem import Problem
 from vulcan.certificates.text import describe_certificate
-from vulcan.errors import ModelError
+from vulcan.errors import ModelError, PolicyError
+from vulcan.model.interface import describe_model
 from vulcan.policies.randomised import AnyPolicy
-from vulcan.runtime.formatting import show_probability
+from vulcan.runtime.formatting import show_gap, show_probability, show_reward
 from vulcan.runtime.limits import StopReason
 from vulcan.solvers.finding import Statistics, Status, Sufficient, Trial, Worth, find_gap
 from vulcan.solvers.knowledge import Knowledge
 from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP
+
+if TYPE_CHECKING:
+    from vulcan.pages.page import Page
 
 WORTH_SAYING: Final = 0.01
 """The gain of a randomised policy from which on it is mentioned."""
@@ -56,6 +61,9 @@ class Result:
         The policies that the search weighed against each other (`Penalty`, `Lagrangian`).
     price
         The price of risk: what the upper bound gains per unit of allowed risk; None if unknown.
+    lines
+        What was proved of every policy, whatever the bound is: each line is the most that can be
+        earned for a risk. A frontier draws its upper bound with them.
     relaxed
         What the best randomised policy earns within the risk bound; None if it is not known.
     estimate
@@ -84,6 +92,7 @@ class Result:
     upper_bound: float | None = None
     trials: tuple[Trial, ...] = ()
     price: float | None = None
+    lines: tuple[RewardLine, ...] = field(default=(), repr=False)
     estimate: float | None = None
     relaxed: float | None = None
     safest: Worth | None = None
@@ -123,6 +132,20 @@ class Result:
             risk, allowed = float(certificate.risk), float(certificate.allowed)
             return f"{self.explanation}; it risks {risk:.4g} where {allowed:.4g} is allowed"
         return f"{self.explanation}; it is not complete"
+
+    def explore(self, **options: Any) -> Page:
+        """Return a page on which people explore the plan; see `vulcan.explore` for the options.
+
+        Raises
+        ------
+        PolicyError
+            If there is no policy.
+        """
+        from vulcan.planning.explore import explore
+
+        if self.policy is None:
+            raise PolicyError(f"there is no plan to explore: {self.explanation}")
+        return explore(self.problem, self.policy, **options)
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the result as pairs of a name and a string, for people."""
@@ -208,6 +231,24 @@ class Result:
         if self.gap <= EXACT_GAP:
             return f"{text}  the best possible"
         return f"{text}  at most {100 * self.gap:.2g} % below the best possible"
+
+    def __repr__(self) -> str:
+        words = [str(self.status.value), "safe" if self.safe else "not safe"]
+        if self.certificate is None:
+            words[1] = "no policy"
+        else:
+            certificate = self.certificate
+            words.append(f"reward {show_reward(float(certificate.reward))}")
+            risk, allowed = float(certificate.risk), float(certificate.allowed)
+            words.append(f"risk {show_probability(risk)} of {show_probability(allowed)} allowed")
+        if self.gap is not None:
+            words.append(f"gap {show_gap(self.gap)}")
+        return f"<Result for {describe_model(self.problem.model)}: {', '.join(words)}>"
+
+    def _repr_html_(self) -> str:
+        from vulcan.planning.cards import write_result
+
+        return write_result(self)
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<13} {text}" for name, text in self.rows())

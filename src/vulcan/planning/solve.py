@@ -29,7 +29,7 @@ from vulcan.solvers.base import (
     require_solver,
 )
 from vulcan.solvers.finding import Finding, Status
-from vulcan.solvers.layered.upper_bound import bound_any_policy
+from vulcan.solvers.layered.upper_bound import RewardBound, bound_any_policy
 from vulcan.tolerance import AGREEMENT
 
 __all__ = ["solve"]
@@ -215,6 +215,7 @@ def plan_and_certify(
         upper_bound=finding.upper_bound,
         trials=finding.trials,
         price=finding.price,
+        lines=finding.lines,
         estimate=finding.estimate,
         relaxed=finding.relaxed,
         safest=finding.safest,
@@ -284,12 +285,18 @@ def _add_bound(
     stopped_by, monitor.stopped_by = monitor.stopped_by, None
     began = time.perf_counter()
     try:
-        upper, price = bound_any_policy(problem, reader, monitor, finding.graph)
+        found = bound_any_policy(problem, reader, monitor, finding.graph)
     except ModelError:
-        upper = price = None
+        found = RewardBound()
     monitor.stopped_by = stopped_by
     statistics = replace(finding.statistics, bound_seconds=time.perf_counter() - began)
-    return replace(finding, upper_bound=upper, price=price, statistics=statistics)
+    return replace(
+        finding,
+        upper_bound=found.upper,
+        price=found.price,
+        lines=found.lines,
+        statistics=statistics,
+    )
 
 
 def _check(problem: Problem, finding: Finding, certificate: Certificate | None) -> None:

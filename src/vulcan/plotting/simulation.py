@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from vulcan.execution.estimates import Simulation
-from vulcan.plotting.style import BLUE, INK, ORANGE, make_figure, put_title, use_style
+from vulcan.plotting.style import (
+    BLUE,
+    INK,
+    ORANGE,
+    make_figure,
+    put_legend_below,
+    put_title,
+    use_style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +45,10 @@ class EpisodeCurves:
 def extract_episodes(simulation: Simulation) -> EpisodeCurves:
     """Return what a figure of a simulation shows."""
     edges, counts = simulation.coarsen(MOST_BARS)
+    if simulation.least == simulation.most:
+        # All episodes earn the same: a bar around that, as wide as its bin.
+        half = (edges[-1] - edges[0]) / 2
+        edges = (simulation.least - half, simulation.least + half)
     return EpisodeCurves(
         edges=edges,
         shares=tuple(count / simulation.episodes for count in counts),
@@ -67,7 +79,7 @@ def plot_simulation(
     curves = extract_episodes(simulation)
     with use_style():
         if ax is None:
-            ax, survival_ax = make_figure(4.8).subplots(2, height_ratios=[1.6, 1.0])
+            ax, survival_ax = make_figure(5.4).subplots(2, height_ratios=[1.6, 1.0])
         _draw_rewards(ax, curves, simulation)
         put_title(ax, simulation.model, f"{simulation.episodes:,} episodes, seed {simulation.seed}")
         if survival_ax is not None:
@@ -82,10 +94,12 @@ def _draw_rewards(ax: Axes, curves: EpisodeCurves, simulation: Simulation) -> No
     ax.axvline(reward.exact, color=ORANGE, linestyle="--", label=f"exactly, {reward.exact:.4f}")
     ax.set_xlabel("reward of an episode")
     ax.set_ylabel("share of episodes")
-    ax.legend(loc="best")
+    put_legend_below(ax, 3)
 
 
 def _draw_survival(ax: Axes, curves: EpisodeCurves, simulation: Simulation) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     risk = simulation.risk
     steps = range(len(curves.survival))
     few = len(curves.survival) <= MOST_BARS
@@ -103,4 +117,5 @@ def _draw_survival(ax: Axes, curves: EpisodeCurves, simulation: Simulation) -> N
     ax.set_xlabel("decisions")
     ax.set_ylabel("not failed")
     ax.ticklabel_format(axis="y", useOffset=False)
-    ax.legend(loc="lower left")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    put_legend_below(ax, 3)

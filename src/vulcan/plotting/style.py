@@ -6,7 +6,9 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 from vulcan.errors import OptionError
@@ -66,6 +68,14 @@ FILES: Final[Mapping[str, Mapping[str, Any]]] = {
 FILE_STYLE: Final[Mapping[str, Any]] = {"svg.hashsalt": "vulcan", "pdf.fonttype": 42}
 
 LONGEST_TITLE: Final = 100
+TITLE_LINE, HEADING_LINE = 76, 88
+"""Letters of a title, and of a line of one over axes and over a figure."""
+
+BELOW_AXIS: Final = 30.0
+"""Typographic points that the numbers and the label of a horizontal axis take."""
+
+SCREEN: Final = 100
+"""Dots of a screen per inch, as notebooks show figures."""
 
 
 def require_matplotlib() -> Any:
@@ -114,7 +124,22 @@ def make_figure(height: float) -> Figure:
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasAgg(figure)  # draws in memory: there is no window, and no display is needed
+    figure.add_axobserver(_let_notebooks_show)
     return figure
+
+
+def _let_notebooks_show(figure: Figure) -> None:
+    """Let a cell of a notebook that ends with any axes of a figure show the figure."""
+    for axes in figure.axes:
+        axes._repr_png_ = partial(_draw_png, figure)  # type: ignore[attr-defined]
+
+
+def _draw_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
+    """Return a figure as notebooks want it: fine enough for any screen, and how large it is."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=2 * SCREEN)
+    width, height = figure.get_size_inches()
+    return content.getvalue(), {"width": round(SCREEN * width), "height": round(SCREEN * height)}
 
 
 def put_title(ax: Axes, text: str, *remarks: str) -> None:
@@ -129,31 +154,51 @@ def put_title(ax: Axes, text: str, *remarks: str) -> None:
     remarks
         Further lines under it.
     """
-    ax.set_title(_clean(text, *remarks), parse_math=False, color=INK)
+    ax.set_title(_clean(TITLE_LINE, text, *remarks), parse_math=False, color=INK)
 
 
 def put_heading(figure: Figure, text: str, *remarks: str) -> None:
     """Put a title over a whole figure, like `put_title`."""
     place: dict[str, Any] = {"x": 0.01, "horizontalalignment": "left", "fontsize": 9.0}
-    figure.suptitle(_clean(text, *remarks), parse_math=False, color=INK, **place)
+    figure.suptitle(_clean(HEADING_LINE, text, *remarks), parse_math=False, color=INK, **place)
 
 
-def _clean(*lines: str) -> str:
-    """Return lines that are not too long, without characters that are no letters."""
+def _clean(width: int, *lines: str) -> str:
+    """Return lines that are not too wide, without characters that are no letters."""
     plain = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
-    return "\n".join(
+    short = [
         line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…" for line in plain
-    )
+    ]
+    return "\n".join(part for line in short for part in wrap(line, width) or [""])
 
 
-def put_legend_below(ax: Axes, columns: int) -> None:
-    """Put the legend under axes, where it covers nothing."""
-    handles, labels = ax.get_legend_handles_labels()
+def put_legend_below(ax: Axes, columns: int, *others: Axes) -> None:
+    """Put the legend under axes and what is written there, where it covers nothing.
+
+    Parameters
+    ----------
+    ax
+        The axes.
+    columns
+        How many entries are side by side, at the most.
+    others
+        Axes above whose entries come first.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    entries = [axes.get_legend_handles_labels() for axes in (*others, ax)]
+    handles = [handle for found, _ in entries for handle in found]
+    labels = [label for _, found in entries for label in found]
+    # In points, not as a share of the axes: low ones have as much written below them.
+    down = ScaledTranslation(0, -BELOW_AXIS / 72, figure.dpi_scale_trans)
     ax.legend(
         handles,
         labels,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.14),
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + down,
         ncols=min(columns, max(1, len(labels))),
         columnspacing=1.5,
         handlelength=2.2,

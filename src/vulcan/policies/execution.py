@@ -16,6 +16,7 @@ from vulcan.errors import MismatchError, PolicyError
 from vulcan.model.interface import FAILURE, Outcome, Start
 from vulcan.model.observations import fit_labels, label_outcomes
 from vulcan.model.reader import ModelReader
+from vulcan.parameters import require_number
 from vulcan.policies.policy import Policy
 from vulcan.policies.ways import Way, find_way
 from vulcan.sentinels import END, FAILED, UNPLANNED
@@ -281,9 +282,9 @@ class Run:
             raise PolicyError("only a run that goes on, of a policy with its model, can leave it")
         risk = self.risk_left if self.unplanned else self.risk
         if state is not None:
-            label = self.action_label
+            label, paid = self.action_label, require_number("reward", reward, error=PolicyError)
             self._reader.actions(state)  # an error of the model comes before any change
-            self._advance(label, Way("not foreseen", 0.0, reward, state, UNPLANNED), -1)
+            self._advance(label, Way("not foreseen", 0.0, paid, state, UNPLANNED), -1)
         self._place, self.left_plan, self.risk_left = UNPLANNED, True, risk
 
     def follow(self, policy: Policy) -> None:

@@ -36,6 +36,7 @@ from vulcan.sentinels import UNPLANNED
 if TYPE_CHECKING:
     from vulcan.policies.execution import Run
     from vulcan.policies.randomised import AnyPolicy
+    from vulcan.policies.table import PolicyTable
 
 __all__ = ["About", "Policy", "PolicyBuilder", "open_own_model"]
 
@@ -123,6 +124,11 @@ class Policy:
     def __str__(self) -> str:
         return self.draw()
 
+    def _repr_html_(self) -> str:
+        from vulcan.policies.picture import write_policy
+
+        return write_policy(self)
+
     @property
     def complete(self) -> bool:
         """Whether every safe history has an action until it ends."""
@@ -176,6 +182,25 @@ class Policy:
         from vulcan.policies.text import draw_policy
 
         return draw_policy(self, depth, most_lines)
+
+    def table(self) -> PolicyTable:
+        """Return the decisions as a table: step, state, action, how likely, and what lies ahead.
+
+        A policy that is bound to a model whose states merge has a row for each step, state and
+        action; any other has one for each decision, known by the history that leads there.
+
+        Examples
+        --------
+        >>> import vulcan
+        >>> from vulcan.domains import Bandit
+        >>> policy = vulcan.solve(vulcan.Problem(Bandit(horizon=3), "0.002*x")).policy
+        >>> table = policy.table().where("step=2").top(1)
+        >>> table["action"].item(), round(table["reach"].item(), 4)
+        ('play 1', 0.4995)
+        """
+        from vulcan.policies.table import tabulate
+
+        return tabulate(self)
 
     def bind(self, model: Any) -> Policy:
         """Return the same policy, whose runs give the model's own actions instead of labels.

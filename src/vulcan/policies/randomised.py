@@ -30,6 +30,7 @@ from vulcan.tolerance import SUM_TOLERANCE
 
 if TYPE_CHECKING:
     from vulcan.policies.execution import Run
+    from vulcan.policies.table import PolicyTable
 
 __all__ = ["AnyPolicy", "RandomisedPolicy"]
 
@@ -92,6 +93,11 @@ class RandomisedPolicy:
     def __str__(self) -> str:
         return self.draw()
 
+    def _repr_html_(self) -> str:
+        from vulcan.policies.picture import write_policy
+
+        return write_policy(self)
+
     @property
     def complete(self) -> bool:
         """Whether every safe history of every member has an action until it ends."""
@@ -110,6 +116,12 @@ class RandomisedPolicy:
         from vulcan.policies.text import draw_randomised
 
         return draw_randomised(self, depth, most_lines)
+
+    def table(self) -> PolicyTable:
+        """Return the decisions of all members as a table; see `Policy.table`."""
+        from vulcan.policies.table import tabulate
+
+        return tabulate(self)
 
     def bind(self, model: Any) -> RandomisedPolicy:
         """Return the same policy, whose runs give the model's own actions instead of labels.

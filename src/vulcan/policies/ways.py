@@ -6,10 +6,12 @@ Readings that mean the same outcome are one, and several that do not are an erro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from numbers import Integral
 from typing import Any, Final, NamedTuple
 
 from vulcan.errors import PolicyError
+from vulcan.parameters import require_number
 
 __all__ = ["Way", "find_way"]
 
@@ -59,10 +61,11 @@ def find_way(
         )
     found = [ways[k] for positions in readings.values() for k in positions]
     if reward is not None:
-        found = [way for way in found if _is_same(way.reward, reward)]
+        paid = require_number("reward", reward, error=PolicyError)
+        found = [way for way in found if _is_same(way.reward, paid)]
     if not found:
-        paid = "" if reward is None else f" that pays {reward!r}"
-        raise PolicyError(f"{label!r} has no outcome {told!r}{paid}; its outcomes are {listed}")
+        which = "" if reward is None else f" that pays {reward!r}"
+        raise PolicyError(f"{label!r} has no outcome {told!r}{which}; its outcomes are {listed}")
     if len(found) > 1:
         alike = ", ".join(repr(way.label) for way in found)
         raise PolicyError(
@@ -75,10 +78,10 @@ def find_way(
 def _read(outcome: Any, ways: Sequence[Way]) -> dict[str, list[int]]:
     """Return what may be meant by an outcome, and the positions that it is then."""
     labels = [way.label for way in ways]
-    whole = isinstance(outcome, int) and not isinstance(outcome, bool)
+    whole = isinstance(outcome, Integral) and not isinstance(outcome, bool)
     readings: dict[str, list[int]] = {}
     if whole and 0 <= outcome < len(ways):
-        readings["a position"] = [outcome]
+        readings["a position"] = [int(outcome)]
     text = str(outcome) if whole else outcome
     if isinstance(text, str) and text in labels:
         readings[f"the label {text!r}"] = [labels.index(text)]
@@ -89,6 +92,8 @@ def _read(outcome: Any, ways: Sequence[Way]) -> dict[str, list[int]]:
 
 def _read_state(state: Any, ways: Sequence[Way]) -> dict[str, list[int]]:
     """Return the positions of the outcomes that lead to a state, if there are any."""
+    if not isinstance(state, Hashable):
+        return {}  # no state of a model: an array, say, that can't be compared as a whole
     boolean = isinstance(state, bool)
     found = [
         k

@@ -22,18 +22,21 @@ A simulation that is played in Python has two as well:
     playing ━━━━━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━━━━━━━━ 43 % 4 s, about 5 s left
     43,111 episodes   10.8 k/s   reward so far 0.722485                 Ctrl-C stops
 
-Elsewhere a line is written now and then, at times that double.
+A notebook has the same in its cell, kept up to date and removed at the end, by IPython alone: no
+widgets are needed. Elsewhere a line is written now and then, at times that double.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console, ConsoleOptions, Group
 from rich.constrain import Constrain
@@ -43,6 +46,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vulcan.runtime.formatting import show_gap, show_probability
+from vulcan.runtime.markup import BLUE
 from vulcan.runtime.progress import OnProgress, Phase, Progress
 
 __all__ = ["show_progress"]
@@ -75,9 +79,10 @@ def show_progress() -> Iterator[OnProgress]:
     """
     console = Console(stderr=True, highlight=False)
     lasting = not console.is_terminal or console.is_dumb_terminal
+    drawer = _update_cell if _is_notebook() else _write_lines if lasting else _keep_picture
     first: Progress | None = None
     steps: list[tuple[float, float]] = []
-    with (_write_lines if lasting else _keep_picture)(console) as draw:
+    with drawer(console) as draw:
 
         def show(progress: Progress) -> None:
             nonlocal first
@@ -131,6 +136,52 @@ def _keep_picture(console: Console) -> Iterator[Draw]:
         yield draw
     finally:
         live.stop()
+
+
+def _is_notebook() -> bool:
+    """Whether this is the kernel of a notebook; IPython in a terminal is none."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+@contextmanager
+def _update_cell(_: Console) -> Iterator[Draw]:
+    """Keep a part of a cell up to date, and empty it at the end: for a notebook."""
+    from IPython.display import HTML, display
+
+    shown: Any = None
+
+    def draw(progress: Progress, times: str, steps: Steps) -> None:
+        nonlocal shown
+        picture = HTML(_write_html(progress, times, steps))
+        if shown is None:
+            shown = display(picture, display_id=True)
+        else:
+            shown.update(picture)
+
+    try:
+        yield draw
+    finally:
+        if shown is not None:
+            shown.update(HTML(""))
+
+
+def _write_html(progress: Progress, times: str, steps: Steps) -> str:
+    """Return the lines of a terminal as HTML."""
+    share = 100 * (progress.fraction or 0.0)
+    bar = (
+        '<div style="height: 5px; border-radius: 3px; max-width: 40em; '
+        'background: color-mix(in srgb, currentColor 15%, transparent)">'
+        f'<div style="height: 5px; border-radius: 3px; width: {share:.1f}%; background: {BLUE}">'
+        "</div></div>"
+    )
+    lines = ["   ".join(filter(None, [progress.phase, _percent(progress), times]))]
+    lines.append(f"{_counts(progress)}   interrupt stops")
+    if progress.samples:
+        lines.append(f"{_judgement(progress).plain}   {_draw_curve(steps, progress.seconds, 30)}")
+    text = escape("\n".join(lines))
+    return f'{bar}<pre style="margin: .3em 0; background: none; color: inherit">{text}</pre>'
 
 
 def _picture(progress: Progress, times: str, steps: Steps) -> Group:

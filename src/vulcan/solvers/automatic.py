@@ -39,7 +39,10 @@ MOST_SAMPLES: Final = 1_000_000
 """Samples of a tree search without any limit."""
 
 OVERTIME: Final = 0.5
-"""Seconds that the cautious policy may take beyond all limits."""
+"""Seconds that the cautious policy may take beyond all limits, and..."""
+
+FAIR_TIME: Final = 10.0
+"""... without a time limit."""
 
 SHORT: Final = 2.0
 """Seconds in which samples of a problem whose states merge find nothing worth having."""
@@ -86,17 +89,20 @@ class Automatic(Solver):
             return self._sample(problem, reader, monitor, options)
         run = LayeredRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
+        ends = perf_counter() + (FAIR_TIME if limits.time_limit is None else limits.time_limit)
         if run.unroll(within=Growth(run.graph, monitor)):
             return _mention_checkpoint(self._search_levels(run), options)
         if monitor.stopped_by is not None:
-            return _mention_checkpoint(self._be_cautious(run), options)
+            return _mention_checkpoint(self._be_cautious(run, ends), options)
         if run.graph.merges and _is_short(monitor):
             monitor.stopped_by = StopReason.TIME
-            return _mention_checkpoint(self._be_cautious(run), options)
+            return _mention_checkpoint(self._be_cautious(run, ends), options)
         finding = self._sample_on(run, options)
+        if limits.time_limit is None:
+            ends = perf_counter() + FAIR_TIME
         if finding.complete or finding.error is not None:
             return finding
-        return replace(self._be_cautious(run), statistics=finding.statistics)
+        return replace(self._be_cautious(run, ends), statistics=finding.statistics)
 
     def _search_levels(self, run: LayeredRun) -> Finding:
         """Search what is unrolled."""
@@ -122,10 +128,10 @@ class Automatic(Solver):
         seconds = finding.statistics.search_seconds + spent
         return replace(finding, statistics=replace(finding.statistics, search_seconds=seconds))
 
-    def _be_cautious(self, run: LayeredRun) -> Finding:
-        """Look for the cautious policy, within a second more than is allowed."""
-        began = perf_counter()
-        corner = find_cautious(run.graph, lambda: perf_counter() - began < OVERTIME)
+    def _be_cautious(self, run: LayeredRun, ends: float) -> Finding:
+        """Look for the cautious policy, until the time is up and a little longer."""
+        ends = max(ends, perf_counter() + OVERTIME)
+        corner = find_cautious(run.graph, lambda: perf_counter() < ends)
         if corner is not None and accepts(run.bound, corner):
             run.rewards.append(corner.reward)
             run.offer(corner)

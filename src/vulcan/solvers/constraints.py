@@ -19,8 +19,8 @@ immediate risk 1 is never admissible: no safe history remains on which the test 
 sound for rewards of any sign with nothing to check on failing histories. An action of immediate
 risk 1 finishes its history there, with survival 0. B admits every policy that A with f₁ admits.
 
-Proofs are in docs/theory.md. Both are sums along a history that a kernel carries in two numbers,
-survival and credit. A third form is a declaration here, and four functions in
+Proofs are in docs/theory/proofs.md. Both are sums along a history that a kernel carries in two
+numbers, survival and credit. A third form is a declaration here, and four functions in
 `vulcan.kernels.constraints`, where each form has its number.
 """
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from vulcan.bounds.reward_limit import RewardLine
 from vulcan.certificates.certificate import Certificate
 from vulcan.errors import ModelError
 from vulcan.graphs.state_graph import StateGraph
@@ -42,6 +43,8 @@ class Finding:
         The policies that the search weighed against each other, if that is how it works.
     price
         What the upper bound gains per unit of allowed risk, if the search knows that.
+    lines
+        What the search proved of the reward of every policy, acceptable or not.
     graph
         What the search knows of the model, if all of it is still there.
     knowledge
@@ -70,6 +73,7 @@ class Finding:
     upper_bound: float | None = None
     trials: tuple[Trial, ...] = ()
     price: float | None = None
+    lines: tuple[RewardLine, ...] = ()
     graph: StateGraph | None = None
     knowledge: Knowledge | None = None
     estimate: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -17,15 +18,21 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.layered.branching import branch
+from vulcan.solvers.layered.dual import Dual
 from vulcan.solvers.layered.run import LayeredRun
+
+
+def relax(problem: vulcan.Problem) -> tuple[LayeredRun, Dual]:
+    """Return a run with its dual bound."""
+    reader = ModelReader(problem.model)
+    run = LayeredRun(problem, reader, Monitor(Limits()), vulcan.Pareto())
+    assert run.unroll()
+    return run, run.find_relaxed()
 
 
 def bound(problem: vulcan.Problem) -> tuple[LayeredRun, float]:
     """Return a run with the bound of cases, and the dual bound."""
-    reader = ModelReader(problem.model)
-    run = LayeredRun(problem, reader, Monitor(Limits()), vulcan.Pareto())
-    assert run.unroll()
-    dual = run.find_relaxed()
+    run, dual = relax(problem)
     if len(run.levels):
         branch(run, dual)
     return run, dual.upper_bound
@@ -94,6 +101,21 @@ def test_what_is_decided_in_a_history_that_is_avoided_costs_nothing() -> None:
     assert dual >= run.upper >= 1.05 - 1e-12
     assert run.best is not None
     assert run.best.reward == pytest.approx(1.05)
+
+
+def test_limits_are_looked_at_before_every_dynamic_program(monkeypatch: Any) -> None:
+    run, dual = relax(vulcan.Problem(TreasureGrid(horizon=20, map="BTG"), 0.15))
+    needed, asked = [], 3
+
+    def may_go_on(memory: int = 0) -> bool:
+        needed.append(memory)
+        return len(needed) < asked
+
+    monkeypatch.setattr(run, "may_go_on", may_go_on)
+    branch(run, dual)
+    assert len(needed) == asked
+    assert min(needed) > 70 * 16 * len(run.levels)
+    assert run.upper == dual.upper_bound
 
 
 def test_a_lake_is_closed_that_thin_fronts_leave_open() -> None:

@@ -42,6 +42,7 @@ from vulcan.domains.exploration.outlook import Outlook, find_norms, find_reach, 
 from vulcan.errors import OptionError
 from vulcan.model.compiled import CompiledModel
 from vulcan.model.interface import Outcome
+from vulcan.pages.maps import PageMap, Position
 from vulcan.parameters import require_number, require_whole, shorten
 
 __all__ = ["MOVES", "Exploration", "History"]
@@ -81,6 +82,10 @@ class History(NamedTuple):
 
     path: tuple[Cell, ...]
     nodes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        moves = len(self.path) - 1
+        return f"cell {self.path[-1]}, {moves} move{'s' if moves != 1 else ''} made"
 
 
 class Track(NamedTuple):
@@ -295,6 +300,16 @@ class Exploration:
         """Return the risk of the action itself."""
         (x, y), (east, north) = state.path[-1], MOVES[action]
         return self._risks((x + east, y + north), step + 1)
+
+    def page_map(self) -> PageMap:
+        """Return the map for pages."""
+        from vulcan.domains.exploration.page import make_page_map
+
+        return make_page_map(self)
+
+    def page_position(self, state: History) -> Position:
+        """Return where on the map of a page a history is."""
+        return state.path[-1]
 
     @property
     def area(self) -> Map:

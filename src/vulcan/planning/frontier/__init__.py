@@ -14,9 +14,12 @@ Elsewhere it is a quotient of differences between neighbouring points i and j,
 
 an estimate, and said to be one.
 
-**A frontier never falls.** What is acceptable under a bound is acceptable under every larger one,
-so a policy is carried forward to where no better one was found, and certified there again. Upper
-bounds are carried backwards for the same reason.
+**Between points** nothing is guessed (`enclosure`): what is acceptable under a bound is acceptable
+under every larger one, so certified policies earn at least a staircase; an upper bound holds for
+every smaller bound as well; and each price that a search tried limits the reward at every allowed
+risk. Points share what they know: a policy counts, certified there again, wherever it is within the
+bound and none better was found. Where there is a choice, the next point goes to where the two
+curves are furthest apart (`placement`).
 
 All points share one state graph: searches ask the model once for each (state, action). Only the
 certificates ask it again, each for the policy that it is about.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from vulcan.bounds.base import RiskBound
+from vulcan.bounds.reward_limit import RewardLine
 from vulcan.certificates.certificate import Certificate
+from vulcan.planning.frontier.enclosure import Enclosure
 from vulcan.planning.result import Result
-from vulcan.policies.randomised import AnyPolicy
+from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
 from vulcan.runtime.formatting import MISSING, TextTable, show_gap, show_probability, show_reward
 from vulcan.runtime.limits import StopReason
 from vulcan.solvers.finding import find_gap
@@ -30,7 +33,8 @@ class FrontierPoint:
     result
         What the search for this bound found.
     policy, certificate
-        The best safe policy: that of the result, or one carried forward. None without one.
+        The best safe policy: that of the result, or one of another point that is within this bound
+        as well. None without one.
     carried_from
         The level or scale that the policy was found for, if it was not this one.
     upper_bound
@@ -51,6 +55,10 @@ class FrontierPoint:
     upper_bound: float | None = None
     price: float | None = None
     price_from: Literal["dual", "difference"] | None = None
+
+    def __repr__(self) -> str:
+        earned = f"reward {show_reward(self.reward)}, risk {show_probability(self.risk)}"
+        return f"<FrontierPoint at {self.at:.4g}: {earned if self.safe else 'no policy'}>"
 
     @property
     def at(self) -> float:
@@ -113,6 +121,8 @@ class Frontier:
         Time of everything.
     stopped_by
         `StopReason.INTERRUPTED` if Ctrl-C came before the last point; else None.
+    lines
+        What the searches proved of every policy: the most that it earns for its risk.
     """
 
     model: str
@@ -122,6 +132,17 @@ class Frontier:
     evaluations: int
     seconds: float
     stopped_by: StopReason | None = None
+    lines: tuple[RewardLine, ...] = ()
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether all policies are: then upper bounds of points speak of such policies alone."""
+        return not any(isinstance(point.policy, RandomisedPolicy) for point in self.points)
+
+    @cached_property
+    def enclosure(self) -> Enclosure:
+        """What is proved at every level or scale, between the points as well."""
+        return Enclosure(self.points, self.lines, self.bound)
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -151,6 +172,16 @@ class Frontier:
                 for point in self.points
             ],
         )
+
+    def __repr__(self) -> str:
+        ends = f" from {self.points[0].at:.4g} to {self.points[-1].at:.4g}" if self.points else ""
+        kind = "levels" if self.bound is None else f"multiples of {self.bound}"
+        return f"<Frontier for {self.model}: {len(self)} {kind}{ends}>"
+
+    def _repr_html_(self) -> str:
+        from vulcan.planning.cards import write_frontier
+
+        return write_frontier(self)
 
     def __str__(self) -> str:
         return str(self.tabulate())

@@ -66,7 +66,10 @@ class RangeFinder:
         self._on_progress = on_progress
 
     def choose(self, wanted: Sequence[float] | Span, points: int, scaled: bool) -> list[float]:
-        """Return levels or scales in their order: those given, or evenly spaced ones."""
+        """Return levels or scales in their order: those given, or the ends of a span.
+
+        Between the ends of a span is the bound itself, if multiples of it may go that far.
+        """
         name = "scales" if scaled else "levels"
         if not isinstance(wanted, Span):
             given = sorted({_require(name, value) for value in wanted})
@@ -89,9 +92,8 @@ class RangeFinder:
         if low > high:
             reason = "" if whole else f"; by themselves they go from {first:g} to {last:g}"
             raise OptionError(f"{name} can't go up from {low:g} to {high:g}{reason}")
-        steps = [low + (high - low) * (k / (points - 1)) for k in range(points - 1)]
         own = set() if whole or not scaled else {1.0}
-        return sorted({*steps, high, *own})
+        return sorted({low, high, *own})
 
     def _find_levels(self) -> tuple[float, float]:
         """Return the smallest risk of all, and that of the best policy without a bound."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from vulcan.bounds.base import RiskBound
+from vulcan.bounds.reward_limit import RewardLine
 from vulcan.bounds.straight import Constant
 from vulcan.certificates.certificate import certify
 from vulcan.certificates.problem import Problem
@@ -15,6 +18,8 @@ from vulcan.graphs.array_graph import open_graph
 from vulcan.model.interface import Model, describe_model
 from vulcan.model.reader import ModelReader
 from vulcan.planning.batch import watch_batch
+from vulcan.planning.frontier.enclosure import Enclosure, trim_lines
+from vulcan.planning.frontier.placement import choose_place
 from vulcan.planning.frontier.point import Frontier, FrontierPoint
 from vulcan.planning.frontier.span import RangeFinder, Span
 from vulcan.planning.solve import plan_and_certify
@@ -22,6 +27,7 @@ from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.progress import OnProgress
 from vulcan.solvers.automatic import Automatic
 from vulcan.solvers.base import Options, Solver, require_solver
+from vulcan.tolerance import TOLERANCE
 
 __all__ = ["trace_frontier"]
 
@@ -61,7 +67,8 @@ def trace_frontier(
         Multiples of the problem's bound, or the `Span` that they cover: `Span()` ends where the
         bound no longer binds, and 1, the bound itself, is among its scales.
     points
-        How many points a span has, evenly spaced.
+        How many points a span has at most. They are placed where the frontier bends: where most
+        lies between what is earned and what is proved to be the limit.
     time_limit
         Seconds for the search of each point.
     samples
@@ -115,15 +122,21 @@ def trace_frontier(
     tracer = _Tracer(own, chosen, limits, seed, scaled=scales is not None)
     with watch_batch(on_progress, progress) as batch:
         try:
-            places = tracer.choose(levels if scales is None else scales, points, batch.tell)
-            batch.total = len(places)
-            for place in places:
-                point = tracer.solve(place, batch.tell)
+            wanted = Span() if levels is scales is None else levels if scales is None else scales
+            assert wanted is not None
+            places = tracer.choose(wanted, points, batch.tell)
+            batch.total = max(len(places), points if isinstance(wanted, Span) else 0)
+            while places:
+                point = tracer.solve(places.pop(0), batch.tell)
+                if not places and tracer.count < batch.total:
+                    places = tracer.choose_next()
+                    batch.total = batch.total if places else tracer.count
                 batch.finish(point.result)
                 if on_point is not None:
                     on_point(point)
                 if point.result.stopped_by is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
+            tracer.share()
         except KeyboardInterrupt:
             tracer.stopped_by = StopReason.INTERRUPTED
         return tracer.finish(batch.seconds)
@@ -144,15 +157,30 @@ class _Tracer:
         self._graph = open_graph(ModelReader(problem.model))
         self._limits, self._options = limits, Options(seed, graph=self._graph)
         self._scaled = scaled
+        self._base = problem.risk_bound if scaled else None
         self._points: list[FrontierPoint] = []
+        self._lines: tuple[RewardLine, ...] = ()
         self.stopped_by: StopReason | None = None
 
+    @property
+    def count(self) -> int:
+        """How many points there are."""
+        return len(self._points)
+
     def choose(
-        self, wanted: Sequence[float] | Span | None, points: int, on_progress: OnProgress
+        self, wanted: Sequence[float] | Span, points: int, on_progress: OnProgress
     ) -> list[float]:
-        """Return the levels or scales, in their order."""
+        """Return the levels or scales to begin with, in their order."""
         finder = RangeFinder(self._problem, self._limits, self._options, on_progress)
-        return finder.choose(Span() if wanted is None else wanted, points, self._scaled)
+        return finder.choose(wanted, points, self._scaled)
+
+    def choose_next(self) -> list[float]:
+        """Return the level or scale that would tell most; none if nothing more would be seen."""
+        place = choose_place(self._enclose(), [point.at for point in self._points])
+        return [] if place is None else [place]
+
+    def _enclose(self) -> Enclosure:
+        return Enclosure(self._points, self._lines, self._base)
 
     def solve(self, place: float, on_progress: OnProgress) -> FrontierPoint:
         """Add the point of a level or scale."""
@@ -174,38 +202,46 @@ class _Tracer:
             price=result.price,
             price_from=None if result.price is None else "dual",
         )
-        self._points.append(self._carry_forward(point, problem))
-        return self._points[-1]
+        self._lines = trim_lines([*self._lines, *result.lines])
+        point = self._share(point)
+        insort(self._points, point, key=lambda point: point.at)
+        return point
 
-    def _carry_forward(self, point: FrontierPoint, problem: Problem) -> FrontierPoint:
-        """Return a point with the policy of the point before it, if that is better."""
-        before = self._points[-1] if self._points else None
-        if before is None or before.policy is None or before.reward is None:
-            return point
-        if point.reward is not None and point.reward >= before.reward:
-            return point
-        certificate = certify(problem, before.policy)
-        if not certificate.safe:
-            return point
-        found_for = before.at if before.carried_from is None else before.carried_from
-        return replace(point, policy=before.policy, certificate=certificate, carried_from=found_for)
+    def share(self) -> None:
+        """Use the policies of all points for all others, those before them as well."""
+        self._points = [self._share(point) for point in self._points]
+
+    def _share(self, point: FrontierPoint) -> FrontierPoint:
+        """Return a point with the best policy of the other points that is within its bound."""
+        own = [other for other in self._points if other.carried_from is None and other is not point]
+        for other in sorted(own, key=lambda other: -(other.reward or -math.inf)):
+            if other.policy is None or other.reward is None or other.risk is None:
+                continue
+            if point.reward is not None and point.reward >= other.reward:
+                return point
+            if other.risk > point.bound(other.reward) + TOLERANCE:
+                continue
+            certificate = certify(Problem(self._problem.model, point.bound), other.policy)
+            if certificate.safe:
+                policy = other.policy
+                return replace(point, policy=policy, certificate=certificate, carried_from=other.at)
+        return point
 
     def finish(self, seconds: float) -> Frontier:
-        """Return the frontier: upper bounds carried backwards, and prices where none is known."""
-        points = self._points
-        for k in range(len(points) - 2, -1, -1):
-            uppers = [points[k].upper_bound, points[k + 1].upper_bound]
-            least = min((upper for upper in uppers if upper is not None), default=None)
-            points[k] = replace(points[k], upper_bound=least)
-        base = self._problem.risk_bound if self._scaled else None
+        """Return the frontier: what bounds one point bounds all, and prices are compared."""
+        enclosure, points = self._enclose(), []
+        for point in self._points:
+            limit = enclosure.find_limit(point.at)
+            points.append(replace(point, upper_bound=None if limit == math.inf else limit))
         return Frontier(
             model=describe_model(self._problem.model),
-            bound=base,
+            bound=self._base,
             solver=repr(self._solver),
-            points=tuple(_compare_neighbours(points, base)),
+            points=tuple(_compare_neighbours(points, self._base)),
             evaluations=self._graph.evaluations,
             seconds=seconds,
             stopped_by=self.stopped_by,
+            lines=self._lines,
         )
 
 

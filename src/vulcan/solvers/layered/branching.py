@@ -69,6 +69,9 @@ NEWTON_STEPS: Final = 3
 Vector = NDArray[np.float64]
 """A number for each price."""
 
+Vectors = NDArray[np.float64]
+"""A vector for each node."""
+
 
 @dataclass(frozen=True)
 class _Step:
@@ -163,15 +166,36 @@ def branch(run: LayeredRun, dual: Dual) -> None:
     prices = dual.multiplier * np.unique(np.concatenate([NEAR, MIDDLE, FAR]))
     if len(prices) * len(run.levels) > MOST_VALUES or run.upper in (math.inf, -math.inf):
         return
-    cases = _Cases(run, prices, min(dual.corners, key=lambda corner: corner.risk).reward)
+    values = _follow_prices(run, prices)
+    if values is None:
+        return
+    cases = _Cases(run, prices, values, min(dual.corners, key=lambda corner: corner.risk).reward)
     gained, gap = 0, run.upper - cases.known
     while not run.closed and run.may_go_on() and cases.branch():
         run.upper = min(run.upper, cases.upper)
+        run.report()
         if run.upper - cases.known < (1 - SMALL_GAIN) * gap:
             gained, gap = cases.work, run.upper - cases.known
         patience = PATIENCE if run.gap > SMALL_GAP else LITTLE_PATIENCE
         if cases.work > min(MOST_WORK, gained + patience):
             break
+
+
+def _follow_prices(run: LayeredRun, prices: Vector) -> tuple[Vectors, Vectors] | None:
+    """Return what the best policy for each price earns and risks from each node on.
+
+    None if a limit was reached.
+    """
+    shape = (len(run.levels), len(prices))
+    if not run.may_go_on(2 * np.dtype(float).itemsize * math.prod(shape)):
+        return None
+    rewards, risks = np.empty(shape), np.empty(shape)
+    for place, price in enumerate(prices):
+        if not run.may_go_on(rewards.nbytes + risks.nbytes):
+            return None
+        ways = run.sweeps.follow_weights(1.0, float(price))
+        rewards[:, place], risks[:, place] = ways.rewards, ways.risks
+    return rewards, risks
 
 
 class _Cases:
@@ -183,6 +207,8 @@ class _Cases:
         The search.
     prices
         The prices, ascending.
+    values
+        What the best policy for each price earns from each node on, and what it risks.
     least
         What the policy of least risk earns. Where less is acceptable, that policy is, too.
 
@@ -192,11 +218,11 @@ class _Cases:
         What was looked at so far.
     """
 
-    def __init__(self, run: LayeredRun, prices: Vector, least: float) -> None:
+    def __init__(
+        self, run: LayeredRun, prices: Vector, values: tuple[Vectors, Vectors], least: float
+    ) -> None:
         self._run, self._prices, self._least = run, prices, least
-        ways = [run.sweeps.follow_weights(1.0, float(price)) for price in prices]
-        self._rewards = np.array([way.rewards for way in ways]).T.copy()
-        self._risks = np.array([way.risks for way in ways]).T.copy()
+        self._rewards, self._risks = values
         self._steps: dict[int, list[_Step]] = {}
         self._margins = ROUNDING * (run.size + prices)
         self._seen: dict[tuple[tuple[int, float], ...], list[tuple[float, float]]] = {}

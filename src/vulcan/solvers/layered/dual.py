@@ -31,7 +31,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from vulcan.bounds.base import RiskBound
-from vulcan.bounds.reward_limit import Weights, limit_reward
+from vulcan.bounds.reward_limit import RewardLine, Weights, limit_reward
 from vulcan.bounds.shape import upper_hull
 from vulcan.tolerance import TOLERANCE
 
@@ -109,6 +109,8 @@ class Dual:
         The best randomised policy; None if no policy is accepted.
     corners
         All policies found on the way, in the order of their rewards.
+    lines
+        Every dynamic program with a weight of reward proves one, whatever the bound is.
     """
 
     upper_bound: float
@@ -117,6 +119,7 @@ class Dual:
     price: float
     best: Mix | None
     corners: tuple[Corner, ...]
+    lines: tuple[RewardLine, ...]
 
 
 Oracle = Callable[[float, float], Corner]
@@ -153,6 +156,7 @@ class DualSearch:
         self._oracle = oracle
         self._may_go_on = may_go_on
         self._corners: list[Corner] = []
+        self._lines: list[RewardLine] = []
         self._upper = math.inf
         self.rewards: list[float] = []
         self.finished = False
@@ -163,7 +167,7 @@ class DualSearch:
         self._upper = top.reward
         if accepts(self._bound, top):
             self.finished = True
-            return Dual(top.reward, 0.0, top.reward, 0.0, Mix(top, top, 0.0), (*self._corners,))
+            return self._finish(0.0, top.reward, 0.0, Mix(top, top, 0.0))
         multiplier, value, price = 0.0, top.reward, 0.0
         best = best_mix(self._corners, self._bound)
         while not self.finished and len(self._corners) < MOST_CORNERS and self._may_go_on():
@@ -173,8 +177,7 @@ class DualSearch:
                 break
             known = max(_value(corner, weights) for corner in self._corners)
             corner = self._find(*weights)
-            found = _value(corner, weights)
-            margin = ROUNDING * (weights[0] * abs(corner.reward) + weights[1] * corner.risk)
+            found, margin = _value(corner, weights), _margin(corner, weights)
             upper, slope = limit_reward(self._bound, weights, found + margin, least, self._upper)
             if upper <= self._upper:
                 self._upper = upper
@@ -183,13 +186,20 @@ class DualSearch:
                     price = _find_price(multiplier, slope)
             self.finished = upper == -math.inf or found <= known + 4 * margin
             best = best_mix(self._corners, self._bound)
+        return self._finish(multiplier, value, price, best)
+
+    def _finish(self, multiplier: float, value: float, price: float, best: Mix | None) -> Dual:
         corners = tuple(sorted(self._corners, key=lambda corner: corner.reward))
-        return Dual(self._upper, multiplier, value, price, best, corners)
+        return Dual(self._upper, multiplier, value, price, best, corners, tuple(self._lines))
 
     def _find(self, reward_weight: float, risk_weight: float) -> Corner:
         corner = self._oracle(reward_weight, risk_weight)
         self._corners.append(corner)
         self.rewards.append(corner.reward)
+        if reward_weight > 0:
+            weights = (reward_weight, risk_weight)
+            most = _value(corner, weights) + _margin(corner, weights)
+            self._lines.append(RewardLine(risk_weight / reward_weight, most / reward_weight))
         return corner
 
     def _aim(self, best: Mix | None) -> Weights | None:
@@ -303,6 +313,11 @@ def _find_price(multiplier: float, slope: float) -> float:
 
 def _value(corner: Corner, weights: Weights) -> float:
     return weights[0] * corner.reward - weights[1] * corner.risk
+
+
+def _margin(corner: Corner, weights: Weights) -> float:
+    """Return what rounding may have done to the value of a corner."""
+    return ROUNDING * (weights[0] * abs(corner.reward) + weights[1] * corner.risk)
 
 
 def _slope_of(safe: Corner, daring: Corner) -> float:

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.bounds.reward_limit import RewardLine
 from vulcan.certificates.problem import Problem
 from vulcan.graphs.array_graph import open_graph
 from vulcan.graphs.layered_graph import Layers, count_bytes, write_layers
@@ -78,6 +79,8 @@ class LayeredRun:
         No policy within the risk bound earns more.
     price
         What the upper bound gains per unit of allowed risk; None before there is one.
+    lines
+        What every policy keeps to, whatever the bound is.
     relaxed
         What the best randomised policy earns; None before that is known.
     trials
@@ -105,6 +108,7 @@ class LayeredRun:
         self.mix: Mix | None = None
         self.upper = math.inf
         self.price: float | None = None
+        self.lines: tuple[RewardLine, ...] = ()
         self.relaxed: float | None = None
         self.proof = "proved"
         self.rewards: list[float] = []
@@ -182,7 +186,7 @@ class LayeredRun:
         self.rewards += search.rewards
         self._worths = [Worth(corner.reward, corner.risk) for corner in dual.corners]
         self.relaxed = None if dual.best is None else dual.best.reward
-        self.upper = dual.upper_bound
+        self.upper, self.lines = dual.upper_bound, dual.lines
         self.price = None if self.upper == -math.inf else dual.price
         hurried = self.monitor.limits.time_limit is not None
         if hurried and self.best is not None and len(self.levels) > coins.MANY_NODES:
@@ -342,6 +346,7 @@ class LayeredRun:
             upper_bound=None if self.upper == math.inf else self.upper,
             trials=tuple(self.trials),
             price=self.price,
+            lines=self.lines,
             graph=self.graph,
             knowledge=Knowledge(self.graph),
             relaxed=self.relaxed,

@@ -8,7 +8,9 @@ Elsewhere it is what the model itself offers, `reward_to_go_bound` of its initia
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
+from vulcan.bounds.reward_limit import RewardLine
 from vulcan.certificates.problem import Problem
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.interface import Start
@@ -17,13 +19,22 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.layered.growth import Growth
 from vulcan.solvers.layered.run import LayeredRun
 
-__all__ = ["bound_any_policy"]
+__all__ = ["RewardBound", "bound_any_policy"]
+
+
+@dataclass(frozen=True)
+class RewardBound:
+    """What is known of the reward of any policy: as in `Finding`."""
+
+    upper: float | None = None
+    price: float | None = None
+    lines: tuple[RewardLine, ...] = ()
 
 
 def bound_any_policy(
     problem: Problem, reader: ModelReader, monitor: Monitor, graph: StateGraph | None
-) -> tuple[float | None, float | None]:
-    """Return the bound and the price of risk, each None if it can't be known.
+) -> RewardBound:
+    """Return the bound and the price of risk, each None if it can't be known, and what proves it.
 
     Parameters
     ----------
@@ -39,8 +50,8 @@ def bound_any_policy(
     if run.unroll(within=Growth(run.graph, monitor)):
         run.find_relaxed()
         problem.risk_bound.verify(run.rewards)
-        return run.upper, run.price
+        return RewardBound(run.upper, run.price, run.lines)
     if hasattr(problem.model, "reward_to_go_bound") and not isinstance(reader.root, Start):
         bound = reader.bound_reward(reader.root, 0)
-        return (None if bound == math.inf else bound), None
-    return None, None
+        return RewardBound(None if bound == math.inf else bound)
+    return RewardBound()

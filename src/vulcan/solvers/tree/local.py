@@ -75,9 +75,10 @@ class LocalVulcan(Solver):
         Ask the model's `reward_to_go_bound` for every history, and close actions that cannot win.
         It costs time, and saves answers of the model: for models that are slow to answer.
     as_printed
-        Run algorithms 2 to 4 as the paper prints them (docs/algorithms.md): a literal constant of
-        UCT, failures sampled, values weighed by counts instead of probabilities, cleanup instead of
-        completion, and the last policy instead of the best. Then nothing is ever proved.
+        Run algorithms 2 to 4 as the paper prints them (docs/theory/algorithms.md): a literal
+        constant of UCT, failures sampled, values weighed by counts instead of probabilities,
+        cleanup instead of completion, and the last policy instead of the best. Then nothing
+        is ever proved.
     """
 
     finds: ClassVar[str] = "the best policy found so far, within a local constraint"

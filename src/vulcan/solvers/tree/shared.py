@@ -4,9 +4,10 @@ The tree decides at the top, and a dynamic program over pairs (state, level) bel
 (`vulcan.kernels.shared_decisions`). Which one, a price of risk says: the decisions that earn most
 less the price times the risk. Without a price they earn most, and with the largest they risk least.
 Between these, prices are tried until no policy lies between the last that the bound accepts and the
-first that it does not, as in docs/theory.md ("Bounds from above"), but with exact reward and risk
-of the whole policy, top included. Then the risk that is left is spent: points of the frontier go
-over to the riskier decisions, the most probable ones first, as long as the bound accepts it.
+first that it does not, as in docs/theory/proofs.md ("Bounds from above"), but with exact reward
+and risk of the whole policy, top included. Then the risk that is left is spent: points of the
+frontier go over to the riskier decisions, the most probable ones first, as long as the bound
+accepts it.
 
 A few tops are tried, by how often the actions of a history must have been tried for the tree to
 decide there. If no price makes any of them pass, the same is tried without the tree.

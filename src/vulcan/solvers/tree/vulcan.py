@@ -1,8 +1,8 @@
 """Vulcan: the anytime planner for problems in which every history is a state of its own.
 
 One tree is searched for several prices of failure, and a plan follows one price here and another
-there, so that the allowed risk is spent (`vulcan.solvers.tree.price_planner`, docs/beyond.md). The
-algorithm of the paper is `Vulcan.paper()`.
+there, so that the allowed risk is spent (`vulcan.solvers.tree.price_planner`,
+docs/theory/beyond.md). The algorithm of the paper is `Vulcan.paper()`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.helpers.figures import draw
+from tests.helpers.figures import draw, legend
 from tests.helpers.rule_policies import (
     WALL,
     plan_by_rule,
@@ -25,8 +25,8 @@ def test_where_a_policy_goes(journeys, truth):
     texts = {text.get_position(): text.get_text() for text in ax.texts}
     assert texts[1, 2] == "100"
     assert texts[3, 2] == f"{100 * truth.visits[3, 2]:.0f}"
-    labels = [text.get_text() for text in ax.texts]
-    assert f"{truth.collisions[3, 2]:.3g}" in labels
+    _, collisions = legend(ax)
+    assert f"{truth.collisions[3, 2]:.3g} at (3, 2)" in collisions
     draw(ax)
 
 

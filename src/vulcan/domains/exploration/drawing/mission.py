@@ -22,6 +22,7 @@ from vulcan.domains.exploration.drawing.terrain import (
     draw_field,
     draw_journey,
     draw_map,
+    list_obstacles,
     predict_window,
 )
 from vulcan.model.interface import describe_model
@@ -191,4 +192,4 @@ def label_samples(ax: Axes, journey: Journey, moves: int) -> None:
     path = np.array(journey.path, np.float64)
     stations = np.linspace(0, len(path) - 1, 40 * len(path))
     line = [np.interp(stations, np.arange(len(path)), side).tolist() for side in path.T]
-    place_labels(ax, labels, [list(zip(*line, strict=True))], INK)
+    place_labels(ax, labels, [list(zip(*line, strict=True))], INK, list_obstacles(ax))

@@ -31,6 +31,7 @@ __all__ = [
     "draw_field",
     "draw_journey",
     "draw_map",
+    "list_obstacles",
     "predict_field",
 ]
 
@@ -192,6 +193,11 @@ def draw_map(ax: Axes, area: Map, window: Window, alpha: float = 1.0) -> None:
         axis.set_major_locator(MaxNLocator(8, integer=True))
     for spine in ax.spines.values():
         spine.set_visible(True)
+
+
+def list_obstacles(ax: Axes) -> list[Any]:
+    """Return the hatched patches of a map that was drawn: labels keep off them."""
+    return [patch for patch in ax.patches if patch.get_hatch()]
 
 
 def draw_field(ax: Axes, means: Numbers, window: Window, levels: Numbers) -> Any:

@@ -6,7 +6,7 @@ there after a move that it survived, and wherever the mission ends later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,10 +20,11 @@ from vulcan.domains.exploration.drawing.terrain import (
     draw_bar,
     draw_map,
     get_colours,
+    list_obstacles,
 )
 from vulcan.domains.exploration.maps import Cell
 from vulcan.model.interface import describe_model
-from vulcan.plotting.labels import place_labels
+from vulcan.plotting.labels import PLATE, Box
 from vulcan.plotting.style import INK, ORANGE, make_figure, put_legend_below, put_title, use_style
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ __all__ = ["plot_visits", "tabulate_visits"]
 
 MAP_WIDTH: Final = 4.6
 """Inches, about."""
+
+MOST_NAMED: Final = 6
+"""Cells with collisions that the legend names."""
 
 MOST_NUMBERED: Final = 24
 """Cells on a side; if there are more, there is no room for a number in each."""
@@ -80,9 +84,8 @@ def plot_visits(journeys: Journeys, ax: Axes | None = None) -> Axes:
         numbered = "; numbers are percentages" if max(window.shape) <= MOST_NUMBERED else ""
         sums = f"reward {journeys.reward:.2f}, risk {journeys.risk:.3g}"
         put_title(ax, describe_model(journeys.mission), f"{sums}{numbered}")
-        marks = _draw_marks(ax, journeys)
+        _draw_marks(ax, journeys)
         put_legend_below(ax, 3)
-        place_labels(ax, marks, _list_obstructions(ax, marks), ORANGE)
     return ax
 
 
@@ -102,49 +105,49 @@ def _draw_cells(ax: Axes, table: Numbers, window: Window) -> None:
     if max(window.shape) > MOST_NUMBERED:
         return
     size = min(8.0, 72 * MAP_WIDTH / max(window.shape) * 0.42)
+    obstacles = [obstacle.get_path() for obstacle in list_obstacles(ax)]
     for row, column in zip(*np.nonzero(table >= 0.0005), strict=True):
         share = 100 * table[row, column]
         text = f"{share:.0f}" if share >= 9.95 else f"{share:.1f}"
-        dark = share > 45
-        colour, halo = ("white", None) if dark else (INK, "white")
+        x, y = window.west + column, window.south + row
+        across = 0.1 + 0.08 * len(text)
+        hatched = any(Box(x - across, y - 0.3, x + across, y + 0.3).cover(o) for o in obstacles)
+        colour, halo = ("white", None) if share > 45 and not hatched else (INK, "white")
         effects = [withStroke(linewidth=1.4, foreground=halo)] if halo else []
         ax.text(
-            window.west + column,
-            window.south + row,
+            x,
+            y,
             text,
             fontsize=size,
             color=colour,
             horizontalalignment="center",
             verticalalignment="center",
             path_effects=effects,
+            bbox=PLATE if hatched else None,
             zorder=4,
         )
 
 
-def _draw_marks(ax: Axes, journeys: Journeys) -> list[tuple[tuple[float, float], str]]:
-    """Frame the start and where collisions occur; return the labels of the latter."""
+def _draw_marks(ax: Axes, journeys: Journeys) -> None:
+    """Frame the start, and where collisions occur."""
     visits, start = journeys.visits, get_map(journeys.mission).start
     _frame_cells(ax, [start], INK, "start")
     risky = np.flatnonzero(visits.collision >= SMALLEST)
     cells = [(x, y) for x, y in visits.cells[risky].tolist()]
     if cells:
-        _frame_cells(ax, cells, ORANGE, "collisions, with their probability")
-    return [
-        ((float(x), float(y)), f"{visits.collision[number]:.3g}")
-        for number, (x, y) in zip(risky, cells, strict=True)
-    ]
+        risks = dict(zip(cells, visits.collision[risky].tolist(), strict=True))
+        _frame_cells(ax, cells, ORANGE, _name_collisions(risks))
 
 
-def _list_obstructions(
-    ax: Axes, marks: Sequence[tuple[tuple[float, float], str]]
-) -> list[list[tuple[float, float]]]:
-    """Return what labels keep off: numbers, and frames of cells, as points."""
-    across = np.linspace(-0.35, 0.35, 8).tolist()
-    numbers = [[(x + part, y) for part in across] for x, y in (t.get_position() for t in ax.texts)]
-    side = np.linspace(-0.46, 0.46, 8).tolist()
-    frame = [(a, b) for a in side for b in (-0.46, 0.46)]
-    frame += [(b, a) for a, b in frame]
-    return numbers + [[(x + a, y + b) for a, b in frame] for (x, y), _ in marks]
+def _name_collisions(risks: Mapping[Cell, float]) -> str:
+    """Return where collisions are how probable: on the map there is no room for that."""
+    ranked = sorted(risks, key=lambda cell: -risks[cell])
+    named = [f"{risks[cell]:.3g} at ({cell[0]}, {cell[1]})" for cell in ranked[:MOST_NAMED]]
+    rest = ranked[MOST_NAMED:]
+    if rest:
+        named.append(f"{sum(risks[cell] for cell in rest):.3g} in {len(rest)} other cells")
+    rows = [", ".join(named[k : k + 3]) for k in range(0, len(named), 3)]
+    return "collision with probability " + ",\n".join(rows)
 
 
 def _frame_cells(ax: Axes, cells: Sequence[Cell], colour: str, name: str) -> None:

@@ -1,0 +1,170 @@
+"""What is proved between the points of a frontier: nothing that is drawn is wrong."""
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+
+import vulcan
+from tests.helpers.tables import bounds, one_action, tables
+from tests.helpers.unrolled import allow_questions
+from tests.oracles.brute_force import enumerate_plans
+from vulcan import Lagrangian, Linear, Outcome, Pareto, Problem
+from vulcan.bounds.reward_limit import RewardLine
+from vulcan.domains import Bandit
+from vulcan.planning.frontier import Span, trace_frontier
+from vulcan.planning.frontier.enclosure import Enclosure, trim_lines
+from vulcan.plotting.frontier import extract_curves
+
+SMALL = Bandit(horizon=4)
+
+
+def interpolate(curve, place):
+    """The height of a drawn curve; NaN where nothing is drawn."""
+    for (left, low), (right, high) in pairwise(curve):
+        if left <= place <= right:
+            share = (place - left) / (right - left) if right > left else 1.0
+            return low + share * (high - low) if 0 < share < 1 else (low, high)[round(share)]
+    return math.nan
+
+
+def check(frontier, plans, grid=1e-9):
+    """No plan lies above the drawn limit, and the staircase is no better than the best plan."""
+    curves, enclosure = extract_curves(frontier), frontier.enclosure
+    first, last = (frontier.points[k].at for k in (0, -1))
+    for plan in plans:
+        place = max(first, enclosure.find_place(plan.risk, plan.reward))
+        if place <= last - 1e-9:
+            assert plan.reward <= enclosure.find_limit(place) + 1e-9
+            room = grid * max(1.0, abs(plan.reward))
+            assert not plan.reward > interpolate(curves.limit, place) + room
+    for place in [first + (last - first) * k / 20 for k in range(21)]:
+        within = [p for p in plans if enclosure.find_place(p.risk, p.reward) <= place + 1e-9]
+        best = max((plan.reward for plan in within), default=-math.inf)
+        earned = enclosure.find_reward(place)
+        assert earned <= best + 1e-9
+        assert earned <= enclosure.find_limit(place) + 1e-9
+
+
+@given(tables(sure_failure=False))
+@settings(max_examples=60)
+def test_every_policy_lies_under_the_drawn_limit(table):
+    plans = enumerate_plans(table)
+    risks = sorted({plan.risk for plan in plans})
+    check(trace_frontier(table, points=4), plans)
+    check(trace_frontier(table, levels=[risks[0], risks[-1]]), plans)
+    for solver in (vulcan.ForwardSearch(), vulcan.RAOStar(), vulcan.IntegerProgram()):
+        check(trace_frontier(table, solver=solver, levels=[0.1, 0.3, 1]), plans)
+
+
+@given(tables(), bounds())
+@settings(max_examples=60)
+def test_every_policy_lies_under_the_drawn_limit_of_scaled_bounds(table, bound):
+    plans = enumerate_plans(table)
+    problem = Problem(table, bound)
+    # The curve is bent there, and drawn as straight pieces.
+    check(trace_frontier(problem, solver=Pareto(), scales=[0.2, 1, 4]), plans, grid=1e-3)
+    check(trace_frontier(problem, solver=Lagrangian(), scales=[0.5, 2]), plans, grid=1e-3)
+
+
+def test_between_two_points_the_limit_is_not_the_line_through_them():
+    """Two points far apart: certified policies lie above that line, and under the limit."""
+    coarse = trace_frontier(SMALL, levels=[0.0, 0.0047])
+    (between,) = trace_frontier(SMALL, levels=[0.003])
+    ends = [point.upper_bound for point in coarse]
+    assert between.reward > ends[0] + (ends[1] - ends[0]) * 0.003 / 0.0047
+    assert between.reward <= coarse.enclosure.find_limit(0.003)
+
+
+def test_without_any_line_the_limit_is_a_staircase(monkeypatch):
+    allow_questions(monkeypatch, -1)
+    frontier = trace_frontier(SMALL, solver=vulcan.ForwardSearch(), levels=[0.001, 0.003])
+    assert frontier.lines == ()
+    first, last = frontier
+    assert frontier.enclosure.find_limit(0.002) == (
+        math.inf if last.upper_bound is None else last.upper_bound
+    )
+    assert frontier.enclosure.find_reward(0.002) == first.reward
+    assert frontier.enclosure.find_price(0.002) is None
+
+
+def test_the_staircase_begins_where_a_policy_is_acceptable():
+    frontier = trace_frontier(SMALL, levels=[0.0, 0.003])
+    policy = frontier.points[1]
+    assert policy.risk < 0.003
+    enclosure = frontier.enclosure
+    assert enclosure.find_reward(policy.risk) == policy.reward
+    assert enclosure.find_reward(policy.risk - 1e-9) == frontier.points[0].reward
+    scaled = trace_frontier(Problem(SMALL, Linear(0.002)), scales=[0.5, 1])
+    place = scaled.points[1].risk / (0.002 * scaled.points[1].reward)
+    assert scaled.enclosure.find_reward(place + 1e-9) == scaled.points[1].reward
+    assert scaled.enclosure.find_reward(place - 1e-9) < scaled.points[1].reward
+
+
+def test_prices_are_the_slope_of_the_limit_and_constant_between_corners():
+    frontier = trace_frontier(SMALL, solver=Lagrangian(), levels=[0.0005, 0.0045])
+    enclosure = frontier.enclosure
+    corners = [place for place in enclosure.find_corners() if 0.0005 < place < 0.0045]
+    assert len(corners) >= 3
+    for left, right in pairwise([0.0005, *corners, 0.0045]):
+        prices = {enclosure.find_price(left + share * (right - left)) for share in (0.1, 0.5, 0.9)}
+        assert len(prices) == 1
+    assert enclosure.find_price(0.001) > enclosure.find_price(0.004) > 0
+
+
+def test_lines_that_are_nowhere_the_least_are_dropped():
+    lines = [RewardLine(k, 1 - (1 - k) ** 2 + shift) for k in (0.9, 0.5, 0.1) for shift in (0, 0.5)]
+    kept = trim_lines([*lines, RewardLine(0.5, 2.0), RewardLine(0.0, 5.0)])
+    assert [line.price for line in kept] == sorted((line.price for line in kept), reverse=True)
+    for risk in [k / 50 for k in range(51)]:
+        assert min(line(risk) for line in kept) == min(line(risk) for line in lines)
+    assert trim_lines([]) == ()
+
+
+def test_nothing_is_claimed_where_nothing_is_known():
+    nothing = Enclosure([], [], None)
+    assert nothing.find_reward(0.5) == -math.inf
+    assert nothing.find_limit(0.5) == math.inf
+    assert nothing.find_price(0.5) is None
+
+
+# Where points are placed.
+
+
+def area(frontier):
+    low, high = frontier.points[0].at, frontier.points[-1].at
+    places = [low + (high - low) * (k + 0.5) / 400 for k in range(400)]
+    enclosure = frontier.enclosure
+    gaps = [enclosure.find_limit(place) - enclosure.find_reward(place) for place in places]
+    return sum(gaps) * (high - low) / 400
+
+
+@pytest.mark.parametrize("horizon", [4, 6])
+@pytest.mark.parametrize("points", [6, 12])
+def test_chosen_points_go_to_where_the_frontier_bends(horizon, points):
+    """All of the reward is earned in the first tenth of the range; the rest is flat."""
+    model = Bandit(horizon)
+    chosen = trace_frontier(model, levels=Span(0, 0.05), points=points)
+    even = trace_frontier(model, levels=[0.05 * k / (points - 1) for k in range(points)])
+    assert len(chosen) <= points
+    assert area(chosen) < area(even) / 2
+    assert sum(point.level < 0.01 for point in chosen) >= points - 2
+
+
+def test_a_staircase_of_a_few_steps_is_found_exactly_and_no_more_points_are_spent():
+    frontier = trace_frontier(vulcan.domains.ThreeActions())
+    assert len(frontier) < 10
+    assert [reward for _, reward in frontier.enclosure.steps] == [5.0, 6.0, 10.0]
+    assert area(frontier) < 1e-4 * 0.04 * 5
+
+
+def test_more_points_never_enclose_less():
+    areas = [area(trace_frontier(SMALL, points=points)) for points in (3, 5, 9, 17)]
+    assert areas == sorted(areas, reverse=True)
+    assert areas[-1] < areas[0] / 4
+
+
+def test_a_flat_frontier_has_one_point():
+    (point,) = trace_frontier(one_action(Outcome(1.0, 2.0, 1)))
+    assert (point.level, point.reward) == (0.0, 2.0)
