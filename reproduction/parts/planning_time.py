@@ -286,7 +286,12 @@ def _weigh(found: Found, slow: str) -> tuple[Verdict, str] | None:
     if not ratios:
         return None
     best = max(ratios.values(), key=lambda ratio: ratio.times)
-    there = ", ".join(f"{ratio.brief} times ({fast})" for fast, ratio in ratios.items())
+    there = ", ".join(
+        f"{ratio.number} times ({fast}"
+        + f", horizon {ratio.horizon}" * (ratio.horizon != SPEEDUP_HORIZON)
+        + ")"
+        for fast, ratio in ratios.items()
+    )
     if (named and best.horizon != SPEEDUP_HORIZON) or (best.times < claim and best.at_least):
         return Verdict.OPEN, there
     if best.times < claim:

@@ -20,15 +20,16 @@ class Ratio:
     at_least: bool
 
     def __str__(self) -> str:
-        return f"{self._number} times at horizon {self.horizon}"
+        return f"{self.number} times at horizon {self.horizon}"
 
     @property
     def brief(self) -> str:
         """The number, with its horizon unless it is the paper's."""
-        return self._number + f" at horizon {self.horizon}" * (self.horizon != SPEEDUP_HORIZON)
+        return self.number + f" at horizon {self.horizon}" * (self.horizon != SPEEDUP_HORIZON)
 
     @property
-    def _number(self) -> str:
+    def number(self) -> str:
+        """The number alone."""
         number = f"{self.times:,.0f}" if self.times >= 10 else f"{self.times:.2g}"
         return f"{'at least ' * self.at_least}{number}"
 
