@@ -41,7 +41,7 @@ def tabulate_making(parts: Iterable[tuple[Part, Sequence[Record]]]) -> Table:
         versions = [
             f"{name} {number}"
             for name in ("vulcan", "python", *LIBRARIES)
-            if (number := _join(makings, name)) != UNKNOWN
+            if (number := _join([one for one in makings if name in one], name)) != UNKNOWN
         ]
         hours = sum(record.seconds for record in records) / 3600
         made = [_join(makings, name) for name in ("date", "commit")]
