@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import pairwise
 
 import vulcan
 from tests.oracles.brute_force import Plan
@@ -18,14 +18,31 @@ def acceptable(plans: Sequence[Plan], bound: vulcan.RiskBound, slack: float = 0.
 
 
 def best_mixture(plans: Sequence[Plan], bound: vulcan.RiskBound) -> float:
-    """Return the largest reward of a mixture of two plans, by a scan of each pair."""
-    points = sorted({(plan.reward, plan.risk) for plan in plans})
-    # Only plans that none beats can matter.
-    front = [p for p in points if not any(q[0] >= p[0] and q[1] <= p[1] and q != p for q in points)]
-    best = max((g for g, x in front if x <= bound(g) + TOLERANCE), default=-math.inf)
-    for (g0, x0), (g1, x1) in combinations(front, 2):
+    """Return the largest reward of a mixture of two plans, by a scan of each pair that matters.
+
+    A mixture that risks the least for its reward lies between two neighbours on the convex hull.
+    """
+    hull: list[tuple[float, float]] = []
+    for reward, risk in sorted({(plan.reward, plan.risk) for plan in plans}):
+        if hull and hull[-1][0] == reward:
+            continue
+        while hull and hull[-1][1] >= risk:
+            hull.pop()
+        while len(hull) > 1 and _lies_above(hull[-1], hull[-2], (reward, risk)):
+            hull.pop()
+        hull.append((reward, risk))
+    best = max((g for g, x in hull if x <= bound(g) + TOLERANCE), default=-math.inf)
+    for (g0, x0), (g1, x1) in pairwise(hull):
         best = max(best, _scan(bound, g0, x0, g1, x1))
     return best
+
+
+def _lies_above(
+    point: tuple[float, float], left: tuple[float, float], right: tuple[float, float]
+) -> bool:
+    """Whether a point risks no less than the mixture of two others with its reward."""
+    share = (point[0] - left[0]) / (right[0] - left[0])
+    return point[1] >= left[1] + share * (right[1] - left[1])
 
 
 def _scan(bound: vulcan.RiskBound, g0: float, x0: float, g1: float, x1: float) -> float:

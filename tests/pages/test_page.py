@@ -13,7 +13,6 @@ import pytest
 
 import vulcan
 from examples.treatment import Treatment
-from tests.helpers.wide_trees import make_wide_plan
 from vulcan import Outcome
 from vulcan.certificates.steps import follow_steps
 from vulcan.domains import Bandit, Grid
@@ -115,13 +114,6 @@ def test_a_page_without_data_is_below_400_kilobytes(treatment):
     html = treatment[1].html
     data = sum(map(len, re.findall(r'<script type="text/plain"[^>]*>(.*?)</script>', html)))
     assert len(html.encode()) - data < 400_000
-
-
-def test_87_000_decisions_are_below_6_megabytes():
-    problem, policy = make_wide_plan()
-    assert len(policy) == 87_381
-    page = vulcan.explore(problem, policy, what_if=None)
-    assert len(page.html.encode()) < 6_000_000
 
 
 def test_the_program_was_built_from_its_sources():
