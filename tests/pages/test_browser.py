@@ -22,6 +22,16 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.whic
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 
+GO_DOWN = """async () => {
+    for (let k = 0; k < 8; k++) {
+        const rows = [...document.querySelectorAll('.row')];
+        const at = rows.findIndex((row) => row.getAttribute('aria-selected') === 'true');
+        rows[at + 2].click();
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    }
+}"""
+"""Eight clicks, each on the first outcome."""
+
 MISSION_BOUND = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
 
 
@@ -127,12 +137,6 @@ def find_outcome(policy, node, label):
 
 def find_told_risk(answer):
     return re.search(r"from there on (.*?) fail", answer.detail)[1]
-
-
-def measure_tasks(session):
-    """Return how many seconds of processor time the page's own thread has taken."""
-    metrics = session.send("Performance.getMetrics")["metrics"]
-    return next(one["value"] for one in metrics if one["name"] == "TaskDuration")
 
 
 @pytest.mark.parametrize("which", ["treatment", "mission"])
@@ -323,28 +327,12 @@ def test_in_print_the_whole_tree_that_is_open_is_there(treatment, visit):
     assert page.evaluate("getComputedStyle(document.querySelector('.outline')).maxHeight") == "none"
 
 
-def test_87_000_decisions_take_6_megabytes_and_two_seconds_and_stay_smooth(large, visit):
+def test_87_000_decisions_take_6_megabytes_and_are_gone_down(large, visit):
+    """How long that takes is measured in `benchmarks/test_pages.py`."""
     assert large.stat().st_size < 6_000_000
     page = visit(large)
-    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    assert paint < 2_000
-    assert int(page.get_attribute("html", "data-ready")) < 2_000
     assert "87,381 decisions" in page.inner_text(".verdict")
-    # Eight clicks down, by the processor: the clock of a shared machine says little.
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    before = measure_tasks(session)
-    page.evaluate(
-        """async () => {
-            for (let k = 0; k < 8; k++) {
-                const rows = [...document.querySelectorAll('.row')];
-                const at = rows.findIndex((row) => row.getAttribute('aria-selected') === 'true');
-                rows[at + 2].click();
-                await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-            }
-        }"""
-    )
+    page.evaluate(GO_DOWN)
     assert "Step 9 of 9" in read(page, ".where")
-    assert (measure_tasks(session) - before) / 8 < 0.1
     page.fill("input[type=search]", "(3, 3, 3, 3)")
     assert "(3, 3, 3, 3)" in page.inner_text("#found li >> nth=0")
