@@ -76,4 +76,4 @@ def test_explain_judges_by_another_bound(run, plan):
 def test_explain_refuses_to_look_for_no_time(run, plan):
     answer = run("explain", plan, "bandit", "--set", "horizon=3", "--look", "0")
     assert answer.code == 2
-    assert "look is a number of seconds, not 0" in answer.err
+    assert "look, a number of seconds, must be a finite number above 0, not 0" in answer.err

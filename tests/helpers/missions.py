@@ -6,8 +6,9 @@ import random
 
 from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
+from vulcan.domains.exploration.history import History
 from vulcan.domains.exploration.maps import Map
-from vulcan.domains.exploration.model import Exploration, History
+from vulcan.domains.exploration.model import Exploration
 
 BOUND = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
 OPEN = Map(7, 7, (3, 3))

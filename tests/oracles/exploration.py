@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from vulcan.domains.exploration.field import Field
+from vulcan.domains.exploration.history import History
 from vulcan.domains.exploration.maps import Map
-from vulcan.domains.exploration.model import Exploration, History
+from vulcan.domains.exploration.model import Exploration
 
 
 def predict(mission: Exploration, state: History, cell: tuple[int, int]) -> tuple[float, float]:

@@ -239,7 +239,7 @@ def test_where_states_do_not_merge_only_the_step_is_compared() -> None:
     assert other.reward_change == pytest.approx(1 - 8.1)
     assert other.risk_change == pytest.approx(-0.1)
     assert "0.4 s of search" in found.compared
-    with pytest.raises(vulcan.OptionError, match="look is a number of seconds"):
+    with pytest.raises(vulcan.OptionError, match="look, a number of seconds"):
         vulcan.explain(problem, vulcan.solve(problem).policy, look=0)
 
 

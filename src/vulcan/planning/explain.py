@@ -29,7 +29,8 @@ from vulcan.certificates.explanation import (
 )
 from vulcan.certificates.problem import Problem, require_problem
 from vulcan.certificates.steps import Step, StepLevel, follow_steps
-from vulcan.errors import BoundError, OptionError
+from vulcan.errors import BoundError
+from vulcan.parameters import require_number
 from vulcan.planning.alternatives import Judge, World
 from vulcan.planning.solve import solve
 from vulcan.policies.policy import open_own_model
@@ -109,8 +110,8 @@ def explain(
     """
     require_problem(problem, call="explain(Problem(model, {bound}), policy)")
     for name, seconds in (("what_if", what_if), ("look", look)):
-        if seconds is not None and not seconds > 0:
-            raise OptionError(f"{name} is a number of seconds, not {seconds!r}")
+        if seconds is not None:
+            require_number(f"{name}, a number of seconds,", seconds, above=0.0)
     reader = open_own_model(policy.about, problem.model)
     with pause_collection():
         levels = follow_steps(policy, reader)

@@ -16,6 +16,7 @@ from vulcan.pages.differences import find_difference
 from vulcan.pages.maps import Mapped
 from vulcan.pages.page import Page, make_page
 from vulcan.pages.plan import PagePlan
+from vulcan.parameters import require_number
 from vulcan.planning.explain import explain
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
@@ -79,8 +80,8 @@ def explore(
     'play 1'
     """
     require_problem(problem, call="explore(Problem(model, {bound}), policy)")
-    if what_if is not None and not what_if > 0:
-        raise OptionError(f"what_if is a number of seconds, not {what_if!r}")
+    if what_if is not None:
+        require_number("what_if, a number of seconds,", what_if, above=0.0)
     reader = open_own_model(policy.about, problem.model)
     explanation = explain(problem, policy, places=RISKIEST)
     with pause_collection():

@@ -9,7 +9,8 @@ import pytest
 
 from tests.helpers.missions import BLOCKED, MISSIONS
 from vulcan.domains.exploration.collision import Obstacle, Vehicle
-from vulcan.domains.exploration.model import Exploration, History
+from vulcan.domains.exploration.history import History
+from vulcan.domains.exploration.model import Exploration
 
 
 @pytest.mark.parametrize("mission", MISSIONS)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.helpers.plain_models import PlainExploration
 from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
+from vulcan.domains.exploration.history import History
 from vulcan.domains.exploration.maps import Map
-from vulcan.domains.exploration.model import MOVES, Exploration, History
+from vulcan.domains.exploration.model import MOVES, Exploration
 from vulcan.testing.compiled import CompiledAnswers
 
 

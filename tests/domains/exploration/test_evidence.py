@@ -7,7 +7,8 @@ import pytest
 
 from tests.helpers.plain_models import PlainExploration
 from vulcan.domains.exploration.evidence import MeasuredExploration
-from vulcan.domains.exploration.model import Exploration, History
+from vulcan.domains.exploration.history import History
+from vulcan.domains.exploration.model import Exploration
 from vulcan.model.reader import ModelReader
 from vulcan.planning.rest import begin_at
 from vulcan.testing import check_compiled

@@ -14,8 +14,9 @@ from tests.helpers.missions import BLOCKED, BOUND, MISSIONS, OPEN, wander
 from tests.oracles.exploration import predict
 from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
+from vulcan.domains.exploration.history import History
 from vulcan.domains.exploration.maps import MAPS, Map
-from vulcan.domains.exploration.model import MOVES, Exploration, History
+from vulcan.domains.exploration.model import MOVES, Exploration
 from vulcan.model.checker import check_model
 
 

@@ -7,9 +7,10 @@ still be earned). `mission` reads missions from files, and `drawing` shows them 
 
 from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
+from vulcan.domains.exploration.history import History
 from vulcan.domains.exploration.maps import MAPS, Map
 from vulcan.domains.exploration.mission import load_mission
-from vulcan.domains.exploration.model import Exploration, History
+from vulcan.domains.exploration.model import Exploration
 
 __all__ = [
     "MAPS",

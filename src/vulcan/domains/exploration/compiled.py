@@ -48,7 +48,8 @@ from vulcan.model.compiled import (
 )
 
 if TYPE_CHECKING:
-    from vulcan.domains.exploration.model import Exploration, History
+    from vulcan.domains.exploration.history import History
+    from vulcan.domains.exploration.model import Exploration
 
 __all__ = ["compile_exploration"]
 

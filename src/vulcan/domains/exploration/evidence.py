@@ -20,7 +20,8 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from vulcan.domains.exploration.field import dot
-from vulcan.domains.exploration.model import Exploration, History
+from vulcan.domains.exploration.history import History
+from vulcan.domains.exploration.model import Exploration
 from vulcan.model.compiled import CompiledModel
 
 __all__ = ["MeasuredExploration", "take_evidence"]

@@ -30,13 +30,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.domains.exploration.collision import Point, Vehicle
-from vulcan.domains.exploration.field import Field, Row, dot, quadrature
+from vulcan.domains.exploration.field import Field, dot, quadrature
+from vulcan.domains.exploration.history import History, Track
 from vulcan.domains.exploration.maps import MAPS, Cell, Map, find_map
 from vulcan.domains.exploration.outlook import Outlook, find_norms, find_reach, look_ahead
 from vulcan.errors import OptionError
@@ -45,7 +46,7 @@ from vulcan.model.interface import Outcome
 from vulcan.pages.maps import PageMap, Position
 from vulcan.parameters import require_number, require_whole, shorten
 
-__all__ = ["MOVES", "Exploration", "History"]
+__all__ = ["MOVES", "Exploration"]
 
 MOVES: Final = {
     "N": (0, 1),
@@ -67,53 +68,6 @@ LARGEST_DEGREE: Final = 32
 TRACKS_KEPT: Final = 1 << 17
 OUTLOOKS_KEPT: Final = 1 << 10
 """Some 100 MB and 30 MB at the default horizon; what is not kept is computed again."""
-
-
-class History(NamedTuple):
-    """A state: all that happened so far.
-
-    Attributes
-    ----------
-    path
-        The cells visited, the start first.
-    nodes
-        For each sample taken on the way, which node of the quadrature it was, from 0 on.
-    """
-
-    path: tuple[Cell, ...]
-    nodes: tuple[int, ...]
-
-    def __str__(self) -> str:
-        moves = len(self.path) - 1
-        return f"cell {self.path[-1]}, {moves} move{'s' if moves != 1 else ''} made"
-
-
-class Track(NamedTuple):
-    """What follows from a path alone, and is shared by all histories that took it.
-
-    Attributes
-    ----------
-    cells
-        Where samples were taken, in order; the start comes first.
-    rows
-        Their rows of the Cholesky factor L.
-    risk
-        Probability of a collision in the last cell of the path.
-    new
-        Whether that cell was not visited before; only then it has what follows.
-    base
-        What a sample there yields if all others but the first are as expected: m + L_k0 z_0.
-    weights, deviation
-        What the others add, L_k1 to L_k,k-1, and what the sample's own node adds, L_kk.
-    """
-
-    cells: tuple[Cell, ...]
-    rows: tuple[Row, ...]
-    risk: float
-    new: bool
-    base: float = 0.0
-    weights: Row = ()
-    deviation: float = 0.0
 
 
 @dataclass(frozen=True, repr=False)
