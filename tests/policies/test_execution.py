@@ -331,3 +331,14 @@ def test_measurements_are_located_by_the_model() -> None:
     assert run.history == [("look", "hot"), ("look", "1")]
     with pytest.raises(vulcan.PolicyError, match="has no locate"):
         start_fork().measure(1.0)
+
+
+def test_a_run_says_where_it_is() -> None:
+    run = vulcan.solve(vulcan.Problem(Bandit(2), 1.0)).policy.start()
+    assert repr(run) == f"Run(decisions=0, now={run.action_label!r})"
+    failed = copy.copy(run)
+    failed.observe(FAILURE)
+    assert repr(failed) == "Run(decisions=1, now='failed')"
+    run.observe(0)
+    run.observe(0)
+    assert repr(run) == "Run(decisions=2, now='finished')"

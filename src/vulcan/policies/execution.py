@@ -73,6 +73,11 @@ class Run:
         self._positions: tuple[int, ...] = ()
         self._reward = 0.0
 
+    def __repr__(self) -> str:
+        names = {FAILED: "failed", UNPLANNED: "without a plan"}
+        now = self.action_label if self._place >= 0 else names.get(self._place, "finished")
+        return f"Run(decisions={self.level}, now={now!r})"
+
     @property
     def history(self) -> list[tuple[str, str]]:
         """Pairs (action label, outcome label) so far."""
