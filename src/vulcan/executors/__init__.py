@@ -6,6 +6,8 @@ its methods. `base.py` says what executors and workers are, `here.py`, `processe
 `cluster.py` are the kinds, `choice.py` finds the one that was asked for, and a `crew.py` hands
 pieces to whoever is free, again if a worker was lost.
 
-Executors know nothing of models, searches and plans. They import `runtime` and what everybody
-knows; Ray is imported by `cluster.py` alone, when it is used.
+Executors know nothing of models, searches and plans; Ray is imported by `cluster.py` alone, when it
+is used.
+
+May import: runtime, parameters, errors.
 """
