@@ -188,7 +188,8 @@ class _ActorWorker(Worker):
         """Return what an actor raised, or that it is gone."""
         errors = self._ray.exceptions
         if isinstance(error, errors.RayTaskError):
-            return getattr(error, "cause", error) or error
+            raised: BaseException = error.cause or error
+            return raised
         if isinstance(
             error, errors.RayActorError | errors.ObjectLostError | errors.OutOfMemoryError
         ):
