@@ -1,4 +1,4 @@
-"""The root of a tree with several prices: which samples are wanted next.
+"""The top of a tree with several prices: which samples are wanted next.
 
 A first action a is judged by the constrained value, as far as the tree knows it: no policy within
 the risk bound that begins with it earns more than the largest y with
@@ -11,8 +11,10 @@ UCT says, on that value. What is known of an action is biased by what was not ye
 and this bias may outlive the bonus: so, of N samples, each action gets at least N^0.8 / A, with A
 actions, an even share at first that costs less and less. Its first samples follow each price once.
 
-Orders are made for a batch of samples at a time, and carried out part by part
-(`vulcan.kernels.price_search`). Values are renewed after the batch, counts at once.
+Histories below which much of the tree lies belong to the top, as the root does; there, orders choose
+actions and draw outcomes as samples would. What follows an outcome that does not belong to it is a
+part. Orders are made for a batch of samples at a time, and carried out part by part
+(`vulcan.kernels.price_search`). Values of the top are renewed after the batch, counts at once.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import numpy as np
 from vulcan.kernels.codes import DONE, KNOWN, NEEDS_ROOM
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.expansion import have_actions, have_outcomes
-from vulcan.kernels.price_search import FOLLOW, draw_child
+from vulcan.kernels.price_search import FOLLOW, choose_edge, draw_child
 from vulcan.kernels.price_tree import (
     PRICES,
     add_children,
@@ -49,7 +51,10 @@ POWER: Final = 0.8
 GUIDED: Final = 0.5
 """How many samples follow the current plan."""
 
-DRAWS: Final = np.dtype([("random", "u8")], align=True)
+DRAWS: Final = np.dtype(
+    [("random", "u8"), ("lane", "i8"), ("guided", "i8"), ("exploration", "f8")], align=True
+)
+"""Random numbers of the top, and the order that is being made."""
 
 
 class AllowedRisks(NamedTuple):
@@ -61,44 +66,50 @@ class AllowedRisks(NamedTuple):
 
 
 @kernel
-def open_root(problem, tree):
-    """Give the root its actions and their outcomes: DONE, or what is needed for that."""
+def open_top(problem, tree, number):
+    """Give a history all its actions and their outcomes: DONE, or what is needed for that."""
     problem, tree = borrow_problem(problem), borrow_prices(tree)
-    root = tree.nodes[0]
-    news = have_actions(problem, root.state)
+    node = tree.nodes[number]
+    news = have_actions(problem, node.state)
     if news != KNOWN:
         return news
-    state = problem.states[root.state]
+    state = problem.states[node.state]
     if state.action_count == 0:
-        store(tree.node_values, 0, fill(np.float32(0.0)))
-        root.visits, root.solved = 1, 1
+        store(tree.node_values, number, fill(np.float32(0.0)))
+        node.visits, node.solved = 1, 1
         return DONE
-    if root.first_edge == NONE and not open_node(problem, tree, root):
+    if node.first_edge == NONE and not open_node(problem, tree, node):
         return NEEDS_ROOM
-    last = len(problem.discounts) == 1
+    last = len(problem.discounts) == node.level + 1
     for k in range(state.action_count):
-        edge, row = tree.edges[root.first_edge + k], state.first_action + k
+        edge, row = tree.edges[node.first_edge + k], state.first_action + k
         if edge.first_child != NONE or edge.solved:
             continue
-        news = have_outcomes(problem, root.state, row, not last, 0)
+        news = have_outcomes(problem, node.state, row, not last, node.level)
         if news != KNOWN:
             return news
         action = problem.actions[row]
         if last or action.safe_count == 0:
             worth = price_action(tree, edge.reward, edge.risk)
-            store(tree.edge_values, root.first_edge + k, worth)
+            store(tree.edge_values, node.first_edge + k, worth)
             edge.visits, edge.solved = 1, 1
-        elif not add_children(problem, tree, root, action, edge):
+        elif not add_children(problem, tree, node, action, edge):
             return NEEDS_ROOM
-    root.visits = max(1, root.visits)
-    refresh(tree, root, 0)
+    node.visits = max(1, node.visits)
+    refresh(tree, node, number)
     return DONE
 
 
 @kernel
-def judge(problem, tree, bound, judged):
-    """Renew the values of the root, and judge its actions."""
+def judge(problem, tree, tops, bound, judged):
+    """Renew the values of the top, deepest histories first, and judge the first actions."""
     tree = borrow_prices(tree)
+    for number in tops[::-1]:
+        node = tree.nodes[number]
+        for e in range(node.first_edge, node.first_edge + node.edge_count):
+            if tree.edges[e].first_child != NONE:
+                renew_edge(tree, e)
+        refresh(tree, node, number)
     root = tree.nodes[0]
     count = problem.states[root.state].action_count
     for k in range(count):
@@ -135,8 +146,9 @@ def limit_reward(bound, value, price):
 
 
 @kernel
-def write_orders(problem, tree, judged, scale, draws, orders, parts):
+def write_orders(problem, tree, tops, returns, judged, scale, draws, orders, parts):
     """Order a batch of samples: for each the history it begins with, the price and the plan."""
+    problem, returns = borrow_problem(problem), borrow(returns)
     tree, judged, orders, parts = borrow_prices(tree), borrow(judged), borrow(orders), borrow(parts)
     draw, root = draws[0], tree.nodes[0]
     count = problem.states[root.state].action_count
@@ -159,11 +171,27 @@ def write_orders(problem, tree, judged, scale, draws, orders, parts):
                 lane = max(0, lane - 1)
             elif luck < 0.5:
                 lane = min(PRICES - 1, lane + 1)
-        orders[i].lane, orders[i].guided = lane, guided
-        parts[i] = edge.first_child + draw_child(tree, edge, draw)
-        edge.visits += 1
-        root.visits += 1
+        draw.lane, draw.guided = lane, guided
+        parts[i] = walk_down(problem, tree, tops, returns, draw, root, edge)
+        orders[i].lane, orders[i].guided = draw.lane, draw.guided
     return len(orders)
+
+
+@part
+def walk_down(problem, tree, tops, returns, draw, node, edge):
+    """Return the first history after an action that does not belong to the top."""
+    while True:
+        number = edge.first_child + draw_child(tree, edge, draw)
+        edge.visits += 1
+        node.visits += 1
+        place = NONE
+        for k in range(len(tops)):
+            if tops[k] == number:
+                place = k
+        if place == NONE:
+            return number
+        node = tree.nodes[number]
+        edge = tree.edges[choose_edge(problem, tree, returns[place], node, draw)]
 
 
 @part

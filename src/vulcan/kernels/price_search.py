@@ -1,4 +1,4 @@
-"""Samples of a tree with several prices, below one outcome of one first action.
+"""Samples of a tree with several prices, in one of its parts.
 
 A sample follows one price. It walks down to the end of a history: at an opened history it takes the
 action of largest
@@ -18,8 +18,9 @@ history with one step left is solved when it is first met.
 A sample that is *guided* follows the current plan instead, as far as that goes: most of the time
 the plan's own action, and where the plan leaves all to a price, that price.
 
-Each part of the tree, below one outcome of a first action, has random numbers and a record of
-returns of its own. So parts can be sampled in any order, and at the same time.
+Each part, which is all that follows one history below the top of the tree
+(`vulcan.kernels.price_root`), has random numbers and a record of returns of its own. So parts can be
+sampled in any order, and at the same time.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ from vulcan.kernels.price_tree import (
 )
 from vulcan.kernels.problem_arrays import borrow_problem
 from vulcan.kernels.selection import (
+    ENDED,
+    NUMBERS,
+    WENT_ON,
     draw_uniform,
     ends_mission,
     expect,
@@ -79,6 +83,8 @@ ORDER: Final = np.dtype([("lane", "i2"), ("guided", "i2")], align=True)
 CONTROL: Final = np.dtype(
     [
         ("root", "i8"),  # the history that the part begins with
+        ("begin", "i8"),  # its level
+        ("number", "i8"),  # of the action that led there
         ("depth", "i8"),
         ("done", "i8"),  # orders carried out
         ("lane", "i8"),  # of the present sample
@@ -101,8 +107,8 @@ def sample(problem, tree, returns, path, orders, controls):
             if tree.nodes[control.root].solved:
                 control.done = len(orders)
                 break
-            control.depth = 1
-            path[1].node, path[1].edge = control.root, NONE
+            control.depth = control.begin
+            path[control.begin].node, path[control.begin].edge = control.root, NONE
             control.lane = orders[control.done].lane
             control.guided = orders[control.done].guided
         news = step_down(problem, tree, returns, path, control)
@@ -120,10 +126,10 @@ def step_down(problem, tree, returns, path, control):
     step = path[depth]
     node = tree.nodes[step.node]
     if depth + 1 == len(problem.discounts):
-        return decide_last_step(problem, tree, returns, path, depth)
+        return decide_last_step(problem, tree, returns, path, control)
     if step.edge == NONE:
         if node.first_edge == NONE:
-            news = open_history(problem, tree, returns, path, step, node, depth)
+            news = open_history(problem, tree, returns, path, control)
             if news != GO_ON:
                 return news
         step.edge = choose_edge(problem, tree, returns, node, control)
@@ -151,15 +157,17 @@ def step_down(problem, tree, returns, path, control):
 
 
 @part
-def open_history(problem, tree, returns, path, step, node, depth):
+def open_history(problem, tree, returns, path, control):
     """Give a history its actions; one without any ends there."""
+    step = path[control.depth]
+    node = tree.nodes[step.node]
     news = have_actions(problem, node.state)
     if news != KNOWN:
         return news
     ended = problem.states[node.state].action_count == 0
     if not ended and not open_node(problem, tree, node):
         return NEEDS_ROOM
-    note_ending(problem, tree, returns, path, depth, ended)
+    note_end(problem, tree, returns, path, control, ended)
     if ended:
         store(tree.node_values, step.node, fill(np.float32(0.0)))
         node.visits, node.solved = node.visits + 1, 1
@@ -168,8 +176,9 @@ def open_history(problem, tree, returns, path, step, node, depth):
 
 
 @part
-def decide_last_step(problem, tree, returns, path, depth):
+def decide_last_step(problem, tree, returns, path, control):
     """Solve a history of which one step is left: all that its actions are worth is known."""
+    depth = control.depth
     number = path[depth].node
     node = tree.nodes[number]
     source, s = problem.source[0], node.state
@@ -193,12 +202,22 @@ def decide_last_step(problem, tree, returns, path, depth):
         widen(returns[depth], weight * action.expected_reward)
     if compiled:
         source.evaluations += actions
-    note_ending(problem, tree, returns, path, depth, actions == 0)
+    note_end(problem, tree, returns, path, control, actions == 0)
     store(tree.node_values, number, best if actions > 0 else fill(np.float32(0.0)))
     if actions > 0:
         tally(returns[depth], np.float64(tree.node_values[number, 0]))
     node.visits, node.solved = node.visits + 1, 1
     return END_SAMPLE
+
+
+@part
+def note_end(problem, tree, returns, path, control, ended):
+    """Note whether the action before a new history ended the mission."""
+    depth = control.depth
+    if depth > control.begin:
+        note_ending(problem, tree, returns, path, depth, ended)
+    elif control.number < NUMBERS:
+        returns[depth - 1].endings[control.number] |= ENDED if ended else WENT_ON
 
 
 @part
@@ -303,7 +322,7 @@ def finish_edge(tree, step, node):
 def back_up(tree, returns, path, control):
     """Carry the end of a sample up to where the part begins."""
     collected = np.float64(tree.node_values[path[control.depth].node, control.lane])
-    for depth in range(control.depth - 1, 0, -1):
+    for depth in range(control.depth - 1, control.begin - 1, -1):
         step = path[depth]
         node = tree.nodes[step.node]
         renew_edge(tree, step.edge)

@@ -1,9 +1,8 @@
 """Who carries out the samples of a batch: one hand, or several at once.
 
-The orders of a batch belong to parts of the tree, below different outcomes of first actions, which
-have nothing in common: no values, no random numbers. So it does not matter in which order parts are
-sampled, or whether at the same time: values and policies are the same with any number of hands.
-Only the numbers of rows and nodes differ, and with them where memory ends.
+The orders of a batch belong to parts of the tree, which have nothing in common
+(`vulcan.solvers.tree.parts`): values and policies are the same with any number of hands. Only the
+numbers of rows and nodes differ, and with them where memory ends.
 
 Several hands are threads. Each adds nodes, edges and rows to stretches of its own. Kernels run
 without the interpreter's lock. Where a hand needs more room, it stops; when all have stopped, they
@@ -15,7 +14,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,41 +24,15 @@ from vulcan.graphs.asker import Asker
 from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.kernels import codes
 from vulcan.runtime.reservation import set_apart
+from vulcan.solvers.tree.parts import Job
 
 if TYPE_CHECKING:
     from vulcan.solvers.tree.price_run import PriceRun
 
-__all__ = ["Hand", "Hands", "Job", "Part"]
+__all__ = ["Hand", "Hands"]
 
 SHORTEST_STRETCH: Final = 1 << 12
 LONGEST_STRETCH: Final = 1 << 20
-
-
-@dataclass(eq=False)
-class Part:
-    """The search below one outcome of a first action."""
-
-    returns: NDArray[Any]
-    path: NDArray[Any]
-    control: NDArray[Any]
-
-
-@dataclass(eq=False)
-class Job:
-    """Samples of a part."""
-
-    part: Part
-    orders: NDArray[Any]
-
-    def __post_init__(self) -> None:
-        self.part.control["done"] = self.part.control["depth"] = 0
-
-    def run(self, problem: Any, tree: Any) -> int:
-        """Go on until done, or until something is needed."""
-        from vulcan.kernels.price_search import sample
-
-        part = self.part
-        return int(sample(problem, tree, part.returns, part.path, self.orders, part.control))
 
 
 class Hand:

@@ -14,14 +14,14 @@ from vulcan.graphs.rows import LARGE_GROWTH, find_growth
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.reservation import lengthen, set_apart
+from vulcan.runtime.reservation import lengthen
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
 from vulcan.solvers.tree.draft import Draft
-from vulcan.solvers.tree.hands import Part
 from vulcan.solvers.tree.kernel_run import CappedRun
+from vulcan.solvers.tree.parts import Origin, Part, make_part, make_returns
 
 __all__ = ["PriceArrays"]
 
@@ -33,8 +33,6 @@ FIXED: Final = ("prices", "sizes", "judged", "_draws", "_marked", "_orders", "_r
 
 FIRST_GUIDE: Final = 256
 """Samples before the first plan that guides others."""
-
-MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PriceArrays(CappedRun):
@@ -59,6 +57,8 @@ class PriceArrays(CappedRun):
         How many samples that was.
     nodes, edges, node_values, edge_values, prices, sizes
         The tree; see `vulcan.kernels.price_tree`.
+    tops
+        The nodes of the top but for the root, in the order in which they came there.
     judged
         What can be hoped for from each first action; see `vulcan.kernels.price_root`.
     full
@@ -77,13 +77,12 @@ class PriceArrays(CappedRun):
         exploration: float,
         knowledge: Knowledge | None = None,
     ) -> None:
-        from vulcan.kernels import price_root, price_search, price_tree, selection
+        from vulcan.kernels import price_root, price_search, price_tree
         from vulcan.kernels.compilation import announce_compilation
 
         super().__init__(problem, reader, NoConstraint(), memory, known)
         announce_compilation(price_search.sample)
         self._root_kernels, self._search, self._kernels = price_root, price_search, price_tree
-        self._returns_dtype = selection.RETURNS
         self._seed, self._exploration = seed, exploration
         width = price_tree.PRICES
         self.nodes: NDArray[Any] = np.zeros(64, price_tree.NODE)
@@ -93,10 +92,13 @@ class PriceArrays(CappedRun):
         self.prices = np.zeros((1, width), np.float32)
         self.sizes = np.zeros(1, price_tree.SIZE)
         self._draws = np.zeros(1, price_root.DRAWS)
-        self._draws["random"] = np.uint64(seed)
+        self._draws["random"], self._draws["exploration"] = np.uint64(seed), exploration
         self.judged = np.zeros(0, price_root.JUDGED)
         self._orders = np.zeros(0, price_search.ORDER)  # of the present batch, to be carried out
         self._roots = np.zeros(0, np.int32)
+        self.tops = np.zeros(0, np.int32)
+        self._retired: dict[int, NDArray[Any]] = {}
+        self._origins: dict[int, Origin] = {}
         self._parts: dict[int, Part] = {}
         self._samples = 0
         self._next_guide = FIRST_GUIDE
@@ -212,32 +214,47 @@ class PriceArrays(CappedRun):
 
     def merge_returns(self) -> NDArray[Any]:
         """Return what samples of all parts collected, level by level."""
-        merged = np.zeros(self.reader.levels, self._returns_dtype)
-        for root in sorted(self._parts):
-            returns = self._parts[root].returns
+        merged = make_returns(self.reader.levels)
+        parts = sorted(self._parts, key=lambda root: self._origins[root].number)
+        records = [*self._retired.values(), *(self._parts[root].returns for root in parts)]
+        for returns in records:
+            merged["least"] = np.minimum(merged["least"], returns["least"])
+            merged["most"] = np.maximum(merged["most"], returns["most"])
             for name in ("total", "samples"):
                 merged[name] += returns[name]
             merged["endings"] |= returns["endings"]
         return merged
 
+    def add_top(self, node: int) -> None:
+        """Let a history, all of whose actions are known, belong to the top: parts begin below it.
+
+        The part that began with it ends. Those below begin with what its samples collected, though
+        it counts little there.
+        """
+        inherited, earned = None, 0.0
+        if node > 0:
+            earned = self._origins[node].earned
+            self.tops = np.append(self.tops, np.int32(node))
+            inherited = self._retired[node] = self._find_part(node).returns
+            del self._parts[node]
+        state = self.graph.states.array[self.nodes["state"][node]]
+        first = int(self.nodes["first_edge"][node])
+        for k in range(int(state["action_count"])):
+            edge = self.edges[first + k]
+            if edge["first_child"] == NONE:
+                continue
+            action = int(self.graph.actions.array["number"][state["first_action"] + k])
+            for child in range(edge["first_child"], edge["first_child"] + edge["children"]):
+                number, more = len(self._origins) + 1, 0.0
+                if node > 0:
+                    more = float(self.nodes["reward"][child])
+                self._origins[child] = Origin(number, action, earned + more, inherited)
+
     def _find_part(self, root: int) -> Part:
         if root not in self._parts:
-            levels = self.reader.levels
-            returns = set_apart(levels, self._returns_dtype)
-            returns["least"], returns["most"] = math.inf, -math.inf
-            path = set_apart(levels + 1, self._search.STEP)
-            control = set_apart(1, self._search.CONTROL)
-            control["root"], control["exploration"] = root, self._exploration
-            with np.errstate(over="ignore"):
-                control["random"] = (np.uint64(self._seed) + np.uint64(root)) * MIX
-            edges = self.edges[: int(self.sizes["edges"][0])]
-            first = int(self.nodes["first_edge"][0])
-            actions = edges[first : first + len(self.judged)]
-            place = root - actions["first_child"]
-            path["edge"][0] = first + int(
-                np.flatnonzero((place >= 0) & (place < actions["children"]))[0]
-            )
-            self._parts[root] = Part(returns, path, control)
+            origin, level = self._origins[root], int(self.nodes["level"][root])
+            how = (self.reader.levels, self._seed, self._exploration)
+            self._parts[root] = make_part(origin, root, level, *how)
         return self._parts[root]
 
     def grow(self, most: float) -> bool:
@@ -262,6 +279,8 @@ class PriceArrays(CappedRun):
         }
         arrays = {name: pack_array(getattr(self, name)[:count]) for name, count in fills.items()}
         arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
+        arrays["tops"] = pack_array(self.tops)
+        arrays["retired"] = b"".join(map(pack_array, self._retired.values()))
         roots = sorted(self._parts)
         arrays["parts"] = pack_array(np.array(roots, np.int64))
         for name in ("returns", "path", "control"):
@@ -288,6 +307,8 @@ class PriceArrays(CappedRun):
                 raise CheckpointError("the risk bound is not the one of the checkpoint")
         arrays = dict(snapshot.arrays)
         roots = np.frombuffer(arrays.pop("parts"), np.int64).tolist()
+        tops = np.frombuffer(arrays.pop("tops"), np.int32).tolist()
+        retired = np.frombuffer(arrays.pop("retired"), make_returns(0).dtype)
         packed = {name: arrays.pop(name) for name in ("returns", "path", "control")}
         numbers = np.frombuffer(arrays.pop("numbers"), np.float64).tolist()
         self._samples, self._next_guide = int(numbers[0]), int(numbers[1])
@@ -301,6 +322,9 @@ class PriceArrays(CappedRun):
             setattr(self, name, np.zeros(len(arrays[name]) // dtype.itemsize, dtype))
         for name, data in arrays.items():
             unpack_array(data, getattr(self, name))
+        for top, returns in zip(tops, retired.reshape(len(tops), -1), strict=True):
+            self._find_part(top).returns[:] = returns
+            self.add_top(top)
         for k, root in enumerate(roots):
             part = self._find_part(root)
             for name, data in packed.items():

@@ -21,7 +21,8 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.knowledge import Knowledge
-from vulcan.solvers.tree.hands import Hand, Hands, Job
+from vulcan.solvers.tree.hands import Hand, Hands
+from vulcan.solvers.tree.parts import Job, make_returns
 from vulcan.solvers.tree.price_arrays import PriceArrays
 from vulcan.solvers.tree.prices import begin_prices
 
@@ -41,6 +42,16 @@ FIRST_SAMPLES: Final = 64
 
 GUIDES: Final = 2.0
 """How many times more samples there are when the plan that guides them is made anew."""
+
+
+MOST_SHARES: Final = 32
+"""A part with more than one of so many shares of all samples is divided."""
+
+FEWEST_TO_DIVIDE: Final = 1 << 13
+"""With fewer samples than that, parts are small enough."""
+
+SHORTEST_PART: Final = 3
+"""Steps that are left where a history belongs to the top, at least."""
 
 
 class PriceRun(PriceArrays):
@@ -98,8 +109,7 @@ class PriceRun(PriceArrays):
         """Compile the kernels, ask for the first actions, and set the first prices."""
         if not self.inherited:
             self.prices[0] = begin_prices(self.prices.shape[1], 1.0, 1.0)
-        while (wants := self._root_kernels.open_root(self.arrays(), self.tree())) != codes.DONE:
-            self.satisfy(wants, 0, self._memory)
+        self._open_top(0)
         state = self.graph.states.array[self.nodes["state"][0]]
         self.judged = np.zeros(max(1, int(state["action_count"])), self._root_kernels.JUDGED)
         self.judged["reward"] = -math.inf
@@ -143,7 +153,9 @@ class PriceRun(PriceArrays):
         orders, roots = np.zeros(size, self._search.ORDER), np.zeros(size, np.int32)
         low, high = self._span
         scale = self._exploration * max(0.0, high - low)
-        arguments = (self.judged, scale, self._draws, orders, roots)
+        levels = self.reader.levels
+        seen = np.concatenate([make_returns(0), *self._retired.values()]).reshape(-1, levels)
+        arguments = (self.tops, seen, self.judged, scale, self._draws, orders, roots)
         count = int(self._root_kernels.write_orders(self.arrays(), self.tree(), *arguments))
         self._orders, self._roots = orders[:count], roots[:count]
 
@@ -161,14 +173,40 @@ class PriceRun(PriceArrays):
         self.full = not self._hands.carry_out(jobs, most)
         self._samples += count
         for job in jobs:
-            seen = job.part.returns[1]
+            control = job.part.control[0]
+            seen = job.part.returns[control["begin"]]
             if seen["samples"]:
                 low, high = self._span
-                self._span = min(low, float(seen["least"])), max(high, float(seen["most"]))
+                earned = self._origins[int(control["root"])].earned
+                self._span = (
+                    min(low, earned + float(seen["least"])),
+                    max(high, earned + float(seen["most"])),
+                )
+
+    def _open_top(self, node: int) -> bool:
+        """Let parts begin below a history; False without room for that."""
+        kernels = self._root_kernels
+        while (wants := kernels.open_top(self.arrays(), self.tree(), node)) != codes.DONE:
+            if not self.satisfy(wants, int(self.nodes["state"][node]), self._memory):
+                return False
+        self.add_top(node)
+        return True
+
+    def _divide(self) -> None:
+        """Let histories with much of the tree below them belong to the top."""
+        if self._samples < FEWEST_TO_DIVIDE:
+            return
+        roots = np.array(sorted(self._parts, key=lambda root: self._origins[root].number))
+        nodes = self.nodes[roots]
+        large = (nodes["visits"] * MOST_SHARES > self._samples) & (nodes["solved"] == 0)
+        deep = nodes["level"] + SHORTEST_PART > self.reader.levels
+        for root in roots[large & ~deep].tolist():
+            self._open_top(root)
 
     def _close_batch(self) -> None:
         """Judge the first actions anew, and look at prices and plan if it is time to."""
         self.judge()
+        self._divide()
         if self._samples == FIRST_SAMPLES:
             allowed = self.allow(self.reward_span()[1])
             self.move_prices(begin_prices(self.prices.shape[1], self.size, allowed))
@@ -178,7 +216,9 @@ class PriceRun(PriceArrays):
 
     def judge(self) -> None:
         """Renew the values of the root and judge the first actions."""
-        self._root_kernels.judge(self.arrays(), self.tree(), self._bound(), self.judged)
+        self._root_kernels.judge(
+            self.arrays(), self.tree(), self.tops, self._bound(), self.judged
+        )
 
     def _bound(self) -> Any:
         """Return the risk bound at rewards that may be met, anew only if these lie elsewhere."""
