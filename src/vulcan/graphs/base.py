@@ -180,15 +180,23 @@ class Graph(ABC):
             if the other model has another form.
         """
         other = self._open_other(state, reader)
-        if other is None:
-            return None
+        return None if other is None else (other, self.cut_into(other, state))
+
+    def cut_into(self, other: Graph, state: int) -> NDArray[np.intp]:
+        """Let an empty graph of the same kind have what is known below a state.
+
+        Returns
+        -------
+        array
+            The new number of each old state, -1 for those that are not in it.
+        """
         kept = self._list_below(state)
         for numbers, ours, theirs in zip(kept, self.kinds(), other.kinds(), strict=True):
             theirs.array, theirs.count = ours.array[numbers], len(numbers)
         maps = tuple(renumber(k, rows.count) for k, rows in zip(kept, self.kinds(), strict=True))
         other._follow_numbers(maps)
         other._take_objects(self, *kept)
-        return other, maps[0]
+        return maps[0]
 
     def _list_below(
         self, state: int

@@ -153,6 +153,17 @@ class CompiledGraph(Graph):
         self.source["following"] = self._following.ctypes.data
         return True
 
+    def open_part(self, record: Any = None) -> CompiledGraph:
+        """Return an empty graph of the same model that begins with another state, if one is given."""
+        other = CompiledGraph(self.reader, self.compiled)
+        if record is not None:
+            other._records.array[0] = record
+        return other
+
+    def read_record(self, state: int) -> Any:
+        """Return the record of a state."""
+        return self._records.array[state].copy()
+
     def find_record(self, state: int) -> int:
         """Return the address of the record of a state."""
         return int(self.source["records"][0]) + state * self._records.array.itemsize
@@ -197,11 +208,15 @@ class CompiledGraph(Graph):
         return Violation(Rule.COMPILED, message, record, self.compiled.actions[number])
 
     def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
+        rows = np.fromiter(action_rows, np.intp, len(action_rows))
+        return self.write_policy(self.actions.array[rows], children, about)
+
+    def write_policy(self, answers: NDArray[Any], children: Numbers, about: About) -> Policy:
+        """Return a policy that takes given actions: their rows, of this graph or of another one."""
         builder = PolicyBuilder(about)
         states: dict[int, Any] = {0: self.reader.root}
         following = iter(children)
-        rows = self.actions.array[np.fromiter(action_rows, np.intp, len(action_rows))]
-        columns = [rows[name].tolist() for name in _Answer._fields]
+        columns = [answers[name].tolist() for name in _Answer._fields]
         for node, action in enumerate(zip(*columns, strict=True)):
             answer, state = _Answer(*action), states.pop(node)
             label = self.compiled.actions[answer.number]

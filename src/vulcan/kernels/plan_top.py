@@ -1,7 +1,8 @@
 """The top of a tree as a layered graph, on which fronts are computed.
 
 The top grows from the root, the most probable history first, until it has as many nodes as are
-wanted. A history belongs to it if it was sampled often enough. Of its actions, the best for each
+wanted; histories of the search's own top (`vulcan.kernels.price_root`) come before all others. A
+history belongs to it if it was sampled often enough. Of its actions, the best for each
 price do, and those that are close: reach · (V_λ - Q_λ) <= closeness for some price. What is left at
 the bottom are *stubs*: a stub has an edge for each policy that is known from there on, without
 targets (`vulcan.solvers.tree.plans`). A history with one step left has all its actions.
@@ -23,7 +24,15 @@ from vulcan.kernels.price_tree import PRICES, borrow_prices
 from vulcan.kernels.problem_arrays import borrow_problem
 from vulcan.sentinels import END, NONE
 
-__all__ = ["GROWTH", "Top", "estimate_stubs", "grow_top", "value_layers"]
+__all__ = [
+    "GROWTH",
+    "PartLayers",
+    "Top",
+    "estimate_stubs",
+    "grow_top",
+    "merge_tops",
+    "value_layers",
+]
 
 GROWTH: Final = np.dtype(
     [
@@ -40,6 +49,15 @@ GROWTH: Final = np.dtype(
 )
 
 
+class PartLayers(NamedTuple):
+    """Layered graphs of parts, and which of their nodes belong to the search's own top."""
+
+    nodes: Any
+    edges: Any
+    targets: Any
+    own: Any
+
+
 class Top(NamedTuple):
     """The arrays of a top.
 
@@ -49,8 +67,10 @@ class Top(NamedTuple):
         The layered graph.
     reach
         The probability of each node, given its actions.
+    haste
+        What is expanded first: the most probable, but nodes of the search's own top before others.
     heap
-        Nodes that may be expanded, the most probable first.
+        Nodes that may be expanded.
     growth
         One record.
     """
@@ -59,19 +79,21 @@ class Top(NamedTuple):
     edges: Any
     targets: Any
     reach: Any
+    haste: Any
     heap: Any
     growth: Any
 
 
 @kernel
-def grow_top(problem, tree, judged, top):
-    """Expand the top from the root on: DONE, or what is needed for that."""
+def grow_top(problem, tree, tops, judged, top):
+    """Expand the top from its first node on: DONE, or what is needed for that."""
     problem, tree, judged = borrow_problem(problem), borrow_prices(tree), borrow(judged)
     top = Top(
         borrow(top.nodes),
         borrow(top.edges),
         borrow(top.targets),
         borrow(top.reach),
+        borrow(top.haste),
         borrow(top.heap),
         borrow(top.growth),
     )
@@ -85,14 +107,14 @@ def grow_top(problem, tree, judged, top):
             news = have_actions(problem, node.state)
             if news != KNOWN:
                 return news
-        news = expand(problem, tree, judged, top, growth, n, last)
+        news = expand(problem, tree, tops, judged, top, growth, n, last)
         if news != GO_ON:
             return news
     return DONE
 
 
 @part
-def expand(problem, tree, judged, top, growth, n, last):
+def expand(problem, tree, tops, judged, top, growth, n, last):
     """Give the first node of the heap its edges, and take it from there."""
     number = top.nodes[n].state
     node = tree.nodes[number]
@@ -131,7 +153,12 @@ def expand(problem, tree, judged, top, growth, n, last):
     take_first(top, growth)
     top.nodes[n].first_edge, top.nodes[n].edge_count = growth.edges, edges - growth.edges
     for m in range(growth.nodes, nodes):
-        if may_expand(problem, tree, tree.nodes[top.nodes[m].state], growth.fewest_visits):
+        number = top.nodes[m].state
+        top.haste[m] = top.reach[m]
+        for k in range(len(tops)):
+            if tops[k] == number:
+                top.haste[m] += 1.0
+        if may_expand(problem, tree, tree.nodes[number], growth.fewest_visits):
             put(top, growth, m)
     growth.edges, growth.targets, growth.nodes = edges, targets, nodes
     return GO_ON
@@ -151,7 +178,7 @@ def belongs(tree, judged, node, number, reach, closeness, k):
     e = node.first_edge + k
     if tree.edges[e].visits == 0:
         return False
-    if number == 0:
+    if node.level == 0:
         best = -np.inf
         for i in range(len(judged)):
             best = max(best, judged[i].reward)
@@ -162,7 +189,7 @@ def belongs(tree, judged, node, number, reach, closeness, k):
         short = np.float64(tree.node_values[number, lane]) - tree.edge_values[e, lane]
         if short <= 0.0:
             return True
-        close = close or (number > 0 and reach * short <= closeness)
+        close = close or (node.level > 0 and reach * short <= closeness)
     return close and is_sampled(tree, tree.edges[e])
 
 
@@ -180,7 +207,7 @@ def put(top, growth, n):
     """Put a node into the heap."""
     i = growth.waiting
     growth.waiting += 1
-    while i > 0 and top.reach[top.heap[(i - 1) // 2]] < top.reach[n]:
+    while i > 0 and top.haste[top.heap[(i - 1) // 2]] < top.haste[n]:
         top.heap[i] = top.heap[(i - 1) // 2]
         i = (i - 1) // 2
     top.heap[i] = n
@@ -196,9 +223,9 @@ def take_first(top, growth):
         child = 2 * i + 1
         if child >= count:
             break
-        if child + 1 < count and top.reach[top.heap[child + 1]] > top.reach[top.heap[child]]:
+        if child + 1 < count and top.haste[top.heap[child + 1]] > top.haste[top.heap[child]]:
             child += 1
-        if top.reach[top.heap[child]] <= top.reach[n]:
+        if top.haste[top.heap[child]] <= top.haste[n]:
             break
         top.heap[i] = top.heap[child]
         i = child
@@ -206,22 +233,69 @@ def take_first(top, growth):
 
 
 @kernel
-def estimate_stubs(tree, nodes, edges, stubs):
+def merge_tops(layers, links, top):
+    """Expand a top of nodes that were expanded before, in several parts, as if it were in one.
+
+    Parameters
+    ----------
+    layers
+        The parts' layered graphs, one after the other; that of the search's own top is the first.
+    links
+        For each node of these, the node that begins the part below it; itself if there is none.
+    top
+        To be filled. `state` of a node is its number in `layers`.
+    """
+    growth = top.growth[0]
+    while growth.waiting > 0 and growth.nodes < growth.most:
+        n = top.heap[0]
+        source = layers.nodes[top.nodes[n].state]
+        nodes, edges, targets = growth.nodes, growth.edges, growth.targets
+        for e in range(source.first_edge, source.first_edge + source.edge_count):
+            if edges >= len(top.edges):
+                return NEEDS_ROOM
+            edge = layers.edges[e]
+            first, count = edge.first_target, edge.target_count
+            if targets + count > len(top.targets) or nodes + count > len(top.nodes):
+                return NEEDS_ROOM
+            top.edges[edges] = edge
+            top.edges[edges].first_target = targets
+            for t in range(first, first + count):
+                target = top.targets[targets]
+                target.probability, target.node = layers.targets[t].probability, END
+                if layers.targets[t].node >= 0:
+                    link = links[layers.targets[t].node]
+                    target.node = nodes
+                    top.nodes[nodes].state, top.nodes[nodes].level = link, layers.nodes[link].level
+                    top.nodes[nodes].first_edge, top.nodes[nodes].edge_count = NONE, 0
+                    top.reach[nodes] = top.reach[n] * target.probability
+                    nodes += 1
+                targets += 1
+            edges += 1
+        take_first(top, growth)
+        top.nodes[n].first_edge, top.nodes[n].edge_count = growth.edges, edges - growth.edges
+        for m in range(growth.nodes, nodes):
+            link = top.nodes[m].state
+            top.haste[m] = top.reach[m] + (1.0 if layers.own[link] else 0.0)
+            if layers.nodes[link].edge_count > 0:
+                put(top, growth, m)
+        growth.edges, growth.targets, growth.nodes = edges, targets, nodes
+    return DONE
+
+
+@kernel
+def estimate_stubs(values, prices, nodes, edges, stubs):
     """Give stubs, which have room for an edge per price, what the tree believes of them.
 
     V is convex in the price, and its slope is the risk that the best policy takes:
     between two prices about (V_λ - V_λ') / (λ' - λ).
     """
     for n in stubs:
-        number, first = nodes[n].state, nodes[n].first_edge
+        first = nodes[n].first_edge
         nodes[n].edge_count = PRICES - 1
         least = np.inf
         for lane in range(PRICES - 1):
-            low, high = np.float64(tree.prices[0, lane]), np.float64(tree.prices[0, lane + 1])
-            one, other = (
-                np.float64(tree.node_values[number, lane]),
-                np.float64(tree.node_values[number, lane + 1]),
-            )
+            low, high = np.float64(prices[0, lane]), np.float64(prices[0, lane + 1])
+            one, other = np.float64(values[n, lane]), np.float64(values[n, lane + 1])
             risk = min(least, max(0.0, (one - other) / max(high - low, 1e-300)))
             least = risk
             edge = edges[first + lane]

@@ -37,7 +37,8 @@ LEVEL: Final = np.dtype(
     ],
     align=True,
 )
-WRITER: Final = np.dtype([("depth", "i8"), ("state", "i8")], align=True)
+WRITER: Final = np.dtype([("begin", "i8"), ("depth", "i8"), ("state", "i8")], align=True)
+"""The level where the plan begins, that of the present history, and a state to be asked."""
 
 
 class Outline(NamedTuple):
@@ -58,7 +59,7 @@ def write_plan(problem, tree, returns, outline):
     levels, rows = borrow(outline.levels), borrow(outline.rows)
     firsts, below = borrow(outline.firsts), borrow(outline.below)
     summary, writer = outline.summaries[0], outline.writers[0]
-    while writer.depth >= 0:
+    while writer.depth >= writer.begin:
         here = levels[writer.depth]
         if here.row == NONE:
             writer.state = here.state

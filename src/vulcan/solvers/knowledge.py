@@ -28,7 +28,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import NONE
 
-__all__ = ["Knowledge", "Path"]
+__all__ = ["Knowledge", "Path", "cut_tree"]
 
 Path = Sequence[tuple[str, int]]
 """Decisions so far: the label of the action, and the position of what happened."""
@@ -79,7 +79,7 @@ class Knowledge:
         weight = float(graph.reader.weights[level - self.level])
         tree = None
         if node != NONE and self.tree.nodes["visits"][node] and weight > 0:
-            tree = _cut(self.tree, node, below[1], weight)
+            tree = _begin_with(cut_tree(self.tree, node, below[1]), weight)
         return Knowledge(below[0], tree, level)
 
     def _find(self, path: Path) -> tuple[int, int] | None:
@@ -105,7 +105,22 @@ class Knowledge:
         return state, node
 
 
-def _cut(tree: Any, root: int, states: NDArray[np.intp], weight: float) -> Any:
+def _begin_with(tree: Any, weight: float) -> Any:
+    """Return a tree as seen from its root, after decisions with a discount."""
+    nodes, edges, share = tree.nodes, tree.edges, np.float32(weight)
+    nodes["level"] -= nodes["level"][0]
+    nodes["plan"] = nodes["lane"] = NONE
+    for rows, names in ((nodes, ("reward", "outlook")), (edges, ("reward",))):
+        for name in names:
+            rows[name] /= weight
+    return tree._replace(
+        node_values=tree.node_values / share,
+        edge_values=tree.edge_values / share,
+        prices=tree.prices / share,
+    )
+
+
+def cut_tree(tree: Any, root: int, states: NDArray[np.intp]) -> Any:
     """Return what is below a node as a tree of its own, with the new numbers of states."""
     kept_nodes, kept_edges = _list_below(tree, root)
     nodes, edges = tree.nodes[kept_nodes], tree.edges[kept_edges]
@@ -114,20 +129,15 @@ def _cut(tree: Any, root: int, states: NDArray[np.intp], weight: float) -> Any:
     opened, followed = nodes["first_edge"] != NONE, edges["first_child"] != NONE
     nodes["first_edge"][opened] = edge_numbers[nodes["first_edge"][opened]]
     edges["first_child"][followed] = node_numbers[edges["first_child"][followed]]
-    nodes["state"], nodes["level"] = states[nodes["state"]], nodes["level"] - nodes["level"][0]
-    nodes["plan"] = nodes["lane"] = NONE
-    for rows, names in ((nodes, ("reward", "outlook")), (edges, ("reward",))):
-        for name in names:
-            rows[name] /= weight
+    nodes["state"] = states[nodes["state"]]
     sizes = np.zeros_like(tree.sizes)
     sizes["nodes"], sizes["edges"] = len(nodes), len(edges)
-    share = np.float32(weight)
     return tree._replace(
         nodes=nodes,
         edges=edges,
-        node_values=tree.node_values[kept_nodes] / share,
-        edge_values=tree.edge_values[kept_edges] / share,
-        prices=tree.prices / share,
+        node_values=tree.node_values[kept_nodes],
+        edge_values=tree.edge_values[kept_edges],
+        prices=tree.prices.copy(),
         sizes=sizes,
     )
 

@@ -6,8 +6,8 @@ may be far more of them than pairs of a state and a step; see `vulcan.solvers.tr
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from vulcan.graphs.rows import ACTION
 from vulcan.kernels import codes
 from vulcan.sentinels import NONE
 from vulcan.solvers.tree.draft import Draft
-from vulcan.solvers.tree.price_run import PriceRun
+from vulcan.solvers.tree.price_arrays import PriceArrays
 
-__all__ = ["HistoryCompletion"]
+__all__ = ["Completion", "HistoryCompletion", "Points"]
 
 CHUNK: Final = 1 << 16
 """Histories between two looks at the clock."""
@@ -31,13 +31,35 @@ Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 """What the policies of all prices earn, and what they risk."""
 
 
+class Completion(Protocol):
+    """What plans need of it.
+
+    Attributes
+    ----------
+    work, questions
+        Histories walked so far, and states that the model was asked.
+    """
+
+    @property
+    def work(self) -> int: ...
+    @property
+    def questions(self) -> int: ...
+    def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
+        """Return what each price earns and risks from histories on: of all that there is time for."""
+
+    def write(self) -> Draft | None:
+        """Return the plan that is marked in the tree as a policy; None without room for it."""
+
+
 class HistoryCompletion:
     """Walks over histories.
 
     Parameters
     ----------
     run
-        The search.
+        The tree.
+    returns
+        What samples collected; by default those of this tree.
 
     Attributes
     ----------
@@ -45,7 +67,7 @@ class HistoryCompletion:
         How many states the model was asked.
     """
 
-    def __init__(self, run: PriceRun) -> None:
+    def __init__(self, run: PriceArrays, returns: NDArray[Any] | None = None) -> None:
         from vulcan.kernels import plan_values
 
         self._run, self._kernels = run, plan_values
@@ -62,7 +84,7 @@ class HistoryCompletion:
             actions=np.zeros(1, ACTION),
             controls=self._control,
         )
-        self._returns = run.merge_returns()
+        self._returns = run.merge_returns() if returns is None else returns
         self.questions = 0
 
     @property
@@ -70,7 +92,17 @@ class HistoryCompletion:
         """Histories walked so far."""
         return int(self._control["work"][0])
 
-    def evaluate(self, node: int, may_go_on: Callable[[], bool]) -> Points | None:
+    def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
+        """Return what each price earns and risks from histories on: of all that there is time for."""
+        found: list[Points] = []
+        for node in nodes:
+            points = self._evaluate(node, may_go_on)
+            if points is None:
+                break
+            found.append(points)
+        return found
+
+    def _evaluate(self, node: int, may_go_on: Callable[[], bool]) -> Points | None:
         """Return what each price earns and risks from a history on; None if it may not go on."""
         run, control = self._run, self._control
         level = int(run.nodes["level"][node])
@@ -99,13 +131,13 @@ class HistoryCompletion:
         """Return the plan that is marked in the tree as a policy; None without room for it."""
         from vulcan.kernels import plan_writing
 
-        run = self._run
-
+        run, begin = self._run, int(self._run.nodes["level"][0])
         length = FIRST_LENGTH
         levels = np.zeros(run.reader.levels + 1, plan_writing.LEVEL)
         summary = np.zeros(1, plan_writing.SUMMARY)
         writer = np.zeros(1, plan_writing.WRITER)
-        first = levels[0:1]
+        writer["begin"] = writer["depth"] = begin
+        first = levels[begin : begin + 1]
         first["lane"] = first["row"] = first["entry"] = NONE
         first["reach"], first["state"] = 1.0, run.nodes["state"][0]
         rows, firsts = np.zeros(length, np.int32), np.zeros(length + 1, np.int32)

@@ -17,37 +17,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vulcan.graphs.layered_graph import EDGE, NODE, TARGET, LayerArrays
-from vulcan.kernels import codes
-from vulcan.kernels.plan_top import GROWTH, Top
-from vulcan.sentinels import END, NONE
+from vulcan.graphs.layered_graph import EDGE, LayerArrays
+from vulcan.sentinels import END
 from vulcan.solvers.fronts import FrontArrays, Pruning
-from vulcan.solvers.tree.completion import HistoryCompletion
+from vulcan.solvers.tree.completion import Completion
 from vulcan.solvers.tree.draft import FRONTS, NEUTRAL, Draft
 from vulcan.solvers.tree.price_run import PriceRun
+from vulcan.solvers.tree.tops import FINE, Detail
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["COARSE", "FINE", "Detail", "Plan", "Planning"]
+__all__ = ["Plan", "Planning"]
 
-
-class Detail(NamedTuple):
-    """How many histories the top of a tree may have, and points a front."""
-
-    nodes: int
-    points: int
-
-
-FINE: Final = Detail(1 << 12, 1 << 10)
-COARSE: Final = Detail(1 << 11, 1 << 7)
-"""For plans that will be followed, and for those that only guide or wait for a better one."""
-
-FEWEST_VISITS: Final = 64
-"""A history with fewer samples does not belong to the top, unless it is solved."""
 
 CLOSENESS: Final = 0.01
 """Actions may fall short by this share of the range of rewards, and still be weighed."""
@@ -116,7 +100,7 @@ class Planning:
     def __init__(
         self,
         run: PriceRun,
-        completion: HistoryCompletion,
+        completion: Completion,
         may_go_on: Callable[[], bool],
         detail: Detail = FINE,
         closeness: float | None = None,
@@ -126,14 +110,14 @@ class Planning:
         self._detail, self._most_pairs = detail, most_pairs
         low, high = run.reward_span()
         self._closeness = CLOSENESS * (high - low) if closeness is None else closeness
-        self._top = self._grow_top()
+        self._top = run.grow_top(detail.nodes, self._closeness)
         top = self._top.nodes
         self._stubs = np.flatnonzero(top["edge_count"] == 0).astype(np.int32)
         width = run.prices.shape[1]
         top["first_edge"][self._stubs] = len(self._top.edges) + width * np.arange(len(self._stubs))
         edges = np.concatenate([self._top.edges, np.zeros(width * len(self._stubs), EDGE)])
         self._layers = LayerArrays(top, edges, self._top.targets)
-        self._histories: NDArray[np.int32] = top["state"]
+        self._histories = self._top.histories
         self._known = np.zeros(len(top), bool)
         self._fronts = FrontArrays(self._layers)
         self._lane = int(run.judged["lane"][int(np.argmax(run.judged["reward"]))])
@@ -158,10 +142,9 @@ class Planning:
 
     def settle(self) -> Plan | None:
         """Return the best plan all of whose stubs are known; None if there is none."""
-        visits = self._run.nodes["visits"][self._histories[self._stubs]]
-        for n in self._stubs[visits == 0].tolist():
-            if not self._evaluate(n):
-                return None
+        unsampled = self._stubs[self._top.visits[self._stubs] == 0]
+        if not self._evaluate(unsampled.tolist()):
+            return None
         for _ in range(MOST_ROUNDS):
             plan = self._choose()
             if plan is None:
@@ -169,7 +152,7 @@ class Planning:
             unknown = [n for n, _ in plan.stubs if not self._known[n]]
             if not unknown:
                 return plan
-            if not all(self._evaluate(n) for n in unknown):
+            if not self._evaluate(unknown):
                 break
         if self._known[self._stubs].all():
             return None  # there is nothing to forget
@@ -185,62 +168,28 @@ class Planning:
     @property
     def exhaustive(self) -> bool:
         """Whether the last plan is the best of all policies, as far as values are exact."""
-        states = self._run.nodes["state"][self._histories[self._stubs]]
-        ended = self._run.count_actions(states) == 0  # a root may have no actions
+        ended = self._top.action_counts[self._stubs] == 0  # a root may have no actions
         return bool(ended.all()) and self._finished and not self._fronts.thinned
-
-    def _grow_top(self) -> Any:
-        """Return the top of the tree, without the edges of stubs."""
-        from vulcan.kernels.plan_top import grow_top
-
-        run = self._run
-        growth = np.zeros(1, GROWTH)
-        growth["nodes"] = growth["waiting"] = 1
-        growth["most"], growth["fewest_visits"] = self._detail.nodes, FEWEST_VISITS
-        growth["closeness"] = self._closeness
-        room = 2 * self._detail.nodes + FINE.nodes
-        top = Top(
-            nodes=np.zeros(room, NODE),
-            edges=np.zeros(room, EDGE),
-            targets=np.zeros(2 * room, TARGET),
-            reach=np.ones(room),
-            heap=np.zeros(room, np.int32),
-            growth=growth,
-        )
-        top.nodes["first_edge"][0] = NONE
-        while (wants := grow_top(run.arrays(), run.tree(), run.judged, top)) != codes.DONE:
-            if wants == codes.NEEDS_ROOM:
-                break  # that is enough of a top
-            if not run.satisfy(wants, int(growth["state"][0]), math.inf):
-                break
-        count, edges, targets = (int(growth[name][0]) for name in ("nodes", "edges", "targets"))
-        return top._replace(
-            nodes=top.nodes[:count].copy(),
-            edges=top.edges[:edges].copy(),
-            targets=top.targets[:targets].copy(),
-            reach=top.reach[:count].copy(),
-        )
 
     def _estimate(self) -> None:
         """Give the stubs what the tree believes of them."""
         from vulcan.kernels.plan_top import estimate_stubs
 
-        run = self._run
-        sampled = run.nodes["visits"][self._layers.nodes["state"][self._stubs]] > 0
-        estimate_stubs(run.tree(), self._layers.nodes, self._layers.edges, self._stubs[sampled])
+        sampled = self._stubs[self._top.visits[self._stubs] > 0]
+        known = (self._top.values, self._run.prices)
+        estimate_stubs(*known, self._layers.nodes, self._layers.edges, sampled)
 
-    def _evaluate(self, n: int) -> bool:
-        """Evaluate the policies of all prices from a stub on; False if there is no time."""
-        found = self._completion.evaluate(int(self._histories[n]), self._may_go_on)
-        if found is None:
-            return False
-        rewards, risks = found
-        first, count = int(self._layers.nodes["first_edge"][n]), len(rewards)
-        edges = self._layers.edges[first : first + count]
-        edges["reward"], edges["risk"], edges["action"] = rewards, risks, np.arange(count)
-        self._layers.nodes["edge_count"][n] = count
-        self._known[n] = True
-        return True
+    def _evaluate(self, some: list[int]) -> bool:
+        """Evaluate the policies of all prices from stubs on; False if there is no time for all."""
+        histories = self._histories[some].tolist()
+        found = self._completion.evaluate(histories, self._may_go_on)
+        for n, (rewards, risks) in zip(some, found, strict=False):
+            first, count = int(self._layers.nodes["first_edge"][n]), len(rewards)
+            edges = self._layers.edges[first : first + count]
+            edges["reward"], edges["risk"], edges["action"] = rewards, risks, np.arange(count)
+            self._layers.nodes["edge_count"][n] = count
+            self._known[n] = True
+        return len(found) == len(some)
 
     def _forget_unknown(self) -> None:
         """Let stubs that are not known be worth nothing."""
@@ -331,7 +280,7 @@ class Planning:
             if stub[n]:
                 stubs.append((n, chosen))
                 continue
-            actions.append((int(nodes["state"][n]), chosen))
+            actions.append((int(self._histories[n]), chosen))
             first = int(edges["first_target"][edge])
             for k, part in enumerate(places):
                 after = int(targets["node"][first + k])

@@ -37,16 +37,16 @@ from vulcan.solvers.finding import Finding, Status, find_gap
 from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.checkpoint import Repetition, Snapshot
-from vulcan.solvers.tree.completion import HistoryCompletion
 from vulcan.solvers.tree.draft import LOCAL, Draft
 from vulcan.solvers.tree.known import plan_known
 from vulcan.solvers.tree.merged import MergedPlan, plan_merged
-from vulcan.solvers.tree.plans import COARSE, FINE, Detail, Plan, Planning
+from vulcan.solvers.tree.plans import Plan, Planning
 from vulcan.solvers.tree.price_proof import PriceProof
 from vulcan.solvers.tree.price_run import PriceRun
 from vulcan.solvers.tree.prices import are_alike, are_at_an_end, choose_prices, raise_prices
 from vulcan.solvers.tree.rounds import GROWTH, Rounds
 from vulcan.solvers.tree.sampling import TreeRun
+from vulcan.solvers.tree.tops import COARSE, FINE, Detail
 from vulcan.solvers.tree.warm_up import warm_up
 from vulcan.solvers.tree.whole import plan_whole
 
@@ -286,7 +286,7 @@ class PricePlanner(Rounds):
 
     def _plan_by_histories(self, allowance: Allowance, final: bool) -> bool:
         """Make a plan whose stubs are known by walks; False if there is none."""
-        completion = HistoryCompletion(self._run)
+        completion = self._run.complete()
 
         def may_go_on() -> bool:
             self._monitor.report(self._describe)
@@ -312,7 +312,7 @@ class PricePlanner(Rounds):
 
     def _prove(self, until: float) -> None:
         """Make a plan of all actions of a tree in which everything was sampled."""
-        completion, allowance = HistoryCompletion(self._run), Allowance(math.inf, math.inf, until)
+        completion, allowance = self._run.complete(), Allowance(math.inf, math.inf, until)
         planning = Planning(
             self._run,
             completion,
@@ -352,7 +352,7 @@ class PricePlanner(Rounds):
         run = self._run
         if are_at_an_end(run.judged, run.prices[0]):
             self._move_prices()
-        Planning(run, HistoryCompletion(run), lambda: True, COARSE).guide()
+        Planning(run, run.complete(), lambda: True, COARSE).guide()
 
     def _move_prices(self) -> None:
         run = self._run

@@ -21,10 +21,12 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.knowledge import Knowledge
+from vulcan.solvers.tree.completion import Completion, HistoryCompletion
 from vulcan.solvers.tree.hands import Hand, Hands
 from vulcan.solvers.tree.parts import Job, make_returns
 from vulcan.solvers.tree.price_arrays import PriceArrays
 from vulcan.solvers.tree.prices import begin_prices
+from vulcan.solvers.tree.tops import GrownTop, grow_top
 
 __all__ = ["PriceRun"]
 
@@ -216,9 +218,7 @@ class PriceRun(PriceArrays):
 
     def judge(self) -> None:
         """Renew the values of the root and judge the first actions."""
-        self._root_kernels.judge(
-            self.arrays(), self.tree(), self.tops, self._bound(), self.judged
-        )
+        self._root_kernels.judge(self.arrays(), self.tree(), self.tops, self._bound(), self.judged)
 
     def _bound(self) -> Any:
         """Return the risk bound at rewards that may be met, anew only if these lie elsewhere."""
@@ -233,6 +233,14 @@ class PriceRun(PriceArrays):
             allowed = np.array([self.allow(low + k * step) for k in range(PLACES + 1)])
             self._known_bound = self._root_kernels.AllowedRisks(low, step, allowed)
         return self._known_bound
+
+    def grow_top(self, most: int, closeness: float) -> GrownTop:
+        """Return the top that plans are made on; see `vulcan.solvers.tree.tops.grow_top`."""
+        return grow_top(self, most, closeness)
+
+    def complete(self) -> Completion:
+        """Return what evaluates and writes what lies below it."""
+        return HistoryCompletion(self)
 
     def reward_span(self) -> tuple[float, float]:
         """Return the rewards between which policies are, as far as is known."""
