@@ -270,7 +270,7 @@ def _open_reader(model: Any, solver: Solver, options: Options) -> Iterator[Model
         yield options.graph.reader
     elif options.knowledge is not None:
         yield options.knowledge.graph.reader
-    elif executor.near:
+    elif executor.near or (reader := ModelReader(model)) and solver.spreads(reader):
         yield ModelReader(model)
     else:
         from vulcan.model.workers import WorkerReader

@@ -195,6 +195,10 @@ class Solver(ABC):
     ) -> Finding:
         """Search for a policy until done or the monitor wants to stop; used by `vulcan.solve`."""
 
+    def spreads(self, reader: ModelReader) -> bool:
+        """Whether it hands parts of the search itself to workers in other processes."""
+        return False
+
     @classmethod
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Solver:
         """Return the solver that options of the command line describe.

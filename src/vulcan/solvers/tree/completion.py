@@ -127,8 +127,14 @@ class HistoryCompletion:
             ):
                 return None
 
-    def write(self) -> Draft | None:
-        """Return the plan that is marked in the tree as a policy; None without room for it."""
+    def write(self, lane: int = NONE) -> Draft | None:
+        """Return the plan that is marked in the tree as a policy; None without room for it.
+
+        Parameters
+        ----------
+        lane
+            The price that it follows from the first history on; none if that is marked, too.
+        """
         from vulcan.kernels import plan_writing
 
         run, begin = self._run, int(self._run.nodes["level"][0])
@@ -138,7 +144,8 @@ class HistoryCompletion:
         writer = np.zeros(1, plan_writing.WRITER)
         writer["begin"] = writer["depth"] = begin
         first = levels[begin : begin + 1]
-        first["lane"] = first["row"] = first["entry"] = NONE
+        first["row"] = first["entry"] = NONE
+        first["lane"] = lane
         first["reach"], first["state"] = 1.0, run.nodes["state"][0]
         rows, firsts = np.zeros(length, np.int32), np.zeros(length + 1, np.int32)
         below = np.zeros(2 * length, np.int32)

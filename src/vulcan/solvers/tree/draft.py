@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.certificate import Judgement
 from vulcan.graphs.base import Graph
+from vulcan.graphs.compiled_graph import CompiledGraph
+from vulcan.graphs.rows import ACTION
 from vulcan.policies.policy import About, Policy
 from vulcan.runtime.garbage import pause_collection
 from vulcan.sentinels import UNPLANNED
@@ -43,6 +45,8 @@ class Draft:
         How it was found, for people.
     graph
         The graph of the rows; None for that of the search.
+    answers
+        The rows themselves, where they are from graphs that are elsewhere.
     """
 
     rows: NDArray[np.int32]
@@ -54,6 +58,7 @@ class Draft:
     frontier: float
     road: str = ""
     graph: Graph | None = None
+    answers: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         """Return the number of decisions."""
@@ -73,12 +78,17 @@ class Draft:
     def write_out(self, graph: Graph, about: About) -> Policy:
         """Return the policy."""
         with pause_collection():
+            if self.answers is not None:
+                assert isinstance(graph, CompiledGraph)
+                return graph.write_policy(self.answers, self.below.tolist(), about)
             return (self.graph or graph).policy(self.rows.tolist(), self.below.tolist(), about)
 
     def pack(self) -> dict[str, bytes]:
         """Return the draft as bytes, for a checkpoint."""
         numbers = np.array([self.reward, self.risk, self.allowed, self.frontier])
         arrays = {name: getattr(self, name).tobytes() for name in ARRAYS}
+        if self.answers is not None:
+            arrays["answers"] = self.answers.tobytes()
         return arrays | {"numbers": numbers.tobytes(), "road": self.road.encode()}
 
     @classmethod
@@ -87,4 +97,6 @@ class Draft:
         rows, firsts, below = (np.frombuffer(data[name], np.int32) for name in ARRAYS)
         reward, risk, allowed, frontier = np.frombuffer(data["numbers"], np.float64).tolist()
         road = data["road"].decode()
-        return cls(rows, firsts, below, reward, risk, allowed, frontier, road)
+        answers = np.frombuffer(data["answers"], ACTION) if "answers" in data else None
+        numbers = (reward, risk, allowed, frontier)
+        return cls(rows, firsts, below, *numbers, road, answers=answers)

@@ -82,6 +82,11 @@ class KernelRun:
         return self.graph
 
     @property
+    def evaluations(self) -> int:
+        """How often the model was asked."""
+        return self.graph.evaluations
+
+    @property
     def known_graph(self) -> StateGraph | None:
         """What is known of the model, for others; None if its states are no objects."""
         return self.graph if isinstance(self.graph, StateGraph) else None

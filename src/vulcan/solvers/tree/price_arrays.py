@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -84,15 +85,23 @@ class PriceArrays(CappedRun):
         announce_compilation(price_search.sample)
         self._root_kernels, self._search, self._kernels = price_root, price_search, price_tree
         self._seed, self._exploration = seed, exploration
+        self._begin()
+        if knowledge is not None:
+            self._take_over(knowledge)
+
+    def _begin(self) -> None:
+        """Make the arrays of a tree that has a root, and no more."""
+        price_root, price_search, price_tree = self._root_kernels, self._search, self._kernels
         width = price_tree.PRICES
         self.nodes: NDArray[Any] = np.zeros(64, price_tree.NODE)
         self.edges: NDArray[Any] = np.zeros(256, price_tree.EDGE)
         self.node_values = np.zeros((64, width), np.float32)
         self.edge_values = np.zeros((256, width), np.float32)
         self.prices = np.zeros((1, width), np.float32)
-        self.sizes = np.zeros(1, price_tree.SIZE)
+        self.sizes: NDArray[Any] = np.zeros(1, price_tree.SIZE)
         self._draws = np.zeros(1, price_root.DRAWS)
-        self._draws["random"], self._draws["exploration"] = np.uint64(seed), exploration
+        self._draws["random"] = np.uint64(self._seed)
+        self._draws["exploration"] = self._exploration
         self.judged = np.zeros(0, price_root.JUDGED)
         self._orders = np.zeros(0, price_search.ORDER)  # of the present batch, to be carried out
         self._roots = np.zeros(0, np.int32)
@@ -111,14 +120,21 @@ class PriceArrays(CappedRun):
         self.accepted: set[float] = set()
         self._marked = np.zeros(0, np.int64)
         self.inherited = 0
-        if knowledge is not None:
-            self._take_over(knowledge)
 
     def _take_over(self, knowledge: Knowledge) -> None:
         """Begin with what another search knew of the same problem."""
         self.graph, tree = knowledge.graph, knowledge.tree
         if tree is None:
             return
+        self._take_tree(tree)
+        self.inherited = self._samples = self._next_guide = int(self.nodes["visits"][0])
+        later = self.node_values[(self.nodes["level"] == 1) & (self.nodes["visits"] > 0), 0]
+        if len(later):
+            # What samples collected is not known any more: values of the least price come close.
+            self._span = float(later.min()), float(later.max())
+
+    def _take_tree(self, tree: Any) -> None:
+        """Take over the arrays of another tree."""
         for name in ("prices", "sizes"):
             setattr(self, name, getattr(tree, name))
         for kind, names in GROWING.items():
@@ -126,11 +142,6 @@ class PriceArrays(CappedRun):
             for name in names:  # no shorter than at first: what is empty does not grow
                 length = max(filled, len(getattr(self, name)))
                 setattr(self, name, lengthen(getattr(tree, name), filled, length))
-        self.inherited = self._samples = self._next_guide = int(self.nodes["visits"][0])
-        later = self.node_values[(self.nodes["level"] == 1) & (self.nodes["visits"] > 0), 0]
-        if len(later):
-            # What samples collected is not known any more: values of the least price come close.
-            self._span = float(later.min()), float(later.max())
 
     @property
     def samples(self) -> int:
@@ -184,6 +195,13 @@ class PriceArrays(CappedRun):
             edge_values=tree.edge_values[:edges],
         )
 
+    def list_levels(self) -> list[NDArray[np.intp]]:
+        """Return the nodes of each level, the deepest first."""
+        levels = self.nodes["level"][: int(self.sizes["nodes"][0])]
+        small = np.min_scalar_type(self.reader.levels)  # which is sorted by its digits
+        order = np.argsort((self.reader.levels - levels).astype(small), kind="stable")
+        return np.split(order, np.cumsum(np.bincount(levels)[::-1])[:-1])
+
     def satisfy(self, wants: int, state: int, most: float) -> bool:
         """Give a kernel what it needs; False if there is no room for it."""
         if wants == codes.NEEDS_STATE:
@@ -214,10 +232,13 @@ class PriceArrays(CappedRun):
 
     def merge_returns(self) -> NDArray[Any]:
         """Return what samples of all parts collected, level by level."""
-        merged = make_returns(self.reader.levels)
         parts = sorted(self._parts, key=lambda root: self._origins[root].number)
-        records = [*self._retired.values(), *(self._parts[root].returns for root in parts)]
-        for returns in records:
+        return self._merge([self._parts[root].returns for root in parts])
+
+    def _merge(self, records: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        """Return what samples of some parts, and of those that ended, collected."""
+        merged = make_returns(self.reader.levels)
+        for returns in (*self._retired.values(), *records):
             merged["least"] = np.minimum(merged["least"], returns["least"])
             merged["most"] = np.maximum(merged["most"], returns["most"])
             for name in ("total", "samples"):
@@ -225,18 +246,18 @@ class PriceArrays(CappedRun):
             merged["endings"] |= returns["endings"]
         return merged
 
-    def add_top(self, node: int) -> None:
+    def add_top(self, node: int, inherited: NDArray[Any] | None) -> None:
         """Let a history, all of whose actions are known, belong to the top: parts begin below it.
 
         The part that began with it ends. Those below begin with what its samples collected, though
         it counts little there.
         """
-        inherited, earned = None, 0.0
-        if node > 0:
+        earned = 0.0
+        if inherited is not None:
             earned = self._origins[node].earned
             self.tops = np.append(self.tops, np.int32(node))
-            inherited = self._retired[node] = self._find_part(node).returns
-            del self._parts[node]
+            self._retired[node] = inherited
+            self._parts.pop(node, None)
         state = self.graph.states.array[self.nodes["state"][node]]
         first = int(self.nodes["first_edge"][node])
         for k in range(int(state["action_count"])):
@@ -246,7 +267,7 @@ class PriceArrays(CappedRun):
             action = int(self.graph.actions.array["number"][state["first_action"] + k])
             for child in range(edge["first_child"], edge["first_child"] + edge["children"]):
                 number, more = len(self._origins) + 1, 0.0
-                if node > 0:
+                if inherited is not None:
                     more = float(self.nodes["reward"][child])
                 self._origins[child] = Origin(number, action, earned + more, inherited)
 
@@ -323,8 +344,7 @@ class PriceArrays(CappedRun):
         for name, data in arrays.items():
             unpack_array(data, getattr(self, name))
         for top, returns in zip(tops, retired.reshape(len(tops), -1), strict=True):
-            self._find_part(top).returns[:] = returns
-            self.add_top(top)
+            self.add_top(top, returns)
         for k, root in enumerate(roots):
             part = self._find_part(root)
             for name, data in packed.items():

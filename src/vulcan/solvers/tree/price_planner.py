@@ -19,13 +19,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import BoundError, ModelError
+from vulcan.executors.base import Executor
 from vulcan.executors.here import Threads
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
@@ -38,6 +39,7 @@ from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.checkpoint import Repetition, Snapshot
 from vulcan.solvers.tree.draft import LOCAL, Draft
+from vulcan.solvers.tree.forest import Forest
 from vulcan.solvers.tree.known import plan_known
 from vulcan.solvers.tree.merged import MergedPlan, plan_merged
 from vulcan.solvers.tree.plans import Plan, Planning
@@ -110,16 +112,16 @@ class PricePlanner(Rounds):
         self._solver, self._warm = solver, warm
         # A checkpoint asks the model again, in the order in which the search itself asked.
         known = options.graph if options.checkpoint is None else None
-        self._run = PriceRun(
-            problem,
-            reader,
-            monitor.limits.memory,
-            known,
-            seed=options.seed,
-            exploration=solver.exploration,
-            workers=options.executor.workers if isinstance(options.executor, Threads) else 1,
-            knowledge=options.knowledge,
-        )
+        executor = options.executor
+        how: dict[str, Any] = {"seed": options.seed, "exploration": solver.exploration}
+        memory = monitor.limits.memory
+        self._run: PriceRun
+        if isinstance(executor, Executor) and solver.spreads(reader) and not executor.near:
+            self._run = Forest(problem, reader, memory, **how, executor=executor)
+        else:
+            workers = executor.workers if isinstance(executor, Threads) else 1
+            how |= {"workers": workers, "knowledge": options.knowledge}
+            self._run = PriceRun(problem, reader, memory, known, **how)
         super().__init__(self._run, problem, monitor, options, solver)
         inherited = self._run.inherited
         if inherited:  # limits are for what is new

@@ -7,7 +7,8 @@ part (`vulcan.solvers.tree.hands`). All that the search does depends on sample c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -168,22 +169,26 @@ class PriceRun(PriceArrays):
         self._orders, self._roots = self._orders[count:], self._roots[count:]
         order = np.argsort(roots, kind="stable")
         starts = np.flatnonzero(np.diff(roots[order], prepend=-1))
-        jobs = [
-            Job(self._find_part(int(roots[order[begin]])), orders[order[begin:end]])
+        work = [
+            (int(roots[order[begin]]), orders[order[begin:end]])
             for begin, end in zip(starts, [*starts[1:], count], strict=True)
         ]
-        self.full = not self._hands.carry_out(jobs, most)
+        self._sample_parts(work, most)
         self._samples += count
-        for job in jobs:
-            control = job.part.control[0]
-            seen = job.part.returns[control["begin"]]
-            if seen["samples"]:
-                low, high = self._span
-                earned = self._origins[int(control["root"])].earned
-                self._span = (
-                    min(low, earned + float(seen["least"])),
-                    max(high, earned + float(seen["most"])),
-                )
+
+    def _sample_parts(self, work: Sequence[tuple[int, NDArray[Any]]], most: float) -> None:
+        """Carry out the orders of parts."""
+        jobs = [Job(self._find_part(root), orders) for root, orders in work]
+        self.full = not self._hands.carry_out(jobs, most)
+        for (root, _), job in zip(work, jobs, strict=True):
+            self._widen_span(root, job.part.returns[int(self.nodes["level"][root])])
+
+    def _widen_span(self, root: int, seen: Any) -> None:
+        """Note the least and the most that samples of a part collected."""
+        if seen["samples"]:
+            (low, high), earned = self._span, self._origins[root].earned
+            least, most = earned + float(seen["least"]), earned + float(seen["most"])
+            self._span = min(low, least), max(high, most)
 
     def _open_top(self, node: int) -> bool:
         """Let parts begin below a history; False without room for that."""
@@ -191,14 +196,18 @@ class PriceRun(PriceArrays):
         while (wants := kernels.open_top(self.arrays(), self.tree(), node)) != codes.DONE:
             if not self.satisfy(wants, int(self.nodes["state"][node]), self._memory):
                 return False
-        self.add_top(node)
+        self.add_top(node, self._find_part(node).returns if node else None)
         return True
+
+    def _list_parts(self) -> list[int]:
+        """Return the first nodes of the parts that were sampled, by their numbers."""
+        return sorted(self._parts, key=lambda root: self._origins[root].number)
 
     def _divide(self) -> None:
         """Let histories with much of the tree below them belong to the top."""
         if self._samples < FEWEST_TO_DIVIDE:
             return
-        roots = np.array(sorted(self._parts, key=lambda root: self._origins[root].number))
+        roots = np.array(self._list_parts())
         nodes = self.nodes[roots]
         large = (nodes["visits"] * MOST_SHARES > self._samples) & (nodes["solved"] == 0)
         deep = nodes["level"] + SHORTEST_PART > self.reader.levels
@@ -277,12 +286,11 @@ class PriceRun(PriceArrays):
             left = np.clip(np.searchsorted(old, new, side="right") - 1, 0, len(old) - 2)
             width = np.maximum(old[left + 1] - old[left], 1e-300)
             share = np.clip((new - old[left]) / width, -0.5, 1.5).astype(np.float32)
-            tree, levels = self.tree(), self.nodes["level"][: int(self.sizes["nodes"][0])]
-            small = np.min_scalar_type(self.reader.levels)  # which is sorted by its digits
-            order = np.argsort((self.reader.levels - levels).astype(small), kind="stable")
-            counts = np.bincount(levels)[::-1]
-            for histories in np.split(order, np.cumsum(counts)[:-1]):
-                self._hands.share(
-                    histories, lambda some: self._kernels.move_values(tree, some, left, share)
-                )
+            self._move_values(left, share)
             self.judge()
+
+    def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
+        """Put values between those of former prices; see `vulcan.kernels.price_tree`."""
+        for histories in self.list_levels():
+            move = partial(self._kernels.move_values, self.tree(), left=left, share=share)
+            self._hands.share(histories, move)

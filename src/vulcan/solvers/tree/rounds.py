@@ -79,6 +79,8 @@ class SampledTree(Protocol):
     @property
     def memory(self) -> int: ...
     @property
+    def evaluations(self) -> int: ...
+    @property
     def known_graph(self) -> StateGraph | None: ...
     def credits(self) -> list[float]: ...
     def sample(
@@ -365,7 +367,7 @@ class Rounds(ABC):
             statistics=Statistics(
                 self._search_seconds,
                 run.histories,
-                run.graph.evaluations,
+                run.evaluations,
                 run.samples,
                 run.memory,
                 certificate_seconds=monitor.seconds - self._search_seconds,
@@ -390,7 +392,7 @@ class Rounds(ABC):
             seconds=monitor.seconds,
             fraction=min(1.0, max(shares)) if shares else None,
             histories=run.histories,
-            evaluations=run.graph.evaluations,
+            evaluations=run.evaluations,
             reward=float(judgement.reward) if judgement else None,
             samples=run.samples,
             memory=run.memory,

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from vulcan.certificates.problem import Problem
+from vulcan.graphs.compiled_graph import find_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
@@ -23,6 +24,9 @@ from vulcan.solvers.tree.local_planner import LocalPlanner
 from vulcan.solvers.tree.price_planner import PricePlanner
 
 __all__ = ["Vulcan"]
+
+FEWEST_LEVELS: Final = 4
+"""A tree of fewer has no parts that are worth another process."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,9 @@ class Vulcan(Solver):
 
     def __post_init__(self) -> None:
         require_exploration(self.exploration)
+
+    def spreads(self, reader: ModelReader) -> bool:
+        return find_compiled(reader) is not None and reader.levels >= FEWEST_LEVELS
 
     @classmethod
     def paper(cls, exploration: float = math.sqrt(2)) -> LocalVulcan:

@@ -1,0 +1,66 @@
+"""What was done with the parts of a forest, so that it can be done again.
+
+Parts depend on nothing but that: what they began with, the orders of samples, the prices, the plans
+that guided samples, and the divisions of larger parts. An order takes four bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vulcan.solvers.tree.grove import Event
+from vulcan.solvers.tree.part_tree import Seedling
+
+__all__ = ["Events"]
+
+BY_PART = ("sample", "follow")
+"""Events with one argument: something for each of several parts."""
+
+
+class Events:
+    """All that was done, in order."""
+
+    def __init__(self) -> None:
+        self._events: list[tuple[str, Any]] = []
+        self._parents: dict[int, int] = {}
+
+    def plant(self, prices: Any, seedlings: Mapping[int, Seedling]) -> None:
+        """Note that parts began."""
+        self._events.append(("plant", (prices, dict(seedlings))))
+
+    def take(self, packed: Mapping[int, Any]) -> None:
+        """Note that parts began with what was known before."""
+        self._events.append(("take", dict(packed)))
+
+    def add(self, name: str, content: Any) -> None:
+        """Note samples or a plan, by parts; or that prices moved."""
+        self._events.append((name, content))
+
+    def divide(self, number: int, first: int, grown: Iterable[int]) -> None:
+        """Note that a part was divided, and which parts below it had been sampled."""
+        self._events.append(("divide", (number, first)))
+        self._parents |= dict.fromkeys(grown, number)
+
+    def repeat(self, numbers: Iterable[int]) -> list[Event]:
+        """Return what must be done to have some parts again."""
+        needed = set()
+        for number in numbers:
+            while number is not None and number not in needed:
+                needed.add(number)
+                number = self._parents.get(number)  # type: ignore[assignment]  # noqa: PLW2901
+        found: list[Event] = []
+        for name, content in self._events:
+            if name == "plant":
+                prices, seedlings = content
+                some = [seedling for number, seedling in seedlings.items() if number in needed]
+                if some:
+                    found.append(("plant", (prices, some)))
+            elif name == "divide":
+                if content[0] in needed:
+                    found.append((name, content))
+            elif name == "move":
+                found.append((name, content))
+            else:
+                found.append((name, ({n: content[n] for n in content if n in needed},)))
+        return found

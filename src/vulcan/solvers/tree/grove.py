@@ -1,0 +1,313 @@
+"""The parts of a forest that one worker holds, and what it does with them.
+
+All that it is asked depends on its arguments and on what it was asked before, and so it can be had
+again from that (`adopt`).
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.certificates.problem import Problem
+from vulcan.executors.base import Line
+from vulcan.graphs.rows import ACTION
+from vulcan.kernels.price_tree import PRICES
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import DEFAULT_MEMORY
+from vulcan.sentinels import NONE
+from vulcan.solvers.tree.completion import HistoryCompletion, Points
+from vulcan.solvers.tree.part_tree import Division, PartTree, Seedling
+from vulcan.solvers.tree.parts import Origin
+from vulcan.solvers.tree.price_arrays import PriceArrays
+from vulcan.solvers.tree.tops import GrownTop, grow_top
+from vulcan.solvers.tree.warm_up import warm_up
+
+__all__ = ["STANDING", "Expansions", "Fragment", "Grove", "Standing"]
+
+STANDING: Final = np.dtype(
+    [
+        ("number", "i8"),
+        ("visits", "i4"),
+        ("solved", "i2"),
+        ("ended", "i2"),  # its first state has no actions
+        ("values", "f4", (PRICES,)),
+        ("samples", "i8"),
+        ("least", "f8"),  # of what samples collected from its first history on
+        ("most", "f8"),
+    ],
+    align=True,
+)
+"""What the top must know of a part after it was sampled."""
+
+Event = tuple[str, tuple[Any, ...]]
+"""Something that a grove was asked to do: a method of it, and its arguments."""
+
+
+class Standing(NamedTuple):
+    """What a grove answers.
+
+    Attributes
+    ----------
+    parts
+        Those that were asked for.
+    histories, memory, evaluations
+        Of all parts: nodes, bytes, and how often the model was asked.
+    full
+        Whether memory has run out.
+    """
+
+    parts: NDArray[Any]
+    histories: int
+    memory: int
+    evaluations: int
+    full: bool
+
+
+class Expansions(NamedTuple):
+    """How the top of a part grows: how probable expanded nodes are, and the nodes that each adds."""
+
+    reach: NDArray[np.float64]
+    added: NDArray[np.int64]
+
+
+class Fragment(NamedTuple):
+    """What a policy does in a part, as in a `Draft`."""
+
+    answers: NDArray[Any]
+    firsts: NDArray[np.int32]
+    below: NDArray[np.int32]
+    reward: float
+    risk: float
+
+
+class Grove:
+    """What a worker of a forest holds.
+
+    Parameters
+    ----------
+    line
+        To the one who hired it.
+    problem, seed, exploration
+        As in `PriceRun`.
+    """
+
+    def __init__(self, line: Line, problem: Problem, seed: int, exploration: float) -> None:
+        self._made = (line, problem, seed, exploration)
+        reader = ModelReader(problem.model)
+        self._like = PriceArrays(problem, reader, None, None, seed, exploration)
+        self._trees: dict[int, PartTree] = {}
+        self._capacity = 0
+        self._evaluations = 0  # of parts that are gone
+        self._grown: dict[int, GrownTop] = {}
+        self._most = float(DEFAULT_MEMORY)
+        self._full = False
+
+    def prepare(self) -> tuple[str, int]:
+        """Load the kernels; return the machine and the bytes that searches may take on it."""
+        warm_up()
+        return socket.gethostname(), DEFAULT_MEMORY
+
+    def limit(self, most: float) -> None:
+        """Take no more than so many bytes."""
+        self._most = most
+
+    def plant(self, prices: Any, seedlings: Iterable[Seedling]) -> None:
+        """Begin with parts that were never sampled."""
+        self._like.prices[:] = prices
+        for seedling in seedlings:
+            self._add(PartTree.plant(self._like, seedling))
+
+    def sample(self, jobs: Mapping[int, NDArray[Any]]) -> Standing:
+        """Carry out the orders of parts."""
+        for number, orders in jobs.items():
+            tree = self._trees[number]
+            others = self._capacity - tree.capacity
+            self._full |= not tree.sample(orders, self._most - others)
+            self._capacity = others + tree.capacity
+            if self._full:
+                break
+        return self._report(jobs)
+
+    def move(self, prices: Any, left: NDArray[np.intp], share: NDArray[np.float32]) -> Standing:
+        """Go over to other prices."""
+        self._like.prices[:] = prices
+        for tree in self._trees.values():
+            tree.move(prices, left, share)
+        return self._report(self._trees)
+
+    def follow(self, marks: Mapping[int, tuple[list[Any], list[Any]]]) -> None:
+        """Mark a plan, instead of the one before; see `PriceArrays.follow`."""
+        for number, tree in self._trees.items():
+            tree.follow(*marks.get(number, ([], [])))
+
+    def divide(self, number: int, first: int) -> Division:
+        """Let the top have the first history of a part, and begin the parts below it.
+
+        Parameters
+        ----------
+        number
+            The part.
+        first
+            The number of the first part below; others follow.
+        """
+        tree = self._trees[number]
+        division = tree.divide()
+        state = tree.graph.states.array[division.node["state"]]
+        names = tree.graph.actions.array["number"][state["first_action"] :]
+        children = iter(tree.list_children())
+        for k, edge in enumerate(division.edges):
+            for _ in range(edge["children"] if edge["first_child"] != NONE else 0):
+                child = next(children)
+                if tree.nodes["visits"][child]:
+                    more = float(tree.nodes["reward"][child])
+                    earned = tree.origin.earned + more
+                    origin = Origin(first, int(names[k]), earned, division.returns)
+                    self._add(tree.cut(child, origin))
+                first += 1
+        self._remove(number)
+        return division
+
+    def grow(self, places: Mapping[int, float], most: int, closeness: float) -> list[Expansions]:
+        """Grow the tops of parts, given how probable these are, and return how they grow."""
+        grown = {
+            number: grow_top(self._trees[number], most, closeness, reach=reach)
+            for number, reach in places.items()
+        }
+        self._grown |= grown
+        return [_list_expansions(top) for top in grown.values()]
+
+    def show(
+        self, places: Mapping[int, tuple[float, int, float]], least: float
+    ) -> dict[int, GrownTop]:
+        """Return the tops of parts, as far as they are at least so probable."""
+        for number, (reach, *how) in places.items():
+            if number not in self._grown:  # by a worker that is gone
+                self.grow({number: reach}, *how)
+        shown = {number: _shorten(self._grown[number], least) for number in places}
+        self._grown.clear()
+        return shown
+
+    def collect(self) -> dict[int, NDArray[Any]]:
+        """Return what samples of parts collected."""
+        return {number: tree.returns for number, tree in self._trees.items()}
+
+    def evaluate(
+        self, places: Sequence[tuple[int, int]], returns: Any
+    ) -> list[tuple[tuple[int, int], Points]]:
+        """Return what each price earns and risks from histories on, nodes of parts."""
+        found = []
+        for number, node in places:
+            completion = HistoryCompletion(self._trees[number], returns)
+            found.append(((number, node), completion.evaluate([node], lambda: True)[0]))
+        return found
+
+    def write(self, lanes: Mapping[int, int], returns: Any) -> dict[int, Fragment]:
+        """Return what the plan that is marked does in parts, from which a price may come down."""
+        fragments = {}
+        for number, lane in lanes.items():
+            tree = self._trees[number]
+            draft = HistoryCompletion(tree, returns).write(lane)
+            assert draft is not None
+            answers = tree.graph.actions.array[draft.rows].astype(ACTION)
+            answers["first_outcome"] = NONE  # rows of outcomes stay here
+            parts = (draft.firsts, draft.below, draft.reward, draft.risk)
+            fragments[number] = Fragment(answers, *parts)
+        return fragments
+
+    def pack(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Return parts as bytes."""
+        return {number: self._trees[number].pack() for number in numbers}
+
+    def give(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Return parts as bytes, and let them go."""
+        packed = self.pack(numbers)
+        for number in packed:
+            self._remove(number)
+        return packed
+
+    def take(self, packed: Mapping[int, Mapping[str, Any]]) -> None:
+        """Take over parts."""
+        for part in packed.values():
+            self._add(PartTree.unpack(self._like, part))
+
+    def adopt(self, numbers: Iterable[int], events: Sequence[Event]) -> None:
+        """Take over parts of a grove that is gone, by doing again what it did."""
+        other = Grove(*self._made)
+        for name, arguments in events:
+            getattr(other, name)(*arguments)
+        self._like.prices[:] = other._like.prices
+        for number in numbers:
+            if number in other._trees:
+                self._add(other._trees[number])
+        self._evaluations += other._report([]).evaluations
+
+    def _add(self, tree: PartTree) -> None:
+        self._trees[tree.origin.number] = tree
+        self._capacity += tree.capacity
+
+    def _remove(self, number: int) -> None:
+        tree = self._trees.pop(number)
+        self._capacity -= tree.capacity
+        self._evaluations += tree.graph.evaluations
+        self._full = False
+
+    def _report(self, numbers: Iterable[int]) -> Standing:
+        trees = [self._trees[number] for number in numbers]
+        parts = np.zeros(len(trees), STANDING)
+        for standing, tree in zip(parts, trees, strict=True):
+            node, seen = tree.nodes[0], tree.returns[int(tree.nodes["level"][0])]
+            standing["number"], standing["values"] = tree.origin.number, tree.node_values[0]
+            standing["visits"], standing["solved"] = node["visits"], node["solved"]
+            standing["ended"] = tree.graph.states.array["action_count"][node["state"]] == 0
+            for name in ("samples", "least", "most"):
+                standing[name] = seen[name]
+        everything = self._trees.values()
+        return Standing(
+            parts,
+            sum(tree.histories for tree in everything),
+            sum(tree.memory for tree in everything),
+            self._evaluations + sum(tree.graph.evaluations for tree in everything),
+            self._full,
+        )
+
+
+def _list_expansions(top: GrownTop) -> Expansions:
+    """Return how probable the expanded nodes of a top are, and how many nodes each added."""
+    expanded = np.flatnonzero(top.nodes["edge_count"] > 0)
+    arrivals = (top.targets["node"] >= 0).astype(np.int64)
+    before = np.concatenate([[0], np.cumsum(arrivals)])
+    ends = top.edges["first_target"] + top.edges["target_count"]
+    per_edge = before[ends] - before[top.edges["first_target"]]
+    before = np.concatenate([[0], np.cumsum(per_edge)])
+    first = top.nodes["first_edge"][expanded]
+    added = before[first + top.nodes["edge_count"][expanded]] - before[first]
+    return Expansions(top.reach[expanded], added)
+
+
+def _shorten(top: GrownTop, least: float) -> GrownTop:
+    """Return a top in which only nodes that are at least so probable are expanded."""
+    # Nodes come in the order in which they were added, and edges in that of expansions, which is
+    # from the most probable node to the least.
+    kept = top.reach >= least
+    nodes = top.nodes.copy()
+    nodes["edge_count"][~kept] = 0
+    expanded = nodes["edge_count"] > 0
+    edges = int((nodes["first_edge"] + nodes["edge_count"])[expanded].max(initial=0))
+    ends = top.edges["first_target"][:edges] + top.edges["target_count"][:edges]
+    targets = int(ends.max(initial=0))
+    count = 1 + int(top.targets["node"][:targets].max(initial=0))
+    return GrownTop(
+        nodes[:count],
+        top.edges[:edges],
+        top.targets[:targets],
+        top.reach[:count],
+        top.histories[:count],
+        top.visits[:count],
+        top.action_counts[:count],
+        top.values[:count],
+    )

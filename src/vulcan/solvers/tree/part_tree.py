@@ -1,0 +1,191 @@
+"""One part of a tree with several prices, in arrays of its own.
+
+Its first history is node 0, on a level of its own, and its graph begins with that history's state.
+So it can be searched wherever the model is, and be sent from there to anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graphs.compiled_graph import CompiledGraph
+from vulcan.kernels import codes
+from vulcan.sentinels import NONE
+from vulcan.solvers.knowledge import cut_tree
+from vulcan.solvers.tree.checkpoint import pack_array
+from vulcan.solvers.tree.parts import Job, Origin
+from vulcan.solvers.tree.price_arrays import GROWING, PriceArrays
+
+__all__ = ["Division", "PartTree", "Seedling"]
+
+
+class Seedling(NamedTuple):
+    """A part that was never sampled.
+
+    Attributes
+    ----------
+    origin
+        Where it comes from.
+    level
+        How many decisions come before it.
+    record
+        The state that it begins with, in bytes.
+    """
+
+    origin: Origin
+    level: int
+    record: bytes
+
+
+class Division(NamedTuple):
+    """What becomes of a part whose first history goes over to the top.
+
+    Attributes
+    ----------
+    node, edges, edge_values
+        Its first node, its actions, and what these are worth.
+    children, child_values
+        The first nodes of the parts below, and their values.
+    returns
+        What its samples collected.
+    """
+
+    node: Any
+    edges: NDArray[Any]
+    edge_values: NDArray[np.float32]
+    children: NDArray[Any]
+    child_values: NDArray[np.float32]
+    returns: NDArray[Any]
+
+
+class PartTree(PriceArrays):
+    """One part; made by `plant`, `cut` or `unpack`."""
+
+    @classmethod
+    def plant(cls, like: PriceArrays, seedling: Seedling) -> Self:
+        """Return a part in which nothing was sampled.
+
+        Parameters
+        ----------
+        like
+            A tree of the same problem, with the same prices.
+        seedling
+            What the part is.
+        """
+        assert isinstance(like.graph, CompiledGraph)
+        dtype = like.graph.compiled.initial.dtype
+        record = np.frombuffer(seedling.record, dtype)[0]
+        part = cls._open(like, like.graph.open_part(record), seedling.origin)
+        part.nodes["level"][0] = seedling.level
+        return part
+
+    @classmethod
+    def _open(cls, like: PriceArrays, graph: CompiledGraph, origin: Origin) -> Self:
+        part = copy(like)
+        part.__class__ = cls
+        assert isinstance(part, cls)
+        part.graph = graph
+        part._begin()
+        part.prices[:] = like.prices
+        part._origins = {0: origin}
+        return part
+
+    def sample(self, orders: NDArray[Any], most: float) -> bool:
+        """Carry out orders; False without room for them in this many bytes."""
+        job = Job(self._find_part(0), orders)
+        while (wants := job.run(self.arrays(), self.tree())) != codes.DONE:
+            node = job.part.path["node"][job.part.control["depth"][0]]
+            if not self.satisfy(wants, int(self.nodes["state"][node]), most):
+                return False
+        return True
+
+    def move(self, prices: Any, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
+        """Go over to other prices; see `PriceRun.move_prices`."""
+        self.prices[:] = prices
+        for histories in self.list_levels():
+            self._kernels.move_values(self.tree(), histories, left, share)
+
+    def divide(self) -> Division:
+        """Give the first history all its actions, and return what the top must know of it."""
+        open_top = self._root_kernels.open_top
+        while (wants := open_top(self.arrays(), self.tree(), 0)) != codes.DONE:
+            self.satisfy(wants, int(self.nodes["state"][0]), np.inf)
+        node = self.nodes[0].copy()
+        edges = slice(int(node["first_edge"]), int(node["first_edge"] + node["edge_count"]))
+        children = self.list_children()
+        return Division(
+            node,
+            self.edges[edges].copy(),
+            self.edge_values[edges].copy(),
+            self.nodes[children],
+            self.node_values[children],
+            self._find_part(0).returns,
+        )
+
+    def list_children(self) -> list[int]:
+        """Return the nodes after the first one, by action and outcome."""
+        first, count = int(self.nodes["first_edge"][0]), int(self.nodes["edge_count"][0])
+        return [
+            child
+            for edge in self.edges[first : first + count]
+            if edge["first_child"] != NONE
+            for child in range(edge["first_child"], edge["first_child"] + edge["children"])
+        ]
+
+    def cut(self, node: int, origin: Origin) -> PartTree:
+        """Return what is below a node as a part of its own."""
+        assert isinstance(self.graph, CompiledGraph)
+        graph = self.graph.open_part()
+        states = self.graph.cut_into(graph, int(self.nodes["state"][node]))
+        part = self._open(self, graph, origin)
+        part._take_tree(cut_tree(self.filled_tree(), node, states))
+        part._find_marks()
+        return part
+
+    def _find_marks(self) -> None:
+        filled = self.nodes[: int(self.sizes["nodes"][0])]
+        self._marked = np.flatnonzero((filled["plan"] != NONE) | (filled["lane"] != NONE))
+
+    @property
+    def origin(self) -> Origin:
+        """Where it comes from."""
+        return self._origins[0]
+
+    @property
+    def returns(self) -> NDArray[Any]:
+        """What samples collected."""
+        return self._find_part(0).returns
+
+    def pack(self) -> dict[str, Any]:
+        """Return the part as bytes."""
+        tree, part = self.filled_tree(), self._find_part(0)
+        names = [name for names in GROWING.values() for name in names]
+        arrays = {name: pack_array(getattr(tree, name)) for name in (*names, "prices", "sizes")}
+        arrays |= {name: pack_array(getattr(part, name)) for name in ("returns", "control")}
+        origin = (self.origin.number, self.origin.action, self.origin.earned)
+        return {"origin": origin, "arrays": arrays, "graph": self.graph.pack()}
+
+    @classmethod
+    def unpack(cls, like: PriceArrays, packed: Mapping[str, Any]) -> Self:
+        """Return the part that was packed."""
+        assert isinstance(like.graph, CompiledGraph)
+        graph, arrays = like.graph.open_part(), packed["arrays"]
+        graph.unpack(packed["graph"])
+        part = cls._open(like, graph, Origin(*packed["origin"]))
+        tree = part.tree()
+        found = {
+            name: np.frombuffer(arrays[name], array.dtype).reshape(-1, *array.shape[1:]).copy()
+            for name, array in tree._asdict().items()
+        }
+        part._take_tree(tree._replace(**found))
+        part._find_marks()
+        search = part._find_part(0)
+        for name in ("returns", "control"):
+            array = getattr(search, name)
+            array[:] = np.frombuffer(arrays[name], array.dtype)
+        return part
