@@ -109,10 +109,6 @@ class Forest(PriceRun):
         """The first nodes of parts, by their numbers."""
         return {origin.number: root for root, origin in self._origins.items()}
 
-    def _list_parts(self) -> list[int]:
-        roots = self._first_nodes
-        return [roots[number] for number in sorted(self._owners)]
-
     def is_part(self, node: int) -> bool:
         """Whether a part begins with a node."""
         return node in self._origins and node not in self._retired
@@ -331,6 +327,7 @@ class Forest(PriceRun):
         """Write what a worker knew of a history and what follows it into the top."""
         for name in ("visits", "solved", "plan", "lane"):
             self.nodes[name][node] = division.node[name]
+        self.node_values[node] = division.values
         if division.node["plan"] != NONE or division.node["lane"] != NONE:
             self._marked = np.append(self._marked, node)
         first = int(self.nodes["first_edge"][node])

@@ -18,7 +18,7 @@ from vulcan.executors.base import Worker
 from vulcan.graphs.rows import ACTION
 from vulcan.kernels.plan_top import PartLayers
 from vulcan.sentinels import END, NONE
-from vulcan.solvers.tree.completion import Points
+from vulcan.solvers.tree.completion import CHUNK, Points
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.grove import Expansions, Fragment
 from vulcan.solvers.tree.tops import GrownTop, cut_off, grow_top, make_top
@@ -155,11 +155,11 @@ class ForestCompletion:
     """
 
     questions = 0
-    work = 0
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
         self._returns = forest.merge_returns()
+        self.work = 0
 
     def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
         """Return what each price earns and risks from histories on: of all there is time for."""
@@ -167,13 +167,18 @@ class ForestCompletion:
         forest.plant({history >> 32 for history in nodes})
         step = AT_ONCE * forest.size_of_crew
         for begin in range(0, len(nodes), step):
-            if not may_go_on():
-                break
-            found += self._evaluate(nodes[begin : begin + step])
+            for points, work in self._evaluate(nodes[begin : begin + step]):
+                # As one who walks himself would look at the clock.
+                chunks, before = work // CHUNK, self.work
+                self.work += chunks * CHUNK
+                if chunks and not may_go_on():
+                    return found
+                self.work = before + work
+                found.append(points)
         return found
 
-    def _evaluate(self, histories: Sequence[int]) -> list[Points]:
-        forest, points = self._forest, dict[int, Points]()
+    def _evaluate(self, histories: Sequence[int]) -> list[tuple[Points, int]]:
+        forest, points = self._forest, dict[int, tuple[Points, int]]()
 
         def call(worker: Worker, some: list[int]) -> Any:
             there = [
@@ -185,7 +190,7 @@ class ForestCompletion:
 
         numbers = {history >> 32 for history in histories}
         for answer in forest.ask(numbers, call):
-            points |= {(number << 32) + node: found for (number, node), found in answer}
+            points |= {(number << 32) + node: found for (number, node), *found in answer}
         return [points[history] for history in histories]
 
     def write(self) -> Draft | None:

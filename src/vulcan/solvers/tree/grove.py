@@ -194,16 +194,17 @@ class Grove:
 
     def collect(self) -> dict[int, NDArray[Any]]:
         """Return what samples of parts collected."""
-        return {number: tree.returns for number, tree in self._trees.items()}
+        return {number: tree.returns for number, tree in self._trees.items() if tree.begun}
 
     def evaluate(
         self, places: Sequence[tuple[int, int]], returns: Any
-    ) -> list[tuple[tuple[int, int], Points]]:
-        """Return what each price earns and risks from histories on, nodes of parts."""
+    ) -> list[tuple[tuple[int, int], Points, int]]:
+        """Return what each price earns and risks from nodes of parts on, and the work of that."""
         found = []
         for number, node in places:
             completion = HistoryCompletion(self._trees[number], returns)
-            found.append(((number, node), completion.evaluate([node], lambda: True)[0]))
+            [points] = completion.evaluate([node], lambda: True)
+            found.append(((number, node), points, completion.work))
         return found
 
     def write(self, lanes: Mapping[int, int], returns: Any) -> dict[int, Fragment]:
@@ -260,12 +261,14 @@ class Grove:
         trees = [self._trees[number] for number in numbers]
         parts = np.zeros(len(trees), STANDING)
         for standing, tree in zip(parts, trees, strict=True):
-            node, seen = tree.nodes[0], tree.returns[int(tree.nodes["level"][0])]
+            node = tree.nodes[0]
             standing["number"], standing["values"] = tree.origin.number, tree.node_values[0]
             standing["visits"], standing["solved"] = node["visits"], node["solved"]
             standing["ended"] = tree.graph.states.array["action_count"][node["state"]] == 0
-            for name in ("samples", "least", "most"):
-                standing[name] = seen[name]
+            if tree.begun:
+                seen = tree.returns[int(node["level"])]
+                for name in ("samples", "least", "most"):
+                    standing[name] = seen[name]
         everything = self._trees.values()
         return Standing(
             parts,

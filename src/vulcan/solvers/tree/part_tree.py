@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,13 @@ from vulcan.kernels import codes
 from vulcan.sentinels import NONE
 from vulcan.solvers.knowledge import cut_tree
 from vulcan.solvers.tree.checkpoint import pack_array
-from vulcan.solvers.tree.parts import Job, Origin
+from vulcan.solvers.tree.parts import Job, Origin, make_returns
 from vulcan.solvers.tree.price_arrays import GROWING, PriceArrays
 
 __all__ = ["Division", "PartTree", "Seedling"]
+
+SEARCHED: Final = ("returns", "control")
+"""What there is of a search, between samples."""
 
 
 class Seedling(NamedTuple):
@@ -47,7 +50,7 @@ class Division(NamedTuple):
 
     Attributes
     ----------
-    node, edges, edge_values
+    node, values, edges, edge_values
         Its first node, its actions, and what these are worth.
     children, child_values
         The first nodes of the parts below, and their values.
@@ -56,6 +59,7 @@ class Division(NamedTuple):
     """
 
     node: Any
+    values: NDArray[np.float32]
     edges: NDArray[Any]
     edge_values: NDArray[np.float32]
     children: NDArray[Any]
@@ -120,6 +124,7 @@ class PartTree(PriceArrays):
         children = self.list_children()
         return Division(
             node,
+            self.node_values[0].copy(),
             self.edges[edges].copy(),
             self.edge_values[edges].copy(),
             self.nodes[children],
@@ -157,18 +162,28 @@ class PartTree(PriceArrays):
         return self._origins[0]
 
     @property
+    def begun(self) -> bool:
+        """Whether it was sampled since it is a part."""
+        return bool(self._parts)
+
+    @property
     def returns(self) -> NDArray[Any]:
         """What samples collected."""
         return self._find_part(0).returns
 
     def pack(self) -> dict[str, Any]:
         """Return the part as bytes."""
-        tree, part = self.filled_tree(), self._find_part(0)
+        tree = self.filled_tree()
         names = [name for names in GROWING.values() for name in names]
         arrays = {name: pack_array(getattr(tree, name)) for name in (*names, "prices", "sizes")}
-        arrays |= {name: pack_array(getattr(part, name)) for name in ("returns", "control")}
-        origin = (self.origin.number, self.origin.action, self.origin.earned)
-        return {"origin": origin, "arrays": arrays, "graph": self.graph.pack()}
+        if self.begun:
+            part = self._find_part(0)
+            arrays |= {name: pack_array(getattr(part, name)) for name in SEARCHED}
+        inherited = self.origin.inherited
+        if inherited is not None:
+            arrays["inherited"] = pack_array(inherited)
+        numbers = (self.origin.number, self.origin.action, self.origin.earned)
+        return {"origin": numbers, "arrays": arrays, "graph": self.graph.pack()}
 
     @classmethod
     def unpack(cls, like: PriceArrays, packed: Mapping[str, Any]) -> Self:
@@ -176,7 +191,11 @@ class PartTree(PriceArrays):
         assert isinstance(like.graph, CompiledGraph)
         graph, arrays = like.graph.open_part(), packed["arrays"]
         graph.unpack(packed["graph"])
-        part = cls._open(like, graph, Origin(*packed["origin"]))
+        number, action, earned = packed["origin"]
+        inherited = None
+        if "inherited" in arrays:
+            inherited = np.frombuffer(arrays["inherited"], make_returns(0).dtype)
+        part = cls._open(like, graph, Origin(number, action, earned, inherited))
         tree = part.tree()
         found = {
             name: np.frombuffer(arrays[name], array.dtype).reshape(-1, *array.shape[1:]).copy()
@@ -184,8 +203,9 @@ class PartTree(PriceArrays):
         }
         part._take_tree(tree._replace(**found))
         part._find_marks()
-        search = part._find_part(0)
-        for name in ("returns", "control"):
-            array = getattr(search, name)
-            array[:] = np.frombuffer(arrays[name], array.dtype)
+        if SEARCHED[0] in arrays:
+            search = part._find_part(0)
+            for name in SEARCHED:
+                array = getattr(search, name)
+                array[:] = np.frombuffer(arrays[name], array.dtype)
         return part

@@ -199,15 +199,11 @@ class PriceRun(PriceArrays):
         self.add_top(node, self._find_part(node).returns if node else None)
         return True
 
-    def _list_parts(self) -> list[int]:
-        """Return the first nodes of the parts that were sampled, by their numbers."""
-        return sorted(self._parts, key=lambda root: self._origins[root].number)
-
     def _divide(self) -> None:
         """Let histories with much of the tree below them belong to the top."""
         if self._samples < FEWEST_TO_DIVIDE:
             return
-        roots = np.array(self._list_parts())
+        roots = np.array([root for root in self._origins if root not in self._retired])
         nodes = self.nodes[roots]
         large = (nodes["visits"] * MOST_SHARES > self._samples) & (nodes["solved"] == 0)
         deep = nodes["level"] + SHORTEST_PART > self.reader.levels
