@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vulcan.solvers.tree.grove import Event
 from vulcan.solvers.tree.part_tree import Seedling
 
-__all__ = ["Events"]
+__all__ = ["Events", "join_orders"]
 
-BY_PART = ("sample", "follow")
-"""Events with one argument: something for each of several parts."""
+
+def join_orders(orders: Mapping[int, NDArray[Any]]) -> tuple[list[int], list[int], NDArray[Any]]:
+    """Return parts, how many orders each has, and all of these, as `Grove.sample` gets them."""
+    counts = [len(some) for some in orders.values()]
+    return list(orders), counts, np.concatenate(list(orders.values())) if orders else np.zeros(0)
 
 
 class Events:
@@ -53,14 +59,14 @@ class Events:
         for name, content in self._events:
             if name == "plant":
                 prices, seedlings = content
-                some = [seedling for number, seedling in seedlings.items() if number in needed]
-                if some:
-                    found.append(("plant", (prices, some)))
+                planted = [seedling for number, seedling in seedlings.items() if number in needed]
+                found.append((name, (prices, planted)))
             elif name == "divide":
                 if content[0] in needed:
                     found.append((name, content))
             elif name == "move":
                 found.append((name, content))
             else:
-                found.append((name, ({n: content[n] for n in content if n in needed},)))
+                some = {number: content[number] for number in content if number in needed}
+                found.append((name, join_orders(some) if name == "sample" else (some,)))
         return found

@@ -26,7 +26,7 @@ from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.model.reader import ModelReader
 from vulcan.sentinels import NONE
 from vulcan.solvers.tree.completion import Completion
-from vulcan.solvers.tree.events import Events
+from vulcan.solvers.tree.events import Events, join_orders
 from vulcan.solvers.tree.forest_plans import ForestCompletion, grow_forest_top
 from vulcan.solvers.tree.grove import Grove, Standing
 from vulcan.solvers.tree.part_tree import Division, Seedling
@@ -79,6 +79,7 @@ class Forest(PriceRun):
         self._gone_evaluations = 0
         self._owners: dict[int, Worker] = {}  # of parts, by their numbers
         self._loads: Counter[int] = Counter()  # samples of parts since they were balanced
+        self._first_nodes = np.zeros(0, np.intp)
         self._events = Events()
         self.lost = 0
 
@@ -104,10 +105,11 @@ class Forest(PriceRun):
         """Return the number of the part that begins with a node."""
         return self._origins[root].number
 
-    @property
-    def _first_nodes(self) -> dict[int, int]:
-        """The first nodes of parts, by their numbers."""
-        return {origin.number: root for root, origin in self._origins.items()}
+    def _find_first_nodes(self, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the first nodes of parts."""
+        if len(self._first_nodes) < len(self._origins):
+            self._first_nodes = np.array(list(self._origins), np.intp)
+        return self._first_nodes[numbers - 1]
 
     def is_part(self, node: int) -> bool:
         """Whether a part begins with a node."""
@@ -160,7 +162,7 @@ class Forest(PriceRun):
         self._events.plant(prices, seedlings)
 
     def _describe_part(self, number: int) -> Seedling:
-        root = self._first_nodes[number]
+        root = int(self._find_first_nodes(np.array([number]))[0])
         assert isinstance(self.graph, CompiledGraph)
         record = self.graph.read_record(int(self.nodes["state"][root]))
         return Seedling(self._origins[root], int(self.nodes["level"][root]), record.tobytes())
@@ -247,7 +249,7 @@ class Forest(PriceRun):
         self.plant(jobs)
 
         def call(worker: Worker, some: list[int]) -> Any:
-            return worker.call("sample", {number: jobs[number] for number in some})
+            return worker.call("sample", *join_orders({number: jobs[number] for number in some}))
 
         standings = self.ask(jobs, call)
         self._events.add("sample", jobs)
@@ -257,17 +259,16 @@ class Forest(PriceRun):
 
     def _read(self, standings: Sequence[Standing], widen: bool = False) -> None:
         """Write what is known of parts into the top."""
-        roots = self._first_nodes
         for standing in standings:
-            for part in standing.parts:
-                root = roots[int(part["number"])]
-                self.node_values[root] = part["values"]
-                for name in ("visits", "solved"):
-                    self.nodes[name][root] = part[name]
-                if part["ended"]:
-                    state = int(self.nodes["state"][root])
-                    self.graph.states.array["action_count"][state] = 0
-                if widen:
+            parts = standing.parts
+            roots = self._find_first_nodes(parts["number"])
+            self.node_values[roots] = parts["values"]
+            for name in ("visits", "solved"):
+                self.nodes[name][roots] = parts[name]
+            ended = self.nodes["state"][roots[parts["ended"] != 0]]
+            self.graph.states.array["action_count"][ended] = 0
+            if widen:
+                for root, part in zip(roots.tolist(), parts, strict=True):
                     self._widen_span(root, part)
 
     def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:

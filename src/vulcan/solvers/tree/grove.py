@@ -48,6 +48,15 @@ Event = tuple[str, tuple[Any, ...]]
 """Something that a grove was asked to do: a method of it, and its arguments."""
 
 
+class Size(NamedTuple):
+    """How large a part is: bytes that it has and that it fills, nodes, and questions asked."""
+
+    capacity: int
+    histories: int
+    memory: int
+    evaluations: int
+
+
 class Standing(NamedTuple):
     """What a grove answers.
 
@@ -101,7 +110,8 @@ class Grove:
         reader = ModelReader(problem.model)
         self._like = PriceArrays(problem, reader, None, None, seed, exploration)
         self._trees: dict[int, PartTree] = {}
-        self._capacity = 0
+        self._sizes: dict[int, Size] = {}
+        self._total = np.zeros(len(Size._fields), np.int64)
         self._evaluations = 0  # of parts that are gone
         self._grown: dict[int, GrownTop] = {}
         self._most = float(DEFAULT_MEMORY)
@@ -122,16 +132,18 @@ class Grove:
         for seedling in seedlings:
             self._add(PartTree.plant(self._like, seedling))
 
-    def sample(self, jobs: Mapping[int, NDArray[Any]]) -> Standing:
-        """Carry out the orders of parts."""
-        for number, orders in jobs.items():
+    def sample(self, numbers: Sequence[int], counts: Sequence[int], orders: Any) -> Standing:
+        """Carry out so many orders of each of some parts, one after the other."""
+        begin = 0
+        for number, count in zip(numbers, counts, strict=True):
             tree = self._trees[number]
-            others = self._capacity - tree.capacity
-            self._full |= not tree.sample(orders, self._most - others)
-            self._capacity = others + tree.capacity
+            others = int(self._total[0]) - self._sizes[number].capacity
+            self._full |= not tree.sample(orders[begin : begin + count], self._most - others)
+            self._measure(number)
+            begin += count
             if self._full:
                 break
-        return self._report(jobs)
+        return self._report(numbers)
 
     def move(self, prices: Any, left: NDArray[np.intp], share: NDArray[np.float32]) -> Standing:
         """Go over to other prices."""
@@ -248,35 +260,37 @@ class Grove:
         self._evaluations += other._report([]).evaluations
 
     def _add(self, tree: PartTree) -> None:
-        self._trees[tree.origin.number] = tree
-        self._capacity += tree.capacity
+        number = tree.origin.number
+        self._trees[number], self._sizes[number] = tree, Size(0, 0, 0, 0)
+        self._measure(number)
 
     def _remove(self, number: int) -> None:
         tree = self._trees.pop(number)
-        self._capacity -= tree.capacity
         self._evaluations += tree.graph.evaluations
+        self._total -= self._sizes.pop(number)
         self._full = False
+
+    def _measure(self, number: int) -> None:
+        """Note how large a part is by now."""
+        tree = self._trees[number]
+        size = Size(tree.capacity, tree.histories, tree.memory, tree.graph.evaluations)
+        self._total += np.subtract(size, self._sizes[number])
+        self._sizes[number] = size
 
     def _report(self, numbers: Iterable[int]) -> Standing:
         trees = [self._trees[number] for number in numbers]
         parts = np.zeros(len(trees), STANDING)
-        for standing, tree in zip(parts, trees, strict=True):
-            node = tree.nodes[0]
-            standing["number"], standing["values"] = tree.origin.number, tree.node_values[0]
-            standing["visits"], standing["solved"] = node["visits"], node["solved"]
-            standing["ended"] = tree.graph.states.array["action_count"][node["state"]] == 0
-            if tree.begun:
-                seen = tree.returns[int(node["level"])]
-                for name in ("samples", "least", "most"):
-                    standing[name] = seen[name]
-        everything = self._trees.values()
-        return Standing(
-            parts,
-            sum(tree.histories for tree in everything),
-            sum(tree.memory for tree in everything),
-            self._evaluations + sum(tree.graph.evaluations for tree in everything),
-            self._full,
-        )
+        parts["number"] = [tree.origin.number for tree in trees]
+        if trees:
+            nodes = np.concatenate([tree.nodes[:1] for tree in trees])
+            parts["values"] = np.concatenate([tree.node_values[:1] for tree in trees])
+            parts["visits"], parts["solved"] = nodes["visits"], nodes["solved"]
+            parts["ended"] = [tree.graph.states.array["action_count"][0] == 0 for tree in trees]
+            seen = [tree.seen for tree in trees]
+            for k, name in enumerate(("samples", "least", "most")):
+                parts[name] = [record[k] for record in seen]
+        _, histories, memory, evaluations = self._total.tolist()
+        return Standing(parts, histories, memory, self._evaluations + evaluations, self._full)
 
 
 def _list_expansions(top: GrownTop) -> Expansions:

@@ -44,6 +44,9 @@ class Hand:
     def __init__(self, run: PriceRun) -> None:
         self._run = run
 
+    def close(self) -> None:
+        """Do nothing."""
+
     def begin(self, work: Callable[[], object]) -> Callable[[], object]:
         """Return what does something: later."""
         return work
@@ -82,6 +85,10 @@ class Hands:
 
     def _count_free(self, hand: int) -> int:
         return int(self._ends[hand]["nodes"][0] - self._sizes[hand]["nodes"][0])
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._pool.shutdown()
 
     def begin(self, work: Callable[[], object]) -> Callable[[], object]:
         """Begin something at once, and return what waits for it."""

@@ -167,6 +167,14 @@ class PartTree(PriceArrays):
         return bool(self._parts)
 
     @property
+    def seen(self) -> tuple[int, float, float]:
+        """How many samples there were, and the least and the most that they collected."""
+        if not self.begun:
+            return 0, 0.0, 0.0
+        returns, level = self.returns, int(self.nodes["level"][0])
+        return returns["samples"][level], returns["least"][level], returns["most"][level]
+
+    @property
     def returns(self) -> NDArray[Any]:
         """What samples collected."""
         return self._find_part(0).returns

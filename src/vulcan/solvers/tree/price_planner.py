@@ -136,6 +136,13 @@ class PricePlanner(Rounds):
         self._local_samples = 0  # with which the best policy was found, on a graph of its own
         self._proved_for = inherited  # samples that histories of the proof were opened for
 
+    def search(self) -> Finding:
+        """Sample in rounds until there is a reason to stop, and let workers go."""
+        try:
+            return super().search()
+        finally:
+            self._run.close()
+
     def _prepare(self) -> None:
         if not self._warm:
             warm_up()

@@ -97,6 +97,10 @@ class PriceRun(PriceArrays):
         compiled = isinstance(self.graph, CompiledGraph)
         return Hands(self, workers) if compiled and workers > 1 else Hand(self)
 
+    def close(self) -> None:
+        """Let those go who searched with it."""
+        self._hands.close()
+
     def do_beside(self, work: Callable[[], object]) -> Callable[[], object]:
         """Begin something that has nothing to do with the tree, and return what waits for it.
 
