@@ -79,7 +79,7 @@ def take(stream: io.BytesIO, count: int) -> bytes:
 def decode(stream: io.BytesIO, depth: int = 0) -> Any:
     """Return the next value of MessagePack, with all that is in it."""
     require(depth < 8, "the content is nested too deeply")
-    code = take(stream, 1)[0]
+    code = take(stream, 1)[0]  # it says which kind, of which length
     if code < 0x80 or code >= 0xE0:
         return code if code < 0x80 else code - 0x100
     if code in (0xC0, 0xC2, 0xC3):
@@ -213,8 +213,8 @@ def operate(operation: ast.operator, u: Interval, v: Interval) -> Interval:
     """Return what an operation makes of two intervals."""
     if isinstance(operation, ast.Pow):
         if v[0] != v[1] or v[0].denominator != 1 or not 0 < v[0] <= 100:
-            no_power = u[0] == u[1] == 0 < v[0]
-            return u if no_power else enclose("exp(v * log(u))", {"u": u, "v": v})
+            nothing = u[0] == u[1] == 0 < v[0]  # 0 to a positive power
+            return u if nothing else enclose("exp(v * log(u))", {"u": u, "v": v})
         low, high = map(Fraction, outward(u))
         ends = [end ** int(v[0]) for end in (low, high, min(max(low, Fraction(0)), high))]
     else:
