@@ -245,4 +245,5 @@ def describe_origin(problem: Problem, reader: ModelReader, solver: object) -> Ab
         discount=reader.discount,
         risk_bound=problem.risk_bound.text,
         solver=repr(solver),
+        initial_action=reader.levels > reader.horizon,
     )
