@@ -63,7 +63,7 @@ class Pareto(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        run = LayeredRun(problem, reader, monitor, self, options.graph)
+        run = LayeredRun(problem, reader, monitor, self, options.graph, options.workers)
         monitor.start_clock()
         if run.unroll():
             dual = run.find_dual()
