@@ -76,14 +76,14 @@ class Dying(Bandit):
 
 def test_worker_that_dies_leaves_the_error() -> None:
     problem = vulcan.Problem(Dying(5, owner=os.getpid()), BOUND)
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=500, workers=1)
+    result = vulcan.solve(problem, vulcan.Vulcan(), samples=500, workers=2)
     assert result.stopped_by == "error in the model"
     assert "the workers gave no answer" in str(result.error)
 
 
 def test_raising_model_in_a_worker_keeps_its_violation() -> None:
     result = vulcan.solve(
-        vulcan.Problem(Breaking(4), BOUND), vulcan.Vulcan(), samples=500, workers=1
+        vulcan.Problem(Breaking(4), BOUND), vulcan.Vulcan(), samples=500, workers=2
     )
     assert result.error.violation.state == (0, 1, 0, 0, 0, 0)
     assert result.error.violation.action == "play 2"

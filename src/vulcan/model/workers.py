@@ -6,29 +6,22 @@ of the actions: a search gives the same result with any number of workers, and a
 would not have asked alone. It pays where an answer takes a millisecond or more; passing a question
 to another process and back takes about a tenth of that.
 
-Workers are started afresh and get the model by pickling it, as `multiprocessing` does. They load
-the Python files that were loaded here (`vulcan.runtime.modules`), and print where the search
-prints. Ctrl-C is left to the search.
+Workers hold the model (`vulcan.executors`): they are processes of this machine, or actors of a Ray
+cluster. A question whose worker is lost is asked again, of another one.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing.reduction import ForkingPickler
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from vulcan.errors import ModelError, OptionError
+from vulcan.executors.base import Executor, Line
+from vulcan.executors.crew import Crew
 from vulcan.model.interface import Outcome, Start
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
-from vulcan.runtime.modules import list_loaded, load_file
 
 __all__ = ["WorkerReader"]
 
@@ -43,23 +36,14 @@ class WorkerReader(ModelReader):
     ----------
     model
         The model; it must be possible to pickle it, its states and its actions.
-    workers
-        How many processes.
+    executor
+        Where they are.
     """
 
-    def __init__(self, model: Any, workers: int) -> None:
+    def __init__(self, model: Any, executor: Executor) -> None:
         super().__init__(model)
-        if not isinstance(workers, int) or workers < 1:
-            raise OptionError(f"workers must be a whole number of at least 1, not {workers!r}")
-        try:
-            pickled = bytes(ForkingPickler.dumps(model))
-        except Exception as error:
-            raise OptionError(f"workers need a model that can be pickled: {error}") from error
-        self._workers = workers
-        told = (pickled, list_loaded(), sys.stdout is sys.stderr)
-        self._pool = ProcessPoolExecutor(
-            workers, multiprocessing.get_context("spawn"), _begin, told
-        )
+        self._workers = executor.workers
+        self._crew = Crew(executor, Answerer, model)
 
     def __enter__(self) -> Self:
         return self
@@ -70,7 +54,7 @@ class WorkerReader(ModelReader):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._crew.close()
 
     def answers(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
         """Return each action of a state with its label and its outcomes, asked in parallel."""
@@ -94,35 +78,23 @@ class WorkerReader(ModelReader):
     def _ask(self, questions: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
         """Return the outcomes of actions in states."""
         portion = max(1, len(questions) // (PORTIONS * self._workers))
+        portions = [questions[k : k + portion] for k in range(0, len(questions), portion)]
         try:
-            return list(self._pool.map(_answer, questions, chunksize=portion))
-        except ModelError:
+            answers = self._crew.map("answer", portions)
+        except (ModelError, OptionError):
             raise
-        except Exception as error:  # a worker that died, or an answer that can't be sent
+        except Exception as error:  # workers that died, or an answer that can't be sent
             message = f"the workers gave no answer: {error!r}"
             raise ModelError(Violation(Rule.ANSWERS, message, questions[0][0])) from error
+        return [outcomes for some in answers for outcomes in some]
 
 
-_reader: ModelReader | None = None
-_fault = ""
+class Answerer:
+    """What a worker holds: a model, asked with care."""
 
+    def __init__(self, line: Line, model: Any) -> None:
+        self._reader = ModelReader(model)
 
-def _begin(pickled: bytes, files: Sequence[Path], quiet: bool) -> None:
-    """Get ready in a worker."""
-    global _reader, _fault  # noqa: PLW0603 - the one thing that a worker process is there for
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["OMP_NUM_THREADS"] = "1"
-    if quiet:
-        sys.stdout = sys.stderr
-    try:
-        for path in files:
-            load_file(path)
-        _reader = ModelReader(ForkingPickler.loads(pickled))
-    except Exception as error:  # told with the first answer: here it would only break the pool
-        _fault = f"the model can't be loaded in another process: {error!r}"
-
-
-def _answer(question: tuple[Any, Any]) -> list[Outcome]:
-    if _reader is None:
-        raise RuntimeError(_fault)
-    return _reader.outcomes(*question)
+    def answer(self, questions: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
+        """Return the outcomes of actions in states."""
+        return [self._reader.outcomes(*question) for question in questions]

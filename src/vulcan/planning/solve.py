@@ -15,6 +15,8 @@ from vulcan.bounds.shape import warn_of_loose
 from vulcan.certificates.certificate import Certificate, certify
 from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import DisagreementError, ModelError
+from vulcan.executors.base import Executor
+from vulcan.executors.choice import choose_executor
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
 from vulcan.runtime.limits import Limits
@@ -51,6 +53,7 @@ def solve(
     randomised: bool = False,
     bound: bool = False,
     workers: int | None = None,
+    executor: Executor | str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     resume: bool = False,
@@ -94,9 +97,12 @@ def solve(
         the result has a gap. The model is asked for what the search left out, if the state graph
         is small enough; the bound may take as long again as the time limit.
     workers
-        How many processes answer for the model at once; the model must be picklable. If the model
-        is compiled and the solver is `Vulcan`, how many threads sample at once. The result does not
-        depend on it, as long as limits of samples and not of time or memory end the search.
+        How many work at once: threads that search, where the model is compiled and the solver knows
+        how, and else processes that answer for the model, which must be picklable. The result does
+        not depend on it, as long as limits of samples and not of time or memory end the search.
+    executor
+        Who they are: "threads", "processes" or "ray", or an executor such as
+        `Ray("auto", workers=8)`. By default what suits the model and the solver.
     checkpoint
         A file to which a search that samples writes itself now and then. An existing file is an
         error, unless the search in it is resumed or overwritten. `Automatic` chooses as it does
@@ -149,6 +155,7 @@ def solve(
         overwrite,
         keep=keep,
         workers=workers,
+        executor=executor,
     )
     solver = Automatic() if solver is None else solver
     return plan_and_certify(
@@ -176,6 +183,7 @@ def plan_and_certify(
     require_problem(problem, beside=solver)
     require_solver(solver)
     refuse_unknown(solver, limits, options)
+    options = _choose_executor(problem.model, solver, options)
     with (
         _open_reader(problem.model, solver, options) as reader,
         watch_progress(on_progress, progress) as watch,
@@ -246,20 +254,28 @@ def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Certificat
     return certify(problem, finding.policy, watch=watch)
 
 
+def _choose_executor(model: Any, solver: Solver, options: Options) -> Options:
+    """Return the options with the executor that was asked for, or suits the search."""
+    compiled = getattr(model, "compiled", None) is not None
+    several = "threads" if compiled and getattr(solver, "threads", False) else "processes"
+    return replace(options, executor=choose_executor(options.executor, options.workers, several))
+
+
 @contextmanager
 def _open_reader(model: Any, solver: Solver, options: Options) -> Iterator[ModelReader]:
     """Yield what asks the model: the reader of what is known of it already, or workers."""
-    threads = getattr(solver, "threads", False) and getattr(model, "compiled", None) is not None
+    executor = options.executor
+    assert isinstance(executor, Executor)
     if options.graph is not None:
         yield options.graph.reader
     elif options.knowledge is not None:
         yield options.knowledge.graph.reader
-    elif options.workers is None or threads:
+    elif executor.near:
         yield ModelReader(model)
     else:
         from vulcan.model.workers import WorkerReader
 
-        with WorkerReader(model, options.workers) as reader:
+        with WorkerReader(model, executor) as reader:
             yield reader
 
 

@@ -1,13 +1,31 @@
-"""Ctrl-C as a request to finish, not as an exception in the middle of something."""
+"""Ctrl-C as a request to finish, not as an exception in the middle of something.
+
+A worker gets such requests from the one who hired it instead (`listen`).
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType, TracebackType
 from typing import Self
 
-__all__ = ["Interruption"]
+__all__ = ["Interruption", "listen"]
+
+_asks: ContextVar[Callable[[], bool] | None] = ContextVar("asks", default=None)
+
+
+@contextmanager
+def listen(asks: Callable[[], bool]) -> Iterator[None]:
+    """Let a function say whether what begins inside, in this thread, is requested to finish."""
+    token = _asks.set(asks)
+    try:
+        yield
+    finally:
+        _asks.reset(token)
 
 
 class Interruption:
@@ -17,8 +35,18 @@ class Interruption:
     """
 
     def __init__(self) -> None:
-        self.requested = False
+        self._requested = False
+        self._asks = _asks.get()
         self._before: signal.Handlers | object = None
+
+    @property
+    def requested(self) -> bool:
+        """Whether it is time to finish."""
+        return self._requested or (self._asks is not None and self._asks())
+
+    def request(self) -> None:
+        """Say that it is time to finish."""
+        self._requested = True
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -37,5 +65,5 @@ class Interruption:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.requested = True
+        self.request()
         signal.signal(signal.SIGINT, signal.default_int_handler)

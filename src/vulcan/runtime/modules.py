@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["list_loaded", "load_file"]
+__all__ = ["list_loaded", "list_loaded_modules", "load_file"]
 
 _loaded: dict[str, Path] = {}
 
@@ -34,3 +34,8 @@ def load_file(path: Path) -> ModuleType:
 def list_loaded() -> list[Path]:
     """Return the files that were loaded, as another process may load them."""
     return [path for name, path in _loaded.items() if name in sys.modules]
+
+
+def list_loaded_modules() -> list[ModuleType]:
+    """Return the modules of those files."""
+    return [sys.modules[name] for name in _loaded if name in sys.modules]

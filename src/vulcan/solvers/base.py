@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Final
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
+from vulcan.executors.base import Executor, require_workers
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.interface import describe_model
 from vulcan.model.reader import ModelReader
@@ -110,7 +111,9 @@ class Options:
     keep
         Whether what the search knows is kept beyond its end.
     workers
-        How many threads sample a compiled model, or processes answer for one in Python.
+        How many work at once.
+    executor
+        Who they are: as the user says it, and for solvers always an `Executor`.
     """
 
     seed: int = 0
@@ -123,10 +126,11 @@ class Options:
     knowledge: Knowledge | None = None
     keep: bool = False
     workers: int | None = None
+    executor: Executor | str | None = None
 
     def __post_init__(self) -> None:
-        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
-            raise OptionError(f"workers must be a whole number of at least 1, not {self.workers!r}")
+        if self.workers is not None:
+            require_workers(self.workers)
         if self.resume and self.checkpoint is None:
             raise OptionError("resume needs a checkpoint file to resume from")
         if self.overwrite and self.checkpoint is None:

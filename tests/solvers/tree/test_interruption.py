@@ -48,7 +48,7 @@ def test_ctrl_c_returns_the_best_so_far(solver: Any) -> None:
 
 def test_ctrl_c_before_the_first_round() -> None:
     monitor = Monitor(Limits())
-    monitor.requested = True
+    monitor.request()
     finding = vulcan.LocalVulcan().search(NINE, ModelReader(NINE.model), monitor, Options())
     assert finding.status is Status.STOPPED
     assert finding.policy is None

@@ -26,6 +26,7 @@ import numpy as np
 
 from vulcan.certificates.problem import Problem
 from vulcan.errors import BoundError, ModelError
+from vulcan.executors.here import Threads
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits, StopReason
@@ -116,7 +117,7 @@ class PricePlanner(Rounds):
             known,
             seed=options.seed,
             exploration=solver.exploration,
-            workers=options.workers or 1,
+            workers=options.executor.workers if isinstance(options.executor, Threads) else 1,
             knowledge=options.knowledge,
         )
         super().__init__(self._run, problem, monitor, options, solver)
