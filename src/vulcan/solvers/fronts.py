@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from vulcan.graphs.layered_graph import KINDS, LayerArrays
 from vulcan.kernels import codes
 from vulcan.runtime.reservation import lengthen, set_apart
-from vulcan.runtime.threads import Threads, cut_levels
+from vulcan.runtime.team import Team, cut_levels
 
 __all__ = ["CHUNK", "FrontArrays", "Pruning", "load_kernels"]
 
@@ -79,7 +79,7 @@ class FrontArrays:
         The graph.
     first
         The nodes of level t are first[t] to first[t + 1] - 1; only needed by several threads.
-    threads
+    team
         Who shares the nodes of a level.
     """
 
@@ -87,14 +87,14 @@ class FrontArrays:
         self,
         layers: LayerArrays,
         first: NDArray[np.int64] | None = None,
-        threads: Threads | None = None,
+        team: Team | None = None,
     ) -> None:
         from vulcan.kernels import pareto_fronts
 
         self._kernels = pareto_fronts
         self._layers = layers
         self._first = np.array([0, len(layers.nodes)]) if first is None else first
-        self._threads = Threads() if threads is None else threads
+        self._team = Team() if team is None else team
         width = int(layers.edges["target_count"].max(initial=1))
         most = pareto_fronts.FIRST_DRAFTS
         shared = (
@@ -112,7 +112,7 @@ class FrontArrays:
                 bins=set_apart(pareto_fronts.BINS + 1, float),
                 control=set_apart(1, pareto_fronts.CONTROL),
             )
-            for _ in range(self._threads.count)
+            for _ in range(self._team.count)
         ]
         """One for each thread: the same fronts, points and parts, and scratch of its own."""
 
@@ -169,7 +169,7 @@ class FrontArrays:
         def work(number: int) -> int:
             return int(self._kernels.extend(*given, self._hands[number]))
 
-        count, matters = self._threads.count, pruning.reach < np.inf
+        count, matters = self._team.count, pruning.reach < np.inf
         for blocks in cut_levels(self._first, LEAST_NODES, count, matters):
             for hand, (begin, end) in zip(self._hands, blocks, strict=False):
                 hand.control["next_node"], hand.control["last_node"] = end - 1, begin
@@ -180,7 +180,7 @@ class FrontArrays:
                 for number in waiting:
                     control = self._hands[number].control
                     control["pause"] = control["work"] + CHUNK
-                wants = dict(zip(waiting, self._threads.share(work, waiting), strict=True))
+                wants = dict(zip(waiting, self._team.share(work, waiting), strict=True))
                 waiting = [number for number in waiting if wants[number] != codes.DONE]
                 for number in waiting:
                     self._satisfy(number, wants[number])

@@ -33,7 +33,7 @@ from vulcan.graphs.decisions import DecidedPlan, Decisions
 from vulcan.graphs.rows import MOST_ROWS
 from vulcan.kernels import codes
 from vulcan.runtime.reservation import set_apart
-from vulcan.runtime.threads import Threads, cut_levels
+from vulcan.runtime.team import Team, cut_levels
 from vulcan.solvers.layered.dual import ACCEPTED, Corner, accepts
 from vulcan.solvers.layered.sweeps import make_smallest_levels
 
@@ -140,7 +140,7 @@ class Coins:
         Asked every tenth of a second.
     memory
         Bytes that the fronts may take.
-    threads
+    team
         Who shares the nodes of large levels.
 
     Attributes
@@ -160,11 +160,11 @@ class Coins:
         span: tuple[float, float],
         may_go_on: Callable[[], bool] = lambda: True,
         memory: float = math.inf,
-        threads: Threads | None = None,
+        team: Team | None = None,
     ) -> None:
         self._levels, self._bound, self._price, self._values = levels, bound, price, values
         self._may_go_on, self._memory = may_go_on, memory
-        self._threads = Threads() if threads is None else threads
+        self._team = Team() if team is None else team
         self._size = max(abs(span[0]), abs(span[1])) or 1.0
         self._low, self._step = span[0], max((span[1] - span[0]) / PLACES, 1e-12 * self._size)
         places = [min(self._low + k * self._step, span[1]) for k in range(PLACES + 1)]
@@ -221,10 +221,10 @@ class Coins:
         from vulcan.kernels import thin_fronts
 
         first, given = self._levels.first, (self._levels, self._values, self._marked)
-        hands = [fronts, *(_give_scratch(fronts) for _ in range(self._threads.count - 1))]
+        hands = [fronts, *(_give_scratch(fronts) for _ in range(self._team.count - 1))]
         rooms = fronts.bins + 1
         begins = np.cumsum((self._sizes * rooms)[::-1])[::-1] - self._sizes * rooms
-        for blocks in cut_levels(first, LEAST_NODES, self._threads.count, self._marked):
+        for blocks in cut_levels(first, LEAST_NODES, self._team.count, self._marked):
             if len(blocks) > 1:
                 thin_fronts.prepare(self._levels, blocks[0][0])
             for hand, (begin, end) in zip(hands, blocks, strict=False):
@@ -245,7 +245,7 @@ class Coins:
             before = _count_work(hands)
             for fronts in hands:
                 fronts.control["pause"] = fronts.control["work"] + CHUNK
-            found = self._threads.share(kernel, hands)
+            found = self._team.share(kernel, hands)
             self.work += _count_work(hands) - before
             if any(status not in (codes.DONE, codes.PAUSED) for status in found):
                 return False
@@ -291,7 +291,7 @@ class Coins:
         widths = np.concatenate(([0], np.cumsum(levels.safe_count + 1, dtype=np.int64)))
         widest = int((widths[first + counts] - widths[first]).max())
         taken = BYTES_OF_A_POINT * room + BYTES_OF_A_NODE * len(levels.state)
-        scratch = widest * longest * thin_fronts.LINK.itemsize * self._threads.count
+        scratch = widest * longest * thin_fronts.LINK.itemsize * self._team.count
         if taken + scratch > self._memory or room > MOST_ROWS:
             return None
         control = np.zeros(1, thin_fronts.CONTROL)

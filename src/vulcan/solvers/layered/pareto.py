@@ -63,7 +63,7 @@ class Pareto(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        run = LayeredRun(problem, reader, monitor, self, options.graph, options.workers)
+        run = LayeredRun(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
         if run.unroll():
             dual = run.find_dual()
@@ -152,7 +152,7 @@ class FrontRun:
         self._pairs_left = math.inf if most_pairs is None else most_pairs + CHUNK
         self._shortfall = Shortfall(run, dual)
         self._least_reach = np.zeros(len(run.layers))
-        self._fronts = FrontArrays(run.layers.arrays, run.levels.arrays.first, run.threads)
+        self._fronts = FrontArrays(run.layers.arrays, run.levels.arrays.first, run.team)
         self.upper_of_dropped = self.upper_of_kept = math.inf
 
     @property

@@ -23,7 +23,7 @@ from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
 from vulcan.runtime.limits import DEFAULT_MEMORY, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
-from vulcan.runtime.threads import Threads
+from vulcan.runtime.team import Team
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap
 from vulcan.solvers.knowledge import Knowledge
@@ -69,8 +69,8 @@ class LayeredRun:
         Whose search it is.
     graph
         What is known of the model already.
-    workers
-        How many threads share the nodes of large levels; None for one.
+    threads
+        How many threads share the nodes of large levels.
 
     Attributes
     ----------
@@ -101,13 +101,13 @@ class LayeredRun:
         monitor: Monitor,
         solver: object,
         graph: StateGraph | None = None,
-        workers: int | None = None,
+        threads: int = 1,
     ) -> None:
         load_kernels()
         self.problem, self.reader, self.monitor = problem, reader, monitor
         self.bound = problem.risk_bound
         self.graph = open_graph(reader) if graph is None else graph
-        self.threads = Threads(workers or 1)
+        self.team = Team(threads)
         self._solver = solver
         self.best: Corner | None = None
         self.mix: Mix | None = None
@@ -146,7 +146,7 @@ class LayeredRun:
 
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
         """Work on some levels, with what is known of their tips."""
-        self.levels, self.sweeps = levels, Sweeps(levels, tips, self.threads)
+        self.levels, self.sweeps = levels, Sweeps(levels, tips, self.team)
         self.__dict__.pop("layers", None)
 
     @cached_property
@@ -214,7 +214,7 @@ class LayeredRun:
         values = ways.rewards - price * ways.risks
         span = (min(dual.corners, key=lambda corner: corner.risk).reward, self.upper)
         left = (self._memory - self.graph.memory) / 4
-        given = (levels, self.bound, price, values, span, self.may_go_on, left, self.threads)
+        given = (levels, self.bound, price, values, span, self.may_go_on, left, self.team)
         search = coins.Coins(*given)
         for corner in coins.find_between(search, self.upper, self.best):
             self.offer(corner)

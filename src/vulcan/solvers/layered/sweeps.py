@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vulcan.graphs.decisions import Choice, Decisions
 from vulcan.graphs.levels import ChoicePlan, Levels
-from vulcan.runtime.threads import Block, Threads, cut_levels
+from vulcan.runtime.team import Block, Team, cut_levels
 from vulcan.solvers.layered.dual import Corner
 
 __all__ = ["PricePlan", "Sweeps", "Ways", "load_kernels", "make_values"]
@@ -73,7 +73,7 @@ class Sweeps:
     tips
         Reward and risk from each tip on, an array of kind `VALUE` with an entry for each node;
         None if there are no tips.
-    threads
+    team
         Who shares the nodes of large levels.
     """
 
@@ -81,15 +81,15 @@ class Sweeps:
         self,
         levels: Levels,
         tips: NDArray[np.void] | None = None,
-        threads: Threads | None = None,
+        team: Team | None = None,
     ) -> None:
         from vulcan.kernels import backward_induction
 
         self.levels = levels
-        self._threads = Threads() if threads is None else threads
+        self._team = Team() if team is None else team
         outcomes = len(levels.arrays.target) / max(1, len(levels.arrays.action_count))
         least = math.ceil(LEAST_OUTCOMES / max(1.0, outcomes))
-        self._blocks = list(cut_levels(levels.arrays.first, least, self._threads.count))
+        self._blocks = list(cut_levels(levels.arrays.first, least, self._team.count))
         self._kernels = backward_induction
         self._tips = make_values(0) if tips is None else tips
 
@@ -123,7 +123,7 @@ class Sweeps:
             self._kernels.sweep(*given, *block)
 
         for blocks in self._blocks:
-            self._threads.share(work, blocks)
+            self._team.share(work, blocks)
         return pair
 
     def _pair(self) -> NDArray[np.void]:

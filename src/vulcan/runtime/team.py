@@ -1,4 +1,4 @@
-"""Threads that share the nodes of a level.
+"""A team of threads that share the nodes of a level.
 
 A dynamic program goes over levels of nodes, one after the other. The nodes of a level don't depend
 on each other, so that a large one is cut into blocks of consecutive nodes, one for each thread.
@@ -21,7 +21,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Block", "Threads", "cut_levels"]
+__all__ = ["Block", "Team", "cut_levels"]
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -30,8 +30,8 @@ Block = tuple[int, int]
 """Consecutive nodes: the first, and the one after the last."""
 
 
-class Threads:
-    """Some threads; the one that calls is among them.
+class Team:
+    """Some threads that work at once; the one that calls is among them.
 
     Parameters
     ----------
