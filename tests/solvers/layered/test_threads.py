@@ -26,7 +26,11 @@ from vulcan.runtime.team import Team, cut_levels
 from vulcan.solvers import fronts
 from vulcan.solvers.base import Options
 from vulcan.solvers.finding import Finding
-from vulcan.solvers.layered import coins, sweeps
+from vulcan.solvers.fronts import load_kernels
+from vulcan.solvers.layered import coins, pareto, sweeps
+from vulcan.solvers.layered.dual import Dual
+from vulcan.solvers.layered.pareto import FrontRun
+from vulcan.solvers.layered.run import LayeredRun
 
 SOLVERS = (
     vulcan.Lagrangian(),
@@ -103,15 +107,53 @@ def test_threads_change_nothing_where_fronts_are_large(
     assert found.policy is not None
 
 
-@pytest.mark.parametrize("most", [10_000, 100_000, 300_000])
-def test_a_limit_of_work_does_not_depend_on_threads(
-    most: int, monkeypatch: pytest.MonkeyPatch
+def open_run(threads: int) -> tuple[LayeredRun, Dual]:
+    """Return a run that has found its dual."""
+    problem = vulcan.Problem(Treasure(10), vulcan.Constant(0.15))
+    reader, monitor = ModelReader(problem.model), Monitor(Limits())
+    run = LayeredRun(problem, reader, monitor, vulcan.Pareto(), threads=threads)
+    assert run.unroll()
+    return run, run.find_relaxed()
+
+
+def test_too_much_work_for_fronts_is_the_same_for_any_threads(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module, name in ((coins, "MOST_WORK"), (coins, "CHUNK"), (fronts, "CHUNK")):
-        monkeypatch.setattr(module, name, most if name == "MOST_WORK" else most // 7)
-    monkeypatch.setattr("vulcan.solvers.automatic.MOST_PAIRS", most)
-    problem = vulcan.Problem(Treasure(12), vulcan.Constant(0.15))
-    require_same(problem, vulcan.Automatic(), gap=1e-5)
+    monkeypatch.setattr(fronts, "CHUNK", 1000)
+    load_kernels()
+    done = []
+    for threads in (1, 2, 3):
+        run, dual = open_run(threads)
+        whole = FrontRun(run, dual, None)
+        slack = whole.first_slack()
+        assert whole.compute(slack, 64)
+        done.append(whole._fronts.work)
+        enough = done[-1] - pareto.CHUNK
+        assert FrontRun(run, dual, enough).compute(slack, 64)
+        assert not FrontRun(run, dual, enough - 1).compute(slack, 64)
+    assert done == 3 * done[:1]
+    assert done[0] > 10_000
+
+
+def test_too_much_work_for_thin_fronts_is_the_same_for_any_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    coins.load_kernels()
+    found: list[list[Any]] = []
+    for threads in (1, 2, 3):
+        run, dual = open_run(threads)
+        ways = run.sweeps.follow_weights(1.0, dual.multiplier)
+        values = ways.rewards - dual.multiplier * ways.risks
+        given = (run.levels.arrays, run.bound, dual.multiplier, values, (0.0, dual.upper_bound))
+        found.append([])
+        for most in (1 << 40, *range(10_000, 200_000, 5_000)):
+            monkeypatch.setattr(coins, "MOST_WORK", most)
+            monkeypatch.setattr(coins, "CHUNK", 20_000)
+            one = coins.Coins(*given, team=run.team)
+            corner = one.search(1.0, 8)
+            found[-1].append((one.stopped, corner and (corner.reward, corner.risk)))
+    assert found == 3 * found[:1]
+    assert len(set(found[0])) == 2
 
 
 def test_all_blocks_of_a_level_are_worked_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
