@@ -53,8 +53,8 @@ def find_place(levels, level, n):
 def sweep(levels, reward_weight, risk_weight, tips, pair, choice, values, begin, end):
     """Fill the best action of each node and its value; among equals the one of least risk wins.
 
-    It does so for the nodes from `begin` to `end` - 1, given those of the levels after them: for
-    all of them at once, or for blocks of a level in several threads.
+    It does so for the nodes from `begin` to `end` - 1: all nodes, whole levels, or a block of one,
+    once the levels after them are done.
 
     `choice` and `values` are filled if they have an entry per node. `pair` has room for two levels,
     and is 0 before; in the end pair[0] has the value of the root.

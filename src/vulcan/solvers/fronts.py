@@ -4,8 +4,8 @@ What the fronts are, and what is dropped from them, is in `vulcan.kernels.pareto
 
 The fronts of a level don't depend on each other, so that threads share them. Each writes points and
 parts to stretches of its own. Where one runs out of room, it stops; when all have stopped, it gets
-a stretch as long as all that it had, and goes on. Where a front is has no meaning: its points and
-their places in it are the same with any number of threads.
+another stretch and goes on. Where a front is stored means nothing: its points, and their places in
+it, are the same with any number of threads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Dynamic programs over levels: the best policy for some weights of reward and risk."""
+"""Dynamic programs over levels: the best policy for some weights of reward and risk.
+
+The nodes of a large level are shared by threads (`vulcan.runtime.team`).
+"""
 
 from __future__ import annotations
 
