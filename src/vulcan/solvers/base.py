@@ -21,6 +21,8 @@ from typing import Any, ClassVar, Final
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
 from vulcan.executors.base import Executor, require_workers
+from vulcan.executors.here import Threads
+from vulcan.executors.processes import Processes
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.interface import describe_model
 from vulcan.model.reader import ModelReader
@@ -146,6 +148,17 @@ class Options:
     def resumes(self) -> bool:
         """Whether there is a search to go on with."""
         return self.resume and self.checkpoint is not None and Path(self.checkpoint).exists()
+
+    @property
+    def threads(self) -> int:
+        """How many threads share large dynamic programs: one for each worker of this machine.
+
+        Processes that answer for a model wait while the search computes, and the other way round.
+        """
+        if self.executor is None:
+            return self.workers or 1
+        executor = self.executor
+        return executor.workers if isinstance(executor, Threads | Processes) else 1
 
 
 RANDOMISED: Final = Option(
