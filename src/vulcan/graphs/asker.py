@@ -70,6 +70,11 @@ class Asker:
             rows.array[: self._ends[kind]] for kind, rows in zip(KINDS, graph.kinds(), strict=True)
         )
 
+    def lend(self, problem: Any) -> Any:
+        """Return the arrays of a problem with which this one asks, and adds no rows."""
+        self.rows()
+        return problem._replace(source=self.source, answers=self.answers)
+
     def report(self) -> None:
         """Tell the graph how often the model was asked, and where an answer was broken."""
         self._graph.source["evaluations"] += self.source["evaluations"]

@@ -6,12 +6,14 @@ may be far more of them than pairs of a state and a step; see `vulcan.solvers.tr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.graphs.asker import Asker
 from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.graphs.rows import ACTION
 from vulcan.kernels import codes
@@ -19,7 +21,7 @@ from vulcan.sentinels import NONE
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.price_arrays import PriceArrays
 
-__all__ = ["Completion", "HistoryCompletion", "Points"]
+__all__ = ["Completion", "HistoryCompletion", "Points", "SharedCompletion"]
 
 CHUNK: Final = 1 << 16
 """Histories between two looks at the clock."""
@@ -51,6 +53,39 @@ class Completion(Protocol):
         """Return the plan that is marked in the tree as a policy; None without room for it."""
 
 
+class SharedCompletion(ABC):
+    """Walks over histories by several at once, read in the order in which one would walk.
+
+    Attributes
+    ----------
+    work
+        Histories walked so far.
+    """
+
+    questions = 0
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once, self.work = at_once, 0
+
+    def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
+        """Return what each price earns and risks from histories on: of all there is time for."""
+        found: list[Points] = []
+        for begin in range(0, len(nodes), self._at_once):
+            for points, work in self._walk(nodes[begin : begin + self._at_once]):
+                # One who walks alone would look at the clock after each chunk.
+                chunks, before = work // CHUNK, self.work
+                self.work += chunks * CHUNK
+                if chunks and not may_go_on():
+                    return found
+                self.work = before + work
+                found.append(points)
+        return found
+
+    @abstractmethod
+    def _walk(self, nodes: Sequence[int]) -> list[tuple[Points, int]]:
+        """Return what each price earns and risks from histories on, and the work of each."""
+
+
 class HistoryCompletion:
     """Walks over histories.
 
@@ -60,6 +95,8 @@ class HistoryCompletion:
         The tree.
     returns
         What samples collected; by default those of this tree.
+    asker
+        Who asks a compiled model; by default the graph itself.
 
     Attributes
     ----------
@@ -67,10 +104,15 @@ class HistoryCompletion:
         How many states the model was asked.
     """
 
-    def __init__(self, run: PriceArrays, returns: NDArray[Any] | None = None) -> None:
+    def __init__(
+        self,
+        run: PriceArrays,
+        returns: NDArray[Any] | None = None,
+        asker: Asker | None = None,
+    ) -> None:
         from vulcan.kernels import plan_values
 
-        self._run, self._kernels = run, plan_values
+        self._run, self._kernels, self._asker = run, plan_values, asker
         levels, graph = run.reader.levels, run.graph
         outcomes = 1
         self._control = np.zeros(1, plan_values.WALK)
@@ -114,12 +156,15 @@ class HistoryCompletion:
             if isinstance(run.graph, CompiledGraph):
                 frame["record"] = run.graph.find_record(int(frame["state"][0]))
             control["pause"] = control["work"] + CHUNK
-            wants = self._kernels.evaluate(run.arrays(), run.tree(), self._returns, self._walk)
+            problem = run.arrays() if self._asker is None else self._asker.lend(run.arrays())
+            wants = self._kernels.evaluate(problem, run.tree(), self._returns, self._walk)
             if wants == codes.DONE:
-                run.graph.source["evaluations"] += control["evaluations"]
+                problem.source["evaluations"] += control["evaluations"]
                 control["evaluations"] = 0
                 return frame["earned"][0].copy(), frame["risked"][0].copy()
             self.questions += wants == codes.NEEDS_STATE
+            if self._asker is not None and wants == codes.BROKEN:
+                self._asker.report()
             if wants in (codes.PAUSED, codes.NEEDS_STATE) and not may_go_on():
                 return None
             if wants != codes.PAUSED and not run.satisfy(

@@ -62,8 +62,9 @@ class Events:
                 planted = [seedling for number, seedling in seedlings.items() if number in needed]
                 found.append((name, (prices, planted)))
             elif name == "divide":
-                if content[0] in needed:
-                    found.append((name, content))
+                number, first = content
+                if number in needed:
+                    found.append((name, ({number: first},)))
             elif name == "move":
                 found.append((name, content))
             else:

@@ -72,9 +72,7 @@ class Forest(PriceRun):
         assert isinstance(self.graph, CompiledGraph)
         self._executor, self._given = executor, memory
         self._made = (Grove, problem, seed, exploration)
-        self._workers: list[Worker] = [
-            executor.hire(*self._made) for _ in range(executor.workers)
-        ]
+        self._workers: list[Worker] = [executor.hire(*self._made) for _ in range(executor.workers)]
         self._standings: dict[Worker, Standing] = {}
         self._gone_evaluations = 0
         self._owners: dict[int, Worker] = {}  # of parts, by their numbers
@@ -169,9 +167,7 @@ class Forest(PriceRun):
 
     # Workers that may be lost.
 
-    def _reach(
-        self, workers: Sequence[Worker], call: Callable[[Worker], Any]
-    ) -> dict[Worker, Any]:
+    def _reach(self, workers: Sequence[Worker], call: Callable[[Worker], Any]) -> dict[Worker, Any]:
         """Return the answers of workers; those that are lost before they have parts are let go."""
         futures = {worker: call(worker) for worker in workers}
         answers = {}
@@ -182,9 +178,7 @@ class Forest(PriceRun):
                 self._lose(worker)
         return answers
 
-    def ask(
-        self, numbers: Iterable[int], call: Callable[[Worker, list[int]], Any]
-    ) -> list[Any]:
+    def ask(self, numbers: Iterable[int], call: Callable[[Worker, list[int]], Any]) -> list[Any]:
         """Return the answers of the workers that have some parts.
 
         Where one is lost, its parts are had again, and whoever has them now is asked.
@@ -296,23 +290,31 @@ class Forest(PriceRun):
         self.ask(self._owners, call)
         self._events.add("follow", marks)
 
-    def _open_top(self, node: int) -> bool:
-        if node == 0:
-            return super()._open_top(node)
-        number, first = self.number_of(node), len(self._origins) + 1
-        while self._open_here(node) is False:
-            pass
-        [division] = self.ask([number], lambda worker, _: worker.call("divide", number, first))
-        self._take_division(node, division)
-        self.add_top(node, division.returns)
-        owner = self._owners.pop(number)
-        self._loads.pop(number, None)
-        grown = [
-            first + k for k, child in enumerate(division.children) if child["visits"]
-        ]
-        self._owners |= dict.fromkeys(grown, owner)
-        self._events.divide(number, first, grown)
-        return True
+    def _open_tops(self, nodes: Sequence[int]) -> None:
+        if not nodes:
+            return
+        firsts, first = {}, len(self._origins) + 1
+        for node in nodes:
+            while not self._open_here(node):
+                pass
+            firsts[self.number_of(node)] = first
+            first += len(self.list_children(node))
+        divisions: dict[int, Division] = {}
+
+        def call(worker: Worker, some: list[int]) -> Any:
+            return worker.call("divide", {number: firsts[number] for number in some})
+
+        for answer in self.ask(firsts, call):
+            divisions |= answer
+        for node, (number, first) in zip(nodes, firsts.items(), strict=True):
+            division = divisions[number]
+            self._take_division(node, division)
+            self.add_top(node, division.returns)
+            grown = [first + k for k, child in enumerate(division.children) if child["visits"]]
+            self._owners |= dict.fromkeys(grown, self._owners.pop(number))
+            self._loads.pop(number, None)
+            self._events.divide(number, first, grown)
+        self._balance()
 
     def _open_here(self, node: int) -> bool:
         """Give a node of the top all its actions and their outcomes."""
@@ -337,21 +339,10 @@ class Forest(PriceRun):
         for name in ("visits", "solved"):
             edges[name] = division.edges[name]
         self.edge_values[first : first + count] = division.edge_values
-        children = [
-            child
-            for edge in edges
-            if edge["first_child"] != NONE
-            for child in range(edge["first_child"], edge["first_child"] + edge["children"])
-        ]
+        children = self.list_children(node)
         for name in ("visits", "solved"):
             self.nodes[name][children] = division.children[name]
         self.node_values[children] = division.child_values
-
-    def _divide(self) -> None:
-        before = len(self.tops)
-        super()._divide()
-        if len(self.tops) > before:
-            self._balance()
 
     def _balance(self) -> None:
         """Let workers with much to do give parts to those with little, by their samples of late."""
@@ -360,7 +351,11 @@ class Forest(PriceRun):
         for number, load in sorted(self._loads.items(), key=lambda pair: (-pair[1], pair[0])):
             owner = self._owners.get(number)
             least = min(self._workers, key=lambda worker: loads[worker])
-            if owner is None or loads[owner] <= UNEVEN * even or loads[least] + load >= loads[owner]:
+            if (
+                owner is None
+                or loads[owner] <= UNEVEN * even
+                or loads[least] + load >= loads[owner]
+            ):
                 continue
             self._send(number, least)
             loads[owner] -= load

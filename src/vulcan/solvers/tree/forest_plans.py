@@ -7,7 +7,7 @@ that of its node there in the lower one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,7 @@ from vulcan.executors.base import Worker
 from vulcan.graphs.rows import ACTION
 from vulcan.kernels.plan_top import PartLayers
 from vulcan.sentinels import END, NONE
-from vulcan.solvers.tree.completion import CHUNK, Points
+from vulcan.solvers.tree.completion import Points, SharedCompletion
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.grove import Expansions, Fragment
 from vulcan.solvers.tree.tops import GrownTop, cut_off, grow_top, make_top
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from vulcan.solvers.tree.forest import Forest
 
 __all__ = ["ForestCompletion", "grow_forest_top"]
+
+LOWER: Final = (1 << 32) - 1
 
 AT_ONCE: Final = 16
 """Stubs that a worker evaluates between two looks at the clock."""
@@ -145,7 +147,7 @@ def join(tops: Sequence[GrownTop]) -> tuple[NDArray[Any], NDArray[Any], NDArray[
     return nodes, edges, targets
 
 
-class ForestCompletion:
+class ForestCompletion(SharedCompletion):
     """What lies below the top of a plan, with the workers.
 
     Parameters
@@ -154,44 +156,26 @@ class ForestCompletion:
         The search.
     """
 
-    questions = 0
-
     def __init__(self, forest: Forest) -> None:
-        self._forest = forest
-        self._returns = forest.merge_returns()
-        self.work = 0
+        super().__init__(AT_ONCE * forest.size_of_crew)
+        self._forest, self._returns = forest, forest.merge_returns()
 
-    def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
-        """Return what each price earns and risks from histories on: of all there is time for."""
-        forest, found = self._forest, list[Points]()
-        forest.plant({history >> 32 for history in nodes})
-        step = AT_ONCE * forest.size_of_crew
-        for begin in range(0, len(nodes), step):
-            for points, work in self._evaluate(nodes[begin : begin + step]):
-                # As one who walks himself would look at the clock.
-                chunks, before = work // CHUNK, self.work
-                self.work += chunks * CHUNK
-                if chunks and not may_go_on():
-                    return found
-                self.work = before + work
-                found.append(points)
-        return found
-
-    def _evaluate(self, histories: Sequence[int]) -> list[tuple[Points, int]]:
+    def _walk(self, nodes: Sequence[int]) -> list[tuple[Points, int]]:
         forest, points = self._forest, dict[int, tuple[Points, int]]()
+        forest.plant({history >> 32 for history in nodes})
 
         def call(worker: Worker, some: list[int]) -> Any:
-            there = [
-                (history >> 32, history & 0xFFFFFFFF)
-                for history in histories
-                if history >> 32 in set(some)
+            here = set(some)
+            places = [
+                (history >> 32, history & LOWER) for history in nodes if history >> 32 in here
             ]
-            return worker.call("evaluate", there, self._returns)
+            return worker.call("evaluate", places, self._returns)
 
-        numbers = {history >> 32 for history in histories}
+        numbers = {history >> 32 for history in nodes}
         for answer in forest.ask(numbers, call):
-            points |= {(number << 32) + node: found for (number, node), *found in answer}
-        return [points[history] for history in histories]
+            for (number, node), found, work in answer:
+                points[(number << 32) + node] = found, work
+        return [points[history] for history in nodes]
 
     def write(self) -> Draft | None:
         """Return the plan that is marked in the forest as a policy."""

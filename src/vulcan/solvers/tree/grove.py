@@ -49,11 +49,10 @@ Event = tuple[str, tuple[Any, ...]]
 
 
 class Size(NamedTuple):
-    """How large a part is: bytes that it has and that it fills, nodes, and questions asked."""
+    """How large a part is: bytes that it has, nodes, and questions asked."""
 
     capacity: int
     histories: int
-    memory: int
     evaluations: int
 
 
@@ -111,8 +110,7 @@ class Grove:
         self._like = PriceArrays(problem, reader, None, None, seed, exploration)
         self._trees: dict[int, PartTree] = {}
         self._sizes: dict[int, Size] = {}
-        self._total = np.zeros(len(Size._fields), np.int64)
-        self._evaluations = 0  # of parts that are gone
+        self._capacity = self._histories = self._evaluations = 0
         self._grown: dict[int, GrownTop] = {}
         self._most = float(DEFAULT_MEMORY)
         self._full = False
@@ -137,9 +135,10 @@ class Grove:
         begin = 0
         for number, count in zip(numbers, counts, strict=True):
             tree = self._trees[number]
-            others = int(self._total[0]) - self._sizes[number].capacity
+            others = self._capacity - self._sizes[number].capacity
             self._full |= not tree.sample(orders[begin : begin + count], self._most - others)
-            self._measure(number)
+            grown = tree.take_growth()
+            self._measure(number, tree.capacity if grown else self._sizes[number].capacity)
             begin += count
             if self._full:
                 break
@@ -157,21 +156,22 @@ class Grove:
         for number, tree in self._trees.items():
             tree.follow(*marks.get(number, ([], [])))
 
-    def divide(self, number: int, first: int) -> Division:
-        """Let the top have the first history of a part, and begin the parts below it.
+    def divide(self, firsts: Mapping[int, int]) -> dict[int, Division]:
+        """Let the top have the first histories of parts, and begin the parts below them.
 
         Parameters
         ----------
-        number
-            The part.
-        first
-            The number of the first part below; others follow.
+        firsts
+            For each part the number of the first part below; others follow.
         """
+        return {number: self._divide(number, first) for number, first in firsts.items()}
+
+    def _divide(self, number: int, first: int) -> Division:
         tree = self._trees[number]
         division = tree.divide()
         state = tree.graph.states.array[division.node["state"]]
         names = tree.graph.actions.array["number"][state["first_action"] :]
-        children = iter(tree.list_children())
+        children = iter(tree.list_children(0))
         for k, edge in enumerate(division.edges):
             for _ in range(edge["children"] if edge["first_child"] != NONE else 0):
                 child = next(children)
@@ -257,24 +257,27 @@ class Grove:
         for number in numbers:
             if number in other._trees:
                 self._add(other._trees[number])
-        self._evaluations += other._report([]).evaluations
+        self._evaluations += other._evaluations
 
     def _add(self, tree: PartTree) -> None:
         number = tree.origin.number
-        self._trees[number], self._sizes[number] = tree, Size(0, 0, 0, 0)
-        self._measure(number)
+        self._trees[number], self._sizes[number] = tree, Size(0, 0, 0)
+        self._measure(number, tree.capacity)
 
     def _remove(self, number: int) -> None:
-        tree = self._trees.pop(number)
-        self._evaluations += tree.graph.evaluations
-        self._total -= self._sizes.pop(number)
+        self._trees.pop(number)
+        size = self._sizes.pop(number)
+        self._capacity -= size.capacity
+        self._histories -= size.histories
         self._full = False
 
-    def _measure(self, number: int) -> None:
+    def _measure(self, number: int, capacity: int) -> None:
         """Note how large a part is by now."""
-        tree = self._trees[number]
-        size = Size(tree.capacity, tree.histories, tree.memory, tree.graph.evaluations)
-        self._total += np.subtract(size, self._sizes[number])
+        tree, before = self._trees[number], self._sizes[number]
+        size = Size(capacity, tree.histories, tree.graph.evaluations)
+        self._capacity += size.capacity - before.capacity
+        self._histories += size.histories - before.histories
+        self._evaluations += size.evaluations - before.evaluations
         self._sizes[number] = size
 
     def _report(self, numbers: Iterable[int]) -> Standing:
@@ -289,8 +292,8 @@ class Grove:
             seen = [tree.seen for tree in trees]
             for k, name in enumerate(("samples", "least", "most")):
                 parts[name] = [record[k] for record in seen]
-        _, histories, memory, evaluations = self._total.tolist()
-        return Standing(parts, histories, memory, self._evaluations + evaluations, self._full)
+        sizes = (self._histories, self._capacity, self._evaluations)
+        return Standing(parts, *sizes, self._full)
 
 
 def _list_expansions(top: GrownTop) -> Expansions:

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +25,13 @@ from vulcan.graphs.asker import Asker
 from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.kernels import codes
 from vulcan.runtime.reservation import set_apart
+from vulcan.solvers.tree.completion import (
+    Completion,
+    HistoryCompletion,
+    Points,
+    SharedCompletion,
+)
+from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.parts import Job
 
 if TYPE_CHECKING:
@@ -33,6 +41,9 @@ __all__ = ["Hand", "Hands"]
 
 SHORTEST_STRETCH: Final = 1 << 12
 LONGEST_STRETCH: Final = 1 << 20
+
+AT_ONCE: Final = 16
+"""Stubs that a hand evaluates between two looks at the clock."""
 
 
 class Hand:
@@ -54,6 +65,10 @@ class Hand:
     def share(self, rows: NDArray[Any], work: Callable[[NDArray[Any]], object]) -> None:
         """Do something for all rows."""
         work(rows)
+
+    def complete(self) -> Completion:
+        """Return what evaluates and writes what lies below the top of a plan."""
+        return HistoryCompletion(self._run)
 
     def carry_out(self, jobs: Sequence[Job], most: float) -> bool:
         """Carry out all jobs; False without room for all of them in this many bytes."""
@@ -97,6 +112,10 @@ class Hands:
     def share(self, rows: NDArray[Any], work: Callable[[NDArray[Any]], object]) -> None:
         """Do something for all rows, each hand for some of them."""
         list(self._pool.map(work, np.array_split(rows, len(self._askers))))
+
+    def complete(self) -> Completion:
+        """Return what evaluates and writes what lies below the top of a plan."""
+        return HandsCompletion(self._run, self._askers, self._pool)
 
     def carry_out(self, jobs: Sequence[Job], most: float) -> bool:
         """Carry out all jobs; False without room for all of them in this many bytes."""
@@ -160,3 +179,34 @@ class Hands:
             self._sizes[hand][kind] = begin
             self._ends[hand][kind] = run.sizes[kind] = begin + length
         return True
+
+
+class HandsCompletion(SharedCompletion):
+    """What lies below the top of a plan, evaluated by several hands."""
+
+    def __init__(self, run: PriceRun, askers: Sequence[Asker], pool: ThreadPoolExecutor) -> None:
+        super().__init__(AT_ONCE * len(askers))
+        returns = run.merge_returns()
+        self._alone = HistoryCompletion(run, returns)
+        self._askers, self._pool = askers, pool
+        self._hands = SimpleQueue[HistoryCompletion]()
+        for asker in askers:
+            self._hands.put(HistoryCompletion(run, returns, asker))
+
+    def _walk(self, nodes: Sequence[int]) -> list[tuple[Points, int]]:
+        found = list(self._pool.map(self._walk_one, nodes))
+        for asker in self._askers:
+            asker.report()
+        return found
+
+    def _walk_one(self, node: int) -> tuple[Points, int]:
+        hand = self._hands.get()
+        before = hand.work
+        [points] = hand.evaluate([node], lambda: True)
+        found = points, hand.work - before
+        self._hands.put(hand)
+        return found
+
+    def write(self) -> Draft | None:
+        """Return the plan that is marked in the tree as a policy; None without room for it."""
+        return self._alone.write()

@@ -70,6 +70,17 @@ class Division(NamedTuple):
 class PartTree(PriceArrays):
     """One part; made by `plant`, `cut` or `unpack`."""
 
+    _grown = False
+
+    def satisfy(self, wants: int, state: int, most: float) -> bool:
+        self._grown = True
+        return super().satisfy(wants, state, most)
+
+    def take_growth(self) -> bool:
+        """Whether its arrays have grown since this was asked last."""
+        grown, self._grown = self._grown, False
+        return grown
+
     @classmethod
     def plant(cls, like: PriceArrays, seedling: Seedling) -> Self:
         """Return a part in which nothing was sampled.
@@ -121,7 +132,7 @@ class PartTree(PriceArrays):
             self.satisfy(wants, int(self.nodes["state"][0]), np.inf)
         node = self.nodes[0].copy()
         edges = slice(int(node["first_edge"]), int(node["first_edge"] + node["edge_count"]))
-        children = self.list_children()
+        children = self.list_children(0)
         return Division(
             node,
             self.node_values[0].copy(),
@@ -131,16 +142,6 @@ class PartTree(PriceArrays):
             self.node_values[children],
             self._find_part(0).returns,
         )
-
-    def list_children(self) -> list[int]:
-        """Return the nodes after the first one, by action and outcome."""
-        first, count = int(self.nodes["first_edge"][0]), int(self.nodes["edge_count"][0])
-        return [
-            child
-            for edge in self.edges[first : first + count]
-            if edge["first_child"] != NONE
-            for child in range(edge["first_child"], edge["first_child"] + edge["children"])
-        ]
 
     def cut(self, node: int, origin: Origin) -> PartTree:
         """Return what is below a node as a part of its own."""

@@ -202,6 +202,16 @@ class PriceArrays(CappedRun):
         order = np.argsort((self.reader.levels - levels).astype(small), kind="stable")
         return np.split(order, np.cumsum(np.bincount(levels)[::-1])[:-1])
 
+    def list_children(self, node: int) -> list[int]:
+        """Return the nodes after a node, by action and outcome."""
+        first, count = (int(self.nodes[name][node]) for name in ("first_edge", "edge_count"))
+        return [
+            child
+            for edge in self.edges[first : first + count]
+            if edge["first_child"] != NONE
+            for child in range(edge["first_child"], edge["first_child"] + edge["children"])
+        ]
+
     def satisfy(self, wants: int, state: int, most: float) -> bool:
         """Give a kernel what it needs; False if there is no room for it."""
         if wants == codes.NEEDS_STATE:

@@ -22,7 +22,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.knowledge import Knowledge
-from vulcan.solvers.tree.completion import Completion, HistoryCompletion
+from vulcan.solvers.tree.completion import Completion
 from vulcan.solvers.tree.hands import Hand, Hands
 from vulcan.solvers.tree.parts import Job, make_returns
 from vulcan.solvers.tree.price_arrays import PriceArrays
@@ -211,8 +211,12 @@ class PriceRun(PriceArrays):
         nodes = self.nodes[roots]
         large = (nodes["visits"] * MOST_SHARES > self._samples) & (nodes["solved"] == 0)
         deep = nodes["level"] + SHORTEST_PART > self.reader.levels
-        for root in roots[large & ~deep].tolist():
-            self._open_top(root)
+        self._open_tops(roots[large & ~deep].tolist())
+
+    def _open_tops(self, nodes: Sequence[int]) -> None:
+        """Let parts begin below histories."""
+        for node in nodes:
+            self._open_top(node)
 
     def _close_batch(self) -> None:
         """Judge the first actions anew, and look at prices and plan if it is time to."""
@@ -249,7 +253,7 @@ class PriceRun(PriceArrays):
 
     def complete(self) -> Completion:
         """Return what evaluates and writes what lies below it."""
-        return HistoryCompletion(self)
+        return self._hands.complete()
 
     def reward_span(self) -> tuple[float, float]:
         """Return the rewards between which policies are, as far as is known."""
