@@ -263,6 +263,7 @@ class Crew:
             return []
         pieces = list(self._waiting)
         self._waiting.clear()
+        self._full = None
         message = f"nobody to do it: {self._executor!r} had no room for {LONGEST_VACANCY:g} s"
         for piece in pieces:
             piece.ended, piece.error = True, WorkerLostError(message)

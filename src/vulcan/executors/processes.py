@@ -105,7 +105,8 @@ class _Process(Worker):
         self._lock = threading.Lock()
         self._calls = 0
         self._ready = self._gone = False
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def call(self, name: str, *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -129,44 +130,51 @@ class _Process(Worker):
             self._pipe.send_bytes(STOP + _pickle(self._calls))
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.join()
+        with self._lock:
+            if not self._gone:
+                self._process.kill()
+        self._listener.join()
 
     def _listen(self) -> None:
-        """Hear what the process says until it is gone."""
+        """Hear what the process says until it is gone, and clear away what is left."""
         reason = ""
         try:
             while True:
                 message = self._pipe.recv_bytes()
-                kind, content = _open(message[:1], memoryview(message)[1:])
-                if kind == READY:
-                    self._ready = True
-                elif kind == NOTE:
-                    self.note = content
-                else:
-                    self.note = None
-                    future = self._pending.popleft()
-                    if kind == ANSWER:
-                        future.set_result(content)
-                    else:
-                        future.set_exception(content)
+                self._hear(*_open(message[:1], memoryview(message)[1:]))
         except (EOFError, OSError):
             pass
         except Exception as error:  # such as too little memory for an answer
             reason = f"its answer could not be read: {error!r}"
-            self._process.kill()
         with self._lock:
             self._gone = True
             left = list(self._pending)
             self._pending.clear()
             self._pipe.close()
-        self._process.join(timeout=1.0)
+            self._process.join(timeout=1.0)  # it may be on its way out
+            self._process.kill()
+            self._process.join()
+            code = self._process.exitcode
+            self._process.close()
         for future in left:
-            future.set_exception(self._explain(reason))
+            future.set_exception(self._explain(code, reason))
 
-    def _explain(self, reason: str) -> Exception:
+    def _hear(self, kind: bytes, content: Any) -> None:
+        """Take what the process said."""
+        if kind == READY:
+            self._ready = True
+        elif kind == NOTE:
+            self.note = content
+        else:
+            self.note = None
+            future = self._pending.popleft()
+            if kind == ANSWER:
+                future.set_result(content)
+            else:
+                future.set_exception(content)
+
+    def _explain(self, code: int | None, reason: str) -> Exception:
         """Return why it is gone."""
-        code = self._process.exitcode
         if code == UNGUARDED and not self._ready:
             return OptionError(GUARD)
         begun = "" if self._ready else " before it began"

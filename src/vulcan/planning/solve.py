@@ -17,6 +17,7 @@ from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import DisagreementError, ModelError
 from vulcan.executors.base import Executor
 from vulcan.executors.choice import choose_executor
+from vulcan.executors.losses import count_losses
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
 from vulcan.runtime.limits import Limits
@@ -185,6 +186,7 @@ def plan_and_certify(
     refuse_unknown(solver, limits, options)
     options = _choose_executor(problem.model, solver, options)
     with (
+        count_losses() as losses,
         _open_reader(problem.model, solver, options) as reader,
         watch_progress(on_progress, progress) as watch,
         Monitor(limits, watch) as monitor,
@@ -218,6 +220,7 @@ def plan_and_certify(
         statistics=replace(
             finding.statistics,
             certificate_seconds=finding.statistics.certificate_seconds + seconds,
+            lost_workers=losses.count,
         ),
         error=finding.error,
         upper_bound=finding.upper_bound,
