@@ -26,7 +26,7 @@ os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 
 @pytest.fixture(scope="session")
 def ray_cluster():
-    """Return a local Ray cluster of four cores, to which tests add nodes that they take away.
+    """Return a local Ray cluster of three cores, to which tests add nodes that they take away.
 
     Each process that runs tests has one of its own, if it has such tests.
     """

@@ -15,12 +15,21 @@ from vulcan.executors.cluster import Ray
 STORE = 80_000_000
 """Bytes of each node for what is too large to be sent directly; Ray allows no less than 75 MB."""
 
+SETTINGS = {
+    "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": str(STORE),
+    "RAY_health_check_initial_delay_ms": "0",
+    "RAY_health_check_period_ms": "200",
+    "RAY_health_check_timeout_ms": "1000",
+    "RAY_health_check_failure_threshold": "3",
+}
+"""Ray's own: it reads them when it is imported, or starts."""
+
 
 @contextmanager
 def open_cluster() -> Iterator[Any]:
-    """Yield a cluster as Vulcan starts it, with four cores, to which nodes can be added."""
-    os.environ["RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES"] = str(STORE)  # read at the import
-    Ray(workers=4)
+    """Yield a cluster as Vulcan starts it, with three cores, to which nodes can be added."""
+    os.environ.update(SETTINGS)
+    Ray(workers=3)
     import ray
     from ray.cluster_utils import Cluster
 

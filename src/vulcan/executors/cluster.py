@@ -36,7 +36,6 @@ from vulcan.executors.base import (
     require_workers,
 )
 from vulcan.executors.faults import pack_fault, refuse_cargo, unpack_fault
-from vulcan.executors.processes import THREADS
 from vulcan.runtime.interruption import listen
 from vulcan.runtime.modules import list_loaded_modules
 
@@ -228,12 +227,10 @@ def _declare_actor() -> Any:
     ray = _import_ray()
     aside = ray.method(concurrency_group="line")  # heard while a call is under way
     methods = {"look": aside(_Actor.look), "stop": aside(_Actor.stop)}
-    return ray.remote(
-        num_cpus=1,
-        max_restarts=0,
-        concurrency_groups={"line": 1},
-        runtime_env={"env_vars": dict.fromkeys(THREADS, "1")},
-    )(type("VulcanWorker", (_Actor,), methods))
+    # With one core Ray gives it one thread for algebra too.
+    return ray.remote(num_cpus=1, max_restarts=0, concurrency_groups={"line": 1})(
+        type("VulcanWorker", (_Actor,), methods)
+    )
 
 
 class _ActorWorker(Worker):
