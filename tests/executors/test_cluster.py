@@ -84,6 +84,36 @@ def test_an_address_where_nobody_answers_is_refused_at_once() -> None:
     assert time.monotonic() - began < cluster_module.LONGEST_GREETING
 
 
+def test_a_machine_without_vulcan_is_no_lost_worker(ray_executor: Executor) -> None:
+    """It would be lost again and again; what it lacks is said instead."""
+    from ray.exceptions import ActorDiedError, RayTaskError
+
+    worker = ray_executor.hire(Held)
+    missing = ModuleNotFoundError("No module named 'vulcan'")
+    cause = RayTaskError("VulcanWorker.__init__", "ModuleNotFoundError: no vulcan", missing)
+    told = worker._explain(ActorDiedError(cause))
+    worker.close()
+    assert isinstance(told, OptionError)
+    assert "need the Vulcan that is here: ModuleNotFoundError: no vulcan" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("address", "near"),
+    [
+        (None, True),
+        ("127.0.0.1:1", True),
+        ("localhost:1", True),
+        ("10.0.0.1:1", False),
+        ("auto", False),
+    ],
+)
+def test_only_clusters_of_this_machine_are_bound_to_loopback(
+    address: str | None, near: bool
+) -> None:
+    """A program that is would not be found by the machines of another."""
+    assert cluster_module._is_near(address) is near
+
+
 def test_a_stop_reaches_calls_that_have_not_begun(ray_executor: Executor) -> None:
     worker = ray_executor.hire(Held)
     futures = [worker.call("search", 30.0), worker.call("search", 30.0)]

@@ -80,6 +80,8 @@ class Ray(Executor):
 
     def _connect(self) -> Any:
         """Return Ray, connected to the cluster."""
+        if "ray" not in sys.modules and _is_near(self.address):
+            os.environ.setdefault(WIDE, "0")
         ray = _import_ray()
         if ray.is_initialized():
             _require_same(self.address, ray.get_runtime_context().gcs_address)
@@ -94,8 +96,8 @@ class Ray(Executor):
         try:
             ray.init(**options)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            message = f"there is no Ray cluster at {self.address!r}: {error}"
-            raise OptionError(message) from error
+            message = f"no Ray cluster at {self.address!r} takes this program: {error}"
+            raise OptionError(f"{message} (if it wants a token, see RAY_AUTH_MODE)") from error
         return ray
 
     def hire(self, maker: Maker, *arguments: Any) -> Worker:
@@ -105,6 +107,14 @@ class Ray(Executor):
         # An actor that no machine has a core for would wait for ever. The core of one that died is
         # free after a moment, and that of a machine that died never.
         return bool(self._connect().available_resources().get("CPU", 0.0) >= 1.0)
+
+
+def _is_near(address: str | None) -> bool:
+    """Return whether a cluster is bound to loopback, and knows its machines by that name."""
+    if address is None:
+        return True
+    host = address.rpartition(":")[0]
+    return host == "localhost" or host.startswith("127.")
 
 
 def _greet(address: str) -> None:
@@ -134,9 +144,7 @@ def _resolve(address: str) -> tuple[str, str]:
 
 
 def _import_ray() -> Any:
-    """Return the module. A cluster that is started after this listens on loopback alone."""
-    if "ray" not in sys.modules:
-        os.environ.setdefault(WIDE, "0")
+    """Return the module."""
     try:
         import ray
     except ImportError as error:
@@ -281,6 +289,9 @@ class _ActorWorker(Worker):
         if isinstance(error, errors.RayTaskError):
             raised: BaseException = error.cause or error
             return raised
+        if getattr(error, "actor_init_failed", False):  # before anything was made
+            last = str(error).strip().splitlines()[-1]
+            return OptionError(f"the machines of a cluster need the Vulcan that is here: {last}")
         gone = errors.RayActorError | errors.ObjectLostError | errors.OutOfMemoryError
         if isinstance(error, gone):
             return WorkerLostError(str(error).splitlines()[0])
