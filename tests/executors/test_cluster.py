@@ -94,7 +94,8 @@ def test_a_machine_without_vulcan_is_no_lost_worker(ray_executor: Executor) -> N
     told = worker._explain(ActorDiedError(cause))
     worker.close()
     assert isinstance(told, OptionError)
-    assert "need the Vulcan that is here: ModuleNotFoundError: no vulcan" in str(told)
+    assert "need the Vulcan that is here" in str(told)
+    assert str(told).endswith("ModuleNotFoundError: no vulcan")
 
 
 @pytest.mark.parametrize(
@@ -137,12 +138,12 @@ def wait_for_cores(number: int) -> None:
 def test_cores_that_others_have_are_waited_for_and_then_missed(
     ray_executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew_module, "LONGEST_VACANCY", 0.5)
     with Crew(Ray(workers=3), Held) as first, Crew(ray_executor, Held) as second:
         wait_for_cores(3)
         first.map("add", range(3))
         wait_for_cores(0)
-        with pytest.raises(WorkerLostError, match=r"had no room for 0\.5 s"):
+        monkeypatch.setattr(crew_module, "LONGEST_VACANCY", 0.5)
+        with pytest.raises(WorkerLostError, match=r"nobody found a place to work in 0\.5 s"):
             second.map("add", [1])
         monkeypatch.undo()
         first.close()

@@ -220,13 +220,12 @@ class Fates(Executor):
         return sum(not worker.closed for worker in self.hired) < self.most
 
 
-def test_a_worker_that_never_begins_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew_module, "LONGEST_START", 0.2)
-    executor = Fates(["waits", "answers"], most=2)
+def test_no_piece_waits_with_a_worker_that_never_begins() -> None:
+    executor = Fates(["waits", "answers"])
     with Crew(executor, Held) as crew:
-        assert crew.map("add", [1, 2, 3]) == [1, 2, 3]
-        assert executor.hired[0].closed
-        assert crew.lost == 1
+        assert crew.map("add", range(10)) == list(range(10))
+        assert (crew.lost, len(executor.hired)) == (0, 2)
+    assert all(worker.closed for worker in executor.hired)
 
 
 def test_others_go_on_where_there_is_no_room_for_another() -> None:
@@ -238,12 +237,18 @@ def test_others_go_on_where_there_is_no_room_for_another() -> None:
     assert time.monotonic() - began < 1.0
 
 
-def test_nobody_at_all_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", [0, 1])
+def test_nobody_at_all_is_said(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """There is no room for anybody, or who is hired never begins."""
     monkeypatch.setattr(crew_module, "LONGEST_VACANCY", 0.2)
-    with Crew(Fates(["answers"], most=0), Held) as crew:
+    executor = Fates(["waits", "answers", "answers"], most=most)
+    with Crew(executor, Held) as crew:
         pieces = [crew.submit("add", 1), crew.submit("add", 2)]
         assert list(crew.run()) == pieces
-        assert all("no room" in str(piece.error) for piece in pieces)
+        assert all("nobody found a place" in str(piece.error) for piece in pieces)
+        executor.most = 2
+        executor.fates = ["answers", "answers"]
+        assert crew.map("add", [1, 2]) == [1, 2]  # somebody came
 
 
 def test_the_first_error_is_that_of_the_first_thing() -> None:

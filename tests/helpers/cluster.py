@@ -18,8 +18,8 @@ STORE = 80_000_000
 SETTINGS = {
     "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": str(STORE),
     "RAY_health_check_initial_delay_ms": "0",
-    "RAY_health_check_period_ms": "200",
-    "RAY_health_check_timeout_ms": "1000",
+    "RAY_health_check_period_ms": "300",
+    "RAY_health_check_timeout_ms": "10000",
     "RAY_health_check_failure_threshold": "3",
 }
 """Ray's own: it reads them when it is imported, or starts."""

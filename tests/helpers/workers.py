@@ -15,6 +15,15 @@ import numpy as np
 from vulcan.runtime.interruption import Interruption
 
 
+def is_first(file: str) -> bool:
+    """Return whether nobody asked this before about a file, in any process."""
+    try:
+        Path(file).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
 class OddError(Exception):
     """Its constructor wants something else than what is pickled."""
 
@@ -64,9 +73,7 @@ class Held:
 
     def die_once(self, file: str) -> str:
         """Die with the first who comes here, and answer the others."""
-        path = Path(file)
-        if not path.exists():
-            path.touch()
+        if is_first(file):
             self.die()
         return "alive"
 

@@ -13,6 +13,7 @@ import pytest
 
 import vulcan
 from tests.helpers.cluster import add_node
+from tests.helpers.workers import is_first
 from vulcan import Outcome
 from vulcan.cli.documents import describe_result
 from vulcan.domains import Bandit
@@ -102,9 +103,7 @@ class Costly(Bandit):
     def outcomes(self, state: Any, action: str) -> list[Outcome]:
         if os.getpid() != self.owner:
             time.sleep(0.001)
-            path = Path(self.file)
-            if self.file and sum(map(int, state)) == 2 and not path.exists():
-                path.touch()
+            if self.file and sum(map(int, state)) == 2 and is_first(self.file):
                 os.kill(os.getpid(), signal.SIGKILL)
         return super().outcomes(state, action)
 

@@ -4,7 +4,8 @@ Pieces are independent of each other. They are handed out in the order in which 
 in any order. A piece that raises ends with its error, and stops no others. A piece whose worker is
 lost goes to another one; after `MOST_TRIES` losses it is taken to be what kills its workers, and
 ends with that error. A lost worker is replaced as soon as there is room for a new one, and the
-others go on meanwhile; what was lost is counted.
+others go on meanwhile; what was lost is counted. Who was hired gets pieces once he has found a
+place to work, so that none waits with him.
 
 Whoever ends a piece puts it into a queue, so that the work of the coordinator, for one piece, does
 not grow with the number of workers (`benchmarks/test_coordinator.py`).
@@ -34,11 +35,11 @@ MOST_TRIES: Final = 3
 LONGEST_WAIT: Final = 0.1
 """Seconds until notes are looked at, and Ctrl-C is noticed."""
 
-LONGEST_START: Final = 60.0
-"""Seconds until a worker that has not begun is let go."""
+LONGEST_VACANCY: Final = 60.0
+"""Seconds that pieces wait where nobody finds a place to work."""
 
-LONGEST_VACANCY: Final = 30.0
-"""Seconds that pieces wait where there is no room for any worker."""
+BETWEEN_WELCOMES: Final = 0.01
+"""Seconds until it is looked again who has found one."""
 
 OnNote = Callable[["Piece", Any], None]
 
@@ -105,11 +106,11 @@ class Crew:
         """Begin without workers."""
         self._free: list[Worker] = []
         self._busy: dict[Worker, Piece] = {}
-        self._starting: deque[tuple[float, Worker]] = deque()
+        self._starting: list[Worker] = []
         self._ended: queue.SimpleQueue[tuple[Worker, Future[Any]]] = queue.SimpleQueue()
-        self._looked = 0.0  # when notes were
-        self._full: float | None = None  # since when there is no room for another worker
-        self._asked = 0.0  # when that was asked last
+        self._looked = self._welcomed = 0.0  # when notes were, and who is starting
+        self._full = 0.0  # when there was no room for another worker
+        self._vacant: float | None = None  # since when nobody works although pieces wait
 
     def __enter__(self) -> Self:
         return self
@@ -136,14 +137,17 @@ class Crew:
         on_note
             Called with what workers told about their pieces.
         """
-        self._hand_out(on_note)
+        now = time.monotonic()
+        self._welcome(now)
+        self._hand_out(on_note, now)
         if not self._busy:
-            return self._give_up() if self._waiting else []
+            return self._give_up(now) if self._waiting else []
+        self._vacant = None
         settled = [self._settle(worker, future) for worker, future in self._collect()]
         now = time.monotonic()
         if now - self._looked >= LONGEST_WAIT:
             self._looked = now
-            self._look(on_note, now)
+            self._look(on_note)
         return [piece for piece in settled if piece is not None]
 
     def run(self, on_note: OnNote | None = None) -> Iterator[Piece]:
@@ -175,14 +179,23 @@ class Crew:
 
     def close(self) -> None:
         """Let all workers go, whatever they do; pieces that have not ended never will."""
-        for worker in [*self._free, *self._busy]:
+        for worker in [*self._free, *self._busy, *self._starting]:
             worker.close()
         self._waiting.clear()
         self._forget()
 
-    def _hand_out(self, on_note: OnNote | None) -> None:
+    def _welcome(self, now: float) -> None:
+        """Let those work who have found a place."""
+        if self._starting and now - self._welcomed >= BETWEEN_WELCOMES:
+            self._welcomed = now
+            started = [worker for worker in self._starting if worker.started]
+            if started:
+                self._free += started
+                self._starting = [w for w in self._starting if w not in set(started)]
+
+    def _hand_out(self, on_note: OnNote | None, now: float) -> None:
         """Give pieces to free workers."""
-        while self._waiting and (self._free or self._hire()):
+        while self._waiting and (self._free or self._hire(now)):
             worker, piece = self._free.pop(), self._waiting.popleft()
             worker.on_note = None if on_note is None else partial(on_note, piece)
             self._busy[worker] = piece
@@ -196,47 +209,40 @@ class Crew:
             if self._executor.near and self._executor.workers == 1:
                 return  # it is done already, and others may depend on it
 
-    def _hire(self) -> bool:
-        """Return whether there is a new worker."""
-        if len(self._busy) >= self._size:
-            return False
-        now = time.monotonic()
-        if self._full is not None and now - self._asked < LONGEST_WAIT:
-            return False
-        self._asked = now
-        if not self._executor.has_room():
-            self._full = now if self._full is None else self._full
-            return False
-        self._full = None
-        worker = self._executor.hire(*self._made)
-        self._free.append(worker)
-        self._starting.append((now, worker))
-        return True
+    def _hire(self, now: float) -> bool:
+        """Return whether a new worker is free; one for each piece that waits may be starting."""
+        while (
+            len(self._starting) < len(self._waiting)
+            and len(self._busy) + len(self._starting) < self._size
+            and now - self._full >= LONGEST_WAIT
+        ):
+            if not self._executor.has_room():
+                self._full = now
+                return False
+            worker = self._executor.hire(*self._made)
+            if worker.started:
+                self._free.append(worker)
+                return True
+            self._starting.append(worker)
+        return False
 
     def _collect(self) -> list[tuple[Worker, Future[Any]]]:
         """Return who ended something, as soon as anybody did."""
         try:
-            ended = [self._ended.get(timeout=LONGEST_WAIT)]
+            longest = BETWEEN_WELCOMES if self._starting and self._waiting else LONGEST_WAIT
+            ended = [self._ended.get(timeout=longest)]
         except queue.Empty:
             return []
         while not self._ended.empty():  # nobody else takes from it
             ended.append(self._ended.get_nowait())
         return ended
 
-    def _look(self, on_note: OnNote | None, now: float) -> None:
-        """Pass on what workers tell, and let those go who find no place to begin."""
+    def _look(self, on_note: OnNote | None) -> None:
+        """Pass on what workers tell."""
         if on_note is not None:
             for worker, piece in list(self._busy.items()):
                 if (note := worker.note) is not None:
                     on_note(piece, note)
-        while self._starting:
-            hired, worker = self._starting[0]
-            late = now - hired > LONGEST_START
-            if not worker.started and not late:
-                return
-            self._starting.popleft()
-            if not worker.started:
-                worker.close()  # its piece then goes to another one
 
     def _settle(self, worker: Worker, future: Future[Any]) -> Piece | None:
         """Return a piece whose future is done; None if another worker has to do it."""
@@ -256,15 +262,15 @@ class Crew:
         piece.answer = None if error else future.result()
         return piece
 
-    def _give_up(self) -> list[Piece]:
-        """Return the pieces that nobody can do, if there has been no room for long."""
-        if self._full is None or time.monotonic() - self._full < LONGEST_VACANCY:
-            time.sleep(LONGEST_WAIT)
+    def _give_up(self, now: float) -> list[Piece]:
+        """Return the pieces that nobody can do, if nobody could for long."""
+        self._vacant = now if self._vacant is None else self._vacant
+        if now - self._vacant < LONGEST_VACANCY:
+            time.sleep(BETWEEN_WELCOMES)
             return []
         pieces = list(self._waiting)
-        self._waiting.clear()
-        self._full = None
-        message = f"nobody to do it: {self._executor!r} had no room for {LONGEST_VACANCY:g} s"
+        self.close()
+        message = f"nobody found a place to work in {LONGEST_VACANCY:g} s: {self._executor!r}"
         for piece in pieces:
             piece.ended, piece.error = True, WorkerLostError(message)
         return pieces
