@@ -183,9 +183,10 @@ def plan_and_certify(
     require_problem(problem, beside=solver)
     require_solver(solver)
     refuse_unknown(solver, limits, options)
-    options = _choose_executor(problem.model, solver, options)
+    reader = _find_reader(problem.model, options)
+    options = _choose_executor(reader, solver, options)
     with (
-        _open_reader(problem.model, solver, options) as reader,
+        _open_reader(reader, solver, options) as reader,
         watch_progress(on_progress, progress) as watch,
         Monitor(limits, watch) as monitor,
     ):
@@ -254,29 +255,37 @@ def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Certificat
     return certify(problem, finding.policy, watch=watch)
 
 
-def _choose_executor(model: Any, solver: Solver, options: Options) -> Options:
+def _find_reader(model: Any, options: Options) -> ModelReader:
+    """Return what asks the model: the reader of what is known of it already, or a new one."""
+    if options.graph is not None:
+        return options.graph.reader
+    if options.knowledge is not None:
+        return options.knowledge.graph.reader
+    return ModelReader(model)
+
+
+def _choose_executor(reader: ModelReader, solver: Solver, options: Options) -> Options:
     """Return the options with the executor that was asked for, or suits the search."""
-    compiled = getattr(model, "compiled", None) is not None
-    several = "threads" if compiled and getattr(solver, "threads", False) else "processes"
+    several = "processes"
+    if options.executor is None and options.workers not in (None, 1):
+        if isinstance(solver, Solver) and solver.suits_threads(reader):
+            several = "threads"
     return replace(options, executor=choose_executor(options.executor, options.workers, several))
 
 
 @contextmanager
-def _open_reader(model: Any, solver: Solver, options: Options) -> Iterator[ModelReader]:
-    """Yield what asks the model: the reader of what is known of it already, or workers."""
+def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Iterator[ModelReader]:
+    """Yield a reader, or one with workers that answer for the model if these are not to search."""
     executor = options.executor
     assert isinstance(executor, Executor)
-    if options.graph is not None:
-        yield options.graph.reader
-    elif options.knowledge is not None:
-        yield options.knowledge.graph.reader
-    elif executor.near:
-        yield ModelReader(model)
+    known = options.graph is not None or options.knowledge is not None
+    if known or executor.near or (isinstance(solver, Solver) and solver.spreads(reader)):
+        yield reader
     else:
         from vulcan.model.workers import WorkerReader
 
-        with WorkerReader(model, executor) as reader:
-            yield reader
+        with WorkerReader(reader.model, executor) as asking:
+            yield asking
 
 
 def _doubt(finding: Finding, certificate: Certificate | None) -> Finding:
