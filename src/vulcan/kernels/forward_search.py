@@ -90,9 +90,9 @@ CONTROL: Final = np.dtype(
 
 VISIT: Final = np.dtype(
     [
-        ("entry", "i8"),  # the how-manieth state it was that the search entered; 0 for none
-        ("last", "i8"),  # how many histories came here with one step left
-        ("ends", "i8"),  # how many histories each of these counts for, beside itself
+        ("entry", "i4"),  # the how-manieth state it was that the search entered; 0 for none
+        ("ends", "i4"),  # how many histories one with one step left counts for, beside itself
+        ("last", "i8"),  # how many of these came here
     ],
     align=True,
 )

@@ -346,9 +346,9 @@ class ForwardSearchRun(KernelRun):
 
     def fit_visits(self) -> None:
         """Have room to note the visits of all states, if they are noted."""
-        length = len(self.graph.states.array)
+        length = self.graph.states.count
         if self._control["noted"][0] and len(self._visits) < length:
-            self._visits = lengthen(self._visits, len(self._visits), 2 * length)
+            self._visits = lengthen(self._visits, len(self._visits), length + length // 2)
 
     def _describe(self, monitor: Monitor) -> Progress:
         reward = float(self._frames["best"][0]) if self._frames["found"][0] else None

@@ -133,7 +133,7 @@ class PieceWorker(ForwardSearchRun):
 
     def _begin(self, task: Task) -> int:
         """Get ready for a piece, and return how much was asked before."""
-        self._visits[:] = 0
+        self._visits.view(np.uint8).fill(0)  # records would be set field by field
         self.open_table()  # where it is fine depends on this piece alone, and not on others
         state = task.state
         if self.graph.merges:

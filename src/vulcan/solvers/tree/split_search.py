@@ -68,6 +68,9 @@ FEWEST_PIECES: Final = 200
 MOST_AHEAD: Final = 1000
 """How many pieces the scout may be ahead of the reader."""
 
+MOST_NEW: Final = 32
+"""How many pieces are passed over for one that begins in a state like another."""
+
 Path = tuple[tuple[int, int], ...]
 """The place of each action among those of its state, and of its outcome among those of it."""
 
@@ -180,6 +183,7 @@ class SplitRun(_Top):
         self._workers = executor.workers
         self._pieces: deque[_Piece] = deque()
         self._under_way: dict[Call, _Piece] = {}
+        self._searched: set[int] = set()  # the states that pieces began in
         self._refused: dict[tuple[Any, ...], Path] = {}
         self._plans: dict[int, list[str]] = {}
         self._written = 0
@@ -273,11 +277,32 @@ class SplitRun(_Top):
         """Give work to all workers, first of all what is needed first."""
         if needed.call is None:
             self._submit(needed)
-        for piece in self._list_ahead(most):
-            if len(self._under_way) >= self._workers:
+        while len(self._under_way) < self._workers:
+            piece = self._choose_piece(most)
+            if piece is None:
                 return
-            if piece.call is None and not self._is_idle(piece):
-                self._submit(piece)
+            self._submit(piece)
+
+    def _choose_piece(self, most: int | None) -> _Piece | None:
+        """Return the next piece to hand out; None if there is none.
+
+        Workers who share a graph wait for each other where they ask the model. So one of them asks,
+        and others are given pieces that begin in a state from which one was searched, if possible.
+        """
+        asking = any(self._is_new(piece) for piece in self._under_way.values())
+        first, seen = None, 0
+        for piece in self._list_ahead(most):
+            if piece.call is not None or self._is_idle(piece):
+                continue
+            if not (asking and self._is_new(piece)):
+                return piece
+            first, seen = first or piece, seen + 1
+            if seen >= MOST_NEW:
+                break
+        return first
+
+    def _is_new(self, piece: _Piece) -> bool:
+        return self._shared is not None and piece.task.state not in self._searched
 
     def _list_ahead(self, most: int | None) -> Iterator[_Piece]:
         """Yield the pieces that will be needed, as far as anybody knows."""
@@ -298,6 +323,8 @@ class SplitRun(_Top):
         """Take note of a call that ended."""
         piece = self._under_way.pop(call)
         piece.ended = True
+        if self._shared is not None:
+            self._searched.add(piece.task.state)
         if self._solver.cut_short and call.error is None and not call.answer.admissible:
             self._refused[piece.action] = piece.path
 
