@@ -164,8 +164,6 @@ def open_history(problem, frame, plan, test, control, visits, depth):
     news = have_actions(problem, frame.state)
     if news != KNOWN:
         return news
-    if control.noted:
-        note_entry(visits[frame.state], control)
     state = problem.states[frame.state]
     if control.length >= len(plan):
         return NEEDS_PLAN
@@ -173,11 +171,14 @@ def open_history(problem, frame, plan, test, control, visits, depth):
         return PAUSED
     control.work += 1 + state.action_count
     control.phase = CLOSE
+    last = depth + 1 == len(problem.discounts) and state.action_count > 0
+    if control.noted and not last:
+        note_entry(visits[frame.state], control)
     if state.action_count == 0:
         verdict = finish(test, problem.pieces, frame.survival, frame.credit)
         frame.value, frame.admissible = 0.0, verdict == ADMITTED
         return NEEDS_BOUND if verdict == UNDECIDED else DONE
-    if depth + 1 == len(problem.discounts):
+    if last:
         return decide_last_step(problem, frame, plan, test, control, visits, depth)
     control.histories += 1
     frame.action, frame.end = state.first_action - 1, state.first_action + state.action_count
@@ -264,8 +265,11 @@ def decide_last_step(problem, frame, plan, test, control, visits, depth):
     if news != KNOWN:
         return news
     if control.noted:
-        visits[frame.state].last += 1
-        histories = 1 + visits[frame.state].ends
+        visit = visits[frame.state]
+        if visit.last == 0:
+            note_entry(visit, control)
+        visit.last += 1
+        histories = 1 + visit.ends
     control.histories += histories
     frame.admissible = chosen != NONE
     frame.value = problem.actions[chosen].expected_reward if frame.admissible else -np.inf

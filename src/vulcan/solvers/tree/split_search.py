@@ -34,6 +34,7 @@ more are checked for its shape. They are the same for any number of workers.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -62,8 +63,16 @@ from vulcan.solvers.tree.pieces import PieceWorker, Report, Task
 
 __all__ = ["SplitRun"]
 
-FEWEST_PIECES: Final = 200
-"""How many pieces there are about, if the model branches everywhere as on its first history."""
+# Estimates, as if the model branched everywhere as on its first history.
+
+FEWEST_PIECES: Final = 40
+"""How many pieces there are at least, if there are so many."""
+
+MANY_PIECES: Final = 400
+"""How many are enough, however large they are."""
+
+LARGE_PIECE: Final = 1e8
+"""How many histories are a large piece; about a second."""
 
 MOST_AHEAD: Final = 1000
 """How many pieces the scout may be ahead of the reader."""
@@ -120,9 +129,12 @@ class _Scout(_Top):
     """Finds the pieces, one after the other."""
 
     def choose_level(self) -> int:
-        """Return the level of the pieces: the first that has about enough."""
-        width, level = 1, 0
-        while width < FEWEST_PIECES and level + 1 < self.reader.levels:
+        """Return the level of the pieces: the first that has enough, and not too large ones."""
+        width, level, levels = 1, 0, self.reader.levels
+        while level + 1 < levels:
+            large = level == 0 or math.log(width) * (levels - level) / level > math.log(LARGE_PIECE)
+            if width >= (MANY_PIECES if large else FEWEST_PIECES):
+                break
             self.cut(level + 1)
             while (wants := self.step()) != codes.NEEDS_PIECE:
                 if wants == codes.DONE:
