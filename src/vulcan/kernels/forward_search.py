@@ -117,10 +117,7 @@ def search(problem, frames, plan, tests, controls, visits):
                 settle_action(frame, plan, control)
                 phase = NEXT_ACTION
         elif phase == OPEN:
-            if depth == control.cut:
-                wants = NEEDS_PIECE
-            else:
-                wants = open_history(problem, frame, plan, test, control, visits, depth)
+            wants = open_history(problem, frame, plan, test, control, visits, depth)
             if wants == DONE:
                 phase = control.phase
         elif phase == NEXT_ACTION:
@@ -161,6 +158,8 @@ def enter_outcome(problem, frame, child, test, control, depth):
 @part
 def open_history(problem, frame, plan, test, control, visits, depth):
     """Enter a history: test it if it is finished, else get ready to try its actions."""
+    if depth == control.cut:
+        return NEEDS_PIECE
     news = have_actions(problem, frame.state)
     if news != KNOWN:
         return news

@@ -97,8 +97,9 @@ def solve(
         the result has a gap. The model is asked for what the search left out, if the state graph
         is small enough; the bound may take as long again as the time limit.
     workers
-        How many work at once: threads that search, where the model is compiled and the solver knows
-        how, and else processes that answer for the model, which must be picklable. The result does
+        How many work at once: threads that search, where the solver knows how and the model is
+        compiled, or quick to answer `ForwardSearch`; and else processes that answer for the model,
+        which must be picklable, or search parts of what `ForwardSearch` searches. The result does
         not depend on it, as long as limits of samples and not of time or memory end the search.
     executor
         Who they are: "threads", "processes" or "ray", or an executor such as
@@ -266,10 +267,9 @@ def _find_reader(model: Any, options: Options) -> ModelReader:
 
 def _choose_executor(reader: ModelReader, solver: Solver, options: Options) -> Options:
     """Return the options with the executor that was asked for, or suits the search."""
-    several = "processes"
-    if options.executor is None and options.workers not in (None, 1):
-        if isinstance(solver, Solver) and solver.suits_threads(reader):
-            several = "threads"
+    chosen = options.executor is not None or options.workers in (None, 1)
+    threaded = not chosen and isinstance(solver, Solver) and solver.suits_threads(reader)
+    several = "threads" if threaded else "processes"
     return replace(options, executor=choose_executor(options.executor, options.workers, several))
 
 

@@ -249,9 +249,18 @@ def test_what_is_known_already_is_not_asked_again() -> None:
     require_same(alone, again)
 
 
-def test_arrays_are_searched_by_threads() -> None:
-    problem = vulcan.Problem(vulcan.tabulate(Bandit(5)), LINEAR)
-    solver = vulcan.ForwardSearch()
+@pytest.mark.parametrize("start", [0, 1, [0.5, 0.5, 0.0]])
+def test_arrays_are_searched_by_threads(start: Any) -> None:
+    rows = [  # state, action, target, probability, reward
+        (0, 0, 1, 0.6, 1.0),
+        (0, 0, 2, 0.4, 0.0),
+        (0, 1, 0, 0.99, 2.0),
+        (0, 1, -1, 0.01, 0.0),
+        (1, 0, 0, 0.5, 1.0),
+        (1, 0, 2, 0.5, 3.0),
+    ]
+    model = vulcan.ArrayModel(*map(list, zip(*rows, strict=True)), horizon=6, start=start)
+    problem, solver = vulcan.Problem(model, vulcan.Linear(0.01)), vulcan.ForwardSearch()
     require_same(search(problem, solver, Here()), search(problem, solver, Threads(2)))
 
 

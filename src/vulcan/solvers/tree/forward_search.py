@@ -76,6 +76,13 @@ class ForwardSearch(Solver):
         The local constraint: `SurvivalConstraint()` or `SequenceConstraint(...)`.
     cut_short
         Leave an action at its first inadmissible outcome. It changes the time, never the policy.
+
+    Notes
+    -----
+    Several workers search parts of it, and find and count the same as one, bit for bit. They are
+    threads or, where states don't merge, processes or the machines of a Ray cluster. Where states
+    merge, these answer for the model instead: each would ask for nearly all of it, so that threads
+    are faster unless the model is slow.
     """
 
     finds: ClassVar[str] = "the best policy that a local constraint admits, proved (VulcanFS)"
@@ -132,9 +139,12 @@ class ForwardSearch(Solver):
     ) -> Iterator[ForwardSearchRun]:
         """Yield a search by one worker or by several."""
         executor = options.executor
-        if not isinstance(executor, Executor) or isinstance(executor, Here) or reader.levels < 2:
-            yield ForwardSearchRun(problem, reader, self, options.graph)
-        elif not executor.near and not self.spreads(reader):
+        if (
+            not isinstance(executor, Executor)
+            or isinstance(executor, Here)
+            or reader.levels < 2
+            or not (executor.near or self.spreads(reader))
+        ):
             yield ForwardSearchRun(problem, reader, self, options.graph)
         else:
             from vulcan.solvers.tree.split_search import SplitRun
@@ -352,9 +362,7 @@ class ForwardSearchRun(KernelRun):
 
     def _describe(self, monitor: Monitor) -> Progress:
         reward = float(self._frames["best"][0]) if self._frames["found"][0] else None
-        return Progress(
-            monitor.seconds, self.fraction(), self.histories, self.evaluations, reward
-        )
+        return Progress(monitor.seconds, self.fraction(), self.histories, self.evaluations, reward)
 
     def _link(self, rows: list[int]) -> list[list[int]]:
         """Return, for each node of a preorder, the nodes after its safe outcomes."""

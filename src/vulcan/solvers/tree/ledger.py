@@ -62,7 +62,9 @@ class Ledger:
         with self._shared.lock:
             self._view.look(np.zeros(0, np.intp))
             self._lengthen(self._view.states.count)
-            fresh = states[self._view.states.array["action_count"][states] == UNASKED]
+            fresh: NDArray[np.intp] = states[
+                self._view.states.array["action_count"][states] == UNASKED
+            ]
             self._view.look(fresh)
         rows = self._view.states.array[fresh]
         times = self._time + 1 + np.arange(len(fresh))

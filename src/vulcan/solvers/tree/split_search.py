@@ -1,35 +1,37 @@
 """Forward search by several workers: the same result as by one, bit for bit.
 
-**What is split.** Let D be a level. What comes after a history h of D decisions depends on h through
-its last state, its survival and its credit alone (`vulcan.kernels.forward_search`). So the histories
-of level D are *pieces*: a worker is told these three, and answers with the value of h, whether it is
-admissible, its plan, and its counts. D depends on the model alone, not on the workers.
+**What is split.** Let D be a level. What comes after a history h of D decisions depends on h
+through its last state, its survival and its credit alone (`vulcan.kernels.forward_search`). So the
+histories of level D are *pieces*: a worker is told these three, and answers with the value of h,
+whether it is admissible, its plan, and its counts. D depends on the model, not on the workers.
 
-**Why nothing changes.** Who reads the answers is a search like any other, except that it does not go
-on from histories of level D. There it waits for the answer, and takes it as if it had been there
-itself: value, verdict, plan, histories, and the smallest and largest credit tested. It tries actions
-and outcomes in the one order, and every number above level D is computed by the same kernel from the
-same numbers, below by the same kernel too. By induction over the histories above level D, in the
-order in which they end, all values, verdicts, plans and counts are those of one worker. Answers to
-pieces that it never comes to, because an action was cut short, are never read.
+**Why nothing changes.** The *reader* of the answers is a search like any other, except that it does
+not go on from histories of level D. There it waits for the answer, and takes it as if it had been
+there itself: value, verdict, plan, histories, and the smallest and largest credit tested. It tries
+actions and outcomes in the one order, and all numbers, above level D and below, come from the same
+kernel and the same operands. By induction over the histories up to level D, in the order in which
+they end, all values, verdicts, plans and counts are those of one worker. Answers about pieces that
+it never comes to, because an action was cut short, are never read.
 
-Pieces are handed out in the order in which they will be read, as a *scout* finds them: a search that
-takes every piece for admissible. It comes to all that the reader comes to, in the same order, and to
-some that this one will leave out: work that is lost, but for pieces beside one that is known to be
-inadmissible.
+Pieces are handed out in the order in which they will be read, as a *scout* finds them: a search
+that takes every piece for admissible. It comes to all that the reader comes to, in the same order,
+and to some that this one leaves out: that work is lost, except for pieces beside one that is known
+to be inadmissible, which are not handed out.
 
 **Limits and errors.** Where one worker would stop inside a piece, or meet an error, the reader goes
 through that piece itself, and so stops at the same history, or raises the same error. When time is
-up, what it has read is what one worker would have done by then, only more.
+up, what it has read is a search of one worker that was stopped there.
 
 **What the model was asked.** Where states don't merge, each history is asked for by itself, and
 numbers add up. Where they do, all workers are threads and share one graph. Then a worker also
-answers which states it came to, in which order, and how often with one step left. The reader sees of
-the graph only what it or an answer that it has read came to, as if it had asked by itself: so it
-counts the same evaluations, and the same histories that end in states not known to be terminals.
+answers which states it came to, in which order, and how often with one step left. The reader sees
+no more of the graph than it, or an answer that it has read, came to, as if it had asked by itself
+(`vulcan.solvers.tree.ledger`). So it counts the same evaluations and histories. A model is asked
+for more only if answers are not read; and where states don't merge, once more by the scout, and for
+the policy, which is written from labels.
 
-Only one thing can differ: the places where a bound that is a function was evaluated, of which a few
-more are checked for its shape. They are the same for any number of workers.
+One thing can differ: the places where a bound that is a function was evaluated, of which a few more
+are checked for its shape. They are the same for any number of workers above one.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ from vulcan.executors.crew import Piece as Call
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.graphs.view import GraphView, SharedGraph
 from vulcan.kernels import codes
+from vulcan.model.compiled import forget_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 from vulcan.sentinels import NONE
@@ -190,8 +193,11 @@ class SplitRun(_Top):
             self._visits["ends"][: len(self._ledger.ends)] = self._ledger.ends
         scouted = choose_graph(reader, solver.constraint) if shared is None else GraphView(shared)
         self._scout: _Scout | None = _Scout(problem, reader, solver, graph=scouted, asking=asking)
-        arguments = (shared, asking) if executor.near else ()
-        self._crew = Crew(executor, PieceWorker, problem, solver, *arguments)
+        if executor.near:
+            self._crew = Crew(executor, PieceWorker, problem, solver, shared, asking)
+        else:
+            sent = Problem(forget_compiled(problem.model), problem.risk_bound)
+            self._crew = Crew(executor, PieceWorker, sent, solver)
         self._workers = executor.workers
         self._pieces: deque[_Piece] = deque()
         self._under_way: dict[Call, _Piece] = {}
@@ -263,7 +269,7 @@ class SplitRun(_Top):
         self._crew.stop()
 
     def _find_piece(self, path: Path, most: int | None) -> _Piece | None:
-        """Return the piece of a path, and forget those before it; None if the scout is at a loss."""
+        """Return the piece of a path, and forget those before; None if the scout is at a loss."""
         while True:
             while self._pieces and self._pieces[0].path < path:
                 self._pieces.popleft()
@@ -360,7 +366,7 @@ class SplitRun(_Top):
         return True
 
     def _ask(self, state: int) -> None:
-        if self._ledger is None:
+        if self._shared is None:
             super()._ask(state)
         else:
             self._shared.ask([state])
@@ -368,6 +374,7 @@ class SplitRun(_Top):
 
     def _enter(self, states: NDArray[np.intp]) -> None:
         """Come to states of the shared graph, in this order."""
+        assert self._ledger is not None
         fresh = self._ledger.enter(states)
         self.fit_visits()
         self._visits["ends"][fresh] = self._ledger.ends[fresh]
@@ -383,10 +390,10 @@ class SplitRun(_Top):
         return None if self._shared is None else self._shared.whole
 
     def credits(self) -> list[float]:
-        credits = super().credits()
-        if not credits:
+        own = super().credits()
+        if not own:
             return []
-        low, *between, high = credits
+        low, *between, high = own
         between += [place for place in self._places if low < place < high]
         return [low, *sorted(set(between)), high]
 
