@@ -36,10 +36,8 @@ are checked for its shape. They are the same for any number of workers above one
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from threading import RLock
 from types import TracebackType
 from typing import Any, Final, Self
@@ -62,20 +60,10 @@ from vulcan.sentinels import NONE
 from vulcan.solvers.tree.forward_search import ForwardSearch, ForwardSearchRun
 from vulcan.solvers.tree.kernel_run import choose_graph
 from vulcan.solvers.tree.ledger import Ledger
-from vulcan.solvers.tree.pieces import PieceWorker, Report, Task
+from vulcan.solvers.tree.pieces import PieceWorker, Report
+from vulcan.solvers.tree.scout import FoundPiece, Path, Scout, TopRun
 
 __all__ = ["SplitRun"]
-
-# Estimates, as if the model branched everywhere as on its first history.
-
-FEWEST_PIECES: Final = 40
-"""How many pieces there are at least, if there are so many."""
-
-MANY_PIECES: Final = 400
-"""How many are enough, however large they are."""
-
-LARGE_PIECE: Final = 1e8
-"""How many histories are a large piece; about a second."""
 
 MOST_AHEAD: Final = 1000
 """How many pieces the scout may be ahead of the reader."""
@@ -83,85 +71,8 @@ MOST_AHEAD: Final = 1000
 MOST_NEW: Final = 32
 """How many pieces are passed over for one that begins in a state like another."""
 
-Path = tuple[tuple[int, int], ...]
-"""The place of each action among those of its state, and of its outcome among those of it."""
 
-
-@dataclass(eq=False)
-class _Piece:
-    """A piece that the scout found, and who works on it."""
-
-    path: Path
-    task: Task
-    call: Call | None = field(default=None, repr=False)
-    ended: bool = False
-
-    @property
-    def action(self) -> tuple[Any, ...]:
-        """The action that led to it."""
-        return (*self.path[:-1], self.path[-1][0])
-
-
-class _Top(ForwardSearchRun):
-    """A search that does not go on from histories of one level."""
-
-    def cut(self, level: int) -> None:
-        """Choose the level."""
-        self._control["cut"] = level
-
-    def find_path(self) -> Path:
-        """Return how the search came to where it is."""
-        states, actions = self.graph.states.array, self.graph.actions.array
-        return tuple(
-            (
-                int(frame["action"] - states["first_action"][frame["state"]]),
-                int(frame["outcome"] - actions["first_outcome"][frame["action"]]),
-            )
-            for frame in self._frames[: self._depth]
-        )
-
-    def take(self, value: float, admissible: bool, histories: int) -> None:
-        """Go on as if the history had been searched."""
-        frame = self._frames[self._depth]
-        frame["value"], frame["admissible"] = value, admissible
-        self._control["histories"] += histories
-        self._control["phase"] = self._kernel.CLOSE
-
-
-class _Scout(_Top):
-    """Finds the pieces, one after the other."""
-
-    def choose_level(self) -> int:
-        """Return the level of the pieces: the first that has enough, and not too large ones."""
-        width, level, levels = 1, 0, self.reader.levels
-        while level + 1 < levels:
-            large = level == 0 or math.log(width) * (levels - level) / level > math.log(LARGE_PIECE)
-            if width >= (MANY_PIECES if large else FEWEST_PIECES):
-                break
-            self.cut(level + 1)
-            while (wants := self.step()) != codes.NEEDS_PIECE:
-                if wants == codes.DONE:
-                    return level + 1
-            first, count = self.graph.states.array[self._frames["state"][level]]
-            width *= int(self.graph.actions.array["safe_count"][first : first + count].sum())
-            level += 1
-        return level
-
-    def find_next(self, most: int | None) -> _Piece | None:
-        """Return the next piece; None after the last."""
-        while (wants := self.step()) != codes.NEEDS_PIECE:
-            if wants == codes.DONE:
-                return None
-        frame = self._frames[self._depth]
-        number = int(frame["state"])
-        state = number if self.graph.merges else self.graph.pack_state(number)
-        task = Task(state, self._depth, float(frame["survival"]), float(frame["credit"]), most)
-        piece = _Piece(self.find_path(), task)
-        self.take(0.0, True, 0)
-        return piece
-
-
-class SplitRun(_Top):
+class SplitRun(TopRun):
     """A forward search whose pieces are searched by workers: the one who reads their answers.
 
     Parameters
@@ -192,15 +103,15 @@ class SplitRun(_Top):
             self.fit_visits()
             self._visits["ends"][: len(self._ledger.ends)] = self._ledger.ends
         scouted = choose_graph(reader, solver.constraint) if shared is None else GraphView(shared)
-        self._scout: _Scout | None = _Scout(problem, reader, solver, graph=scouted, asking=asking)
+        self._scout: Scout | None = Scout(problem, reader, solver, graph=scouted, asking=asking)
         if executor.near:
             self._crew = Crew(executor, PieceWorker, problem, solver, shared, asking)
         else:
             sent = Problem(forget_compiled(problem.model), problem.risk_bound)
             self._crew = Crew(executor, PieceWorker, sent, solver)
         self._workers = executor.workers
-        self._pieces: deque[_Piece] = deque()
-        self._under_way: dict[Call, _Piece] = {}
+        self._pieces: deque[FoundPiece] = deque()
+        self._under_way: dict[Call, FoundPiece] = {}
         self._searched: set[int] = set()  # the states that pieces began in
         self._refused: dict[tuple[Any, ...], Path] = {}
         self._plans: dict[int, list[str]] = {}
@@ -268,7 +179,7 @@ class SplitRun(_Top):
         self.cut(NONE)
         self._crew.stop()
 
-    def _find_piece(self, path: Path, most: int | None) -> _Piece | None:
+    def _find_piece(self, path: Path, most: int | None) -> FoundPiece | None:
         """Return the piece of a path, and forget those before; None if the scout is at a loss."""
         while True:
             while self._pieces and self._pieces[0].path < path:
@@ -291,7 +202,7 @@ class SplitRun(_Top):
         self._pieces.append(piece)
         return True
 
-    def _hand_out(self, needed: _Piece, most: int | None) -> None:
+    def _hand_out(self, needed: FoundPiece, most: int | None) -> None:
         """Give work to all workers, first of all what is needed first."""
         if needed.call is None:
             self._submit(needed)
@@ -301,7 +212,7 @@ class SplitRun(_Top):
                 return
             self._submit(piece)
 
-    def _choose_piece(self, most: int | None) -> _Piece | None:
+    def _choose_piece(self, most: int | None) -> FoundPiece | None:
         """Return the next piece to hand out; None if there is none.
 
         Workers who share a graph wait for each other where they ask the model. So one of them asks,
@@ -319,21 +230,21 @@ class SplitRun(_Top):
                 break
         return first
 
-    def _is_new(self, piece: _Piece) -> bool:
+    def _is_new(self, piece: FoundPiece) -> bool:
         return self._shared is not None and piece.task.state not in self._searched
 
-    def _list_ahead(self, most: int | None) -> Iterator[_Piece]:
+    def _list_ahead(self, most: int | None) -> Iterator[FoundPiece]:
         """Yield the pieces that will be needed, as far as anybody knows."""
         yield from tuple(self._pieces)
         while self._scout_further(most):
             yield self._pieces[-1]
 
-    def _is_idle(self, piece: _Piece) -> bool:
+    def _is_idle(self, piece: FoundPiece) -> bool:
         """Whether it is known that nobody will read the answer."""
         refused = self._refused.get(piece.action)
         return refused is not None and refused < piece.path
 
-    def _submit(self, piece: _Piece) -> None:
+    def _submit(self, piece: FoundPiece) -> None:
         piece.call = self._crew.submit("search", piece.task)
         self._under_way[piece.call] = piece
 
