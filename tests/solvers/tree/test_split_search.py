@@ -148,6 +148,15 @@ def test_bandit_compiled_or_not(merges: bool, bound: vulcan.RiskBound, under: An
     assert splits[0].credits == splits[1].credits
 
 
+@pytest.mark.parametrize("merges", [True, False])
+@pytest.mark.parametrize("histories", [0, 1, 30, 300, 1000, 5000, 20_000])
+def test_a_limit_of_histories_stops_inside_a_piece(merges: bool, histories: int) -> None:
+    problem = vulcan.Problem(Bandit(6, merges=merges), LINEAR)
+    alone = search(problem, vulcan.ForwardSearch(), Here(), histories=histories)
+    assert alone.status is Status.STOPPED
+    require_same(alone, search(problem, vulcan.ForwardSearch(), Threads(2), histories=histories))
+
+
 @pytest.mark.parametrize("model", [PlainBandit(4, merges=False), Bandit(6, merges=False)])
 def test_processes_find_the_same(model: Any) -> None:
     problem, solver = vulcan.Problem(model, LINEAR), vulcan.ForwardSearch()
