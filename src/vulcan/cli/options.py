@@ -303,7 +303,8 @@ Workers = Annotated[
         "--workers",
         min=1,
         metavar="N",
-        help="Processes that answer for the model at once, or threads that sample a compiled one.",
+        help="Processes that answer for the model at once, or threads that sample a compiled one; "
+        "and threads of exact solvers.",
         show_default="none",
         rich_help_panel=SEARCH,
     ),

@@ -17,6 +17,7 @@ from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import DisagreementError, ModelError
 from vulcan.executors.base import Executor
 from vulcan.executors.choice import choose_executor
+from vulcan.model.arrays import ArrayModel
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
 from vulcan.runtime.limits import Limits
@@ -99,8 +100,9 @@ def solve(
     workers
         How many work at once: threads that search, where the solver knows how and the model is
         compiled, or quick to answer `ForwardSearch`; and else processes that answer for the model,
-        which must be picklable, or search parts of what `ForwardSearch` searches. The result does
-        not depend on it, as long as limits of samples and not of time or memory end the search.
+        which must be picklable, or search parts of what `ForwardSearch` searches. Solvers on pairs
+        of state and step also compute in as many threads, for any model. The result does not depend
+        on it, as long as limits of samples and not of time or memory end the search.
     executor
         Who they are: "threads", "processes" or "ray", or an executor such as
         `Ray("auto", workers=8)`. By default what suits the model and the solver.
@@ -204,7 +206,7 @@ def plan_and_certify(
         finding = _doubt(finding, certificate)
         seconds = time.perf_counter() - began
         if bound and finding.upper_bound is None:
-            finding = _add_bound(problem, reader, monitor, finding)
+            finding = _add_bound(problem, reader, monitor, finding, options.threads)
     policy, knowledge = finding.policy, finding.knowledge if options.keep else None
     if policy is not None:
         policy = policy.attach(ModelReader(problem.model))
@@ -268,7 +270,9 @@ def _find_reader(model: Any, options: Options) -> ModelReader:
 def _choose_executor(reader: ModelReader, solver: Solver, options: Options) -> Options:
     """Return the options with the executor that was asked for, or suits the search."""
     chosen = options.executor is not None or options.workers in (None, 1)
-    threaded = not chosen and isinstance(solver, Solver) and solver.suits_threads(reader)
+    threaded = isinstance(reader.model, ArrayModel) or (
+        not chosen and isinstance(solver, Solver) and solver.suits_threads(reader)
+    )
     several = "threads" if threaded else "processes"
     return replace(options, executor=choose_executor(options.executor, options.workers, several))
 
@@ -302,7 +306,7 @@ def _doubt(finding: Finding, certificate: Certificate | None) -> Finding:
 
 
 def _add_bound(
-    problem: Problem, reader: ModelReader, monitor: Monitor, finding: Finding
+    problem: Problem, reader: ModelReader, monitor: Monitor, finding: Finding, threads: int
 ) -> Finding:
     """Return the same finding with an upper bound; Ctrl-C and errors of the model forgo it."""
     if monitor.requested:
@@ -310,7 +314,7 @@ def _add_bound(
     stopped_by, monitor.stopped_by = monitor.stopped_by, None
     began = time.perf_counter()
     try:
-        found = bound_any_policy(problem, reader, monitor, finding.graph)
+        found = bound_any_policy(problem, reader, monitor, finding.graph, threads)
     except ModelError:
         found = RewardBound()
     monitor.stopped_by = stopped_by
