@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import vulcan
@@ -111,6 +111,7 @@ def test_finds_and_counts_what_one_worker_does(
 
 
 @settings(max_examples=60, deadline=None)
+@example(0, 2, False, False, vulcan.Constant(0.5), 2, 1)  # the last history is before a piece
 @given(
     seed=SEEDS,
     horizon=st.integers(2, 6),

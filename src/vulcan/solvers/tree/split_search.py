@@ -140,6 +140,9 @@ class SplitRun(TopRun):
             self._began = True
             self._begin()
         wants = super().step(most)
+        if wants == codes.NEEDS_PIECE and most is not None and self.histories >= most:
+            self._go_alone()  # one worker would ask for this state, and stop
+            return super().step(most)
         if wants == codes.NEEDS_PIECE:
             self._read_piece(most)
         return wants
