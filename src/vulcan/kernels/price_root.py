@@ -11,9 +11,9 @@ UCT says, on that value. What is known of an action is biased by what was not ye
 and this bias may outlive the bonus: so, of N samples, each action gets at least N^0.8 / A, with A
 actions, an even share at first that costs less and less. Its first samples follow each price once.
 
-Histories below which much of the tree lies belong to the top, as the root does; there, orders choose
-actions and draw outcomes as samples would. What follows an outcome that does not belong to it is a
-part. Orders are made for a batch of samples at a time, and carried out part by part
+Histories below which much of the tree lies belong to the top, as the root does; there, orders
+choose actions and draw outcomes as samples would. What follows an outcome that does not belong to
+it is a part. Orders are made for a batch of samples at a time, and carried out part by part
 (`vulcan.kernels.price_search`). Values of the top are renewed after the batch, counts at once.
 """
 

@@ -19,8 +19,8 @@ A sample that is *guided* follows the current plan instead, as far as that goes:
 the plan's own action, and where the plan leaves all to a price, that price.
 
 Each part, which is all that follows one history below the top of the tree
-(`vulcan.kernels.price_root`), has random numbers and a record of returns of its own. So parts can be
-sampled in any order, and at the same time.
+(`vulcan.kernels.price_root`), has random numbers and a record of returns of its own. So parts can
+be sampled in any order, and at the same time.
 """
 
 from __future__ import annotations

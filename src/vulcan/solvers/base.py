@@ -212,6 +212,10 @@ class Solver(ABC):
         """Whether it hands parts of the search itself to workers in other processes."""
         return False
 
+    def suits_threads(self, reader: ModelReader) -> bool:
+        """Whether several workers are best threads, if the user does not say what they are."""
+        return self.threads and getattr(reader.model, "compiled", None) is not None
+
     @classmethod
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Solver:
         """Return the solver that options of the command line describe.

@@ -47,7 +47,7 @@ class Completion(Protocol):
     @property
     def questions(self) -> int: ...
     def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
-        """Return what each price earns and risks from histories on: of all that there is time for."""
+        """Return what each price earns and risks from histories on: of all there is time for."""
 
     def write(self) -> Draft | None:
         """Return the plan that is marked in the tree as a policy; None without room for it."""
@@ -135,7 +135,7 @@ class HistoryCompletion:
         return int(self._control["work"][0])
 
     def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
-        """Return what each price earns and risks from histories on: of all that there is time for."""
+        """Return what each price earns and risks from histories on: of all there is time for."""
         found: list[Points] = []
         for node in nodes:
             points = self._evaluate(node, may_go_on)

@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
 from vulcan.executors.base import Executor, Worker, WorkerLostError
+from vulcan.executors.losses import current_losses
 from vulcan.graphs.compiled_graph import CompiledGraph
+from vulcan.model.compiled import forget_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.sentinels import NONE
 from vulcan.solvers.tree.completion import Completion
@@ -39,7 +41,7 @@ SHARE_OF_TOP: Final = 0.1
 """Of the memory of this machine, for the top and what plans need."""
 
 UNEVEN: Final = 1.2
-"""How many times more than an even share of samples a worker may have before it gives parts away."""
+"""A worker gives parts away that has more than this many times an even share of samples."""
 
 
 class Forest(PriceRun):
@@ -71,7 +73,8 @@ class Forest(PriceRun):
         super().__init__(problem, reader, memory, None, seed=seed, exploration=exploration)
         assert isinstance(self.graph, CompiledGraph)
         self._executor, self._given = executor, memory
-        self._made = (Grove, problem, seed, exploration)
+        sent = Problem(forget_compiled(problem.model), problem.risk_bound)
+        self._made = (Grove, sent, seed, exploration)
         self._workers: list[Worker] = [executor.hire(*self._made) for _ in range(executor.workers)]
         self._standings: dict[Worker, Standing] = {}
         self._gone_evaluations = 0
@@ -89,12 +92,11 @@ class Forest(PriceRun):
     def prepare(self) -> None:
         machines = self._reach(list(self._workers), lambda worker: worker.call("prepare"))
         names = Counter(name for name, _ in machines.values())
-        for worker, (name, most) in machines.items():
-            if self._given is None:
-                most = int((1 - SHARE_OF_TOP) * SHARE_OF_SAMPLING * most / names[name])
-            else:
-                most = int(SHARE_OF_SAMPLING * self._given / len(machines))
-            worker.call("limit", most)
+        for worker, (name, memory) in machines.items():
+            share = (1 - SHARE_OF_TOP) * memory / names[name]
+            if self._given is not None:
+                share = self._given / len(machines)
+            worker.call("limit", SHARE_OF_SAMPLING * share)
         super().prepare()
 
     # What is where.
@@ -156,7 +158,7 @@ class Forest(PriceRun):
         def call(worker: Worker, some: list[int]) -> Any:
             return worker.call("plant", prices, [seedlings[number] for number in some])
 
-        self.ask(fresh, call)
+        self.ask_workers(fresh, call)
         self._events.plant(prices, seedlings)
 
     def _describe_part(self, number: int) -> Seedling:
@@ -178,7 +180,9 @@ class Forest(PriceRun):
                 self._lose(worker)
         return answers
 
-    def ask(self, numbers: Iterable[int], call: Callable[[Worker, list[int]], Any]) -> list[Any]:
+    def ask_workers(
+        self, numbers: Iterable[int], call: Callable[[Worker, list[int]], Any]
+    ) -> list[Any]:
         """Return the answers of the workers that have some parts.
 
         Where one is lost, its parts are had again, and whoever has them now is asked.
@@ -219,7 +223,8 @@ class Forest(PriceRun):
         standing = self._standings.pop(worker, None)
         self._gone_evaluations += standing.evaluations if standing else 0
         orphans = sorted(number for number, owner in self._owners.items() if owner is worker)
-        other = self._executor.replace(*self._made)
+        current_losses().count += 1
+        other = self._executor.hire(*self._made) if self._executor.has_room() else None
         if other is not None:
             self._workers.append(other)
         if not self._workers:
@@ -245,7 +250,7 @@ class Forest(PriceRun):
         def call(worker: Worker, some: list[int]) -> Any:
             return worker.call("sample", *join_orders({number: jobs[number] for number in some}))
 
-        standings = self.ask(jobs, call)
+        standings = self.ask_workers(jobs, call)
         self._events.add("sample", jobs)
         self._loads.update({number: len(orders) for number, orders in jobs.items()})
         self._read(standings, widen=True)
@@ -268,7 +273,9 @@ class Forest(PriceRun):
     def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
         prices = self.prices.copy()
         arguments = (prices, left, share)
-        self._read(self.ask(self._owners, lambda worker, _: worker.call("move", *arguments)))
+        self._read(
+            self.ask_workers(self._owners, lambda worker, _: worker.call("move", *arguments))
+        )
         self._events.add("move", arguments)
         tops = np.array([*self.tops.tolist()[::-1], 0], np.intp)
         self._kernels.move_values(self.tree(), tops, left, share)
@@ -287,7 +294,7 @@ class Forest(PriceRun):
             there = {number: marks[number] for number in some if number in marks}
             return worker.call("follow", there)
 
-        self.ask(self._owners, call)
+        self.ask_workers(self._owners, call)
         self._events.add("follow", marks)
 
     def _open_tops(self, nodes: Sequence[int]) -> None:
@@ -304,7 +311,7 @@ class Forest(PriceRun):
         def call(worker: Worker, some: list[int]) -> Any:
             return worker.call("divide", {number: firsts[number] for number in some})
 
-        for answer in self.ask(firsts, call):
+        for answer in self.ask_workers(firsts, call):
             divisions |= answer
         for node, (number, first) in zip(nodes, firsts.items(), strict=True):
             division = divisions[number]
@@ -348,7 +355,8 @@ class Forest(PriceRun):
         """Let workers with much to do give parts to those with little, by their samples of late."""
         loads = self._add_loads()
         even = sum(loads.values()) / max(1, len(self._workers))
-        for number, load in sorted(self._loads.items(), key=lambda pair: (-pair[1], pair[0])):
+        known = [pair for pair in self._loads.items() if pair[0] in self._owners]
+        for number, load in sorted(known, key=lambda pair: (-pair[1], pair[0])):
             owner = self._owners.get(number)
             least = min(self._workers, key=lambda worker: loads[worker])
             if (
@@ -369,7 +377,7 @@ class Forest(PriceRun):
 
     def _send(self, number: int, worker: Worker) -> None:
         """Let another worker have a part."""
-        [packed] = self.ask([number], lambda owner, _: owner.call("give", [number]))
+        [packed] = self.ask_workers([number], lambda owner, _: owner.call("give", [number]))
         self._owners[number] = worker
         try:
             worker.call("take", packed).result()
@@ -399,6 +407,6 @@ class Forest(PriceRun):
 
     def merge_returns(self) -> NDArray[Any]:
         collected: dict[int, NDArray[Any]] = {}
-        for answer in self.ask(self._owners, lambda worker, _: worker.call("collect")):
+        for answer in self.ask_workers(self._owners, lambda worker, _: worker.call("collect")):
             collected |= answer
         return self._merge([collected[number] for number in sorted(collected)])

@@ -1,5 +1,7 @@
-"""Plans over a forest: a top merged from those of its parts, stubs evaluated where they are, and a
-policy written in parts.
+"""Plans over a forest.
+
+The top is merged from those of the parts, stubs are evaluated where they are, and the policy is
+written in parts.
 
 A history is named by a number of 64 bits: that of its part in the upper half, 0 for the top, and
 that of its node there in the lower one.
@@ -52,11 +54,11 @@ def grow_forest_top(forest: Forest, most: int, closeness: float) -> GrownTop:
         places = {number: reaches[number] for number in some}
         return worker.call("grow", places, most, closeness)
 
-    grown = [expansions for answer in forest.ask(sampled, grow) for expansions in answer]
+    grown = [expansions for answer in forest.ask_workers(sampled, grow) for expansions in answer]
     least = find_least(grown, most)
     shown: dict[int, GrownTop] = {}
     show = {number: (reaches[number], most, closeness) for number in sampled}
-    for answer in forest.ask(
+    for answer in forest.ask_workers(
         sampled, lambda worker, some: worker.call("show", {n: show[n] for n in some}, least)
     ):
         shown |= answer
@@ -117,7 +119,8 @@ def merge(
     sources = nodes["state"]
 
     def gather(name: str) -> NDArray[Any]:
-        return np.concatenate([getattr(top, name) for top in tops])[sources]
+        found: NDArray[Any] = np.concatenate([getattr(top, name) for top in tops])
+        return found[sources]
 
     return GrownTop(
         nodes,
@@ -172,7 +175,7 @@ class ForestCompletion(SharedCompletion):
             return worker.call("evaluate", places, self._returns)
 
         numbers = {history >> 32 for history in nodes}
-        for answer in forest.ask(numbers, call):
+        for answer in forest.ask_workers(numbers, call):
             for (number, node), found, work in answer:
                 points[(number << 32) + node] = found, work
         return [points[history] for history in nodes]
@@ -189,7 +192,7 @@ class ForestCompletion(SharedCompletion):
         def call(worker: Worker, some: list[int]) -> Any:
             return worker.call("write", {number: lanes[number] for number in some}, self._returns)
 
-        for answer in forest.ask(lanes, call):
+        for answer in forest.ask_workers(lanes, call):
             fragments |= answer
         draft = writing.put_together(fragments)
         return replace(draft, allowed=forest.allow(draft.reward))
@@ -262,7 +265,7 @@ class _Writing:
     def _number(self, fragments: Mapping[int, Fragment]) -> list[int]:
         """Return the first decision of each piece."""
         sizes = [1 if row >= 0 else len(fragments[-row].answers) for row, *_ in self._pieces]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(int).tolist()
+        return [0, *(int(end) for end in np.cumsum(sizes))]
 
     def _find_following(
         self, starts: Sequence[int], fragments: Mapping[int, Fragment]

@@ -77,7 +77,7 @@ class Standing(NamedTuple):
 
 
 class Expansions(NamedTuple):
-    """How the top of a part grows: how probable expanded nodes are, and the nodes that each adds."""
+    """How the top of a part grows: how probable expanded nodes are, and what each adds."""
 
     reach: NDArray[np.float64]
     added: NDArray[np.int64]
