@@ -185,5 +185,5 @@ def forget_compiled(model: Any) -> Any:
     if "compiled" not in getattr(model, "__dict__", ()) or not hasattr(type(model), "compiled"):
         return model
     other = copy(model)
-    del other.__dict__["compiled"]
+    other.__dict__.pop("compiled", None)
     return other

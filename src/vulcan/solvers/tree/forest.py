@@ -248,7 +248,8 @@ class Forest(PriceRun):
         self.plant(jobs)
 
         def call(worker: Worker, some: list[int]) -> Any:
-            return worker.call("sample", *join_orders({number: jobs[number] for number in some}))
+            orders = join_orders({number: jobs[number] for number in some})
+            return worker.call("sample", *orders)
 
         standings = self.ask_workers(jobs, call)
         self._events.add("sample", jobs)

@@ -119,8 +119,7 @@ def merge(
     sources = nodes["state"]
 
     def gather(name: str) -> NDArray[Any]:
-        found: NDArray[Any] = np.concatenate([getattr(top, name) for top in tops])
-        return found[sources]
+        return np.asarray(np.concatenate([getattr(top, name) for top in tops])[sources])
 
     return GrownTop(
         nodes,

@@ -197,9 +197,9 @@ class Grove:
         self, places: Mapping[int, tuple[float, int, float]], least: float
     ) -> dict[int, GrownTop]:
         """Return the tops of parts, as far as they are at least so probable."""
-        for number, (reach, *how) in places.items():
+        for number, (reach, most, closeness) in places.items():
             if number not in self._grown:  # by a worker that is gone
-                self.grow({number: reach}, *how)
+                self.grow({number: reach}, most, closeness)
         shown = {number: _shorten(self._grown[number], least) for number in places}
         self._grown.clear()
         return shown
