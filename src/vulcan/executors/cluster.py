@@ -173,6 +173,7 @@ class _ActorWorker(Worker):
 
     def call(self, name: str, *arguments: Any) -> Future[Any]:
         answer: Future[Any] = Future()
+        self._last = self._asked = None  # what is said of earlier work
 
         def pass_on(told: Future[Any]) -> None:
             error = told.exception()
@@ -181,7 +182,13 @@ class _ActorWorker(Worker):
             else:
                 answer.set_exception(self._explain(error))
 
-        self._actor.call.remote(name, arguments).future().add_done_callback(pass_on)
+        try:
+            told = self._actor.call.remote(name, arguments)
+        except TypeError as error:  # Ray found something in the arguments that can't be pickled
+            message = f"workers need what can be pickled: {str(error).splitlines()[0]}"
+            answer.set_exception(OptionError(message))
+            return answer
+        told.future().add_done_callback(pass_on)
         return answer
 
     def _explain(self, error: BaseException) -> BaseException:

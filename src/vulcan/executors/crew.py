@@ -119,9 +119,14 @@ class Crew:
         settled = map(self._settle, ended)
         return [piece for piece in settled if piece is not None]
 
+    @property
+    def busy(self) -> bool:
+        """Whether there are pieces that have not ended."""
+        return bool(self._waiting or self._busy)
+
     def run(self, on_note: Callable[[Piece, Any], None] | None = None) -> Iterator[Piece]:
         """Yield pieces as they end, until there are none; more may be added meanwhile."""
-        while self._waiting or self._busy:
+        while self.busy:
             yield from self.wait(on_note)
 
     def map(self, name: str, things: Sequence[Any]) -> list[Any]:

@@ -22,7 +22,7 @@ class _NearLine(Line):
 
     def tell(self, note: Any) -> None:
         self._worker.note = note
-        if self._worker.on_note is not None:
+        if self._worker.on_note is not None and not self._worker.threaded:
             self._worker.on_note(note)
 
 
@@ -30,9 +30,10 @@ class _NearWorker(Worker):
     """A worker in this process; one that works at once, if there is no thread for it."""
 
     on_note: Callable[[Any], None] | None = None
-    """Called with each note, by the thread that works."""
+    """Called with each note, where nobody could look at it while there is work."""
 
     def __init__(self, threaded: bool, maker: Maker, arguments: tuple[Any, ...]) -> None:
+        self.threaded = threaded
         self._line = _NearLine(self)
         self._held = maker(self._line, *arguments)
         self._pool = ThreadPoolExecutor(1) if threaded else None

@@ -109,7 +109,11 @@ class _Process(Worker):
 
     def call(self, name: str, *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        message = _pickle((CALL, (name, arguments)))
+        try:
+            message = _pickle((CALL, (name, arguments)))
+        except OptionError as error:
+            future.set_exception(error)
+            return future
         with self._lock:
             if self._gone:
                 future.set_exception(WorkerLostError("its process is gone"))
@@ -175,7 +179,8 @@ class _PipeLine(Line):
         self._pipe, self._lock = pipe, threading.Lock()
 
     def tell(self, note: Any) -> None:
-        self.send(NOTE, note)
+        with suppress(OSError):  # nobody listens any more, and the process is about to end
+            self.send(NOTE, note)
 
     def send(self, kind: str, content: Any) -> None:
         """Send something, or what kept it from being sent."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -49,6 +50,7 @@ def solve(
     memory: int | None = None,
     gap: float | None = None,
     seed: int = 0,
+    seeds: Sequence[int] | None = None,
     complete: bool = True,
     randomised: bool = False,
     bound: bool = False,
@@ -87,6 +89,9 @@ def solve(
         for proof.
     seed
         Seed of the random numbers. The same seed and the same samples give the same policy.
+    seeds
+        Search with each of these seeds, and return the best result: its `spread` has what each of
+        them found. Limits are those of each search. A seed that fails stops no others.
     complete
         Plan to the end what the search left unexplored. Without it a policy may have a frontier.
     randomised
@@ -97,16 +102,18 @@ def solve(
         the result has a gap. The model is asked for what the search left out, if the state graph
         is small enough; the bound may take as long again as the time limit.
     workers
-        How many work at once: threads that search, where the model is compiled and the solver knows
-        how, and else processes that answer for the model, which must be picklable. The result does
-        not depend on it, as long as limits of samples and not of time or memory end the search.
+        How many work at once. With several seeds they search, each with one of them. Else they are
+        threads that search, where the model is compiled and the solver knows how, or processes that
+        answer for the model. What goes to another process must be picklable. The result does not
+        depend on it, as long as limits of samples and not of time or memory end the search.
     executor
         Who they are: "threads", "processes" or "ray", or an executor such as
         `Ray("auto", workers=8)`. By default what suits the model and the solver.
     checkpoint
         A file to which a search that samples writes itself now and then. An existing file is an
         error, unless the search in it is resumed or overwritten. `Automatic` chooses as it does
-        without a checkpoint, and says so where nothing was sampled and no file written.
+        without a checkpoint, and says so where nothing was sampled and no file written. Each of
+        several seeds has a file of its own beside it: `plan-7.ckpt` for seed 7 and `plan.ckpt`.
     checkpoint_every
         Seconds between two checkpoints.
     resume
@@ -127,7 +134,8 @@ def solve(
     -------
     Result
         With a policy and its certificate, or the reason why there is no policy. A search that a
-        limit or Ctrl-C ended returns the best complete policy that it had found.
+        limit or Ctrl-C ended returns the best complete policy that it had found; of several seeds,
+        those under way do, and no other begins.
 
     Raises
     ------
@@ -158,9 +166,17 @@ def solve(
         executor=executor,
     )
     solver = Automatic() if solver is None else solver
-    return plan_and_certify(
+    if randomised:
+        solver = ask_for_randomised(solver)
+    if seeds is None:
+        search = plan_and_certify
+    else:
+        from vulcan.planning.seeds import solve_seeds  # many of these searches
+
+        search = partial(solve_seeds, seeds=seeds)
+    return search(
         problem,
-        ask_for_randomised(solver) if randomised else solver,
+        solver,
         limits,
         options,
         bound=bound,
