@@ -67,6 +67,10 @@ class Batch:
                 )
             )
 
+    def leave(self, search: Hashable) -> None:
+        """Forget something that was under way and does not count."""
+        self._under_way.pop(search, None)
+
     def _pass_on(self, progress: Progress) -> None:
         """Tell what is shown of the searches, with the seconds and the fraction of all."""
         assert self._on_progress is not None

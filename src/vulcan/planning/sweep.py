@@ -30,7 +30,7 @@ from vulcan.planning.batch import Batch
 from vulcan.planning.result import Result
 from vulcan.planning.solve import plan_and_certify
 from vulcan.runtime.interruption import Interruption, listen
-from vulcan.runtime.limits import Limits
+from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import EXACT, Options, Solver
 from vulcan.solvers.layered.upper_bound import RewardBound, bound_any_policy
@@ -202,14 +202,29 @@ class Sweep:
     def run(self) -> Iterator[Piece]:
         """Yield what ends, until nothing is left to do; more may be added meanwhile."""
         while self._crew.busy:
-            yield from self.wait()
+            for piece in self.wait():
+                yield piece
+                answer = piece.answer
+                if (
+                    isinstance(answer, Answer)
+                    and answer.result.stopped_by is StopReason.INTERRUPTED
+                ):
+                    self.stop()  # whoever asked it to stop means all
 
     def ask(self, name: str, *arguments: Any) -> Any:
         """Return the answer of one worker; None if Ctrl-C came first."""
+        if self.stopped:
+            return None
         piece = self.submit(name, *arguments)
         for _ in self.run():
             pass
+        self._batch.leave(piece)
         return piece.result()
+
+    def require_whole(self) -> None:
+        """Raise what Ctrl-C raises, if it came."""
+        if self.stopped:
+            raise KeyboardInterrupt
 
     def stop(self) -> None:
         """Let what is under way end with what it has, and nothing else begin."""
