@@ -124,8 +124,13 @@ class _Tries:
         if found is not None and self.best is not None:
             seconds = time.perf_counter() - began
             statistics = replace(self.best.statistics, bound_seconds=seconds)
-            bounds = {"upper_bound": found.upper, "price": found.price, "lines": found.lines}
-            self.best = replace(self.best, statistics=statistics, **bounds)
+            self.best = replace(
+                self.best,
+                statistics=statistics,
+                upper_bound=found.upper,
+                price=found.price,
+                lines=found.lines,
+            )
 
     def finish(self, sweep: Sweep) -> Result:
         """Return the best, with the spread of all."""

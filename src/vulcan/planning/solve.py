@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -168,13 +168,7 @@ def solve(
     solver = Automatic() if solver is None else solver
     if randomised:
         solver = ask_for_randomised(solver)
-    if seeds is None:
-        search = plan_and_certify
-    else:
-        from vulcan.planning.seeds import solve_seeds  # many of these searches
-
-        search = partial(solve_seeds, seeds=seeds)
-    return search(
+    return choose_search(seeds)(
         problem,
         solver,
         limits,
@@ -183,6 +177,15 @@ def solve(
         on_progress=on_progress,
         progress=progress,
     )
+
+
+def choose_search(seeds: Sequence[int] | None) -> Callable[..., Result]:
+    """Return what plans and certifies: once, or with each of several seeds."""
+    if seeds is None:
+        return plan_and_certify
+    from vulcan.planning.seeds import solve_seeds  # many of the former
+
+    return partial(solve_seeds, seeds=seeds)
 
 
 def plan_and_certify(

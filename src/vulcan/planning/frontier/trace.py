@@ -226,10 +226,10 @@ class _Tracer:
 
     def _hand_out(self, places: Sequence[float]) -> None:
         """Let points be solved at these levels or scales."""
-        kind = "scale" if self._scaled else "level"
         for place in places:
-            piece = self._sweep.submit("search", replace(self._job, **{kind: place}))
-            self._pieces[piece] = place
+            level, scale = (None, place) if self._scaled else (place, None)
+            job = replace(self._job, level=level, scale=scale)
+            self._pieces[self._sweep.submit("search", job)] = place
 
     def _settle(self) -> Iterator[FrontierPoint | None]:
         """Add the points whose turn it is, and yield each; None for one that failed."""
