@@ -1,7 +1,9 @@
 """Settings for all tests."""
 
+import importlib.util
 import os
 import signal
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,3 +20,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 # A shell that runs tests in the background has them ignore Ctrl-C, which some tests send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def ray():
+    """A Ray cluster of this machine alone, started by Vulcan, with two cores."""
+    import vulcan
+
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
+    yield vulcan.Ray(workers=2)
+    sys.modules["ray"].shutdown()
