@@ -80,5 +80,5 @@ def test_lost_workers_and_failures_are_shown(run, monkeypatch):
     changed = {**traced.__dict__, "failures": (failure,), "lost_workers": 2}
     monkeypatch.setattr(vulcan, "trace_frontier", lambda *_, **__: vulcan.Frontier(**changed))
     lines = run("frontier", *SMALL).out.splitlines()
-    assert any(line.split() == "0.5 failed: RuntimeError: oh".split() for line in lines)
+    assert any(line.split() == ["0.5", "failed:", "RuntimeError:", "oh"] for line in lines)
     assert any(line.startswith("  lost         2 workers") for line in lines)

@@ -114,7 +114,7 @@ def test_seeds_are_resumed_each_from_a_file_of_its_own(tmp_path):
     options = {"seeds": [3, 5], "checkpoint": file, "checkpoint_every": 0}
     vulcan.solve(SMALL, LocalVulcan(), samples=7, **options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan-3.ckpt", "plan-5.ckpt"]
-    with pytest.raises(vulcan.CheckpointError, match="plan-3.ckpt exists already"):
+    with pytest.raises(vulcan.CheckpointError, match=r"plan-3\.ckpt exists already"):
         vulcan.solve(SMALL, LocalVulcan(), **options, **FEW)
     resumed = vulcan.solve(SMALL, LocalVulcan(), **options, resume=True, **FEW)
     whole = vulcan.solve(SMALL, LocalVulcan(), seeds=[3, 5], **FEW)
