@@ -1,6 +1,7 @@
 """Risk bounds from strings: what they give, and their derivatives."""
 
 import math
+import pickle
 import re
 
 import pytest
@@ -221,3 +222,10 @@ def test_tangents_at_a_corner():
     # Used from 0 on only, where it is concave: the slope to the right counts.
     assert parse("max(0, 0.5*x)").tangent(0.0).slope == 0.5
     assert parse("max(0.5*x, 0)").tangent(0.0).slope == 0.5
+
+
+def test_a_bound_of_a_string_can_be_sent_to_another_process() -> None:
+    bound = parse("(1 - exp(-0.4*x)) * (0.015 + 0.001*x)").scale(0.5)
+    sent = pickle.loads(pickle.dumps(bound))
+    assert [sent(x) for x in (0.5, 3.0, 17.0)] == [bound(x) for x in (0.5, 3.0, 17.0)]
+    assert sent.text == bound.text

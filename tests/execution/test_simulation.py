@@ -6,6 +6,7 @@ import math
 import warnings
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -172,7 +173,11 @@ def test_a_start_is_not_discounted() -> None:
     table = Drawn(steps, horizon=2, discount=0.5)
     policy = vulcan.solve(vulcan.Problem(table, 0.1)).policy
     assert vulcan.simulate(policy, episodes=100).reward.value == 1.5
-    loose = vulcan.Policy(policy.about, policy.labels, *(getattr(policy, n) for n in policy.ARRAYS))
+    arrays = [getattr(policy, name) for name in policy.ARRAYS]
+    loose = vulcan.Policy(policy.about, policy.labels, *arrays)
+    assert vulcan.simulate(loose, episodes=100).reward.value == 1.5
+    older = msgspec.structs.replace(policy.about, initial_action=None)
+    loose = vulcan.Policy(older, policy.labels, *arrays)
     with pytest.raises(vulcan.PolicyError, match=r"discount 0\.5"):
         vulcan.simulate(loose, episodes=100)
     assert vulcan.simulate(loose, table, episodes=100).reward.value == 1.5

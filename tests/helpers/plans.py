@@ -14,7 +14,9 @@ from vulcan.sentinels import END, FAILED
 
 def about(model: Any) -> About:
     reader = ModelReader(model)
-    return About(repr(model), reader.fingerprint(), reader.horizon, reader.discount, None, "test")
+    frame = (reader.horizon, reader.discount)
+    initial = reader.levels > reader.horizon
+    return About(repr(model), reader.fingerprint(), *frame, None, "test", initial)
 
 
 def build(table: Table, plan: Plan) -> Policy:

@@ -6,6 +6,7 @@ import math
 import reprlib
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -131,8 +132,8 @@ class Concave(RiskBound):
         times = require_factor(factor)
         function, derivative, text = self.function, self.derivative, self._text
         return Concave(
-            lambda reward: times * function(reward),
-            derivative=None if derivative is None else lambda reward: times * derivative(reward),
+            partial(_multiply, times, function),
+            derivative=None if derivative is None else partial(_multiply, times, derivative),
             text=None if text is None else f"{times!r} * ({text})",
         )
 
@@ -140,3 +141,7 @@ class Concave(RiskBound):
     def text(self) -> str | None:
         """A string that `vulcan.parse` reads back, if there is one."""
         return self._text
+
+
+def _multiply(times: float, function: Callable[[float], float], reward: float) -> float:
+    return times * function(reward)

@@ -18,6 +18,7 @@ import reprlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from numbers import Real
 from operator import add
 from typing import Any, Final
@@ -112,13 +113,26 @@ def parse(text: str) -> RiskBound:
                 return clipped
     term = reader.read(tree)
     if term.degree > 1:
-        return Concave(
-            lambda x: term.evaluate(x)[0],
-            derivative=lambda x: term.evaluate(x)[1],
-            text=reader.text,
-        )
+        text = reader.text
+        slope_at = partial(_find_slope, text)
+        return Concave(partial(_find_value, text), derivative=slope_at, text=text)
     offset, slope = term.evaluate(0.0)
     return Constant(offset) if slope == 0 else Linear(slope, offset)
+
+
+@lru_cache(maxsize=256)
+def _read_term(text: str) -> _Term:
+    """Return what a string says. It is read again in another process: terms can't be sent there."""
+    reader = _Reader(text)
+    return reader.read(reader.tree())
+
+
+def _find_value(text: str, x: float) -> float:
+    return _read_term(text).evaluate(x)[0]
+
+
+def _find_slope(text: str, x: float) -> float:
+    return _read_term(text).evaluate(x)[1]
 
 
 @dataclass(frozen=True)

@@ -309,7 +309,8 @@ Workers = Annotated[
         min=1,
         metavar="N",
         help="How many work at once: searches, if there are several --seeds, or else processes "
-        "that answer for the model, or threads that sample a compiled one.",
+        "that answer for the model, threads that sample a compiled one, and threads of exact "
+        "solvers.",
         show_default="none",
         rich_help_panel=WORK,
     ),

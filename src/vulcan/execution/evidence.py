@@ -54,12 +54,13 @@ def carry_over(run: Run, reader: ModelReader) -> Policy:
         A model with the same states and actions, and the same outcomes in the same order.
     """
     plan = run.policy
-    rest = begin_at(reader, run.state, run.level, run.step)
+    rest = ModelReader(begin_at(reader, run.state, run.level, run.step))
     about = msgspec.structs.replace(
         plan.about,
-        model=describe_model(rest),
-        fingerprint=ModelReader(rest).fingerprint(),
-        horizon=reader.horizon - run.step,
+        model=describe_model(rest.model),
+        fingerprint=rest.fingerprint(),
+        horizon=rest.horizon,
+        initial_action=rest.levels > rest.horizon,
     )
     builder, count = PolicyBuilder(about), 1
     places: dict[tuple[int, Any], int] = {(run.place, run.state): 0}

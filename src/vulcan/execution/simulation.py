@@ -12,6 +12,7 @@ in Python (`vulcan.execution.world`).
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -81,7 +82,8 @@ def simulate(
     OptionError
         If there are no episodes to play, or an environment's actions are not known.
     PolicyError
-        If a discounted policy is given without its model.
+        If a discounted policy is given without its model, and its file is too old to say whether
+        the first decision is discounted.
 
     Warns
     -----
@@ -171,12 +173,12 @@ def _recognise(policy: AnyPolicy, model: Any) -> tuple[ModelReader | None, dict[
 
 def _find_discounts(policy: AnyPolicy, reader: ModelReader | None) -> Sequence[float]:
     """Return what follows the first decision, and any later one, is multiplied with."""
-    discount = policy.about.discount
     if reader is not None:
         return (float(reader.discount_after(0)), float(reader.discount))
-    if discount != 1:
+    about = policy.about
+    if math.isnan(about.first_discount):
         raise PolicyError(
-            f"this policy has the discount {discount!r}, and only its model says whether the first "
-            "decision is discounted: give the model, or bind the policy to it"
+            f"this policy has the discount {about.discount!r}, and only its model says whether the "
+            "first decision is discounted: give the model, or bind the policy to it"
         )
-    return (1.0, 1.0)
+    return (about.first_discount, about.discount)

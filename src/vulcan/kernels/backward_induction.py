@@ -50,17 +50,24 @@ def find_place(levels, level, n):
 
 
 @kernel
-def sweep(levels, reward_weight, risk_weight, tips, pair, choice, values):
+def sweep(levels, reward_weight, risk_weight, tips, pair, choice, values, begin, end):
     """Fill the best action of each node and its value; among equals the one of least risk wins.
 
+    It does so for the nodes from `begin` to `end` - 1: all nodes, whole levels, or a block of one,
+    once the levels after them are done.
+
     `choice` and `values` are filled if they have an entry per node. `pair` has room for two levels,
-    and is 0 before; afterwards pair[0] has the value of the root.
+    and is 0 before; in the end pair[0] has the value of the root.
     """
     levels = borrow_levels(levels)
     tips, choice, values = borrow(tips), borrow(choice), borrow(values)
-    for level in range(len(levels.first) - 2, -1, -1):
+    last = np.searchsorted(levels.first, end - 1, side="right") - 1
+    for level in range(last, -1, -1):
+        if levels.first[level + 1] <= begin:
+            break
         after, here = borrow(pair[(level + 1) % 2]), borrow(pair[level % 2])
-        for n in range(levels.first[level], levels.first[level + 1]):
+        top, bottom = max(begin, levels.first[level]), min(end, levels.first[level + 1])
+        for n in range(top, bottom):
             place, child = find_place(levels, level, n)
             best, best_reward, best_risk, best_row = -np.inf, 0.0, 0.0, np.int32(NONE)
             if len(levels.expanded) > 0 and not levels.expanded[n]:

@@ -11,7 +11,7 @@ import numpy as np
 from vulcan.kernels.codes import DONE, IMPATIENT, NEEDS_SCRATCH
 from vulcan.kernels.compilation import kernel, part
 
-__all__ = ["BINS", "DRAFT", "combine", "reduce_drafts"]
+__all__ = ["BINS", "DRAFT", "FIRST_DRAFTS", "combine", "reduce_drafts"]
 
 DRAFT = np.dtype(
     [
@@ -28,6 +28,10 @@ DRAFT = np.dtype(
 MANY_PAIRS = 512
 BINS = 1024
 
+FIRST_DRAFTS = 1 << 14
+"""After so many drafts those that others beat are left out; after twice as many, and so on, where
+most are left. Among equal points that decides which is kept, so it is not the room that decides."""
+
 
 @part
 def combine(memory, probability, front, begin, count, limit):
@@ -40,7 +44,7 @@ def combine(memory, probability, front, begin, count, limit):
     points, bins = memory.points, memory.bins
     low, scale = find_bins(kept, points, bins, probability, front, begin, count)
     last = len(bins) - 2
-    drafted = 0
+    drafted, most = 0, FIRST_DRAFTS
     for drafting in range(0 if scale > 0 else 1, 2):
         for a in range(count):
             if control[0].node_work > control[0].patience:
@@ -62,9 +66,11 @@ def combine(memory, probability, front, begin, count, limit):
                     continue
                 if risk >= bins[b + 1]:
                     continue
-                if drafted == len(drafts):
+                if drafted == most:
                     drafted = sort_drafts(drafts, memory.keys, drafted, 0.0)
-                    if 2 * drafted > len(drafts):
+                    if 2 * drafted > most:
+                        most *= 2
+                    if most > len(drafts):
                         return NEEDS_SCRATCH, 0
                 draft = drafts[drafted]
                 draft.risk = risk

@@ -31,10 +31,20 @@ import numpy as np
 
 from vulcan.kernels.codes import DONE, NEEDS_PARTS, NEEDS_POINTS, NEEDS_SCRATCH, PAUSED
 from vulcan.kernels.compilation import borrow, kernel, part
-from vulcan.kernels.front_drafts import BINS, DRAFT, combine, reduce_drafts
+from vulcan.kernels.front_drafts import BINS, DRAFT, FIRST_DRAFTS, combine, reduce_drafts
 from vulcan.kernels.layer_arrays import borrow_layers
 
-__all__ = ["BINS", "CONTROL", "DRAFT", "FRONT", "POINT", "Fronts", "extend", "find_least_reach"]
+__all__ = [
+    "BINS",
+    "CONTROL",
+    "DRAFT",
+    "FIRST_DRAFTS",
+    "FRONT",
+    "POINT",
+    "Fronts",
+    "extend",
+    "find_least_reach",
+]
 
 
 POINT = np.dtype(
@@ -62,8 +72,11 @@ CONTROL = np.dtype(
         ("rare_points", "i8"),  # the same where a node is hardly ever reached
         ("points_here", "i8"),  # of the present node
         ("next_node", "i8"),
-        ("points", "i8"),
+        ("last_node", "i8"),
+        ("points", "i8"),  # where the next one goes
         ("parts", "i8"),
+        ("points_end", "i8"),  # where there is no more room for them
+        ("parts_end", "i8"),
         ("work", "i8"),
         ("pause", "i8"),
         ("patience", "i8"),
@@ -93,6 +106,9 @@ class Fronts(NamedTuple):
         the least risk in each bin of reward.
     control
         One record of parameters and counts.
+
+    Where several threads compute the fronts of a level, each has scratch and a control of its own,
+    and stretches of points and parts.
     """
 
     fronts: Any
@@ -142,7 +158,7 @@ def value_edge(edges, targets, values, price, e):
 
 @kernel
 def extend(layers, rewards, risks, values, least_reach, memory):
-    """Compute fronts from `next_node` down to the root, until done or something is needed."""
+    """Compute fronts from `next_node` to `last_node`, until done or something is needed."""
     nodes, edges, targets = borrow_layers(layers)
     rewards, risks = borrow(rewards), borrow(risks)
     values, least_reach = borrow(values), borrow(least_reach)
@@ -158,7 +174,7 @@ def extend(layers, rewards, risks, values, least_reach, memory):
         borrow(memory.control),
     )
     control = memory.control
-    while control[0].next_node >= 0:
+    while control[0].next_node >= control[0].last_node:
         n = control[0].next_node
         memory.fronts[n].first = control[0].points
         memory.fronts[n].count = 0
@@ -188,7 +204,7 @@ def fill_tip(memory, n, reward, risk):
     """Give a node that was not expanded the point that is known of it."""
     control, points = memory.control, memory.points
     first = control[0].points
-    if first == len(points):
+    if first == control[0].points_end:
         return NEEDS_POINTS
     point = points[first]
     point.risk, point.reward, point.shortfall = risk, reward, 0.0
@@ -290,13 +306,13 @@ def close_node(edges, memory, n, gathered, error):
         drafts[j].shortfall, drafts[j].left = kept[j].shortfall, j
     count, lost = reduce_drafts(memory, gathered)
     first, part_ = control[0].points, control[0].parts
-    if first + count > len(points):
+    if first + count > control[0].points_end:
         return NEEDS_POINTS
     for j in range(count):
         draft = drafts[j]
         e = kept[draft.left].left
         width = edges[e].target_count
-        if part_ + width > len(memory.parts):
+        if part_ + width > control[0].parts_end:
             return NEEDS_PARTS
         point = points[first + j]
         point.risk, point.reward, point.shortfall = draft.risk, draft.reward, draft.shortfall

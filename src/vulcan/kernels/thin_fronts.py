@@ -31,7 +31,7 @@ from vulcan.kernels.codes import DONE, PAUSED
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.level_arrays import borrow_levels, find_next, put_in_place
 
-__all__ = ["CONTROL", "DRAFT", "LINK", "ThinFronts", "extend", "mark"]
+__all__ = ["CONTROL", "DRAFT", "LINK", "ThinFronts", "extend", "mark", "prepare"]
 
 
 DRAFT = np.dtype(
@@ -56,6 +56,7 @@ CONTROL = np.dtype(
         ("low", "f8"),  # allowed[i] is Δ at the reward low + i · step
         ("step", "f8"),
         ("node", "i8"),  # to go on with
+        ("last", "i8"),  # to end with
         ("points", "i8"),  # stored so far
         ("work", "i8"),  # pairs combined so far
         ("pause", "i8"),
@@ -91,6 +92,9 @@ class ThinFronts(NamedTuple):
         The best acceptable point of the root.
     control
         One record of parameters and counts.
+
+    Where several threads fill the fronts of a level, each has scratch and a control of its own, and
+    stores its points where there is room for those of its nodes.
     """
 
     first: Any
@@ -177,17 +181,30 @@ def mark(levels, values, price, slack, marked, sizes):
 
 
 @kernel
+def prepare(levels, n):
+    """Note where the nodes are that follow those of a level, given by one of its nodes."""
+    levels = borrow_levels(levels)
+    t = np.searchsorted(levels.first, n, side="right") - 1
+    if t + 2 < len(levels.first):
+        put_in_place(levels, t + 1)
+
+
+@kernel
 def extend(levels, values, marked, fronts):
-    """Fill the fronts of all marked nodes from the last to the root, until done or PAUSED."""
+    """Fill the fronts of marked nodes from one to the last to be filled, until done or PAUSED.
+
+    A part of a level must have been prepared; whole levels are prepared here.
+    """
     levels, fronts = borrow_levels(levels), borrow_fronts(fronts)
     values, marked = borrow(values), borrow(marked)
     control = fronts.control
     t = np.searchsorted(levels.first, control[0].node, side="right") - 1
-    while control[0].node >= 0:
+    while control[0].node >= control[0].last:
         n = control[0].node
         if n < levels.first[t]:
             t -= 1
-        if n + 1 == levels.first[t + 1] and t + 2 < len(levels.first):
+        whole = n + 1 == levels.first[t + 1] and control[0].last <= levels.first[t]
+        if whole and t + 2 < len(levels.first):
             put_in_place(levels, t + 1)
         fronts.first[n], fronts.count[n] = control[0].points, 0
         if marked[n]:

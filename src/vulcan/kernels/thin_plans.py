@@ -46,7 +46,7 @@ def borrow_decisions(plan):
 
 
 @kernel
-def trace(levels, values, fronts, plan):
+def trace(levels, values, plan, fronts):
     """Write the decisions of the root's best point, until done, PAUSED or out of room."""
     levels, fronts, plan = borrow_levels(levels), borrow_fronts(fronts), borrow_decisions(plan)
     values = borrow(values)

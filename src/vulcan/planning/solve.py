@@ -18,6 +18,7 @@ from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import DisagreementError, ModelError
 from vulcan.executors.base import Executor
 from vulcan.executors.choice import choose_executor
+from vulcan.model.arrays import ArrayModel
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
 from vulcan.runtime.limits import Limits
@@ -104,8 +105,9 @@ def solve(
     workers
         How many work at once. With several seeds they search, each with one of them. Else they are
         threads that search, where the model is compiled and the solver knows how, or processes that
-        answer for the model. What goes to another process must be picklable. The result does not
-        depend on it, as long as limits of samples and not of time or memory end the search.
+        answer for the model; solvers on pairs of state and step also compute in as many threads,
+        for any model. What goes to another process must be picklable. The result does not depend on
+        it, as long as limits of samples and not of time or memory end the search.
     executor
         Who they are: "threads", "processes" or "ray", or an executor such as
         `Ray("auto", workers=8)`. By default what suits the model and the solver.
@@ -221,7 +223,7 @@ def plan_and_certify(
         finding = _doubt(finding, certificate)
         seconds = time.perf_counter() - began
         if bound and finding.upper_bound is None:
-            finding = _add_bound(problem, reader, monitor, finding)
+            finding = _add_bound(problem, reader, monitor, finding, options.threads)
     policy, knowledge = finding.policy, finding.knowledge if options.keep else None
     if policy is not None:
         policy = policy.attach(ModelReader(problem.model))
@@ -276,7 +278,8 @@ def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Certificat
 def _choose_executor(model: Any, solver: Solver, options: Options) -> Options:
     """Return the options with the executor that was asked for, or suits the search."""
     compiled = getattr(model, "compiled", None) is not None
-    several = "threads" if compiled and getattr(solver, "threads", False) else "processes"
+    searched = compiled and getattr(solver, "threads", False)
+    several = "threads" if searched or isinstance(model, ArrayModel) else "processes"
     return replace(options, executor=choose_executor(options.executor, options.workers, several))
 
 
@@ -312,7 +315,7 @@ def _doubt(finding: Finding, certificate: Certificate | None) -> Finding:
 
 
 def _add_bound(
-    problem: Problem, reader: ModelReader, monitor: Monitor, finding: Finding
+    problem: Problem, reader: ModelReader, monitor: Monitor, finding: Finding, threads: int
 ) -> Finding:
     """Return the same finding with an upper bound; Ctrl-C and errors of the model forgo it."""
     if monitor.requested:
@@ -320,7 +323,7 @@ def _add_bound(
     stopped_by, monitor.stopped_by = monitor.stopped_by, None
     began = time.perf_counter()
     try:
-        found = bound_any_policy(problem, reader, monitor, finding.graph)
+        found = bound_any_policy(problem, reader, monitor, finding.graph, threads)
     except ModelError:
         found = RewardBound()
     monitor.stopped_by = stopped_by

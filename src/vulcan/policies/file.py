@@ -6,6 +6,8 @@ little-endian bytes:
     format 1   `Content`            a deterministic policy
     format 2   `RandomisedContent`  weights, and a `Content` for each member
 
+All of it is described in docs/reference/policy-format.md, from which others write their readers.
+
 A deterministic policy is still written in format 1, so that every Vulcan reads it. A file that was
 cut, changed or written by something else is refused, and so is one whose content passes the
 checksum but is no policy.

@@ -12,7 +12,6 @@ What lies ahead of a decision is in `vulcan.policies.prospects`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -230,8 +229,7 @@ def _find_first_discount(places: Places, reader: ModelReader | None) -> float:
     if reader is not None:
         return float(reader.discount_after(0))
     # A history that has more decisions than steps begins with an initial action.
-    initial = bool(levels.max(initial=0) == about.horizon)
-    return 1.0 if about.discount == 1 or initial else math.nan
+    return 1.0 if levels.max(initial=0) == about.horizon else about.first_discount
 
 
 def number_labels(policy: AnyPolicy) -> dict[str, int]:

@@ -20,6 +20,7 @@ says the same.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["About", "Policy", "PolicyBuilder", "open_own_model"]
 
 
-class About(msgspec.Struct, frozen=True):
+class About(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a policy comes from.
 
     Attributes
@@ -56,6 +57,8 @@ class About(msgspec.Struct, frozen=True):
         Text of the risk bound that it was made for; None for a function without a string.
     solver
         Text of the solver.
+    initial_action
+        Whether the first decision is an initial action; None in files that do not say it.
     """
 
     model: str
@@ -64,6 +67,14 @@ class About(msgspec.Struct, frozen=True):
     discount: float
     risk_bound: str | None
     solver: str
+    initial_action: bool | None = None
+
+    @property
+    def first_discount(self) -> float:
+        """The discount after the first decision; nan if only the model would say it."""
+        if self.discount == 1 or self.initial_action:
+            return 1.0
+        return math.nan if self.initial_action is None else self.discount
 
 
 class Policy:

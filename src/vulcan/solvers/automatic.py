@@ -87,7 +87,7 @@ class Automatic(Solver):
         goes_on = options.resumes or options.knowledge is not None
         if samples or goes_on or not options.complete:
             return self._sample(problem, reader, monitor, options)
-        run = LayeredRun(problem, reader, monitor, self, options.graph)
+        run = LayeredRun(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
         ends = perf_counter() + (FAIR_TIME if limits.time_limit is None else limits.time_limit)
         if run.unroll(within=Growth(run.graph, monitor)):

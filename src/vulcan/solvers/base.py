@@ -21,6 +21,8 @@ from typing import Any, ClassVar, Final
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
 from vulcan.executors.base import Executor, require_workers
+from vulcan.executors.here import Threads
+from vulcan.executors.processes import Processes
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.interface import describe_model
 from vulcan.model.reader import ModelReader
@@ -147,6 +149,17 @@ class Options:
         """Whether there is a search to go on with."""
         return self.resume and self.checkpoint is not None and Path(self.checkpoint).exists()
 
+    @property
+    def threads(self) -> int:
+        """How many threads share large dynamic programs: one for each worker of this machine.
+
+        Processes that answer for a model wait while the search computes, and the other way round.
+        """
+        if self.executor is None:
+            return self.workers or 1
+        executor = self.executor
+        return executor.workers if isinstance(executor, Threads | Processes) else 1
+
 
 RANDOMISED: Final = Option(
     "randomised", bool, "Return the best randomised policy: one of two, drawn at the start."
@@ -245,4 +258,5 @@ def describe_origin(problem: Problem, reader: ModelReader, solver: object) -> Ab
         discount=reader.discount,
         risk_bound=problem.risk_bound.text,
         solver=repr(solver),
+        initial_action=reader.levels > reader.horizon,
     )

@@ -95,7 +95,7 @@ class IntegerProgram(Solver):
     ) -> Finding:
         import highspy  # noqa: F401  # now, before the clock starts
 
-        run = LayeredRun(problem, reader, monitor, self, options.graph)
+        run = LayeredRun(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
         if not run.unroll(tree=self.on == "tree" and not self.reduced):
             return run.find()

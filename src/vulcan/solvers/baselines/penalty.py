@@ -63,7 +63,7 @@ class Penalty(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        run = LayeredRun(problem, reader, monitor, self, options.graph)
+        run = LayeredRun(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
         if run.unroll():
             for penalty in self._choose(run):

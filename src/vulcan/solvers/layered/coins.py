@@ -20,7 +20,8 @@ every history, and cost little.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,8 @@ from vulcan.bounds.straight import Constant
 from vulcan.graphs.decisions import DecidedPlan, Decisions
 from vulcan.graphs.rows import MOST_ROWS
 from vulcan.kernels import codes
+from vulcan.runtime.reservation import set_apart
+from vulcan.runtime.team import Team, cut_levels
 from vulcan.solvers.layered.dual import ACCEPTED, Corner, accepts
 from vulcan.solvers.layered.sweeps import make_smallest_levels
 
@@ -81,6 +84,9 @@ MOST_DECISIONS: Final = 1 << 22
 """A policy of more, and of more than two for each node, is not worth what it takes to certify."""
 
 LARGEST: Final = 1e300
+
+LEAST_NODES: Final = 256
+"""Nodes with fronts that a block of a level has at least."""
 
 BYTES_OF_A_POINT: Final = 20
 BYTES_OF_A_NODE: Final = 12
@@ -134,6 +140,8 @@ class Coins:
         Asked every tenth of a second.
     memory
         Bytes that the fronts may take.
+    team
+        Who shares the nodes of large levels.
 
     Attributes
     ----------
@@ -152,9 +160,11 @@ class Coins:
         span: tuple[float, float],
         may_go_on: Callable[[], bool] = lambda: True,
         memory: float = math.inf,
+        team: Team | None = None,
     ) -> None:
         self._levels, self._bound, self._price, self._values = levels, bound, price, values
         self._may_go_on, self._memory = may_go_on, memory
+        self._team = Team() if team is None else team
         self._size = max(abs(span[0]), abs(span[1])) or 1.0
         self._low, self._step = span[0], max((span[1] - span[0]) / PLACES, 1e-12 * self._size)
         places = [min(self._low + k * self._step, span[1]) for k in range(PLACES + 1)]
@@ -197,10 +207,8 @@ class Coins:
         if fronts is None:
             return None
         fronts.control["slack"] = slack
-        fronts.control["node"] = len(self._levels.state) - 1
         fronts.best["reward"] = -math.inf
-        extend = (self._levels, self._values, self._marked, fronts)
-        self.stopped = not self._call(thin_fronts.extend, extend, fronts)
+        self.stopped = not self._extend(fronts)
         if self.stopped or float(fronts.best["reward"][0]) <= least:
             return None
         corner = self._trace(fronts)
@@ -208,17 +216,42 @@ class Coins:
             return None
         return corner
 
-    def _call(self, kernel: Any, arguments: tuple[Any, ...], fronts: Any) -> bool:
-        """Call a kernel until it is done; False if it may not go on."""
-        status = codes.PAUSED
-        while status == codes.PAUSED:
+    def _extend(self, fronts: Any) -> bool:
+        """Fill all fronts; False if it may not go on."""
+        from vulcan.kernels import thin_fronts
+
+        first, given = self._levels.first, (self._levels, self._values, self._marked)
+        hands = [fronts, *(_give_scratch(fronts) for _ in range(self._team.count - 1))]
+        rooms = fronts.bins + 1
+        begins = np.cumsum((self._sizes * rooms)[::-1])[::-1] - self._sizes * rooms
+        for blocks in cut_levels(first, LEAST_NODES, self._team.count, self._marked):
+            if len(blocks) > 1:
+                thin_fronts.prepare(self._levels, blocks[0][0])
+            for hand, (begin, end) in zip(hands, blocks, strict=False):
+                level = int(np.searchsorted(first, end - 1, side="right")) - 1
+                after = int(self._marked[end : first[level + 1]].sum(dtype=np.int64))
+                hand.control["node"], hand.control["last"] = end - 1, begin
+                hand.control["points"] = begins[level] + after * rooms[level]
+            if not self._call(partial(thin_fronts.extend, *given), hands[: len(blocks)]):
+                return False
+        # How much is done between two looks at the work must not decide whether it was too much.
+        return self.work <= MOST_WORK
+
+    def _call(self, kernel: Callable[[Any], int], hands: Sequence[Any]) -> bool:
+        """Call a kernel with some fronts, all at once, until it is done; False if it may not be."""
+        while hands:
             if not self._may_go_on() or self.work > MOST_WORK:
                 return False
-            before = int(fronts.control["work"][0])
-            fronts.control["pause"] = fronts.control["work"] + CHUNK
-            status = kernel(*arguments)
-            self.work += int(fronts.control["work"][0]) - before
-        return status == codes.DONE
+            before = _count_work(hands)
+            for fronts in hands:
+                fronts.control["pause"] = fronts.control["work"] + CHUNK
+            found = self._team.share(kernel, hands)
+            self.work += _count_work(hands) - before
+            if any(status not in (codes.DONE, codes.PAUSED) for status in found):
+                return False
+            pairs = zip(hands, found, strict=True)
+            hands = [fronts for fronts, status in pairs if status == codes.PAUSED]
+        return True
 
     def _trace(self, fronts: Any) -> Corner | None:
         """Return the policy of the root's best point; None if stopped before it was written."""
@@ -229,8 +262,9 @@ class Coins:
             children=np.zeros(4 * FIRST_DECISIONS, np.int32),
             starts=np.zeros(len(self._levels.first), np.int64),
         )
+        given = (self._levels, self._values)
         fronts.control["node"] = 0
-        while not self._call(thin_plans.trace, (self._levels, self._values, fronts, plan), fronts):
+        while not self._call(partial(thin_plans.trace, *given, plan), [fronts]):
             most = max(MOST_DECISIONS, 2 * len(self._levels.state))
             if not self._may_go_on() or len(plan.rows) >= most:
                 self.stopped = True
@@ -257,7 +291,8 @@ class Coins:
         widths = np.concatenate(([0], np.cumsum(levels.safe_count + 1, dtype=np.int64)))
         widest = int((widths[first + counts] - widths[first]).max())
         taken = BYTES_OF_A_POINT * room + BYTES_OF_A_NODE * len(levels.state)
-        if taken + widest * longest * thin_fronts.LINK.itemsize > self._memory or room > MOST_ROWS:
+        scratch = widest * longest * thin_fronts.LINK.itemsize * self._team.count
+        if taken + scratch > self._memory or room > MOST_ROWS:
             return None
         control = np.zeros(1, thin_fronts.CONTROL)
         control["price"], control["low"], control["step"] = self._price, self._low, self._step
@@ -279,11 +314,26 @@ class Coins:
         )
 
 
+def _give_scratch(fronts: Any) -> Any:
+    """Return the same fronts for another thread, with scratch and a control of its own."""
+    names = ("kept", "sums", "links", "offered", "points", "control")
+    own = {
+        name: set_apart(len(getattr(fronts, name)), getattr(fronts, name).dtype) for name in names
+    }
+    own["control"][:] = fronts.control
+    return fronts._replace(**own)
+
+
+def _count_work(hands: Sequence[Any]) -> int:
+    return sum(int(fronts.control["work"][0]) for fronts in hands)
+
+
 def load_kernels() -> None:
     """Load or compile the kernels of thin fronts, by a search of one node with an action."""
     from vulcan.kernels.compilation import announce_compilation
-    from vulcan.kernels.thin_fronts import extend
+    from vulcan.kernels.thin_fronts import extend, prepare
 
     announce_compilation(extend)
-    span, values = (0.0, 1.0), np.zeros(1)
-    Coins(make_smallest_levels(), Constant(0.0), 0.0, values, span).search(1.0, 1)
+    levels, span, values = make_smallest_levels(), (0.0, 1.0), np.zeros(1)
+    prepare(levels, 0)
+    Coins(levels, Constant(0.0), 0.0, values, span).search(1.0, 1)

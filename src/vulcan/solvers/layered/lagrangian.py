@@ -47,7 +47,7 @@ class Lagrangian(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        run = LayeredRun(problem, reader, monitor, self, options.graph)
+        run = LayeredRun(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
         if run.unroll():
             dual = run.find_relaxed()

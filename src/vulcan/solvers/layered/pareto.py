@@ -28,7 +28,7 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.sentinels import END, NONE
 from vulcan.solvers.base import EXACT, Coverage, Options, Solver
 from vulcan.solvers.finding import Finding
-from vulcan.solvers.fronts import FrontArrays, Pruning, load_kernels
+from vulcan.solvers.fronts import CHUNK, FrontArrays, Pruning, load_kernels
 from vulcan.solvers.layered.branching import branch
 from vulcan.solvers.layered.dual import Corner, Dual, accepts
 from vulcan.solvers.layered.run import LayeredRun
@@ -63,7 +63,7 @@ class Pareto(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        run = LayeredRun(problem, reader, monitor, self, options.graph)
+        run = LayeredRun(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
         if run.unroll():
             dual = run.find_dual()
@@ -149,10 +149,10 @@ class FrontRun:
 
     def __init__(self, run: LayeredRun, dual: Dual, most_pairs: int | None) -> None:
         self._run = run
-        self._pairs_left = math.inf if most_pairs is None else most_pairs
+        self._pairs_left = math.inf if most_pairs is None else most_pairs + CHUNK
         self._shortfall = Shortfall(run, dual)
         self._least_reach = np.zeros(len(run.layers))
-        self._fronts = FrontArrays(run.layers.arrays)
+        self._fronts = FrontArrays(run.layers.arrays, run.levels.arrays.first, run.team)
         self.upper_of_dropped = self.upper_of_kept = math.inf
 
     @property
@@ -178,6 +178,9 @@ class FrontRun:
         pruning = Pruning(short.price, short.values, slack, reach, short.size, most_points)
         tips = (short.ways.rewards, short.ways.risks)
         if not self._fronts.compute(pruning, tips, self._may_go_on):
+            return False
+        # How much is done between two looks at the work must not decide whether it was too much.
+        if self._fronts.work > self._pairs_left:
             return False
         self._pairs_left -= self._fronts.work
         self._judge(slack)

@@ -23,6 +23,7 @@ from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
 from vulcan.runtime.limits import DEFAULT_MEMORY, StopReason
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
+from vulcan.runtime.team import Team
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap
 from vulcan.solvers.knowledge import Knowledge
@@ -68,6 +69,8 @@ class LayeredRun:
         Whose search it is.
     graph
         What is known of the model already.
+    threads
+        How many threads share the nodes of large levels.
 
     Attributes
     ----------
@@ -98,11 +101,13 @@ class LayeredRun:
         monitor: Monitor,
         solver: object,
         graph: StateGraph | None = None,
+        threads: int = 1,
     ) -> None:
         load_kernels()
         self.problem, self.reader, self.monitor = problem, reader, monitor
         self.bound = problem.risk_bound
         self.graph = open_graph(reader) if graph is None else graph
+        self.team = Team(threads)
         self._solver = solver
         self.best: Corner | None = None
         self.mix: Mix | None = None
@@ -141,7 +146,7 @@ class LayeredRun:
 
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
         """Work on some levels, with what is known of their tips."""
-        self.levels, self.sweeps = levels, Sweeps(levels, tips)
+        self.levels, self.sweeps = levels, Sweeps(levels, tips, self.team)
         self.__dict__.pop("layers", None)
 
     @cached_property
@@ -209,7 +214,8 @@ class LayeredRun:
         values = ways.rewards - price * ways.risks
         span = (min(dual.corners, key=lambda corner: corner.risk).reward, self.upper)
         left = (self._memory - self.graph.memory) / 4
-        search = coins.Coins(levels, self.bound, price, values, span, self.may_go_on, left)
+        given = (levels, self.bound, price, values, span, self.may_go_on, left, self.team)
+        search = coins.Coins(*given)
         for corner in coins.find_between(search, self.upper, self.best):
             self.offer(corner)
             self.report()

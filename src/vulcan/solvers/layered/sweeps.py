@@ -1,18 +1,26 @@
-"""Dynamic programs over levels: the best policy for some weights of reward and risk."""
+"""Dynamic programs over levels: the best policy for some weights of reward and risk.
+
+The nodes of a large level are shared by threads (`vulcan.runtime.team`).
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.graphs.decisions import Choice, Decisions
 from vulcan.graphs.levels import ChoicePlan, Levels
+from vulcan.runtime.team import Block, Team, cut_levels
 from vulcan.solvers.layered.dual import Corner
 
 __all__ = ["PricePlan", "Sweeps", "Ways", "load_kernels", "make_values"]
+
+LEAST_OUTCOMES: Final = 1 << 15
+"""What a block of a level has at least, about: a tenth of a millisecond."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +76,23 @@ class Sweeps:
     tips
         Reward and risk from each tip on, an array of kind `VALUE` with an entry for each node;
         None if there are no tips.
+    team
+        Who shares the nodes of large levels.
     """
 
-    def __init__(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
+    def __init__(
+        self,
+        levels: Levels,
+        tips: NDArray[np.void] | None = None,
+        team: Team | None = None,
+    ) -> None:
         from vulcan.kernels import backward_induction
 
         self.levels = levels
+        self._team = Team() if team is None else team
+        outcomes = len(levels.arrays.target) / max(1, len(levels.arrays.action_count))
+        least = math.ceil(LEAST_OUTCOMES / max(1.0, outcomes))
+        self._blocks = list(cut_levels(levels.arrays.first, least, self._team.count))
         self._kernels = backward_induction
         self._tips = make_values(0) if tips is None else tips
 
@@ -101,7 +120,13 @@ class Sweeps:
     ) -> NDArray[np.void]:
         pair = self._pair()
         weights = (float(reward_weight), float(risk_weight))
-        self._kernels.sweep(self.levels.arrays, *weights, self._tips, pair, choice, values)
+        given = (self.levels.arrays, *weights, self._tips, pair, choice, values)
+
+        def work(block: Block) -> None:
+            self._kernels.sweep(*given, *block)
+
+        for blocks in self._blocks:
+            self._team.share(work, blocks)
         return pair
 
     def _pair(self) -> NDArray[np.void]:
@@ -152,7 +177,7 @@ def load_kernels() -> None:
     announce_compilation(backward_induction.sweep)
     arrays, values, choice = make_smallest_levels(), make_values(1), np.zeros(1, np.int32)
     pair = make_values(2).reshape(2, 1)
-    backward_induction.sweep(arrays, 1.0, 0.0, values, pair, choice, values)
+    backward_induction.sweep(arrays, 1.0, 0.0, values, pair, choice, values, 0, 1)
     rows = (np.zeros(1, kind) for kind in (STATE, ACTION, OUTCOME))
     unrolling.find_following(*rows, choice, 0, choice.copy(), choice.copy())
     found = unrolling.Found(

@@ -32,7 +32,11 @@ class RewardBound:
 
 
 def bound_any_policy(
-    problem: Problem, reader: ModelReader, monitor: Monitor, graph: StateGraph | None
+    problem: Problem,
+    reader: ModelReader,
+    monitor: Monitor,
+    graph: StateGraph | None,
+    threads: int = 1,
 ) -> RewardBound:
     """Return the bound and the price of risk, each None if it can't be known, and what proves it.
 
@@ -44,8 +48,10 @@ def bound_any_policy(
         Its limits hold for the bound as well, and so does Ctrl-C.
     graph
         What is known of the model already.
+    threads
+        How many threads share the nodes of large levels.
     """
-    run = LayeredRun(problem, reader, monitor, None, graph)
+    run = LayeredRun(problem, reader, monitor, None, graph, threads)
     monitor.start_clock()
     if run.unroll(within=Growth(run.graph, monitor)):
         run.find_relaxed()

@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""Check a Vulcan policy without Vulcan: one file, Python's standard library, nothing else.
+
+    python vulcan_check.py plan.vulcan [--bound "0.002*x"]
+
+The file is read as docs/reference/policy-format.md says. From the answers of the model that it
+records, the expected reward R and the probability of failure F are recomputed in fractions, and F
+is compared with what the risk bound Δ allows for R. Straight bounds are evaluated exactly, others
+between a fraction below and one above. The exit code is the answer:
+
+    0  safe         complete, and F <= Δ(R) + TOLERANCE
+    1  not safe     incomplete, or F > Δ(R) + TOLERANCE
+    2  bad file     it can't be read, is damaged, or is no policy
+    3  can't say    there is no bound that can be evaluated, or F is too close to it
+"""
+
+import argparse
+import ast
+import decimal
+import hashlib
+import io
+import math
+import operator
+import os
+import struct
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+TOLERANCE = Fraction(1e-12)  # the float 64, exactly; of sums of probabilities as well
+END, FAILED, UNPLANNED = -1, -2, -3
+ARRAYS = ("action", "first_outcome", "label", "probability", "reward", "child")
+KINDS = "iqiddi"  # of their numbers, as `struct` calls them
+ABOUT: dict[str, Any] = {"model": (str,), "fingerprint": (str,), "solver": (str,)}
+ABOUT |= {"horizon": (int,), "discount": (int, float), "risk_bound": (str, type(None))}
+ABOUT |= {"initial_action": (bool, type(None))}
+LENGTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
+ANSWERS = ("safe", "not safe", "bad file", "can't say")
+SAFE, NOT_SAFE, BAD_FILE, CANNOT_SAY = range(4)
+Interval = tuple[Fraction, Fraction]
+DOWN = decimal.Context(60, decimal.ROUND_FLOOR, Emin=-999, Emax=999)
+UP = decimal.Context(60, decimal.ROUND_CEILING, Emin=-999, Emax=999)
+DEFINED = {"expm1": "exp(u)-1", "log1p": "log(1+u)", "sqrt": "u**0.5", "tanh": "2/(1+exp(-2*u))-1"}
+OPERATIONS: dict[type, Any] = {ast.Add: operator.add, ast.Sub: operator.sub}
+OPERATIONS |= {ast.Mult: operator.mul, ast.Div: operator.truediv}
+
+
+class NoAnswerError(Exception):
+    """Why nothing can be said: a text and an exit code."""
+
+
+def require(condition: bool, text: str, code: int = BAD_FILE) -> None:
+    """Give up unless a condition holds."""
+    if not condition:
+        raise NoAnswerError(text, code)
+
+
+def read_content(path: str) -> tuple[int, io.BytesIO]:
+    """Return the version and the content of a file that is whole."""
+    with open(path, "rb") as file:
+        size, header = os.fstat(file.fileno()).st_size, file.read(20)
+        require(len(header) == 20 and header[:8] == b"VULCAN\x1a\n", "this is no Vulcan policy")
+        version, length = struct.unpack("<IQ", header[8:])
+        require(version in (1, 2), f"the file has format {version}; this program reads 1 and 2")
+        require(size == 52 + length, f"the file has {size} bytes instead of {52 + length}")
+        content, digest = file.read(length), file.read(33)
+    require(hashlib.sha256(header + content).digest() == digest, "the file is damaged (checksum)")
+    return version, io.BytesIO(content)
+
+
+def take(stream: io.BytesIO, count: int) -> bytes:
+    """Return the next bytes."""
+    data = stream.read(count)
+    require(len(data) == count, "the content ends too soon")
+    return data
+
+
+def decode(stream: io.BytesIO, depth: int = 0) -> Any:
+    """Return the next value of MessagePack, with all that is in it."""
+    require(depth < 8, "the content is nested too deeply")
+    code = take(stream, 1)[0]  # it says which kind, of which length
+    if code < 0x80 or code >= 0xE0:
+        return code if code < 0x80 else code - 0x100
+    if code in (0xC0, 0xC2, 0xC3):
+        return {0xC0: None, 0xC2: False, 0xC3: True}[code]
+    if code == 0xCB:
+        return struct.unpack(">d", take(stream, 8))[0]
+    if 0xCC <= code <= 0xD3:
+        return int.from_bytes(take(stream, 1 << (code & 3)), "big", signed=code >= 0xD0)
+    is_text = 0xA0 <= code < 0xC0 or 0xD9 <= code <= 0xDB
+    if code < 0xC0:
+        count = code & (31 if is_text else 15)
+    else:
+        require(code in LENGTHS, f"the content has a value of the unknown kind {code:#x}")
+        count = int.from_bytes(take(stream, LENGTHS[code]), "big")
+    if is_text or code in (0xC4, 0xC5, 0xC6):
+        return take(stream, count).decode() if is_text else take(stream, count)
+    if 0x90 <= code < 0xA0 or code in (0xDC, 0xDD):
+        return [decode(stream, depth + 1) for _ in range(count)]
+    pairs = [(decode(stream, depth + 1), decode(stream, depth + 1)) for _ in range(count)]
+    require(all(isinstance(key, str) for key, _ in pairs), "a key is not a text")
+    require(len(dict(pairs)) == count, "a map has a key twice")
+    return dict(pairs)
+
+
+def fields(value: Any, names: Sequence[str], what: str) -> list[Any]:
+    """Return the values of a map that has these keys and no others."""
+    require(isinstance(value, dict) and set(value) == set(names), f"{what} has other fields")
+    return [value[name] for name in names]
+
+
+def read_member(content: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Return the description and the arrays of a deterministic policy, in the right sizes."""
+    about, labels, arrays = fields(content, ("about", "labels", "arrays"), "a policy")
+    require(isinstance(about, dict), "it has no description")
+    for name, kinds in ABOUT.items():
+        require(type(about.setdefault(name, None)) in kinds, f"its {name} is missing or wrong")
+    require(1 <= about["horizon"] <= 10**6, "its horizon is not from 1 to a million")
+    require(0 <= about["discount"] <= 1, "its discount is not from 0 to 1")
+    require(type(labels) is list and all(type(k) is str for k in labels), "its labels are no texts")
+    columns = []
+    for raw, kind in zip(fields(arrays, ARRAYS, "the arrays"), KINDS, strict=True):
+        count, rest = divmod(len(raw), struct.calcsize(kind)) if type(raw) is bytes else (0, 1)
+        require(rest == 0, "an array is cut off")
+        columns.append(struct.unpack(f"<{count}{kind}", raw))
+    action, first, label, *others = columns
+    require(all(len(other) == len(label) for other in others), "its arrays differ in length")
+    shared = len(first) == len(action) + 1 and first[0] == 0 and first[-1] == len(label)
+    require(shared and all(map(operator.lt, first, first[1:])), "nodes don't share out outcomes")
+    require(all(0 <= k < len(labels) for k in (*action, *label)), "a label is missing")
+    return about, columns
+
+
+def evaluate_member(about: dict[str, Any], columns: Sequence[Any]) -> Any:
+    """Return reward, risk, frontier, and how many decisions follow each other at the most."""
+    action, first, label, probability, reward, child = columns
+    initial, discount = about["initial_action"], Fraction(about["discount"])
+    values: dict[int, Any] = {END: (0, 0, 0, 0), FAILED: (0, 1, 0, 0), UNPLANNED: (0, 0, 1, 0)}
+    for node in reversed(range(len(action))):  # children before their parents
+        span, factor = slice(first[node], first[node + 1]), discount
+        total = math.fsum(probability[span])
+        require(len(set(label[span])) == len(label[span]), f"node {node}: labels are not unique")
+        require(all(0 < p <= 1 for p in probability[span]), f"node {node}: not a probability")
+        require(abs(total - 1) <= TOLERANCE, f"node {node}: probabilities sum to {total!r}")
+        require(all(abs(r) <= 1e100 for r in reward[span]), f"node {node}: not a reward")
+        require(all(c in values for c in child[span]), f"node {node}: no later node, and no end")
+        depth = 1 + max(values[c][3] for c in child[span])
+        if node == 0:
+            longer = depth - about["horizon"]
+            require(longer <= (initial is not False), "it acts beyond its horizon")
+            known = initial is not None or longer > 0 or discount == 1
+            require(known, "it is too old to say if the first decision is discounted", CANNOT_SAY)
+            factor = Fraction(1) if initial or longer > 0 else discount
+        earned = failing = leaving = Fraction(0)
+        for p, r, c in zip(probability[span], reward[span], child[span], strict=True):
+            ahead, fails, leaves, _ = values[c]
+            earned += Fraction(p) * (Fraction(r) + factor * ahead)
+            failing += Fraction(p) * fails
+            leaving += Fraction(p) * leaves
+        values[node] = (earned, failing, leaving, depth)
+    return values.get(0, values[END])
+
+
+def evaluate_policy(path: str) -> tuple[dict[str, Any], list[Fraction], bool]:
+    """Return where a policy comes from; its reward, risk and frontier; and if it is complete."""
+    version, stream = read_content(path)
+    content = decode(stream)
+    require(not stream.read(1), "something follows the content")
+    weights, members = [1], [content]
+    if version == 2:
+        weights, members = fields(content, ("weights", "members"), "a randomised policy")
+    require(isinstance(weights, list) and isinstance(members, list), "its members are no list")
+    require(len(weights) == len(members) > 0, "its members and weights differ in number")
+    positive = all(type(weight) in (int, float) and weight > 0 for weight in weights)
+    require(positive and abs(math.fsum(weights) - 1) <= TOLERANCE, "its weights are wrong")
+    read = [read_member(member) for member in members]
+    about = read[0][0]
+    for name in ("fingerprint", "horizon", "discount"):
+        require(all(other[name] == about[name] for other, _ in read), f"members differ in {name}")
+    exact = [Fraction(weight) for weight in weights]
+    exact[exact.index(max(exact))] += 1 - sum(exact)
+    parts = [evaluate_member(*member) for member in read]
+    sums = [sum(map(operator.mul, exact, column)) for column in zip(*parts, strict=True)]
+    complete = all(UNPLANNED not in columns[-1] for _, columns in read)
+    return about, [Fraction(value) for value in sums[:3]], complete
+
+
+def outward(u: Interval) -> tuple[decimal.Decimal, decimal.Decimal]:
+    """Return decimals around an interval."""
+    low, high = [(decimal.Decimal(v.numerator), decimal.Decimal(v.denominator)) for v in u]
+    return DOWN.divide(*low), UP.divide(*high)
+
+
+def call(name: str, u: Interval) -> Interval:
+    """Return what a function makes of an interval; all of them rise."""
+    if name in DEFINED:
+        return enclose(DEFINED[name], {"u": u})
+    if name == "atan":  # atan u = 2 atan(u / (1 + sqrt(1 + u^2))), and its series where u is small
+        for _ in range(20):
+            u = enclose("u / (1 + (1 + u * u) ** 0.5)", {"u": u})
+        share = (Fraction(0), Fraction(1))
+        return enclose("2 ** 20 * (u - u ** 3 / 3 + share * u ** 5 / 5)", {"u": u, "share": share})
+    low, high = outward(u)  # `decimal` rounds correctly: the true values are next to its own
+    if name == "exp":
+        return Fraction(DOWN.exp(low).next_minus(DOWN)), Fraction(UP.exp(high).next_plus(UP))
+    require(name == "log", f"this program does not know the function {name}", CANNOT_SAY)
+    require(low > 0, "the risk bound has no value there", CANNOT_SAY)
+    return Fraction(DOWN.ln(low).next_minus(DOWN)), Fraction(UP.ln(high).next_plus(UP))
+
+
+def operate(operation: ast.operator, u: Interval, v: Interval) -> Interval:
+    """Return what an operation makes of two intervals."""
+    if isinstance(operation, ast.Pow):
+        if v[0] != v[1] or v[0].denominator != 1 or not 0 < v[0] <= 100:
+            nothing = u[0] == u[1] == 0 < v[0]  # 0 to a positive power
+            return u if nothing else enclose("exp(v * log(u))", {"u": u, "v": v})
+        low, high = map(Fraction, outward(u))
+        ends = [end ** int(v[0]) for end in (low, high, min(max(low, Fraction(0)), high))]
+    else:
+        divides = isinstance(operation, ast.Div) and v[0] <= 0 <= v[1]
+        require(not divides, "the risk bound divides by 0, or nearly so", CANNOT_SAY)
+        ends = [OPERATIONS[type(operation)](a, b) for a in u for b in v]
+    return min(ends), max(ends)
+
+
+def enclose(node: ast.expr | str, names: dict[str, Interval], depth: int = 0) -> Interval:
+    """Return an interval that contains the value of an expression."""
+    require(depth <= 100, "the risk bound has too many operations inside each other", CANNOT_SAY)
+    match ast.parse(node, mode="eval").body if isinstance(node, str) else node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return Fraction(float(number)), Fraction(float(number))
+        case ast.Name(id=name) if name in names:
+            return names[name]
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
+            low, high = enclose(operand, names, depth + 1)
+            return (-high, -low) if isinstance(sign, ast.USub) else (low, high)
+        case ast.BinOp(left=left, op=operation, right=right):
+            return operate(operation, *(enclose(k, names, depth + 1) for k in (left, right)))
+        case ast.Call(func=ast.Name(id="piecewise"), args=points, keywords=[]) if depth == 0:
+            corners = [[Fraction(float(k)) for k in ast.literal_eval(point)] for point in points]
+            lines = [corners[-1][1]]  # a concave bound is the least of its lines and its last risk
+            for (x0, y0), (x1, y1) in pairwise(corners):
+                require(x0 < x1, "the rewards of the risk bound's points must increase", CANNOT_SAY)
+                lines.append(y0 + (y1 - y0) / (x1 - x0) * (names["x"][0] - x0))
+            return min(lines), min(lines)
+        case ast.Call(func=ast.Name(id=name), args=[first, *others], keywords=[]):
+            parts = [enclose(argument, names, depth + 1) for argument in (first, *others)]
+            if name in ("min", "max"):
+                choose = min if name == "min" else max
+                return choose(low for low, _ in parts), choose(high for _, high in parts)
+            if not others:
+                return call(name, parts[0])
+    raise NoAnswerError("the risk bound is not in the language that this program knows", CANNOT_SAY)
+
+
+def judge(path: str, bound: str | None, found: dict[str, Any]) -> tuple[str, int]:
+    """Return a reason and an exit code, and enter what was found on the way."""
+    about, (reward, risk, frontier), complete = evaluate_policy(path)
+    text = about["risk_bound"] if bound is None else bound
+    found |= {"model": ascii(about["model"]), "bound": ascii(text)}
+    found |= {"reward": reward, "risk": risk, "frontier": frontier}
+    if not complete:
+        return "nothing is planned after some outcomes", NOT_SAFE
+    given = text is not None and len(text) <= 100_000
+    require(given, "the file has no risk bound, or too long a one; try --bound", CANNOT_SAY)
+    values = {"x": reward, "pi": Fraction(math.pi), "e": Fraction(math.e)}
+    low, high = enclose(" ".join(text.split()), {name: (k, k) for name, k in values.items()})
+    close = f"the allowed risk is between {float(low)!r} and {float(high)!r}, too close to the risk"
+    found |= {"allowed": low, "slack": low - risk}
+    require(not low < risk - TOLERANCE <= high, close, CANNOT_SAY)
+    if risk <= low + TOLERANCE:
+        return "the risk is acceptable for the reward", SAFE
+    return "the risk is not acceptable for the reward", NOT_SAFE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check a file, print what was found, and return the exit code."""
+    parser = argparse.ArgumentParser(description="Check a Vulcan policy without Vulcan.")
+    parser.add_argument("file", help="the policy, such as plan.vulcan")
+    parser.add_argument("--bound", help="judge it by this risk bound, not by the one in the file")
+    options, found = parser.parse_args(arguments), dict[str, Any]()
+    try:
+        reason, code = judge(options.file, options.bound, found)
+    except NoAnswerError as error:
+        reason, code = error.args
+    except (OSError, UnicodeDecodeError) as error:
+        reason, code = str(error), BAD_FILE
+    except Exception as error:  # the bound is no expression, or has no value of any use
+        reason, code = f"the risk bound can't be evaluated: {error!r}", CANNOT_SAY
+    for name, value in found.items():
+        print(f"  {name:<8}  {value if isinstance(value, str) else f'{float(value):.15g}'}")
+    print(f"{ANSWERS[code]}: {reason}")
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
