@@ -54,7 +54,15 @@ def trace(executor: Executor | None) -> list[Any]:
     return [*list_points(traced), traced.lines]
 
 
-@pytest.mark.parametrize("sweep", [solve_seeds, compare, trace])
+def trace_samples(executor: Executor | None) -> list[Any]:
+    options = {"solver": LocalVulcan(), "samples": 300, "executor": executor}
+    model = Bandit(horizon=6)
+    spanned = vulcan.trace_frontier(model, levels=Span(), points=9, **options)
+    listed = vulcan.trace_frontier(model, levels=[0.004, 0.0045, 0.005, 0.007], **options)
+    return [*list_points(spanned), *list_points(listed)]
+
+
+@pytest.mark.parametrize("sweep", [solve_seeds, compare, trace, trace_samples])
 def test_results_do_not_depend_on_the_number_of_threads(sweep):
     alone = sweep(None)
     assert sweep(Threads(1)) == sweep(Threads(3)) == alone

@@ -116,6 +116,7 @@ class Searcher:
     def search(self, job: Job) -> Answer:
         """Do a job."""
         before = self._count()
+        self._prepare(job.limits)
         result = plan_and_certify(
             job.pose(self._problem),
             job.solver,
@@ -136,6 +137,9 @@ class Searcher:
                 return bound_any_policy(self._problem, reader, monitor, self._graph)
             except ModelError:
                 return RewardBound()
+
+    def _prepare(self, limits: Limits) -> None:
+        """Learn what all searches are to know, before the first of them."""
 
     def _count(self) -> int:
         return 0 if self._graph is None else self._graph.evaluations

@@ -1,11 +1,17 @@
-"""What a worker does for a frontier: points, and the ends of its range."""
+"""What a worker does for a frontier: points, and the ends of its range.
+
+Its searches share a state graph, and what a search that samples makes of its samples in the end
+depends on how much of the graph is known. So a worker unrolls the graph before its first search, if
+that pays: then all searches know all of it, whoever does them, and in whichever order.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from vulcan.errors import OptionError
+from vulcan.errors import ModelError, OptionError
 from vulcan.planning.solve import plan_and_certify
 from vulcan.planning.sweep import Searcher
 from vulcan.runtime.limits import Limits, StopReason
@@ -42,6 +48,13 @@ class Extremes:
 class FrontierSearcher(Searcher):
     """A searcher whose searches share a state graph, and that finds the ends of a range."""
 
+    _prepared = False
+
+    def _prepare(self, limits: Limits) -> None:
+        if not self._prepared:
+            with suppress(ModelError, KeyboardInterrupt):  # the search will meet them itself
+                self._unroll(limits)
+
     def find_extremes(self, limits: Limits, options: Options) -> Extremes | None:
         """Return the policy of least risk and that of most reward; None after Ctrl-C."""
         before = self._count()
@@ -57,6 +70,7 @@ class FrontierSearcher(Searcher):
     def _unroll(self, limits: Limits) -> tuple[Worth, Worth] | None:
         """Return both, if the state graph is small enough."""
         assert self._graph is not None
+        self._prepared = True
         with Monitor(limits.keep(EXACT), self._line.tell) as monitor:
             run = LayeredRun(self._problem, self._graph.reader, monitor, None, self._graph)
             monitor.start_clock()

@@ -95,8 +95,9 @@ def trace_frontier(
         Seed of the random numbers of each search.
     workers
         How many points are searched for at once, one by default. The points don't depend on it, as
-        long as limits of time and memory don't end searches; how often the model is asked does, as
-        each worker asks for itself.
+        long as limits of time and memory don't end searches, and the state graph is small enough to
+        be unrolled. Elsewhere a search that samples also uses what the earlier ones of the same
+        worker have asked. How often the model is asked depends on it: each worker asks for itself.
     executor
         Who searches: "threads", "processes" or "ray", or an executor such as
         `Ray("auto", workers=8)`; processes by default, if there are several workers. What goes to
