@@ -74,6 +74,8 @@ def test_results_do_not_depend_on_processes():
 
 def test_results_do_not_depend_on_ray(ray):
     assert solve_seeds(ray) == solve_seeds(None)
+    with pytest.raises(OptionError, match="has 2 cores, too few for workers=3"):
+        vulcan.solve(SMALL, LocalVulcan(), seeds=SEEDS, workers=3, executor="ray")
 
 
 # Seeds.

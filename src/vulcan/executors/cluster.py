@@ -65,8 +65,13 @@ class Ray(Executor):
         if self.workers is not None:
             require_workers(self.workers)
         ray = self._connect()
+        cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         if self.workers is None:
-            object.__setattr__(self, "workers", max(1, int(ray.cluster_resources().get("CPU", 1))))
+            object.__setattr__(self, "workers", cores)
+        elif self.address is None and self.workers > cores:  # others may grow, but not this one
+            raise OptionError(
+                f"the Ray cluster has {cores} cores, too few for workers={self.workers}"
+            )
 
     def _connect(self) -> Any:
         """Return Ray, connected to the cluster."""
