@@ -1,9 +1,7 @@
 """Settings for all tests."""
 
-import importlib.util
 import os
 import signal
-import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,12 +20,26 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="session")
-def ray():
-    """A Ray cluster of this machine alone, started by Vulcan, with two cores."""
-    import vulcan
+# Ray looks at it when it is imported, by whichever test: no cluster listens beyond loopback.
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("Ray is not installed")
-    yield vulcan.Ray(workers=2)
-    sys.modules["ray"].shutdown()
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """Return a local Ray cluster of three cores, to which tests add nodes that they take away.
+
+    Each process that runs tests has one of its own, if it has such tests.
+    """
+    pytest.importorskip("ray")
+    from tests.helpers.cluster import open_cluster
+
+    with open_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def ray_executor(ray_cluster):
+    """Return the executor of two workers on it."""
+    from vulcan.executors.cluster import Ray
+
+    return Ray(workers=2)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vulcan
+from tests.helpers.cluster import add_node
+from tests.helpers.workers import is_first
 from vulcan import Outcome
+from vulcan.cli.documents import describe_result
 from vulcan.domains import Bandit
+from vulcan.executors.base import Executor
+from vulcan.executors.cluster import Ray
 
 BOUND = vulcan.Linear(0.002)
 
@@ -79,6 +87,65 @@ def test_worker_that_dies_leaves_the_error() -> None:
     result = vulcan.solve(problem, vulcan.Vulcan(), samples=500, workers=2)
     assert result.stopped_by == "error in the model"
     assert "the workers gave no answer" in str(result.error)
+    assert "exit code 9" in str(result.error)
+    assert result.error.violation.state is not None
+    assert result.statistics.lost_workers >= 3
+    assert dict(result.rows())["workers"].endswith("died on the way")
+
+
+@dataclass(frozen=True)
+class Costly(Bandit):
+    """Takes its time, and is killed once on the way, where there is a file to remember that."""
+
+    file: str = ""
+    owner: int = 0
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        if os.getpid() != self.owner:
+            time.sleep(0.001)
+            if self.file and sum(map(int, state)) == 2 and is_first(self.file):
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().outcomes(state, action)
+
+
+def solve_alone_and_shared(
+    problem: vulcan.Problem, executor: Executor | str, **options: Any
+) -> vulcan.Result:
+    """Return the result of several workers, which must be that of one process."""
+    alone = vulcan.solve(problem, vulcan.Vulcan(), samples=300, seed=1)
+    shared = vulcan.solve(
+        problem, vulcan.Vulcan(), samples=300, seed=1, executor=executor, **options
+    )
+    assert shared.policy == alone.policy
+    assert shared.certificate == alone.certificate
+    assert shared.statistics.evaluations == alone.statistics.evaluations
+    assert alone.statistics.lost_workers == 0
+    return shared
+
+
+@pytest.mark.parametrize("name", ["processes", "ray"])
+def test_a_worker_that_is_killed_changes_nothing_and_is_counted(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    executor = request.getfixturevalue("ray_executor") if name == "ray" else name
+    model = Costly(4, file=str(tmp_path / "killed"), owner=os.getpid())
+    result = solve_alone_and_shared(vulcan.Problem(model, BOUND), executor)
+    assert result.statistics.lost_workers == 1
+    assert "1 died on the way; others did their work" in str(result)
+    assert describe_result(result, 0)["statistics"]["lost_workers"] == 1
+
+
+def test_a_machine_that_is_gone_changes_nothing_and_is_counted(ray_cluster: Any) -> None:
+    with add_node(ray_cluster) as node:
+
+        def remove(progress: vulcan.Progress) -> None:
+            if progress.evaluations > 100 and node in ray_cluster.worker_nodes:
+                ray_cluster.remove_node(node, allow_graceful=False)
+
+        problem = vulcan.Problem(Costly(5, owner=os.getpid()), BOUND)
+        result = solve_alone_and_shared(problem, Ray(workers=4), on_progress=remove)
+        assert node not in ray_cluster.worker_nodes
+        assert result.statistics.lost_workers == 1
 
 
 def test_raising_model_in_a_worker_keeps_its_violation() -> None:

@@ -72,10 +72,8 @@ def test_results_do_not_depend_on_processes():
     assert trace(Processes(2)) == trace(None)
 
 
-def test_results_do_not_depend_on_ray(ray):
-    assert solve_seeds(ray) == solve_seeds(None)
-    with pytest.raises(OptionError, match="has 2 cores, too few for workers=3"):
-        vulcan.solve(SMALL, LocalVulcan(), seeds=SEEDS, workers=3, executor="ray")
+def test_results_do_not_depend_on_ray(ray_executor):
+    assert solve_seeds(ray_executor) == solve_seeds(None)
 
 
 # Seeds.
@@ -185,7 +183,7 @@ def test_a_search_that_kills_its_workers_or_can_not_be_sent_stops_no_others(tmp_
     compared = vulcan.compare(SMALL, solvers, executor=Processes(1), **FEW)
     assert [row.safe for row in compared] == [False, False, True]
     assert "its process ended" in compared.rows[0].error
-    assert "can be pickled: stays here" in compared.rows[1].error
+    assert "stays here" in compared.rows[1].error
     assert compared.lost_workers == 3
 
 

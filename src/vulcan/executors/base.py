@@ -6,7 +6,8 @@ and does what it is called for in that order, one after the other. Answers are f
 
 The maker gets a `Line` first. Through it what is held tells how far it is (`tell`), and learns that
 it is to come to an end (`stopped`); searches under way notice that by themselves, as they notice
-Ctrl-C (`vulcan.runtime.interruption`).
+Ctrl-C (`vulcan.runtime.interruption`). Calls are numbered from 1, and a request to stop is one for
+all calls up to a number: it reaches a call that has not begun yet, and no later one.
 
 Answers don't depend on who gives them, as long as the arguments don't.
 """
@@ -33,8 +34,21 @@ class WorkerLostError(VulcanError):
 class Line:
     """A worker's line to the one who hired it."""
 
-    def __init__(self) -> None:
-        self.stopped = False
+    _begun = 0
+    _ending = -1
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the present work is to come to an end."""
+        return self._begun <= self._ending
+
+    def begin(self, number: int) -> None:
+        """Begin a call; used by executors."""
+        self._begun = number
+
+    def stop(self, number: int) -> None:
+        """Bring all calls up to a number to an end; used by executors."""
+        self._ending = max(self._ending, number)
 
     def tell(self, note: Any) -> None:
         """Say how far the present work is; only the last note counts."""
@@ -47,21 +61,32 @@ class Worker(ABC):
     ----------
     note
         What it told last about its present work; None if nothing.
+    on_note
+        Called with each note at once, by a worker who shares the thread of the one who asks.
     """
 
     note: Any = None
+    on_note: Callable[[Any], None] | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether it has found a place to work."""
+        return True
 
     @abstractmethod
     def call(self, name: str, *arguments: Any) -> Future[Any]:
-        """Let it call a method of what it holds, after all that it was called for before."""
+        """Let it call a method of what it holds, after all that it was called for before.
+
+        What can't be sent, raises there, or dies, is the error of the future.
+        """
 
     @abstractmethod
     def stop(self) -> None:
-        """Ask it to bring its present work to an end soon."""
+        """Ask it to bring all that it was called for so far to an end soon."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let it go, whatever it does."""
+        """Let it go, whatever it does; calls that it has not answered fail."""
 
 
 class Executor(ABC):
@@ -85,9 +110,9 @@ class Executor(ABC):
     def hire(self, maker: Maker, *arguments: Any) -> Worker:
         """Return a new worker."""
 
-    def replace(self, maker: Maker, *arguments: Any) -> Worker | None:
-        """Return a worker instead of one that was lost; None if there is no place for it."""
-        return self.hire(maker, *arguments)
+    def has_room(self) -> bool:
+        """Return whether a worker who is hired now finds a place."""
+        return True
 
 
 def require_workers(workers: Any) -> None:

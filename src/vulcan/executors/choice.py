@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from vulcan.errors import OptionError
@@ -37,13 +38,15 @@ def choose_executor(
     name = executor
     if name is None:
         name = "here" if workers is None or workers == 1 else several
-    if name == "here":
-        return Here()
     if name == "ray":
         from vulcan.executors.cluster import Ray
 
         return Ray() if workers is None else Ray(workers=workers)
-    kinds = {"threads": Threads, "processes": Processes}
+    kinds: dict[str, Callable[..., Executor]] = {
+        "here": Here,
+        "threads": Threads,
+        "processes": Processes,
+    }
     if name not in kinds:
         raise OptionError(f"executor must be one of {', '.join(NAMES)}, not {name!r}")
     return kinds[name]() if workers is None else kinds[name](workers)

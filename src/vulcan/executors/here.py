@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from vulcan.errors import OptionError
 from vulcan.executors.base import Executor, Line, Maker, Worker, require_workers
 from vulcan.runtime.interruption import listen
 
@@ -17,44 +17,47 @@ class _NearLine(Line):
     """A line to somebody in the same process."""
 
     def __init__(self, worker: _NearWorker) -> None:
-        super().__init__()
         self._worker = worker
 
     def tell(self, note: Any) -> None:
         self._worker.note = note
-        if self._worker.on_note is not None and not self._worker.threaded:
+        if self._worker.on_note is not None and self._worker.at_once:
             self._worker.on_note(note)
 
 
 class _NearWorker(Worker):
     """A worker in this process; one that works at once, if there is no thread for it."""
 
-    on_note: Callable[[Any], None] | None = None
-    """Called with each note, where nobody could look at it while there is work."""
-
     def __init__(self, threaded: bool, maker: Maker, arguments: tuple[Any, ...]) -> None:
-        self.threaded = threaded
         self._line = _NearLine(self)
         self._held = maker(self._line, *arguments)
         self._pool = ThreadPoolExecutor(1) if threaded else None
+        self._calls = 0
+
+    @property
+    def at_once(self) -> bool:
+        """Whether calls are answered before they return."""
+        return self._pool is None
 
     def call(self, name: str, *arguments: Any) -> Future[Any]:
+        self._calls += 1
         if self._pool is not None:
-            return self._pool.submit(self._work, name, arguments)
+            return self._pool.submit(self._work, self._calls, name, arguments)
         future: Future[Any] = Future()
         try:
-            future.set_result(self._work(name, arguments))
+            future.set_result(self._work(self._calls, name, arguments))
         except Exception as error:
             future.set_exception(error)
         return future
 
-    def _work(self, name: str, arguments: tuple[Any, ...]) -> Any:
+    def _work(self, number: int, name: str, arguments: tuple[Any, ...]) -> Any:
         self.note = None
+        self._line.begin(number)
         with listen(lambda: self._line.stopped):
             return getattr(self._held, name)(*arguments)
 
     def stop(self) -> None:
-        self._line.stopped = True
+        self._line.stop(self._calls)
 
     def close(self) -> None:
         self.stop()
@@ -69,6 +72,10 @@ class Here(Executor):
     name: ClassVar[str] = "here"
     near: ClassVar[bool] = True
     workers: int = 1
+
+    def __post_init__(self) -> None:
+        if self.workers != 1:
+            raise OptionError(f"one thread is one worker, not {self.workers!r}")
 
     def hire(self, maker: Maker, *arguments: Any) -> Worker:
         return _NearWorker(False, maker, arguments)

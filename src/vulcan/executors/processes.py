@@ -6,13 +6,14 @@ files that were loaded here (`vulcan.runtime.modules`), and print where this one
 left to the one who hired them.
 
 A process that dies closes its pipe. All that it was called for and has not answered then fails with
-a `WorkerLostError`.
+a `WorkerLostError`. A process whose employer dies ends by itself.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import queue
 import signal
 import sys
@@ -22,7 +23,6 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -35,37 +35,32 @@ from vulcan.executors.base import (
     WorkerLostError,
     require_workers,
 )
+from vulcan.executors.faults import pack_fault, refuse_cargo, unpack_fault
 from vulcan.runtime.interruption import listen
 from vulcan.runtime.modules import list_loaded, load_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Processes", "limit_threads"]
+__all__ = ["Processes"]
 
-# What goes through a pipe, as the first of a pair.
-CALL: Final = "call"
-STOP: Final = "stop"
-NOTE: Final = "note"
-ANSWER: Final = "answer"
-FAULT: Final = "fault"
+# What goes through a pipe: a letter, and what was pickled.
+CALL: Final = b"c"
+STOP: Final = b"s"
+READY: Final = b"r"
+NOTE: Final = b"n"
+ANSWER: Final = b"a"
+FAULT: Final = b"f"
 
 THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
+UNGUARDED: Final = 79
+"""Exit code of a process that ran the script of its employer, which hires workers at once."""
 
-@contextmanager
-def limit_threads() -> Iterator[None]:
-    """Let processes that are started meanwhile use one thread for linear algebra."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+GUARD: Final = (
+    "workers run the script again to know its classes, and this script hires workers when it is "
+    'run: put what it does below `if __name__ == "__main__":`'
+)
 
 
 @dataclass(frozen=True)
@@ -92,29 +87,36 @@ class _Process(Worker):
     """A process, seen from the one who started it."""
 
     def __init__(self, maker: Maker, arguments: tuple[Any, ...]) -> None:
+        this = multiprocessing.current_process()
+        if getattr(this, "_inheriting", False):
+            raise SystemExit(UNGUARDED)
+        if this.daemon:
+            raise OptionError("a worker can't hire processes of its own: let one level have them")
+        told = _pickle((maker, arguments))
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
-        told = _pickle((maker, arguments))
         quiet = sys.stdout is sys.stderr
         self._process = context.Process(
             target=_serve, args=(other, told, list_loaded(), quiet), daemon=True
         )
-        with limit_threads():
+        with other, _starting():
             self._process.start()
-        other.close()
         self._pending: deque[Future[Any]] = deque()
         self._lock = threading.Lock()
-        self._gone = False
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._calls = 0
+        self._ready = self._gone = False
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def call(self, name: str, *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        try:
-            message = _pickle((CALL, (name, arguments)))
-        except OptionError as error:
-            future.set_exception(error)
-            return future
         with self._lock:
+            self._calls += 1
+            try:
+                message = CALL + _pickle((self._calls, name, arguments))
+            except OptionError as error:
+                future.set_exception(error)
+                return future
             if self._gone:
                 future.set_exception(WorkerLostError("its process is gone"))
                 return future
@@ -125,69 +127,119 @@ class _Process(Worker):
 
     def stop(self) -> None:
         with self._lock, suppress(OSError):
-            self._pipe.send_bytes(_pickle((STOP, None)))
+            self._pipe.send_bytes(STOP + _pickle(self._calls))
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.join()
+        with self._lock:
+            if not self._gone:
+                self._process.kill()
+        self._listener.join()
 
     def _listen(self) -> None:
-        """Hear what the process says until it is gone."""
-        with suppress(EOFError, OSError):
+        """Hear what the process says until it is gone, and clear away what is left."""
+        reason = ""
+        try:
             while True:
-                kind, content = _unpickle(self._pipe.recv_bytes())
-                if kind == NOTE:
-                    self.note = content
-                    continue
-                self.note = None
-                future = self._pending.popleft()
-                if kind == ANSWER:
-                    future.set_result(content)
-                else:
-                    future.set_exception(content)
+                message = self._pipe.recv_bytes()
+                self._hear(*_open(message[:1], memoryview(message)[1:]))
+        except (EOFError, OSError):
+            pass
+        except Exception as error:  # such as too little memory for an answer
+            reason = f"its answer could not be read: {error!r}"
         with self._lock:
             self._gone = True
             left = list(self._pending)
             self._pending.clear()
-        self._process.join(timeout=1.0)
-        for future in left:
+            self._pipe.close()
+            self._process.join(timeout=1.0)  # it may be on its way out
+            self._process.kill()
+            self._process.join()
             code = self._process.exitcode
-            future.set_exception(WorkerLostError(f"its process ended (exit code {code})"))
+            self._process.close()
+        for future in left:
+            future.set_exception(self._explain(code, reason))
+
+    def _hear(self, kind: bytes, content: Any) -> None:
+        """Take what the process said."""
+        if kind == READY:
+            self._ready = True
+        elif kind == NOTE:
+            self.note = content
+        else:
+            self.note = None
+            future = self._pending.popleft()
+            if kind == ANSWER:
+                future.set_result(content)
+            else:
+                future.set_exception(content)
+
+    def _explain(self, code: int | None, reason: str) -> Exception:
+        """Return why it is gone."""
+        if code == UNGUARDED and not self._ready:
+            return OptionError(GUARD)
+        begun = "" if self._ready else " before it began"
+        return WorkerLostError(reason or f"its process ended{begun} (exit code {code})")
+
+
+_start: Final = threading.Lock()
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Let a process that is started inside use one thread for algebra, and never hear Ctrl-C."""
+    with _start:  # the environment and the mask belong to everybody
+        before = {name: os.environ.get(name) for name in THREADS}
+        os.environ.update(dict.fromkeys(THREADS, "1"))
+        masks = hasattr(signal, "pthread_sigmask")
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else None
+        try:
+            yield
+        finally:
+            if mask is not None:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 def _pickle(thing: Any) -> bytes:
     try:
-        return bytes(ForkingPickler.dumps(thing))
+        return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
     except Exception as error:
-        raise OptionError(f"workers need what can be pickled: {error}") from error
+        raise refuse_cargo(error) from error
 
 
-def _unpickle(message: bytes) -> tuple[str, Any]:
-    """Return what was sent, or what kept it from being read."""
+def _unpickle(message: bytes | memoryview) -> Any:
     try:
-        kind, content = ForkingPickler.loads(message)
+        return pickle.loads(message)  # noqa: S301 it comes from the process at the other end
+    except MemoryError:
+        raise
     except Exception as error:
-        return FAULT, OptionError(f"what a worker sent can't be read: {error!r}")
-    return kind, content
+        raise refuse_cargo(error) from error
+
+
+def _open(kind: bytes, content: memoryview) -> tuple[bytes, Any]:
+    """Return what a process sent, or what kept it from being read."""
+    try:
+        thing = _unpickle(content)
+    except OptionError as error:
+        return FAULT, error
+    return kind, unpack_fault(thing) if kind == FAULT else thing
 
 
 class _PipeLine(Line):
     """The line of a process."""
 
     def __init__(self, pipe: Connection) -> None:
-        super().__init__()
         self._pipe, self._lock = pipe, threading.Lock()
 
     def tell(self, note: Any) -> None:
-        with suppress(OSError):  # nobody listens any more, and the process is about to end
-            self.send(NOTE, note)
+        self.send(NOTE, note)
 
-    def send(self, kind: str, content: Any) -> None:
-        """Send something, or what kept it from being sent."""
-        try:
-            message = _pickle((kind, content))
-        except OptionError as error:
-            message = _pickle((FAULT, error))
+    def send(self, kind: bytes, content: Any) -> None:
+        message = kind + _pickle(content)
         with self._lock:
             self._pipe.send_bytes(message)
 
@@ -197,35 +249,42 @@ def _serve(pipe: Connection, told: bytes, files: Sequence[Path], quiet: bool) ->
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if quiet:
         sys.stdout = sys.stderr
-    line, calls = _PipeLine(pipe), queue.SimpleQueue[Any]()
+    line, calls = _PipeLine(pipe), queue.SimpleQueue[bytes]()
 
     def hear() -> None:
-        with suppress(EOFError, OSError):
+        try:
             while True:
                 message = pipe.recv_bytes()
-                kind, content = ForkingPickler.loads(message)
-                if kind == STOP:
-                    line.stopped = True
+                if message[:1] == STOP:
+                    line.stop(_unpickle(message[1:]))
                 else:
-                    calls.put(content)
-        os._exit(0)  # nobody is there any more
+                    calls.put(message[1:])
+        finally:
+            os._exit(0)  # nobody is there any more
 
+    line.send(READY, None)
+    threading.Thread(target=hear, daemon=True).start()
     try:
         for path in files:
             load_file(path)
-        maker, arguments = ForkingPickler.loads(told)
+        maker, arguments = _unpickle(told)
         held, fault = maker(line, *arguments), None
-    except Exception as error:  # told with the first answer
+    except BaseException as error:  # told with the first answer
         held, fault = None, error
-    threading.Thread(target=hear, daemon=True).start()
     while True:
-        name, arguments = calls.get()
         try:
-            if fault is not None:
-                raise fault
-            with listen(lambda: line.stopped):
-                answer = getattr(held, name)(*arguments)
-        except Exception as error:
-            line.send(FAULT, error)
-        else:
+            answer = _work(held, fault, line, calls.get())
             line.send(ANSWER, answer)
+        except BaseException as error:
+            with suppress(OSError):  # who hears has noticed
+                line.send(FAULT, pack_fault(error, pickle))
+
+
+def _work(held: Any, fault: BaseException | None, line: Line, call: bytes) -> Any:
+    """Return the answer to a call."""
+    number, name, arguments = _unpickle(call)
+    if fault is not None:
+        raise fault
+    line.begin(number)
+    with listen(lambda: line.stopped):
+        return getattr(held, name)(*arguments)

@@ -179,12 +179,15 @@ class Result:
             searched = f"{statistics.nodes:,} pairs of state and step"
         if statistics.samples:
             searched += f", {statistics.samples:,} samples, {statistics.memory / 1e6:,.1f} MB"
-        return [
-            *rows,
+        rows += [
             ("searched", searched),
             ("evaluations", f"{statistics.evaluations:,} of the model{self._describe_speed()}"),
             ("time", seconds),
         ]
+        if statistics.lost_workers:
+            lost = f"{statistics.lost_workers:,} died on the way"
+            rows.append(("workers", lost if self.error else f"{lost}; others did their work"))
+        return rows
 
     def _describe_randomising(self) -> list[tuple[str, str]]:
         """Return what a randomised policy would gain, if that is worth saying."""

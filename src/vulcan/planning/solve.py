@@ -18,6 +18,7 @@ from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import DisagreementError, ModelError
 from vulcan.executors.base import Executor
 from vulcan.executors.choice import choose_executor
+from vulcan.executors.losses import count_losses
 from vulcan.model.arrays import ArrayModel
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
@@ -206,6 +207,7 @@ def plan_and_certify(
     refuse_unknown(solver, limits, options)
     options = _choose_executor(problem.model, solver, options)
     with (
+        count_losses() as losses,
         _open_reader(problem.model, solver, options) as reader,
         watch_progress(on_progress, progress) as watch,
         Monitor(limits, watch) as monitor,
@@ -239,6 +241,7 @@ def plan_and_certify(
         statistics=replace(
             finding.statistics,
             certificate_seconds=finding.statistics.certificate_seconds + seconds,
+            lost_workers=losses.count,
         ),
         error=finding.error,
         upper_bound=finding.upper_bound,

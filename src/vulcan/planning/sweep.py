@@ -223,7 +223,7 @@ class Sweep:
         for _ in self.run():
             pass
         self._batch.leave(piece)
-        return piece.result()
+        return piece.result() if piece.ended else None
 
     def require_whole(self) -> None:
         """Raise what Ctrl-C raises, if it came."""

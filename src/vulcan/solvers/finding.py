@@ -133,6 +133,8 @@ class Statistics:
         Pairs of a state (or history) and a step that an exact solver worked on; 0 for others.
     bound_seconds
         Time of the upper bound, where `solve` was asked for one.
+    lost_workers
+        Workers that died; what they were doing was done again by others.
     """
 
     search_seconds: float
@@ -143,6 +145,7 @@ class Statistics:
     certificate_seconds: float = 0.0
     nodes: int = 0
     bound_seconds: float = 0.0
+    lost_workers: int = 0
 
 
 @dataclass(frozen=True)
