@@ -81,4 +81,4 @@ def test_lost_workers_and_failures_are_shown(run, monkeypatch):
     monkeypatch.setattr(vulcan, "trace_frontier", lambda *_, **__: vulcan.Frontier(**changed))
     lines = run("frontier", *SMALL).out.splitlines()
     assert any(line.split() == ["0.5", "failed:", "RuntimeError:", "oh"] for line in lines)
-    assert any(line.startswith("  lost         2 workers") for line in lines)
+    assert any(line.startswith("  workers      2 died on the way") for line in lines)

@@ -171,7 +171,7 @@ def test_a_killed_worker_is_replaced_and_what_it_was_at_is_done_again(tmp_path):
     assert best.spread.lost_workers == 1
     assert [run.reward for run in best.spread] == [run.reward for run in whole.spread]
     assert best.policy == whole.policy
-    assert "1 worker; what they were at was given to others" in str(best)
+    assert "1 died on the way; others did their work" in str(best)
 
 
 def test_a_search_that_kills_its_workers_or_can_not_be_sent_stops_no_others(tmp_path):

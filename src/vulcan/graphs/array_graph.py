@@ -7,7 +7,7 @@ state of the model comes one row later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,20 @@ class ArrayGraph(StateGraph):
     def action_labels(self, state: int) -> list[str]:
         first, count = self.states.array[state].item()
         return [self._name_action(row) for row in range(first, first + count)]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        drawn = [self._name_action(row) for row in range(self._drawing)]
+        return [*self._model.action_labels, *drawn]
+
+    def number_of(self, label: str) -> int:
+        return self.labels.index(label)
+
+    def pack_state(self, state: int) -> Any:
+        return state
+
+    def add_state(self, packed: Any) -> int:
+        return int(packed)
 
     def _fill_states(self) -> None:
         model, shift = self._model, self._drawing

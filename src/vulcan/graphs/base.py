@@ -77,6 +77,23 @@ class Graph(ABC):
 
     @property
     @abstractmethod
+    def labels(self) -> Sequence[str]:
+        """The label of each `number` that actions have."""
+
+    def number_of(self, label: str) -> int:
+        """Return the `number` of the actions of a label."""
+        return self.labels.index(label)
+
+    @abstractmethod
+    def pack_state(self, state: int) -> Any:
+        """Return a state in a form that another graph of the same model can add."""
+
+    @abstractmethod
+    def add_state(self, packed: Any) -> int:
+        """Return the number of a state that was packed, a new one unless it is known."""
+
+    @property
+    @abstractmethod
     def evaluations(self) -> int:
         """How many (state, action) the model was asked."""
 

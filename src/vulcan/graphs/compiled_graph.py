@@ -8,7 +8,7 @@ those of the policy, and a compiled form that says something else is found out.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -121,6 +121,20 @@ class CompiledGraph(Graph):
         first, count = self.states.array[state].item()
         numbers = self.actions.array["number"][first : first + max(0, count)]
         return [self.compiled.actions[number] for number in numbers.tolist()]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return self.compiled.actions
+
+    def pack_state(self, state: int) -> Any:
+        return self._records.array[state : state + 1].copy()
+
+    def add_state(self, packed: Any) -> int:
+        self.make_room(wanted=1)
+        number = self.states.count
+        self.states.append([(0, UNASKED)])
+        self._records.array[number] = packed[0]
+        return number
 
     def make_room(self, most: float = math.inf, wanted: int = 0) -> bool:
         """Lengthen rows that are more than half full, to four times that if it takes no more bytes.

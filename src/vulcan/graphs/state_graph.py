@@ -103,10 +103,7 @@ class StateGraph(Graph):
             That model, whose states merge.
         """
         self.reader = reader
-        there = self._index.setdefault(reader.root, len(self._state_objects))
-        if there == len(self._state_objects):
-            self._state_objects.append(reader.root)
-            self.states.append([(0, UNASKED)])
+        there = self.add_state(reader.root)
         if there == self.ROOT:
             return
         swap = {self.ROOT: there, there: self.ROOT}
@@ -197,6 +194,25 @@ class StateGraph(Graph):
     def action_labels(self, state: int) -> list[str]:
         first, count = self.states.array[state]
         return self._action_labels[first : first + max(0, count)]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return list(self._label_numbers)
+
+    def number_of(self, label: str) -> int:
+        return self._label_numbers.setdefault(label, len(self._label_numbers))
+
+    def pack_state(self, state: int) -> Any:
+        return self.state_object(state)
+
+    def add_state(self, packed: Any) -> int:
+        number = new = len(self._state_objects)
+        if self.reader.merges:
+            number = self._index.setdefault(packed, new)
+        if number == new:
+            self._state_objects.append(packed)
+            self.states.append([(0, UNASKED)])
+        return number
 
     def describe_outcome(self, action: int, outcome: int) -> tuple[str, str]:
         """Return the labels of an action row and of one of its outcome rows."""

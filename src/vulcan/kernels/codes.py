@@ -36,4 +36,5 @@ NEEDS_PLAN: Final = 47  # a longer array for the policy
 NEEDS_POINTS: Final = 48  # more points of fronts
 NEEDS_PARTS: Final = 49  # more parts of points
 NEEDS_SCRATCH: Final = 50  # longer scratch arrays
+NEEDS_PIECE: Final = 52  # what others find out from a history on
 BROKEN: Final = 51  # a compiled model broke a rule, at source.state and source.action

@@ -12,6 +12,11 @@ The policy is recorded in preorder in `plan`, an array of action rows. Open hist
 plan[segment] for its own action, then the subtrees of its best action so far up to `kept`, then
 those of the action under trial. When an action wins, its subtrees move down over those of the last
 winner.
+
+A search can be one of a part only: of the histories that begin with one at level `top`, or of those
+above level `cut`, whose values others find out. How parts make up the whole is at the head of
+`vulcan.solvers.tree.split_search`. A search that is `guided` tries one action per history, the one
+whose number it finds in `plan`, and so writes the rows of a policy that is known already.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from vulcan.kernels.codes import (
     DONE,
     KNOWN,
     NEEDS_BOUND,
+    NEEDS_PIECE,
     NEEDS_PLAN,
     PAUSED,
     UNDECIDED,
@@ -73,15 +79,31 @@ CONTROL: Final = np.dtype(
         ("work", "i8"),  # histories entered and actions tested, whether they count or not
         ("pause", "i8"),  # pause when there was as much work
         ("cut_short", "i8"),
+        ("top", "i8"),  # the level that the search begins at
+        ("cut", "i8"),  # the level that others search from; NONE for no such level
+        ("guided", "i8"),  # whether the plan says which actions to try
+        ("noted", "i8"),  # whether visits are noted
+        ("entered", "i8"),  # how many states were
     ],
     align=True,
 )
 
+VISIT: Final = np.dtype(
+    [
+        ("entry", "i4"),  # the how-manieth state it was that the search entered; 0 for none
+        ("ends", "i4"),  # how many histories one with one step left counts for, beside itself
+        ("last", "i8"),  # how many of these came here
+    ],
+    align=True,
+)
+"""What is noted of a state, where others have to count as if they had visited it."""
+
 
 @kernel
-def search(problem, frames, plan, tests, controls):
+def search(problem, frames, plan, tests, controls, visits):
     """Go on with the search until it is done or needs something."""
     problem, frames, plan = borrow_problem(problem), borrow(frames), borrow(plan)
+    visits = borrow(visits)
     test, control = tests[0], controls[0]
     depth, phase = control.depth, control.phase
     wants = DONE
@@ -95,7 +117,7 @@ def search(problem, frames, plan, tests, controls):
                 settle_action(frame, plan, control)
                 phase = NEXT_ACTION
         elif phase == OPEN:
-            wants = open_history(problem, frame, plan, test, control, depth)
+            wants = open_history(problem, frame, plan, test, control, visits, depth)
             if wants == DONE:
                 phase = control.phase
         elif phase == NEXT_ACTION:
@@ -106,7 +128,7 @@ def search(problem, frames, plan, tests, controls):
                 wants = begin_action(problem, frame, test, depth)
                 if wants == DONE:
                     phase = NEXT_OUTCOME
-        elif depth == 0:
+        elif depth == control.top:
             break
         else:
             depth -= 1
@@ -134,8 +156,10 @@ def enter_outcome(problem, frame, child, test, control, depth):
 
 
 @part
-def open_history(problem, frame, plan, test, control, depth):
+def open_history(problem, frame, plan, test, control, visits, depth):
     """Enter a history: test it if it is finished, else get ready to try its actions."""
+    if depth == control.cut:
+        return NEEDS_PIECE
     news = have_actions(problem, frame.state)
     if news != KNOWN:
         return news
@@ -146,20 +170,42 @@ def open_history(problem, frame, plan, test, control, depth):
         return PAUSED
     control.work += 1 + state.action_count
     control.phase = CLOSE
+    last = depth + 1 == len(problem.discounts) and state.action_count > 0
+    if control.noted and not last:
+        note_entry(visits[frame.state], control)
     if state.action_count == 0:
         verdict = finish(test, problem.pieces, frame.survival, frame.credit)
         frame.value, frame.admissible = 0.0, verdict == ADMITTED
         return NEEDS_BOUND if verdict == UNDECIDED else DONE
-    if depth + 1 == len(problem.discounts):
-        return decide_last_step(problem, frame, plan, test, control, depth)
+    if last:
+        return decide_last_step(problem, frame, plan, test, control, visits, depth)
     control.histories += 1
     frame.action, frame.end = state.first_action - 1, state.first_action + state.action_count
+    if control.guided:
+        follow_plan(problem, frame, plan[control.length])
     frame.best, frame.found = -np.inf, 0
     frame.segment, frame.kept = control.length, control.length + 1
     plan[control.length] = NONE
     control.length += 1
     control.phase = NEXT_ACTION
     return DONE
+
+
+@part
+def note_entry(visit, control):
+    """Note that the search came to a state."""
+    if visit.entry == 0:
+        control.entered += 1
+        visit.entry = control.entered
+
+
+@part
+def follow_plan(problem, frame, number):
+    """Leave only the action of a number to be tried."""
+    for a in range(frame.action + 1, frame.end):
+        if problem.actions[a].number == number:
+            frame.action, frame.end = a - 1, a + 1
+            return
 
 
 @part
@@ -210,13 +256,19 @@ def settle_action(frame, plan, control):
 
 
 @part
-def decide_last_step(problem, frame, plan, test, control, depth):
+def decide_last_step(problem, frame, plan, test, control, visits, depth):
     """Choose the action of a history of which one step is left."""
     news, chosen, histories = choose_last_action(
         problem, test, frame.state, frame.survival, frame.credit, problem.weights[depth]
     )
     if news != KNOWN:
         return news
+    if control.noted:
+        visit = visits[frame.state]
+        if visit.last == 0:
+            note_entry(visit, control)
+        visit.last += 1
+        histories = 1 + visit.ends
     control.histories += histories
     frame.admissible = chosen != NONE
     frame.value = problem.actions[chosen].expected_reward if frame.admissible else -np.inf

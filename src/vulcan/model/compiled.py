@@ -28,6 +28,7 @@ are copied for each search, so that the functions may use part of them for notes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ __all__ = [
     "ANSWER",
     "CompiledModel",
     "bound_signature",
+    "forget_compiled",
     "outcomes_signature",
     "value_bound_signature",
 ]
@@ -173,3 +175,15 @@ def _point_to(dtype: Any) -> Any:
     return numba.types.CPointer(  # type: ignore[no-untyped-call]
         numba.from_dtype(np.dtype(dtype))
     )
+
+
+def forget_compiled(model: Any) -> Any:
+    """Return a model without the compiled form that it remembers, if it can make it again.
+
+    Machine code can't be sent to other processes, and the model would take it along.
+    """
+    if "compiled" not in getattr(model, "__dict__", ()) or not hasattr(type(model), "compiled"):
+        return model
+    other = copy(model)
+    del other.__dict__["compiled"]
+    return other

@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 from vulcan.errors import ModelError, OptionError
 from vulcan.executors.base import Executor, Line
 from vulcan.executors.crew import Crew
+from vulcan.model.compiled import forget_compiled
 from vulcan.model.interface import Outcome, Start
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
@@ -43,7 +44,7 @@ class WorkerReader(ModelReader):
     def __init__(self, model: Any, executor: Executor) -> None:
         super().__init__(model)
         self._workers = executor.workers
-        self._crew = Crew(executor, Answerer, model)
+        self._crew = Crew(executor, Answerer, forget_compiled(model))
 
     def __enter__(self) -> Self:
         return self

@@ -105,10 +105,11 @@ def solve(
         is small enough; the bound may take as long again as the time limit.
     workers
         How many work at once. With several seeds they search, each with one of them. Else they are
-        threads that search, where the model is compiled and the solver knows how, or processes that
-        answer for the model; solvers on pairs of state and step also compute in as many threads,
-        for any model. What goes to another process must be picklable. The result does not depend on
-        it, as long as limits of samples and not of time or memory end the search.
+        threads that search, where the solver knows how and the model is compiled, or quick to
+        answer `ForwardSearch`; or processes that answer for the model, which must be picklable, or
+        search parts of what `ForwardSearch` searches. Solvers on pairs of state and step also
+        compute in as many threads, for any model. The result does not depend on it, as long as
+        limits of samples and not of time or memory end the search.
     executor
         Who they are: "threads", "processes" or "ray", or an executor such as
         `Ray("auto", workers=8)`. By default what suits the model and the solver.
@@ -205,10 +206,11 @@ def plan_and_certify(
     require_problem(problem, beside=solver)
     require_solver(solver)
     refuse_unknown(solver, limits, options)
-    options = _choose_executor(problem.model, solver, options)
+    reader = _find_reader(problem.model, options)
+    options = _choose_executor(reader, solver, options)
     with (
         count_losses() as losses,
-        _open_reader(problem.model, solver, options) as reader,
+        _open_reader(reader, solver, options) as reader,
         watch_progress(on_progress, progress) as watch,
         Monitor(limits, watch) as monitor,
     ):
@@ -278,30 +280,38 @@ def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Certificat
     return certify(problem, finding.policy, watch=watch)
 
 
-def _choose_executor(model: Any, solver: Solver, options: Options) -> Options:
+def _find_reader(model: Any, options: Options) -> ModelReader:
+    """Return what asks the model: the reader of what is known of it already, or a new one."""
+    if options.graph is not None:
+        return options.graph.reader
+    if options.knowledge is not None:
+        return options.knowledge.graph.reader
+    return ModelReader(model)
+
+
+def _choose_executor(reader: ModelReader, solver: Solver, options: Options) -> Options:
     """Return the options with the executor that was asked for, or suits the search."""
-    compiled = getattr(model, "compiled", None) is not None
-    searched = compiled and getattr(solver, "threads", False)
-    several = "threads" if searched or isinstance(model, ArrayModel) else "processes"
+    chosen = options.executor is not None or options.workers in (None, 1)
+    threaded = isinstance(reader.model, ArrayModel) or (
+        not chosen and isinstance(solver, Solver) and solver.suits_threads(reader)
+    )
+    several = "threads" if threaded else "processes"
     return replace(options, executor=choose_executor(options.executor, options.workers, several))
 
 
 @contextmanager
-def _open_reader(model: Any, solver: Solver, options: Options) -> Iterator[ModelReader]:
-    """Yield what asks the model: the reader of what is known of it already, or workers."""
+def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Iterator[ModelReader]:
+    """Yield a reader, or one with workers that answer for the model if these are not to search."""
     executor = options.executor
     assert isinstance(executor, Executor)
-    if options.graph is not None:
-        yield options.graph.reader
-    elif options.knowledge is not None:
-        yield options.knowledge.graph.reader
-    elif executor.near:
-        yield ModelReader(model)
+    known = options.graph is not None or options.knowledge is not None
+    if known or executor.near or (isinstance(solver, Solver) and solver.spreads(reader)):
+        yield reader
     else:
         from vulcan.model.workers import WorkerReader
 
-        with WorkerReader(model, executor) as reader:
-            yield reader
+        with WorkerReader(reader.model, executor) as asking:
+            yield asking
 
 
 def _doubt(finding: Finding, certificate: Certificate | None) -> Finding:

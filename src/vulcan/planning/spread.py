@@ -166,5 +166,4 @@ def _earn(run: SeedRun) -> float:
 
 def describe_lost(workers: int) -> tuple[str, str]:
     """Return how many workers were lost, as a row for people."""
-    several = "s" if workers != 1 else ""
-    return ("lost", f"{workers:,} worker{several}; what they were at was given to others")
+    return ("workers", f"{workers:,} died on the way; others did their work")

@@ -208,6 +208,14 @@ class Solver(ABC):
     ) -> Finding:
         """Search for a policy until done or the monitor wants to stop; used by `vulcan.solve`."""
 
+    def spreads(self, reader: ModelReader) -> bool:
+        """Whether it hands parts of the search itself to workers in other processes."""
+        return False
+
+    def suits_threads(self, reader: ModelReader) -> bool:
+        """Whether several workers are best threads, if the user does not say what they are."""
+        return self.threads and getattr(reader.model, "compiled", None) is not None
+
     @classmethod
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Solver:
         """Return the solver that options of the command line describe.

@@ -24,7 +24,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import DEFAULT_MEMORY
 from vulcan.solvers.constraints import LocalConstraint
 
-__all__ = ["CappedRun", "KernelRun"]
+__all__ = ["CappedRun", "KernelRun", "choose_graph"]
 
 
 class KernelRun:
@@ -47,25 +47,23 @@ class KernelRun:
         constraint: LocalConstraint,
         known: StateGraph | None = None,
         compiled: bool = True,
+        graph: Graph | None = None,
     ) -> None:
         from vulcan.kernels.constraints import TEST
         from vulcan.kernels.problem_arrays import ProblemArrays
 
         self._problem_arrays = ProblemArrays
         self.problem, self.reader, self.constraint = problem, reader, constraint
-        # Rows have the user's credits in them, and those that don't merge are dropped on the way.
-        fits = known is not None and constraint.own_credit is None and reader.merges
-        form = find_compiled(reader) if compiled and constraint.own_credit is None else None
-        self.graph: Graph
-        if form is not None:
-            self.graph = CompiledGraph(reader, form)
-        else:
-            self.graph = known if known and fits else open_graph(reader, constraint.own_credit)
-        self.table = problem.risk_bound.table()
+        self.graph = choose_graph(reader, constraint, known, compiled) if graph is None else graph
         self.test = np.zeros(1, TEST)
         for name in ("form", "by_outcome", "ends_suffice"):
             self.test[name] = getattr(constraint, name)
         self.forget_credits()
+        self.open_table()
+
+    def open_table(self) -> None:
+        """Begin with a table of the risk bound in which nothing was looked up yet."""
+        self.table = self.problem.risk_bound.table()
         self._read_table()
 
     def arrays(self) -> Any:
@@ -138,6 +136,32 @@ class KernelRun:
     def _read_table(self) -> None:
         for name in ("low", "high", "top", "beyond", "ceiling"):
             self.test[name] = getattr(self.table, name)
+
+
+def choose_graph(
+    reader: ModelReader,
+    constraint: LocalConstraint,
+    known: StateGraph | None = None,
+    compiled: bool = True,
+) -> Graph:
+    """Return the graph that a search asks: that of the compiled model, the known one, or a new one.
+
+    Parameters
+    ----------
+    reader, constraint
+        As in `KernelRun`.
+    known
+        What is known of the model already.
+    compiled
+        Whether a compiled form may be asked.
+    """
+    credit = constraint.own_credit
+    form = find_compiled(reader) if compiled and credit is None else None
+    if form is not None:
+        return CompiledGraph(reader, form)
+    # Rows have the user's credits in them, and those that don't merge are dropped on the way.
+    fits = known is not None and credit is None and reader.merges
+    return known if known and fits else open_graph(reader, credit)
 
 
 class CappedRun(KernelRun, ABC):
