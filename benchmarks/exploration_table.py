@@ -14,7 +14,6 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -23,6 +22,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import vulcan
 from vulcan.domains.exploration import Exploration, Map, Obstacle
+from vulcan.executors.base import Line
+from vulcan.executors.crew import Crew
 
 PAPER = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
 BOUNDS = {"Δ/2": f"0.5 * {PAPER}", "Δ": PAPER, "2Δ": f"2 * {PAPER}"}
@@ -88,6 +89,17 @@ def search(task: tuple[Setting, str, int, int]) -> Run:
     return Run(setting, solver, *numbers, found.safe)
 
 
+class Searcher:
+    """What a worker holds: nothing but the way to search."""
+
+    def __init__(self, line: Line) -> None:
+        pass
+
+    def search(self, task: tuple[Setting, str, int, int]) -> Run:
+        """Run one search."""
+        return search(task)
+
+
 def judge_by(run: Run, bound: str) -> Run:
     """Return the same run, without regard to risk, as another bound judges it."""
     allowed = vulcan.parse(BOUNDS[bound])(run.reward)
@@ -136,14 +148,14 @@ def main() -> None:
     ]
     search((SETTINGS[0], "B", 1, 0))  # compiles, once for all workers
     began = time.perf_counter()
-    runs = []
-    with ProcessPoolExecutor(options.workers) as pool:
-        for run in pool.map(search, tasks):
-            runs.append(run)
-            left = (time.perf_counter() - began) / len(runs) * (len(tasks) - len(runs))
-            print(f"\r{len(runs)} of {len(tasks)}, about {left / 60:.0f} min left", end="")
+    with Crew(vulcan.Processes(options.workers), Searcher) as crew:
+        pieces = [crew.submit("search", task) for task in tasks]
+        for done, _ in enumerate(crew.run(), start=1):
+            left = (time.perf_counter() - began) / done * (len(tasks) - done)
+            print(f"\r{done} of {len(tasks)}, about {left / 60:.0f} min left", end="")
             sys.stdout.flush()
     print()
+    runs = [piece.result() for piece in pieces]
     neutral = [run for run in runs if run.solver == NEUTRAL and run.setting == SETTINGS[1]]
     runs += [judge_by(run, bound) for bound in BOUNDS if bound != "Δ" for run in neutral]
     text = "\n".join(show_table(runs)) + "\n"

@@ -13,7 +13,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 from reproduction.reproduction import reproduce
 from reproduction.runner import Advance
 from vulcan.cli.codes import ExitCode
+from vulcan.cli.options import Cluster
 from vulcan.cli.screen import show_error
+from vulcan.cli.workers import read_executor
 from vulcan.errors import VulcanError
 
 SILENCE: Final = 30.0
@@ -35,8 +37,10 @@ def main(
         typer.Option("--only", help="Name of a part to run, or several with commas; repeatable."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")
+        int | None,
+        typer.Option("--workers", min=1, help="How many work at once; one per core by default."),
     ] = None,
+    cluster: Cluster = None,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Run nothing; make the report of what is there.")
     ] = False,
@@ -54,6 +58,7 @@ def main(
                 quick=quick,
                 only=names,
                 workers=workers,
+                executor=read_executor(workers, None, cluster),
                 redraw=redraw,
                 on_advance=display.tell,
             )

@@ -11,9 +11,10 @@ from typing import Final
 from reproduction.part import Part, Verdict
 from reproduction.parts import PARTS
 from reproduction.report import Shown, write_report
-from reproduction.runner import Advance, run_missing
+from reproduction.runner import Advance, choose_runners, run_missing
 from reproduction.store import Store
 from vulcan.errors import OptionError, VulcanError
+from vulcan.executors.base import Executor
 from vulcan.parameters import suggest
 
 __all__ = ["Report", "reproduce"]
@@ -46,6 +47,7 @@ def reproduce(
     quick: bool = False,
     only: Sequence[str] = (),
     workers: int | None = None,
+    executor: Executor | str | None = None,
     redraw: bool = False,
     on_advance: Callable[[Advance], None] | None = None,
 ) -> Report:
@@ -60,7 +62,9 @@ def reproduce(
     only
         Names of parts to run; all by default. The report shows every part that has data.
     workers
-        How many processes; as many as there are cores by default.
+        How many work at once; as many as there are cores by default.
+    executor
+        Who they are: "processes" (the default) or "ray", or an executor such as `Ray("auto")`.
     redraw
         Run nothing, and make the report of what is there.
     on_advance
@@ -89,7 +93,8 @@ def reproduce(
     store = Store(folder / names[quick])
     failures = []
     if not redraw:
-        failures = run_missing(chosen, store, quick, workers, on_advance or (lambda _: None))
+        runners = choose_runners(workers, executor)
+        failures = run_missing(chosen, store, quick, runners, on_advance or (lambda _: None))
     page = write_report(folder, [shown for p in PARTS if (shown := _show(p, store, quick))], quick)
     if failures:
         some = "\n".join(failures[:MOST_FAILURES])

@@ -1,37 +1,33 @@
-"""Running what is missing: a task at a time in each worker process, on all cores."""
+"""Running what is missing: a task at a time in each worker, on all cores or machines.
+
+After Ctrl-C the tasks under way are dropped: what they would find then is not what they are for.
+"""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from reproduction.making import describe_making
-from reproduction.part import Part, Record
+from reproduction.part import Part, Record, Task
 from reproduction.store import Store
 from vulcan.errors import OptionError
+from vulcan.executors.base import Executor, Line, WorkerLostError
+from vulcan.executors.choice import choose_executor
+from vulcan.executors.crew import Crew, Piece
 from vulcan.runtime.interruption import Interruption
 
-__all__ = ["Advance", "run_missing"]
-
-LONGEST_WAIT: Final = 0.5
-"""Seconds until Ctrl-C is noticed."""
+__all__ = ["Advance", "Runner", "choose_runners", "run_missing"]
 
 SHORT: Final = 2.0
 """Seconds of a task that is run before all others."""
 
-THREADS: Final = "OMP_NUM_THREADS"
-
 KILLED: Final = (
-    "a worker process was killed, perhaps for want of memory: fewer workers take less; what was "
-    "run is kept"
+    "its worker was killed each time, perhaps for want of memory: fewer workers take less; what "
+    "was run is kept"
 )
 
 
@@ -59,7 +55,7 @@ def run_missing(
     parts: Sequence[Part],
     store: Store,
     quick: bool,
-    workers: int | None,
+    executor: Executor,
     tell: Callable[[Advance], None],
 ) -> list[str]:
     """Run every task that has no record yet, until Ctrl-C; what was run is kept.
@@ -72,8 +68,8 @@ def run_missing(
         Where records are kept.
     quick
         Fewer and smaller runs.
-    workers
-        How many processes; as many as there are cores by default.
+    executor
+        Who runs them.
     tell
         Called when a task ends.
 
@@ -83,74 +79,73 @@ def run_missing(
         Which tasks failed, and why; the others were run all the same.
     """
     waiting = [(part, task) for part in parts for task in store.missing(part, part.tasks(quick))]
-    workers = _count_workers(workers)
-    estimates = {id(task): part.estimate(task) for part, task in waiting}
-    left, spent, promised = sum(estimates.values()), 0.0, 0.0
-    tell(Advance("", 0, len(waiting), left / workers))
-    failures: list[str] = []
-    made = describe_making()
-    if not waiting:
-        return failures
     # Short ones at once: others are compared with them. Then the longest, so that no core is idle
     # at the end.
-    waiting.sort(key=lambda pair: (estimates[id(pair[1])] > SHORT, -estimates[id(pair[1])]))
-    with Interruption() as interruption, _start_workers(workers) as pool:
-        pending = {pool.submit(_run, part, dict(task)): (part, task) for part, task in waiting}
-        done = 0
-        while pending and not interruption.requested:
-            ended, _ = wait(pending, LONGEST_WAIT, FIRST_COMPLETED)
-            for future in ended:
-                part, task = pending.pop(future)
-                try:
-                    record = Record(dict(task), *future.result(), made)
-                except BrokenProcessPool:  # so are all that were not done yet
-                    failures = list(dict.fromkeys((*failures, KILLED)))
+    waiting.sort(key=lambda pair: (pair[0].estimate(pair[1]) > SHORT, -pair[0].estimate(pair[1])))
+    outlook = _Outlook(waiting, executor.workers)
+    tell(outlook.advance(""))
+    failures: list[str] = []
+    made = describe_making()
+    with Interruption() as interruption, Crew(executor, Runner, most=len(waiting)) as crew:
+        pieces = {crew.submit("run", part, dict(task)): (part, task) for part, task in waiting}
+        while crew.busy and not interruption.requested:
+            for piece in crew.wait():
+                part, task = pieces[piece]
+                if piece.error is not None:
+                    failures.append(f"{part.name}, {dict(task)}: {_explain(piece)}")
                     continue
-                except Exception as error:
-                    failures.append(f"{part.name}, {dict(task)}: {error}")
-                    continue
+                found, seconds = piece.answer
+                record = Record(dict(task), found, seconds, made)
                 store.add(part, record)
-                done += 1
-                spent, promised = spent + record.seconds, promised + estimates[id(task)]
-                left -= estimates[id(task)]
-                speed = spent / promised if promised > 0 else 1.0
-                tell(Advance(part.name, done, len(waiting), max(0.0, left * speed / workers)))
+                outlook.add(part, task, record.seconds)
+                tell(outlook.advance(part.name))
     return failures
 
 
-@contextmanager
-def _start_workers(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Start worker processes, and end them at once when they are needed no longer."""
-    others = set(multiprocessing.active_children())
-    threads = os.environ.get(THREADS)
-    os.environ[THREADS] = "1"  # now: a worker loads what reads it before it can be told anything
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_ctrl_c)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
-        if threads is None:
-            del os.environ[THREADS]
-        else:
-            os.environ[THREADS] = threads
+def choose_runners(workers: int | None, executor: Executor | str | None) -> Executor:
+    """Return who runs tasks: processes, one per core, if nobody else was asked for."""
+    if executor is None:
+        executor, workers = "processes", os.cpu_count() if workers is None else workers
+    chosen = choose_executor(executor, workers)
+    if chosen.near and chosen.workers > 1:
+        raise OptionError("threads can't time what they run; processes and Ray can")
+    return chosen
 
 
-def _count_workers(workers: int | None) -> int:
-    if workers is None:
-        return os.cpu_count() or 1
-    if not isinstance(workers, int) or workers < 1:
-        raise OptionError(f"workers must be a whole number of at least 1, not {workers!r}")
-    return workers
+class Runner:
+    """What a worker holds: nothing but the way to run a task."""
+
+    def __init__(self, line: Line) -> None:
+        pass
+
+    def run(self, part: Part, task: dict[str, Any]) -> tuple[dict[str, Any], float]:
+        """Return what a task found, and how long it took."""
+        began = time.perf_counter()
+        found = part.run(task)
+        return found, time.perf_counter() - began
 
 
-def _leave_ctrl_c() -> None:
-    """Leave Ctrl-C to the one who waits for the workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+class _Outlook:
+    """How long the rest will take, from what the others took and should have taken."""
+
+    def __init__(self, tasks: Sequence[tuple[Part, Task]], workers: int) -> None:
+        self._total, self._workers, self._done = len(tasks), workers, 0
+        self._left = sum(pair[0].estimate(pair[1]) for pair in tasks)
+        self._spent = self._promised = 0.0
+
+    def add(self, part: Part, task: Task, seconds: float) -> None:
+        """Count a task as done."""
+        estimate = part.estimate(task)
+        self._done += 1
+        self._spent, self._promised = self._spent + seconds, self._promised + estimate
+        self._left -= estimate
+
+    def advance(self, part: str) -> Advance:
+        """Return how far it is; `part` is that of the last task."""
+        speed = self._spent / self._promised if self._promised > 0 else 1.0
+        return Advance(part, self._done, self._total, max(0.0, self._left * speed / self._workers))
 
 
-def _run(part: Part, task: dict[str, Any]) -> tuple[dict[str, Any], float]:
-    began = time.perf_counter()
-    found = part.run(task)
-    return found, time.perf_counter() - began
+def _explain(piece: Piece) -> str:
+    """Return why a task failed."""
+    return KILLED if isinstance(piece.error, WorkerLostError) else str(piece.error)

@@ -62,6 +62,10 @@ from .execution.estimates import Simulation as Simulation
 from .execution.replan import Replan as Replan
 from .execution.replan import replan as replan
 from .execution.simulation import simulate as simulate
+from .executors.base import Executor as Executor
+from .executors.cluster import Ray as Ray
+from .executors.here import Threads as Threads
+from .executors.processes import Processes as Processes
 from .model.arrays import ArrayModel as ArrayModel
 from .model.compiled import CompiledModel as CompiledModel
 from .model.interface import FAILURE as FAILURE
@@ -76,12 +80,15 @@ from .planning.comparison import ComparisonRow as ComparisonRow
 from .planning.explain import explain as explain
 from .planning.explore import explore as explore
 from .planning.frontier.point import Frontier as Frontier
+from .planning.frontier.point import FrontierFailure as FrontierFailure
 from .planning.frontier.point import FrontierPoint as FrontierPoint
 from .planning.frontier.span import Span as Span
 from .planning.frontier.trace import trace_frontier as trace_frontier
 from .planning.rejections import find_alternatives as find_alternatives
 from .planning.result import Result as Result
 from .planning.solve import solve as solve
+from .planning.spread import SeedRun as SeedRun
+from .planning.spread import Spread as Spread
 from .policies.execution import Run as Run
 from .policies.matrix import ActionMatrix as ActionMatrix
 from .policies.policy import Policy as Policy

@@ -103,6 +103,8 @@ def test_limits_reach_the_solvers(run, monkeypatch):
         "memory": 7000,
         "seed": 8,
         "bound": False,
+        "workers": None,
+        "executor": None,
         "progress": False,
     }
 

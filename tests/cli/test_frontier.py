@@ -62,7 +62,7 @@ def test_the_document_has_every_digit(run):
     assert answer.err == ""
     document = answer.document
     keys = {"model", "bound", "solver", "stopped_by", "points", "lines", "statistics"}
-    assert set(document) == keys
+    assert set(document) == {*keys, "failures", "lost_workers"}
     assert (document["bound"], document["stopped_by"]) == (None, None)
     assert document["statistics"]["evaluations"] == 336
     frontier = trace_frontier(Bandit(horizon=4), levels=[-1, 0.001, 0.003])
@@ -113,6 +113,8 @@ def test_options_reach_the_search(call):
         "gap": None,
         "seed": 3,
         "time_limit": 5,
+        "workers": None,
+        "executor": None,
         "progress": False,
     }
     given = call("--bound", "0.002*x", "--to", "3", "--gap", "0.01")

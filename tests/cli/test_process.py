@@ -90,7 +90,8 @@ def test_workers_know_classes_of_files_and_print_nothing_into_the_answer(tmp_pat
     )
     write(tmp_path / "depot.py", "PRICE = 2.0\n")
     file = f"{tmp_path / 'ferry.py'}:Ferry"
-    answer = run("solve", file, "--bound", "0.5", "--workers", "1", "--json")
+    processes = ("--workers", "1", "--executor", "processes")
+    answer = run("solve", file, "--bound", "0.5", *processes, "--json")
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout)["certificate"]["reward"] == 1.0
     assert answer.stderr.count("loaded") == 2

@@ -30,6 +30,7 @@ FITTING = {
     "memory": (10**6, tuple(name for name in NAMES if name != "forward-search")),
     "gap": (0.1, ("automatic", "vulcan", "local-vulcan", "pareto", "integer-program")),
     "seed": (1, SAMPLING),
+    "seeds": (range(2), SAMPLING),
     "complete": (False, SAMPLING),
     "checkpoint": ("search", SAMPLING),
     "checkpoint_every": (1.0, SAMPLING),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import vulcan
@@ -43,3 +45,25 @@ def test_the_gain_of_randomising_is_told_where_it_is_worth_it() -> None:
     close = vulcan.solve(vulcan.Problem(Bandit(3), vulcan.Linear(0.002)))
     assert 0 < close.gain_of_randomising < 0.01
     assert "would earn" not in str(close)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [(vulcan.Vulcan(), {"samples": 50, "keep": True}), (vulcan.LinearProgram(), {})],
+)
+def test_results_pass_to_another_process_without_what_the_search_knew(solver, options) -> None:
+    result = vulcan.solve(vulcan.Problem(Bandit(4), LINEAR), solver, **options)
+    sent = pickle.loads(pickle.dumps(result))
+    assert (sent.policy, sent.certificate, sent.problem) == (
+        result.policy,
+        result.certificate,
+        result.problem,
+    )
+    assert str(sent) == str(result)
+    for member in sent.policy.members:
+        assert member.reader.model is sent.problem.model
+        assert not member.action.flags.writeable
+    assert sent.knowledge is sent.policy.knowledge is None
+    assert result.knowledge is None or options
+    assert sent.policy.start(seed=1).action == result.policy.start(seed=1).action
+    assert pickle.loads(pickle.dumps(result.policy.detach())).members[0].reader is None

@@ -28,6 +28,6 @@ def test_a_killed_worker_is_told_and_what_was_run_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reproduction.reproduction.PARTS", [FailingPart("killed")])
-    with pytest.raises(VulcanError, match=r"1 tasks failed(.|\n)*a worker process was killed"):
+    with pytest.raises(VulcanError, match=r"1 tasks failed(.|\n)*its worker was killed"):
         reproduce(tmp_path, quick=True, workers=1)
     assert "4 of 5 tasks were run" in (tmp_path / "index.html").read_text()  # short ones come first

@@ -11,7 +11,9 @@ import typer
 
 from vulcan.errors import OptionError
 
-__all__ = ["complete_model", "read_numbers", "read_size", "spell_out"]
+__all__ = ["complete_model", "read_numbers", "read_seeds", "read_size", "spell_out"]
+
+MOST_SEEDS = 1_000_000
 
 UNITS = {
     "": 1,
@@ -35,6 +37,21 @@ def read_size(text: str) -> int:
             f"{', '.join(filter(None, UNITS))}, such as 4GB; not {text!r}"
         )
     return int(Fraction(found[1]) * units[found[2].lower()])
+
+
+def read_seeds(text: str) -> range:
+    """Return the seeds of a string such as 20, for the first twenty, or 5-19."""
+    found = re.fullmatch(r"(?:([0-9]+) *- *)?([0-9]+)", text.strip())
+    if found is None or len(text) > 50:
+        raise typer.BadParameter(
+            f"seeds are a number of them, or from-to such as 5-19; not {text!r}"
+        )
+    seeds = range(int(found[2])) if found[1] is None else range(int(found[1]), int(found[2]) + 1)
+    if not 0 < len(seeds) <= MOST_SEEDS:
+        raise typer.BadParameter(
+            f"there must be 1 to {MOST_SEEDS:,} seeds; {text!r} has {len(seeds):,}"
+        )
+    return seeds
 
 
 def spell_out(arguments: Sequence[str]) -> list[str]:

@@ -11,14 +11,18 @@ from vulcan.cli.codes import ExitCode
 from vulcan.cli.options import (
     AsJson,
     BoundText,
+    Cluster,
+    ExecutorName,
     ModelText,
     Plot,
     Settings,
     ShowProgress,
+    SweepWorkers,
     UpperBound,
 )
 from vulcan.cli.output import check_plot, save_plot, tell_saved
 from vulcan.cli.search_options import SolverList, takes_search_options
+from vulcan.cli.workers import read_executor
 from vulcan.errors import OptionError
 from vulcan.parameters import suggest
 from vulcan.solvers.base import Solver
@@ -35,6 +39,7 @@ Examples:
   vulcan compare bandit --set horizon=5 --bound "0.002*x"
   vulcan compare bandit --bound 0.01 --solvers vulcan,pareto --time-limit 30
   vulcan compare three-actions --bound "0.004*x" --plot policies.svg
+  vulcan compare bandit --bound 0.01 --workers 4
   vulcan compare mission.toml --set horizon=3
 """
 
@@ -51,12 +56,15 @@ def compare(
     settings: Settings = None,
     solvers: SolverList = None,
     upper_bound: UpperBound = True,
+    workers: SweepWorkers = None,
+    executor: ExecutorName = None,
+    cluster: Cluster = None,
     plot: Plot = None,
     as_json: AsJson = False,
     progress: ShowProgress = None,
     **search: Any,
 ) -> None:
-    """Solve a problem with several solvers, one after the other.
+    """Solve a problem with several solvers, one after the other or --workers of them at once.
 
     Each gets the limits that it knows, and all are measured against the least upper bound that any
     of them proved. A solver that refuses the problem says why. Ctrl-C ends it and shows the solvers
@@ -74,6 +82,8 @@ def compare(
             problem,
             named,
             bound=upper_bound,
+            workers=workers,
+            executor=read_executor(workers, executor, cluster),
             progress=sys.stderr.isatty() if progress is None else progress,
             **search,
         )
@@ -109,6 +119,7 @@ def _show(compared: Comparison, as_json: bool) -> None:
     from vulcan.cli import screen
     from vulcan.cli.documents import describe_comparison, print_document
     from vulcan.model.interface import describe_model
+    from vulcan.planning.spread import describe_lost
     from vulcan.runtime.formatting import show_reward
 
     if as_json:
@@ -131,6 +142,8 @@ def _show(compared: Comparison, as_json: bool) -> None:
         ("risk bound", f"Δ(x) = {compared.problem.risk_bound}"),
         ("upper bound", at_most),
     ]
+    if compared.lost_workers:
+        rows.append(describe_lost(compared.lost_workers))
     screen.show_rows(console, rows)
     console.print()
     styles = [screen.QUIET if row.safe else screen.UNSURE for row in compared]

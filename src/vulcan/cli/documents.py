@@ -103,10 +103,12 @@ def describe_problem(problem: Problem) -> Document:
 
 def describe_result(result: Result, depth: int) -> Document:
     """Return everything about a result, with the first levels of its policy."""
-    omit = ("problem", "policy", "certificate", "lines", "knowledge")
+    omit = ("problem", "policy", "certificate", "lines", "knowledge", "spread")
+    spread, shown = result.spread, ("best", "worst", "mean", "deviation")
     return {
         **describe_fields(result, "safe", "gap", omit=omit),
         **describe_problem(result.problem),
+        "spread": None if spread is None else describe_fields(spread, *shown),
         "certificate": describe_certificate(result.certificate),
         "policy": describe_policy(result.policy, depth),
     }

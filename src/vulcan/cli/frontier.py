@@ -12,6 +12,8 @@ from vulcan.cli.choices import read_numbers
 from vulcan.cli.codes import ExitCode
 from vulcan.cli.options import (
     AsJson,
+    Cluster,
+    ExecutorName,
     From,
     Levels,
     ModelText,
@@ -21,10 +23,12 @@ from vulcan.cli.options import (
     Scales,
     Settings,
     ShowProgress,
+    SweepWorkers,
     To,
 )
 from vulcan.cli.output import check_plot, save_plot, tell_saved
 from vulcan.cli.search_options import LIMITS, SolverChoice, read_search, takes_search_options
+from vulcan.cli.workers import read_executor
 
 if TYPE_CHECKING:
     from vulcan.planning.frontier import Frontier
@@ -38,6 +42,7 @@ Examples:
   vulcan frontier bandit --levels 0,0.005,0.01 --gap 0.001 --json
   vulcan frontier bandit --from 0 --to 0.01 --points 11 --plot frontier.pdf
   vulcan frontier bandit --set horizon=5 --bound "0.002*x" --scales 0.5,1,2
+  vulcan frontier bandit --points 41 --workers 4
   vulcan frontier mission.toml --set horizon=3 --scales 0.5,1,2
 """
 
@@ -55,6 +60,9 @@ def frontier(
     high: To = None,
     points: Points = None,
     solver: SolverChoice = "automatic",
+    workers: SweepWorkers = None,
+    executor: ExecutorName = None,
+    cluster: Cluster = None,
     plot: Plot = None,
     as_json: AsJson = False,
     progress: ShowProgress = None,
@@ -84,6 +92,8 @@ def frontier(
             problem,
             solver=chosen.solver,
             seed=chosen.options.seed,
+            workers=workers,
+            executor=read_executor(workers, executor, cluster),
             progress=sys.stderr.isatty() if progress is None else progress,
             **asdict(chosen.limits),
             **where,
@@ -134,6 +144,7 @@ def _choose_range(
 def _show(traced: Frontier, as_json: bool) -> None:
     from vulcan.cli import screen
     from vulcan.cli.documents import describe_frontier, print_document
+    from vulcan.planning.spread import describe_lost
 
     if as_json:
         print_document(describe_frontier(traced))
@@ -154,6 +165,9 @@ def _show(traced: Frontier, as_json: bool) -> None:
         ("evaluations", f"{traced.evaluations:,} of the model, by all searches"),
         ("time", f"{traced.seconds:.3g} s"),
     ]
+    rows += [(f"{failure.at:g}", f"failed: {failure.error}") for failure in traced.failures]
+    if traced.lost_workers:
+        rows.append(describe_lost(traced.lost_workers))
     screen.show_rows(console, rows)
     if len(traced):
         console.print()

@@ -6,7 +6,7 @@ How to search is in `vulcan.cli.search_options`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -21,10 +21,13 @@ __all__ = [
     "SEARCH",
     "SECTIONS",
     "TUNING",
+    "WORK",
     "AsJson",
     "BoundText",
+    "Cluster",
     "Depth",
     "Exact",
+    "ExecutorName",
     "From",
     "Levels",
     "Look",
@@ -41,6 +44,7 @@ __all__ = [
     "Settings",
     "ShowProgress",
     "StateLimit",
+    "SweepWorkers",
     "To",
     "UpperBound",
     "Workers",
@@ -54,7 +58,8 @@ LIMITS: Final = "Limits"
 TUNING: Final = "Options of solvers"
 FILES: Final = "Files"
 ANSWER: Final = "Answer"
-SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, FILES, ANSWER)
+WORK: Final = "Workers"
+SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, WORK, FILES, ANSWER)
 
 # What is worked on.
 
@@ -303,9 +308,45 @@ Workers = Annotated[
         "--workers",
         min=1,
         metavar="N",
-        help="Processes that answer for the model at once, or threads that sample a compiled one; "
-        "and threads of exact solvers.",
+        help="How many work at once: searches, if there are several --seeds, or else processes "
+        "that answer for the model, threads that sample a compiled one, and threads of exact "
+        "solvers.",
         show_default="none",
-        rich_help_panel=SEARCH,
+        rich_help_panel=WORK,
+    ),
+]
+
+SweepWorkers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        metavar="N",
+        help="How many searches run at once.",
+        show_default="1",
+        rich_help_panel=WORK,
+    ),
+]
+
+ExecutorName = Annotated[
+    Literal["threads", "processes", "ray"] | None,
+    typer.Option(
+        "--executor",
+        metavar="threads|processes|ray",
+        help="Who the workers are; ray starts a Ray cluster of this machine alone.",
+        show_default="what suits the model",
+        rich_help_panel=WORK,
+    ),
+]
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="auto|ADDRESS",
+        help="Work on a Ray cluster: the one that this machine belongs to, or that at an address. "
+        "Without --workers, on all of its cores.",
+        show_default=False,
+        rich_help_panel=WORK,
     ),
 ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 import typer
 
 from vulcan.cli import options
-from vulcan.cli.choices import read_size
+from vulcan.cli.choices import read_seeds, read_size
 from vulcan.errors import OptionError
 from vulcan.runtime.limits import Limits
 from vulcan.solvers.base import Option, Options, Solver
@@ -26,11 +26,12 @@ __all__ = ["Search", "SolverChoice", "SolverList", "read_search", "takes_search_
 
 
 class Search(NamedTuple):
-    """How to search: by which solver, how long, and what else it is told."""
+    """How to search: by which solver, how long, what else it is told, and with which seeds."""
 
     solver: Solver
     limits: Limits
     options: Options
+    seeds: range | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,12 @@ SAMPLING: Final = {
         "N",
         "0",
     ),
+    "seeds": SearchOption(
+        str,
+        "Search with several seeds, so many or from-to, and return the best result with the spread "
+        "of all.",
+        "N|FROM-TO",
+    ),
     "complete": SearchOption(
         bool, "Plan to the end what the samples left unexplored.", None, "complete"
     ),
@@ -137,7 +144,7 @@ def _describe_search_option(name: str) -> Any:
         help=_describe_owners(name) + option.help,
         min=option.least,
         show_default=option.default or name == "time_limit",
-        parser=read_size if name == "memory" else None,
+        parser={"memory": read_size, "seeds": read_seeds}.get(name),
         rich_help_panel=_choose_section(name),
     )
     return Annotated[option.kind | None, info]
@@ -147,7 +154,7 @@ def _choose_section(name: str) -> str:
     """Return the section of the help in which an option is."""
     if name in LIMITS:
         return options.LIMITS
-    return options.TUNING if name in ("seed", "complete") else options.FILES
+    return options.TUNING if name in ("seed", "seeds", "complete") else options.FILES
 
 
 def _describe_solver_option(option: Option) -> Any:
@@ -236,9 +243,10 @@ def read_search(solver: str, given: Mapping[str, Any]) -> Search:
     limits = Limits(**{name: given[name] for name in LIMITS if name in given})
     told = {field.name for field in fields(Options)}
     chosen = Options(**{name: value for name, value in given.items() if name in told})
-    rest = set(LIMITS) | told
+    rest = {*LIMITS, *SAMPLING} | told
     tuning = {name: value for name, value in given.items() if name not in rest}
-    return Search(load_solvers()[solver].from_options(tuning, limits), limits, chosen)
+    made = load_solvers()[solver].from_options(tuning, limits)
+    return Search(made, limits, chosen, given.get("seeds"))
 
 
 def _describe_solvers() -> str:

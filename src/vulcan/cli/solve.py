@@ -14,7 +14,9 @@ from vulcan.cli.codes import ExitCode
 from vulcan.cli.options import (
     AsJson,
     BoundText,
+    Cluster,
     Depth,
+    ExecutorName,
     ModelText,
     Output,
     Settings,
@@ -24,6 +26,7 @@ from vulcan.cli.options import (
 )
 from vulcan.cli.output import check_output, tell_saved
 from vulcan.cli.search_options import SolverChoice, read_search, takes_search_options
+from vulcan.cli.workers import read_executor
 from vulcan.runtime.limits import StopReason
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ Examples:
   vulcan solve bandit --bound "0.002*x" --solver penalty --upper-bound
   vulcan solve rover.py:Rover --bound 0.01 --output plan.vulcan --json
   vulcan solve mission.toml --set horizon=5 --time-limit 10
+  vulcan solve bandit --bound "0.002*x" --solver vulcan --samples 50000 --seeds 20 --workers 4
   vulcan solve gymnasium:FrozenLake-v1 --horizon 50 --bound 0.1
 """
 
@@ -58,6 +62,8 @@ def solve(
     solver: SolverChoice = "automatic",
     upper_bound: UpperBound = False,
     workers: Workers = None,
+    executor: ExecutorName = None,
+    cluster: Cluster = None,
     output: Output = None,
     depth: Depth = None,
     as_json: AsJson = False,
@@ -70,23 +76,25 @@ def solve(
 
     Without --solver the model is unrolled as long as that pays and solved within a small proved
     gap, or else sampled; both end by themselves.
+    With --seeds there are several searches, and the best is shown, beside the spread of all.
     Ctrl-C ends the search and shows the best policy so far. The solvers vulcan and uct go on until
     they have proved theirs the best or memory is full, which can take very long: a limit is usually
     wanted, such as --time-limit or --samples.
     """
     from vulcan.cli.models import find_problem, keep_off_stdout
-    from vulcan.planning.solve import plan_and_certify
+    from vulcan.planning.solve import choose_search
 
     chosen = read_search(solver, search)
     with keep_off_stdout():
         problem = find_problem(model, settings or (), bound)
         if output is not None:
             check_output(output)
-        result = plan_and_certify(
+        who = read_executor(workers, executor, cluster)
+        result = choose_search(chosen.seeds)(
             problem,
             chosen.solver,
             chosen.limits,
-            replace(chosen.options, workers=workers),
+            replace(chosen.options, workers=workers, executor=who),
             bound=upper_bound,
             progress=sys.stderr.isatty() if progress is None else progress,
         )

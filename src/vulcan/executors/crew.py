@@ -150,9 +150,14 @@ class Crew:
             self._look(on_note)
         return [piece for piece in settled if piece is not None]
 
+    @property
+    def busy(self) -> bool:
+        """Whether there are pieces that have not ended."""
+        return bool(self._waiting or self._busy)
+
     def run(self, on_note: OnNote | None = None) -> Iterator[Piece]:
         """Yield pieces as they end, until there are none; more may be added meanwhile."""
-        while self._waiting or self._busy:
+        while self.busy:
             yield from self.wait(on_note)
 
     def map(self, name: str, things: Sequence[Any]) -> list[Any]:

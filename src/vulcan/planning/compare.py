@@ -6,32 +6,33 @@ proved. There are two kinds: a *dual* bound holds for every policy, a bound of `
 `IntegerProgram` and the like for deterministic policies only. So a randomised policy is measured
 against the least dual bound, a deterministic one against the least of all.
 
-Nothing is shared between the searches, so that their times can be compared.
+Nothing is shared between the searches, so that their times can be compared; unless several run at
+once, and share a machine. What they find does not depend on that, as long as limits of time and
+memory don't end them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any
 
 from vulcan.certificates.problem import Problem, require_problem
-from vulcan.errors import OptionError, VulcanError
+from vulcan.errors import OptionError
+from vulcan.executors.base import Executor
+from vulcan.executors.choice import choose_executor
+from vulcan.executors.crew import Piece
 from vulcan.planning.batch import watch_batch
 from vulcan.planning.comparison import Comparison, ComparisonRow
-from vulcan.planning.result import Result
-from vulcan.planning.solve import plan_and_certify
+from vulcan.planning.sweep import Job, Searcher, Sweep, describe_error
 from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.progress import OnProgress
 from vulcan.solvers.base import Coverage, Options, Solver
+from vulcan.solvers.layered.upper_bound import RewardBound
 from vulcan.solvers.registry import load_solvers
 
 __all__ = ["compare"]
-
-logger = logging.getLogger("vulcan")
 
 
 def compare(
@@ -44,6 +45,8 @@ def compare(
     memory: int | None = None,
     seed: int = 0,
     bound: bool = True,
+    workers: int | None = None,
+    executor: Executor | str | None = None,
     on_row: Callable[[ComparisonRow], None] | None = None,
     on_progress: OnProgress | None = None,
     progress: bool = False,
@@ -69,6 +72,13 @@ def compare(
     bound
         Find an upper bound on the reward of any policy, if no solver has one of its own. It may
         take as long again as the time limit, once.
+    workers
+        How many searches run at once, one by default. Only limits of time and memory, and times,
+        depend on it: searches that run at once share the machine.
+    executor
+        Who runs them: "threads", "processes" or "ray", or an executor such as
+        `Ray("auto", workers=8)`; processes by default, if there are several workers. Problem and
+        solvers must be picklable for another process.
     on_row
         Called with each row when it is done, before it has the upper bound of all.
     on_progress
@@ -79,7 +89,8 @@ def compare(
     Returns
     -------
     Comparison
-        With a row for each solver. After Ctrl-C, with the rows so far.
+        With a row for each solver, in the order given. After Ctrl-C, with the rows so far: those of
+        searches under way have what they had found.
 
     Raises
     ------
@@ -99,45 +110,64 @@ def compare(
     require_problem(problem, beside=solvers)
     named = _name_solvers(solvers)
     limits = Limits(time_limit, samples, histories, memory)
-    rows: list[ComparisonRow] = []
-    stopped_by = None
-    with watch_batch(on_progress, progress) as batch:
-        batch.total = len(named)
+    asked = _choose_bounding(named) if bound else None
+    jobs = {
+        name: Job(solver, _keep_known(solver, limits), Options(seed), bound=name == asked)
+        for name, solver in named.items()
+    }
+    rows: dict[str, ComparisonRow] = {}
+    added, stopped_by = RewardBound(), None
+    with (
+        watch_batch(on_progress, progress) as batch,
+        Sweep(
+            choose_executor(executor, workers), batch, Searcher, problem, most=len(jobs)
+        ) as sweep,
+    ):
+        batch.total = len(jobs)
+        pieces = {sweep.submit("search", job): name for name, job in jobs.items()}
         try:
-            for name, solver in named.items():
-                search = partial(
-                    plan_and_certify,
-                    problem,
-                    solver,
-                    options=Options(seed),
-                    bound=bound and _lack_bound(rows),
-                    on_progress=batch.tell,
-                )
-                row = _solve_row(name, solver, limits, search)
-                rows.append(row)
-                batch.finish(row.result)
+            for piece in sweep.run():
+                row = _build_row(problem, pieces[piece], piece)
+                rows[row.name] = row
+                batch.finish(piece, row.result)
                 if on_row is not None:
                     on_row(row)
-                if row.result is not None and row.result.stopped_by is StopReason.INTERRUPTED:
-                    raise KeyboardInterrupt
+            if bound and _lack_bound(list(rows.values())):
+                added = sweep.ask("bound", limits) or added
+            sweep.require_whole()
         except KeyboardInterrupt:
             stopped_by = StopReason.INTERRUPTED
-    return _share_bounds(problem, rows, stopped_by)
+    ordered = [rows[name] for name in named if name in rows]
+    return _share_bounds(problem, ordered, added, stopped_by, sweep.lost)
 
 
-def _solve_row(
-    name: str, solver: Solver, limits: Limits, search: Callable[..., Result]
-) -> ComparisonRow:
-    """Return the row of a solver; whatever it raises is in the row."""
-    try:
-        known = limits.keep(solver.limits) if isinstance(solver, Solver) else limits
-        return ComparisonRow(name, solver, search(limits=known))
-    except VulcanError as error:
-        return ComparisonRow(name, solver, error=str(error))
-    except Exception as error:
-        # A solver of the user's own, or a defect: the other rows are worth having all the same.
-        logger.exception("%s failed", name)
-        return ComparisonRow(name, solver, error=f"{type(error).__name__}: {error}")
+def _keep_known(solver: Any, limits: Limits) -> Limits:
+    """Return those of the limits that a solver knows."""
+    return limits.keep(solver.limits) if isinstance(solver, Solver) else limits
+
+
+def _choose_bounding(named: Mapping[str, Solver]) -> str | None:
+    """Return the name of the solver whose result gets an upper bound, if it has none itself.
+
+    It is the first without one of its own, unless another before it covers every policy: which one
+    must not depend on who is done first.
+    """
+    for name, solver in named.items():
+        covers = getattr(solver, "covers", Coverage.NOTHING)
+        if covers is Coverage.NOTHING:
+            return name
+        if covers is Coverage.EVERY:
+            break
+    return None
+
+
+def _build_row(problem: Problem, name: str, piece: Piece) -> ComparisonRow:
+    """Return the row of a solver; whatever it raised is in the row."""
+    job = piece.arguments[0]
+    if piece.error is None:
+        return ComparisonRow(name, job.solver, piece.answer.unpack(problem))
+    # Of a solver of the user's own, or a defect: the other rows are worth having all the same.
+    return ComparisonRow(name, job.solver, error=describe_error(name, piece.error))
 
 
 def _lack_bound(rows: Sequence[ComparisonRow]) -> bool:
@@ -159,12 +189,17 @@ def _bounds_every_policy(row: ComparisonRow) -> bool:
 
 
 def _share_bounds(
-    problem: Problem, rows: Sequence[ComparisonRow], stopped_by: StopReason | None
+    problem: Problem,
+    rows: Sequence[ComparisonRow],
+    added: RewardBound,
+    stopped_by: StopReason | None,
+    lost: int,
 ) -> Comparison:
     """Return the comparison, each row with the least upper bound of its kind."""
 
     def least(chosen: Sequence[ComparisonRow]) -> float | None:
         uppers = [row.result.upper_bound for row in chosen if row.result is not None]
+        uppers.append(added.upper)
         return min((float(upper) for upper in uppers if upper is not None), default=None)
 
     of_all, of_every_policy = least(rows), least([row for row in rows if _bounds_every_policy(row)])
@@ -177,6 +212,7 @@ def _share_bounds(
         upper_bound=of_all,
         randomised_upper_bound=of_every_policy,
         stopped_by=stopped_by,
+        lost_workers=lost,
     )
 
 

@@ -132,6 +132,8 @@ class Comparison:
         No policy earns more, randomised or not; None if unknown.
     stopped_by
         `StopReason.INTERRUPTED` if Ctrl-C came before the last solver was done; else None.
+    lost_workers
+        How many workers were lost; their searches were run again by others.
     """
 
     problem: Problem
@@ -139,6 +141,7 @@ class Comparison:
     upper_bound: float | None = None
     randomised_upper_bound: float | None = None
     stopped_by: StopReason | None = None
+    lost_workers: int = 0
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -13,6 +13,7 @@ from vulcan.certificates.problem import Problem
 from vulcan.certificates.text import describe_certificate
 from vulcan.errors import ModelError, PolicyError
 from vulcan.model.interface import describe_model
+from vulcan.planning.spread import Spread
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.runtime.formatting import show_gap, show_probability, show_reward
 from vulcan.runtime.limits import StopReason
@@ -78,6 +79,8 @@ class Result:
     knowledge
         What the search knew in the end, if it was asked to keep that; `vulcan.replan` goes on with
         it.
+    spread
+        What the other seeds found, where `solve` was given several; else None.
     """
 
     problem: Problem
@@ -98,6 +101,11 @@ class Result:
     safest: Worth | None = None
     sufficient: Sufficient | None = None
     knowledge: Knowledge | None = field(default=None, repr=False, compare=False)
+    spread: Spread | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what passes to another process: all but what the search knew."""
+        return {**self.__dict__, "knowledge": None}
 
     @property
     def gap(self) -> float | None:
@@ -159,6 +167,8 @@ class Result:
             rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))
         rows += self._describe_refusal()
         rows += self._describe_randomising()
+        if self.spread is not None:
+            rows += self.spread.rows()
         seconds = f"{statistics.search_seconds:.3g} s"
         if self.certificate is not None:
             seconds += f", certificate {statistics.certificate_seconds:.3g} s"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -51,6 +52,7 @@ def solve(
     memory: int | None = None,
     gap: float | None = None,
     seed: int = 0,
+    seeds: Sequence[int] | None = None,
     complete: bool = True,
     randomised: bool = False,
     bound: bool = False,
@@ -89,6 +91,9 @@ def solve(
         for proof.
     seed
         Seed of the random numbers. The same seed and the same samples give the same policy.
+    seeds
+        Search with each of these seeds, and return the best result: its `spread` has what each of
+        them found. Limits are those of each search. A seed that fails stops no others.
     complete
         Plan to the end what the search left unexplored. Without it a policy may have a frontier.
     randomised
@@ -99,18 +104,20 @@ def solve(
         the result has a gap. The model is asked for what the search left out, if the state graph
         is small enough; the bound may take as long again as the time limit.
     workers
-        How many work at once: threads that search, where the solver knows how and the model is
-        compiled, or quick to answer `ForwardSearch`; and else processes that answer for the model,
-        which must be picklable, or search parts of what `ForwardSearch` searches. Solvers on pairs
-        of state and step also compute in as many threads, for any model. The result does not depend
-        on it, as long as limits of samples and not of time or memory end the search.
+        How many work at once. With several seeds they search, each with one of them. Else they are
+        threads that search, where the solver knows how and the model is compiled, or quick to
+        answer `ForwardSearch`; or processes that answer for the model, which must be picklable, or
+        search parts of what `ForwardSearch` searches. Solvers on pairs of state and step also
+        compute in as many threads, for any model. The result does not depend on it, as long as
+        limits of samples and not of time or memory end the search.
     executor
         Who they are: "threads", "processes" or "ray", or an executor such as
         `Ray("auto", workers=8)`. By default what suits the model and the solver.
     checkpoint
         A file to which a search that samples writes itself now and then. An existing file is an
         error, unless the search in it is resumed or overwritten. `Automatic` chooses as it does
-        without a checkpoint, and says so where nothing was sampled and no file written.
+        without a checkpoint, and says so where nothing was sampled and no file written. Each of
+        several seeds has a file of its own beside it: `plan-7.ckpt` for seed 7 and `plan.ckpt`.
     checkpoint_every
         Seconds between two checkpoints.
     resume
@@ -131,7 +138,8 @@ def solve(
     -------
     Result
         With a policy and its certificate, or the reason why there is no policy. A search that a
-        limit or Ctrl-C ended returns the best complete policy that it had found.
+        limit or Ctrl-C ended returns the best complete policy that it had found; of several seeds,
+        those under way do, and no other begins.
 
     Raises
     ------
@@ -162,15 +170,26 @@ def solve(
         executor=executor,
     )
     solver = Automatic() if solver is None else solver
-    return plan_and_certify(
+    if randomised:
+        solver = ask_for_randomised(solver)
+    return choose_search(seeds)(
         problem,
-        ask_for_randomised(solver) if randomised else solver,
+        solver,
         limits,
         options,
         bound=bound,
         on_progress=on_progress,
         progress=progress,
     )
+
+
+def choose_search(seeds: Sequence[int] | None) -> Callable[..., Result]:
+    """Return what plans and certifies: once, or with each of several seeds."""
+    if seeds is None:
+        return plan_and_certify
+    from vulcan.planning.seeds import solve_seeds  # many of the former
+
+    return partial(solve_seeds, seeds=seeds)
 
 
 def plan_and_certify(

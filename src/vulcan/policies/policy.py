@@ -230,9 +230,19 @@ class Policy:
 
     def attach(self, reader: ModelReader) -> Policy:
         """Return the same policy bound to a model that is known to be its own."""
-        bound = Policy(self.about, self.labels, *(getattr(self, name) for name in self.ARRAYS))
+        bound = self.detach()
         bound._reader = reader
         return bound
+
+    def detach(self) -> Policy:
+        """Return the same policy, bound to no model."""
+        return Policy(self.about, self.labels, *(getattr(self, name) for name in self.ARRAYS))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it pass to another process: with its model, and without what a search knew."""
+        arrays = (getattr(self, name) for name in self.ARRAYS)
+        model = None if self._reader is None else self._reader.model
+        return (_rebuild, (self.about, self.labels, *arrays, model))
 
     def start(self, seed: int | None = None) -> Run:
         """Begin to follow the policy.
@@ -277,6 +287,13 @@ class Policy:
         from vulcan.policies.file import load_policy
 
         return load_policy(path)
+
+
+def _rebuild(about: About, labels: Sequence[str], *rest: Any) -> Policy:
+    """Return a policy of what `Policy.__reduce__` says."""
+    *arrays, model = rest
+    policy = Policy(about, labels, *arrays)
+    return policy if model is None else policy.attach(ModelReader(model))
 
 
 def open_own_model(about: About, model: Any) -> ModelReader:

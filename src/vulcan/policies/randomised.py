@@ -142,6 +142,14 @@ class RandomisedPolicy:
         """Return the same policy bound to a model that is known to be its own."""
         return RandomisedPolicy([member.attach(reader) for member in self.members], self.weights)
 
+    def detach(self) -> RandomisedPolicy:
+        """Return the same policy, bound to no model."""
+        return RandomisedPolicy([member.detach() for member in self.members], self.weights)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it pass to another process, as its members do."""
+        return (RandomisedPolicy, (self.members, self.weights))
+
     def start(self, seed: int | None = None) -> Run:
         """Draw a member and begin to follow it; it is the `policy` of the run.
 

@@ -20,8 +20,12 @@ _asks: ContextVar[Callable[[], bool] | None] = ContextVar("asks", default=None)
 
 @contextmanager
 def listen(asks: Callable[[], bool]) -> Iterator[None]:
-    """Let a function say whether what begins inside, in this thread, is requested to finish."""
-    token = _asks.set(asks)
+    """Let a function say whether what begins inside, in this thread, is requested to finish.
+
+    Inside of another such request, both count.
+    """
+    outer = _asks.get()
+    token = _asks.set(asks if outer is None else lambda: asks() or outer())
     try:
         yield
     finally:

@@ -21,12 +21,15 @@ risk. Points share what they know: a policy counts, certified there again, where
 bound and none better was found. Where there is a choice, the next point goes to where the two
 curves are furthest apart (`placement`).
 
-All points share one state graph: searches ask the model once for each (state, action). Only the
-certificates ask it again, each for the policy that it is about.
+**Several at once**: places are chosen some ahead, and points count in the order of their places,
+whoever found them first, so that a frontier does not depend on the number of workers (`trace`).
+
+All points that one worker solves (`searcher`) share a state graph: searches ask the model once for
+each (state, action). Only the certificates ask it again, each for the policy that it is about.
 """
 
-from vulcan.planning.frontier.point import Frontier, FrontierPoint
+from vulcan.planning.frontier.point import Frontier, FrontierFailure, FrontierPoint
 from vulcan.planning.frontier.span import Span
 from vulcan.planning.frontier.trace import trace_frontier
 
-__all__ = ["Frontier", "FrontierPoint", "Span", "trace_frontier"]
+__all__ = ["Frontier", "FrontierFailure", "FrontierPoint", "Span", "trace_frontier"]

@@ -7,13 +7,16 @@ that halves it, so that points crowd where the frontier bends and flat parts hav
 Of deterministic policies the frontier is a staircase, and halving would come close to a step only
 slowly. So where the point before a step found nothing new, the next one goes just below the step:
 if there is no other policy in between, its upper bound closes the area at once.
+
+Several points may be under way. What one of them finds changes most beside it, so that nothing is
+placed there until it is known.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -31,7 +34,9 @@ BELOW: Final = 1e-6
 """How far below a step a point is, as a share of the range."""
 
 
-def choose_place(enclosure: Enclosure, places: Sequence[float]) -> float | None:
+def choose_place(
+    enclosure: Enclosure, places: Sequence[float], under_way: Collection[float] = ()
+) -> float | None:
     """Return the level or scale of the next point; None if nothing is left that would be seen.
 
     Parameters
@@ -39,7 +44,9 @@ def choose_place(enclosure: Enclosure, places: Sequence[float]) -> float | None:
     enclosure
         What is proved by the points so far.
     places
-        Their levels or scales, in order.
+        Their levels or scales, in order, and those of points that are under way.
+    under_way
+        The latter: nobody knows yet what is left to find beside them.
     """
     span = places[-1] - places[0]
     floor = enclosure.steps[0][1] if enclosure.steps else 0.0
@@ -47,6 +54,8 @@ def choose_place(enclosure: Enclosure, places: Sequence[float]) -> float | None:
     tops = [gap for found in gaps.values() for gap in found]
     height = max(enclosure.find_reward(places[-1]) - floor, *tops) if tops else 0.0
     for pair in sorted(gaps, key=lambda pair: -sum(gaps[pair]) * (pair[1] - pair[0])):
+        if pair[0] in under_way or pair[1] in under_way:
+            continue
         area = sum(gaps[pair]) / CELLS * (pair[1] - pair[0])
         if not area > ENOUGH * span * height:
             return None

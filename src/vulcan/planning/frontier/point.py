@@ -17,7 +17,7 @@ from vulcan.runtime.formatting import MISSING, TextTable, show_gap, show_probabi
 from vulcan.runtime.limits import StopReason
 from vulcan.solvers.finding import find_gap
 
-__all__ = ["Frontier", "FrontierPoint"]
+__all__ = ["Frontier", "FrontierFailure", "FrontierPoint"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,22 @@ class FrontierPoint:
 
 
 @dataclass(frozen=True)
+class FrontierFailure:
+    """A bound whose search failed.
+
+    Attributes
+    ----------
+    at
+        The level or scale.
+    error
+        What was raised.
+    """
+
+    at: float
+    error: str
+
+
+@dataclass(frozen=True)
 class Frontier:
     """Points in the order of the risk that they allow.
 
@@ -116,13 +132,18 @@ class Frontier:
     points
         The points that were solved.
     evaluations
-        (state, action) that the model was asked by all searches together.
+        (state, action) that the model was asked by all searches together. Searches share what they
+        know, as far as one worker does them: several ask more.
     seconds
         Time of everything.
     stopped_by
         `StopReason.INTERRUPTED` if Ctrl-C came before the last point; else None.
     lines
         What the searches proved of every policy: the most that it earns for its risk.
+    failures
+        Where a search raised an error, and which; others went on.
+    lost_workers
+        How many workers were lost; their searches were run again by others.
     """
 
     model: str
@@ -133,6 +154,8 @@ class Frontier:
     seconds: float
     stopped_by: StopReason | None = None
     lines: tuple[RewardLine, ...] = ()
+    failures: tuple[FrontierFailure, ...] = ()
+    lost_workers: int = 0
 
     @property
     def deterministic(self) -> bool:

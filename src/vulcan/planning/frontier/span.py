@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from vulcan.certificates.problem import Problem
+from vulcan.bounds.base import RiskBound
 from vulcan.errors import OptionError
 from vulcan.parameters import require_number
-from vulcan.planning.solve import plan_and_certify
-from vulcan.runtime.limits import Limits, StopReason
-from vulcan.runtime.monitor import Monitor
-from vulcan.runtime.progress import OnProgress
-from vulcan.solvers.base import EXACT, Options
-from vulcan.solvers.layered.dual import Corner
-from vulcan.solvers.layered.growth import Growth
-from vulcan.solvers.layered.run import LayeredRun
-from vulcan.solvers.tree.local import UCT
+from vulcan.solvers.finding import Worth
 
 __all__ = ["RangeFinder", "Span"]
-
-SAMPLES: Final = 100_000
-"""Samples of a policy without a bound, by default."""
 
 MOST_POINTS: Final = 10_000
 
@@ -46,24 +35,15 @@ class RangeFinder:
 
     Parameters
     ----------
-    problem
-        The model, and the bound that is scaled.
-    limits, options
-        Limits of a search, and what else it is told: what is known of the model, too, which grows.
-    on_progress
-        Told how far it is.
+    bound
+        The bound that is scaled.
+    find_extremes
+        Returns what the policy of least risk and that of most reward are worth; called if a span
+        has no end of its own.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        limits: Limits,
-        options: Options,
-        on_progress: OnProgress,
-    ) -> None:
-        self._problem = problem
-        self._limits, self._options = limits, options
-        self._on_progress = on_progress
+    def __init__(self, bound: RiskBound, find_extremes: Callable[[], tuple[Worth, Worth]]) -> None:
+        self._bound, self._find_extremes = bound, find_extremes
 
     def choose(self, wanted: Sequence[float] | Span, points: int, scaled: bool) -> list[float]:
         """Return levels or scales in their order: those given, or the ends of a span.
@@ -103,38 +83,9 @@ class RangeFinder:
     def _find_scales(self, points: int) -> tuple[float, float]:
         """Return a small scale, and the one from which on the bound does not bind."""
         _, best = self._find_extremes()
-        allowed = self._problem.risk_bound(best.reward)
+        allowed = self._bound(best.reward)
         high = best.risk / allowed if allowed > 0 and best.risk > 0 else 1.0
         return high / points, high
-
-    def _find_extremes(self) -> tuple[Corner, Corner]:
-        """Return the policy of least risk and that of most reward, as far as they can be found."""
-        graph, limits = self._options.graph, self._limits.keep(EXACT)
-        assert graph is not None
-        with Monitor(limits, self._on_progress) as monitor:
-            run = LayeredRun(self._problem, graph.reader, monitor, None, graph)
-            monitor.start_clock()
-            if run.unroll(within=Growth(run.graph, monitor)):
-                return run.sweep(0.0, 1.0), run.sweep(1.0, 0.0)
-            if monitor.requested:
-                raise KeyboardInterrupt
-        return Corner(0.0, 0.0), self._sample_best()
-
-    def _sample_best(self) -> Corner:
-        """Return the best policy without a bound that sampling finds."""
-        limits = replace(self._limits, gap=None)
-        if limits.time_limit is limits.samples is limits.histories is None:
-            limits = replace(limits, samples=SAMPLES)
-        result = plan_and_certify(
-            self._problem, UCT(), limits, self._options, on_progress=self._on_progress
-        )
-        if result.stopped_by is StopReason.INTERRUPTED:
-            raise KeyboardInterrupt
-        if result.certificate is None:
-            raise OptionError(
-                "the range of risk can't be found within the limits; give levels or scales"
-            )
-        return Corner(float(result.certificate.reward), float(result.certificate.risk))
 
 
 def _require(name: str, value: Any) -> float:

@@ -1,4 +1,4 @@
-"""Solving a model for one bound after the other."""
+"""Solving a model for many bounds, several at once."""
 
 from __future__ import annotations
 
@@ -14,25 +14,34 @@ from vulcan.bounds.straight import Constant
 from vulcan.certificates.certificate import certify
 from vulcan.certificates.problem import Problem
 from vulcan.errors import OptionError
-from vulcan.graphs.array_graph import open_graph
+from vulcan.executors.base import Executor
+from vulcan.executors.choice import choose_executor
+from vulcan.executors.crew import Piece
 from vulcan.model.interface import Model, describe_model
-from vulcan.model.reader import ModelReader
-from vulcan.planning.batch import watch_batch
+from vulcan.planning.batch import Batch, watch_batch
 from vulcan.planning.frontier.enclosure import Enclosure, trim_lines
 from vulcan.planning.frontier.placement import choose_place
-from vulcan.planning.frontier.point import Frontier, FrontierPoint
+from vulcan.planning.frontier.point import Frontier, FrontierFailure, FrontierPoint
+from vulcan.planning.frontier.searcher import FrontierSearcher
 from vulcan.planning.frontier.span import RangeFinder, Span
-from vulcan.planning.solve import plan_and_certify
+from vulcan.planning.sweep import Job, Sweep, describe_error
 from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.progress import OnProgress
 from vulcan.solvers.automatic import Automatic
-from vulcan.solvers.base import Options, Solver, require_solver
+from vulcan.solvers.base import Options, Solver, refuse_unknown, require_solver
+from vulcan.solvers.finding import Worth
 from vulcan.tolerance import TOLERANCE
 
 __all__ = ["trace_frontier"]
 
 DEFAULT_GAP: Final = 0.001
 """A frontier is there to be looked at, and points without any gap may take long."""
+
+FEWEST_AHEAD: Final = 2
+ROUNDS: Final = 7
+"""The points of a span are chosen so many ahead, or a seventh of them where that is more: without
+knowing what those before them find. That is all that can be done at once, and the number of workers
+plays no part in it. With more, points would crowd less where the frontier bends."""
 
 
 def trace_frontier(
@@ -48,6 +57,8 @@ def trace_frontier(
     memory: int | None = None,
     gap: float | None = None,
     seed: int = 0,
+    workers: int | None = None,
+    executor: Executor | str | None = None,
     on_point: Callable[[FrontierPoint], None] | None = None,
     on_progress: OnProgress | None = None,
     progress: bool = False,
@@ -82,8 +93,18 @@ def trace_frontier(
         default 0.001, unless there is another solver or another limit.
     seed
         Seed of the random numbers of each search.
+    workers
+        How many points are searched for at once, one by default. The points don't depend on it, as
+        long as limits of time and memory don't end searches, and the state graph is small enough to
+        be unrolled. Elsewhere a search that samples also uses what the earlier ones of the same
+        worker have asked. How often the model is asked depends on it: each worker asks for itself.
+    executor
+        Who searches: "threads", "processes" or "ray", or an executor such as
+        `Ray("auto", workers=8)`; processes by default, if there are several workers. What goes to
+        another process must be picklable.
     on_point
-        Called with each point when it is done, before prices are compared with its neighbours.
+        Called with each point when it is done, and all that were begun before it are; before prices
+        are compared with its neighbours.
     on_progress
         Called now and then with a `Progress` of the frontier as a whole.
     progress
@@ -92,15 +113,16 @@ def trace_frontier(
     Returns
     -------
     Frontier
-        With one point for each bound, those without a policy included. After Ctrl-C, with the
-        points so far.
+        With one point for each bound, those without a policy included, and the reasons why there is
+        none for others (`failures`). After Ctrl-C, with the points so far: those of searches under
+        way have what they had found.
 
     Raises
     ------
     OptionError
         If levels or scales can't be used, or have no end that can be found.
     ModelError, BoundError
-        As in `solve`.
+        As in `solve`, if all points raise them.
 
     Examples
     --------
@@ -119,80 +141,132 @@ def trace_frontier(
     require_solver(chosen)
     if isinstance(chosen, Automatic) and limits == Limits():
         limits = Limits(gap=DEFAULT_GAP)
-    tracer = _Tracer(own, chosen, limits, seed, scaled=scales is not None)
-    with watch_batch(on_progress, progress) as batch:
+    options = Options(seed)
+    refuse_unknown(chosen, limits, options)
+    wanted = Span() if levels is scales is None else levels if scales is None else scales
+    assert wanted is not None
+    job = Job(chosen, limits, options, bound=True)
+    who = choose_executor(executor, workers)
+    with (
+        watch_batch(on_progress, progress) as batch,
+        Sweep(who, batch, FrontierSearcher, own, True) as sweep,
+    ):
+        tracer = _Tracer(own, job, scales is not None, sweep, batch)
         try:
-            wanted = Span() if levels is scales is None else levels if scales is None else scales
-            assert wanted is not None
-            places = tracer.choose(wanted, points, batch.tell)
-            batch.total = max(len(places), points if isinstance(wanted, Span) else 0)
-            while places:
-                point = tracer.solve(places.pop(0), batch.tell)
-                if not places and tracer.count < batch.total:
-                    places = tracer.choose_next()
-                    batch.total = batch.total if places else tracer.count
-                batch.finish(point.result)
-                if on_point is not None:
-                    on_point(point)
-                if point.result.stopped_by is StopReason.INTERRUPTED:
-                    raise KeyboardInterrupt
-            tracer.share()
+            tracer.trace(wanted, points, on_point)
+            sweep.require_whole()
         except KeyboardInterrupt:
             tracer.stopped_by = StopReason.INTERRUPTED
         return tracer.finish(batch.seconds)
 
 
 class _Tracer:
-    """The points so far, and what they share."""
+    """The points so far, and what they share.
+
+    Places are numbered as they are chosen, and points are added in that order, whoever is done
+    first. So what is known when a place is chosen depends on its number alone.
+    """
 
     def __init__(
-        self,
-        problem: Problem,
-        solver: Solver,
-        limits: Limits,
-        seed: int,
-        scaled: bool,
+        self, problem: Problem, job: Job, scaled: bool, sweep: Sweep, batch: Batch
     ) -> None:
-        self._problem, self._solver = problem, solver
-        self._graph = open_graph(ModelReader(problem.model))
-        self._limits, self._options = limits, Options(seed, graph=self._graph)
-        self._scaled = scaled
+        self._problem, self._job, self._scaled = problem, job, scaled
+        self._sweep, self._batch = sweep, batch
         self._base = problem.risk_bound if scaled else None
+        self._pieces: dict[Piece, float] = {}
+        self._ended: set[Piece] = set()
         self._points: list[FrontierPoint] = []
+        self._failures: list[tuple[float, BaseException]] = []
         self._lines: tuple[RewardLine, ...] = ()
+        self._evaluations = 0
         self.stopped_by: StopReason | None = None
 
+    def trace(
+        self,
+        wanted: Sequence[float] | Span,
+        points: int,
+        on_point: Callable[[FrontierPoint], None] | None,
+    ) -> None:
+        """Add all points."""
+        finder = RangeFinder(self._problem.risk_bound, self._find_extremes)
+        places = finder.choose(wanted, points, self._scaled)
+        total = max(len(places), points) if isinstance(wanted, Span) else len(places)
+        ahead = max(FEWEST_AHEAD, points // ROUNDS)
+        self._batch.total = total
+        self._hand_out(places)
+        first = len(places)
+        for piece in self._sweep.run():
+            self._ended.add(piece)
+            self._batch.finish(piece, None if piece.error else piece.answer.result)
+            for point in self._settle():
+                if on_point is not None and point is not None:
+                    on_point(point)
+                if self._settled >= first:
+                    self._go_on(total, ahead)
+        # After Ctrl-C there may be points behind others that never began.
+        for piece in [piece for piece in self._waiting if piece in self._ended]:
+            self._add(piece)
+        self.share()
+
     @property
-    def count(self) -> int:
-        """How many points there are."""
-        return len(self._points)
+    def _settled(self) -> int:
+        return len(self._points) + len(self._failures)
 
-    def choose(
-        self, wanted: Sequence[float] | Span, points: int, on_progress: OnProgress
-    ) -> list[float]:
-        """Return the levels or scales to begin with, in their order."""
-        finder = RangeFinder(self._problem, self._limits, self._options, on_progress)
-        return finder.choose(wanted, points, self._scaled)
+    @property
+    def _waiting(self) -> list[Piece]:
+        """The pieces whose points are not there yet, in the order of their numbers."""
+        return list(self._pieces)[self._settled :]
 
-    def choose_next(self) -> list[float]:
-        """Return the level or scale that would tell most; none if nothing more would be seen."""
-        place = choose_place(self._enclose(), [point.at for point in self._points])
-        return [] if place is None else [place]
+    def _find_extremes(self) -> tuple[Worth, Worth]:
+        """Let a worker find the policy of least risk, and that of most reward."""
+        found = self._sweep.ask("find_extremes", self._job.limits, self._job.options)
+        if found is None:
+            raise KeyboardInterrupt
+        self._evaluations += found.evaluations
+        return found.safest, found.best
+
+    def _hand_out(self, places: Sequence[float]) -> None:
+        """Let points be solved at these levels or scales."""
+        for place in places:
+            level, scale = (None, place) if self._scaled else (place, None)
+            job = replace(self._job, level=level, scale=scale)
+            self._pieces[self._sweep.submit("search", job)] = place
+
+    def _settle(self) -> Iterator[FrontierPoint | None]:
+        """Add the points whose turn it is, and yield each; None for one that failed."""
+        while (waiting := self._waiting) and waiting[0] in self._ended:
+            yield self._add(waiting[0])
+
+    def _go_on(self, total: int, ahead: int) -> None:
+        """Choose places, until so many are under way."""
+        known = len(self._failures) + len(self._points)
+        while not self._sweep.stopped and self._points and len(self._pieces) < total:
+            under_way = [self._pieces[piece] for piece in self._waiting]
+            if len(under_way) >= ahead:
+                return
+            places = sorted(self._pieces.values())
+            place = choose_place(self._enclose(), places, under_way)
+            if place is None:
+                if not under_way:
+                    self._batch.total = known
+                return
+            self._hand_out([place])
 
     def _enclose(self) -> Enclosure:
         return Enclosure(self._points, self._lines, self._base)
 
-    def solve(self, place: float, on_progress: OnProgress) -> FrontierPoint:
-        """Add the point of a level or scale."""
+    def _add(self, piece: Piece) -> FrontierPoint | None:
+        """Add the point of a piece that ended; None if it failed."""
+        place = self._pieces[piece]
+        if piece.error is not None:
+            self._failures.append((place, piece.error))
+            return None
         scaled = self._scaled
-        bound = self._problem.risk_bound.scale(place) if scaled else Constant(place)
-        problem = Problem(self._problem.model, bound)
-        result = plan_and_certify(
-            problem, self._solver, self._limits, self._options, bound=True, on_progress=on_progress
-        )
+        result = piece.answer.unpack(piece.arguments[0].pose(self._problem))
+        self._evaluations += piece.answer.evaluations
         own = result.safe
         point = FrontierPoint(
-            bound=bound,
+            bound=result.problem.risk_bound,
             level=None if scaled else place,
             scale=place if scaled else None,
             result=result,
@@ -229,6 +303,8 @@ class _Tracer:
 
     def finish(self, seconds: float) -> Frontier:
         """Return the frontier: what bounds one point bounds all, and prices are compared."""
+        if self._failures and not self._points and self.stopped_by is None:
+            raise self._failures[0][1]
         enclosure, points = self._enclose(), []
         for point in self._points:
             limit = enclosure.find_limit(point.at)
@@ -236,12 +312,17 @@ class _Tracer:
         return Frontier(
             model=describe_model(self._problem.model),
             bound=self._base,
-            solver=repr(self._solver),
+            solver=repr(self._job.solver),
             points=tuple(_compare_neighbours(points, self._base)),
-            evaluations=self._graph.evaluations,
+            evaluations=self._evaluations,
             seconds=seconds,
             stopped_by=self.stopped_by,
             lines=self._lines,
+            failures=tuple(
+                FrontierFailure(place, describe_error(f"{place:g}", error))
+                for place, error in sorted(self._failures, key=lambda failure: failure[0])
+            ),
+            lost_workers=self._sweep.lost,
         )
 
 

@@ -1,0 +1,115 @@
+"""Sweeps on two workers against one, and what Ray adds to pieces of a second.
+
+Wall time: for an idle machine with two cores. The one worker is the plain call, in a process that
+has loaded everything; the two are processes that are started for the sweep, and that counts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import vulcan
+from vulcan import LocalVulcan, Problem, SequenceConstraint, Vulcan
+from vulcan.domains import Bandit
+from vulcan.planning.frontier import Span
+
+PROBLEM = Problem(Bandit(12), vulcan.Linear(0.002))
+SAMPLES = 100_000
+ENOUGH = 1.8
+MOST_OVERHEAD = 0.10
+SEEDS = range(30)
+LOCAL = {"samples": SAMPLES, "seeds": SEEDS}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """Load or compile what the sweeps use, here and for workers."""
+    small = Problem(Bandit(3), vulcan.Linear(0.002))
+    for solver in (LocalVulcan(), Vulcan(), vulcan.UCT()):
+        vulcan.solve(small, solver, samples=20, bound=True)
+    vulcan.trace_frontier(small.model, solver=Vulcan(), samples=20, points=3)
+
+
+@pytest.fixture
+def ray() -> Iterator[vulcan.Ray]:
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
+    yield vulcan.Ray(workers=1)
+    sys.modules["ray"].shutdown()
+
+
+def measure(sweep: Callable[..., Any], **options: Any) -> tuple[float, Any]:
+    began = time.perf_counter()
+    found = sweep(**options)
+    return time.perf_counter() - began, found
+
+
+def require_twice(
+    name: str, sweep: Callable[..., Any], describe: Callable[[Any], Any], report: Any
+) -> None:
+    """Require that two workers find the same, almost twice as fast."""
+    alone, found = measure(sweep)
+    shared, same = measure(sweep, workers=2)
+    assert describe(found) == describe(same)
+    report(f"{name}: one worker, two", f"{alone:.1f} s, {shared:.1f} s: {alone / shared:.2f} times")
+    assert alone / shared >= ENOUGH
+
+
+def test_seeds(report: Any) -> None:
+    require_twice(
+        f"{len(SEEDS)} seeds",
+        lambda **options: vulcan.solve(PROBLEM, LocalVulcan(), **LOCAL, **options),
+        lambda result: [run.reward for run in result.spread],
+        report,
+    )
+
+
+def test_comparison(report: Any) -> None:
+    solvers = {
+        f"{name} {exploration}": kind
+        for exploration in (0.05, 0.1, 0.2, 0.4)
+        for name, kind in (
+            ("A", LocalVulcan(exploration, SequenceConstraint())),
+            ("B", LocalVulcan(exploration)),
+            ("Vulcan", Vulcan(exploration)),
+            ("UCT", vulcan.UCT(exploration)),
+        )
+    }
+    require_twice(
+        f"comparison of {len(solvers)} solvers",
+        lambda **options: vulcan.compare(
+            PROBLEM, solvers, time_limit=None, samples=2 * SAMPLES, **options
+        ),
+        lambda compared: [(row.reward, row.upper_bound) for row in compared],
+        report,
+    )
+
+
+def test_frontier(report: Any) -> None:
+    limits = {"solver": LocalVulcan(), "samples": 2 * SAMPLES}
+    require_twice(
+        "frontier of 21 points",
+        lambda **options: vulcan.trace_frontier(
+            PROBLEM.model, levels=Span(), points=21, **limits, **options
+        ),
+        lambda traced: [(point.at, point.reward, point.upper_bound) for point in traced],
+        report,
+    )
+
+
+def test_one_worker_of_ray(report: Any, ray: vulcan.Ray) -> None:
+    alone, found = measure(vulcan.solve, problem=PROBLEM, solver=LocalVulcan(), **LOCAL)
+    there, same = measure(
+        vulcan.solve, problem=PROBLEM, solver=LocalVulcan(), executor=ray, **LOCAL
+    )
+    assert same.policy == found.policy
+    piece = alone / len(SEEDS)
+    text = f"{alone:.1f} s, {there:.1f} s: {100 * (there / alone - 1):.1f} % more"
+    report(f"{len(SEEDS)} pieces of {piece:.1f} s here, and by one worker of Ray", text)
+    assert there / alone - 1 <= MOST_OVERHEAD
