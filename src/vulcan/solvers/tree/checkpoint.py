@@ -33,7 +33,7 @@ __all__ = [
     "unpack_array",
 ]
 
-SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 6, CheckpointError, oldest=6)
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 7, CheckpointError, oldest=7)
 
 MODEL: Final = "model"
 """What an identity calls the model's fingerprint."""

@@ -150,7 +150,8 @@ class PricePlanner(Rounds):
         self._run.on_guide = self._guide
 
     def _identify_solver(self) -> dict[str, object]:
-        return {"exploration": self._solver.exploration, "way": "prices"}
+        way = "prices, in a forest" if isinstance(self._run, Forest) else "prices"
+        return {"exploration": self._solver.exploration, "way": way}
 
     def _take_snapshot(self) -> Snapshot:
         local = 0 if self._best is None or self._best.graph is None else self._local_samples

@@ -50,7 +50,7 @@ GUIDES: Final = 2.0
 MOST_SHARES: Final = 32
 """A part with more than one of so many shares of all samples is divided."""
 
-FEWEST_TO_DIVIDE: Final = 1 << 13
+FEWEST_TO_DIVIDE: Final = 1 << 16
 """With fewer samples than that, parts are small enough."""
 
 SHORTEST_PART: Final = 3
@@ -116,7 +116,8 @@ class PriceRun(PriceArrays):
         """Compile the kernels, ask for the first actions, and set the first prices."""
         if not self.inherited:
             self.prices[0] = begin_prices(self.prices.shape[1], 1.0, 1.0)
-        self._open_top(0)
+        self._open_actions(0)
+        self.add_top(0, None)
         state = self.graph.states.array[self.nodes["state"][0]]
         self.judged = np.zeros(max(1, int(state["action_count"])), self._root_kernels.JUDGED)
         self.judged["reward"] = -math.inf
@@ -194,14 +195,11 @@ class PriceRun(PriceArrays):
             least, most = earned + float(seen["least"]), earned + float(seen["most"])
             self._span = min(low, least), max(high, most)
 
-    def _open_top(self, node: int) -> bool:
-        """Let parts begin below a history; False without room for that."""
-        kernels = self._root_kernels
-        while (wants := kernels.open_top(self.arrays(), self.tree(), node)) != codes.DONE:
-            if not self.satisfy(wants, int(self.nodes["state"][node]), self._memory):
-                return False
-        self.add_top(node, self._find_part(node).returns if node else None)
-        return True
+    def _open_actions(self, node: int) -> None:
+        """Give a history all its actions and their outcomes."""
+        open_top = self._root_kernels.open_top
+        while (wants := open_top(self.arrays(), self.tree(), node)) != codes.DONE:
+            self.satisfy(wants, int(self.nodes["state"][node]), math.inf)
 
     def _divide(self) -> None:
         """Let histories with much of the tree below them belong to the top."""
@@ -216,7 +214,8 @@ class PriceRun(PriceArrays):
     def _open_tops(self, nodes: Sequence[int]) -> None:
         """Let parts begin below histories."""
         for node in nodes:
-            self._open_top(node)
+            self._open_actions(node)
+            self.add_top(node, self._find_part(node).returns)
 
     def _close_batch(self) -> None:
         """Judge the first actions anew, and look at prices and plan if it is time to."""
