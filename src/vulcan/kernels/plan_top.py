@@ -158,7 +158,8 @@ def expand(problem, tree, tops, judged, top, growth, n, last):
         for k in range(len(tops)):
             if tops[k] == number:
                 top.haste[m] += 1.0
-        if may_expand(problem, tree, tree.nodes[number], growth.fewest_visits):
+        node = tree.nodes[number]
+        if top.haste[m] > 1.0 or may_expand(problem, tree, node, growth.fewest_visits):
             put(top, growth, m)
     growth.edges, growth.targets, growth.nodes = edges, targets, nodes
     return GO_ON
