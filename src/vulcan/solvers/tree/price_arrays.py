@@ -353,7 +353,7 @@ class PriceArrays(CappedRun):
             setattr(self, name, np.zeros(len(arrays[name]) // dtype.itemsize, dtype))
         for name, data in arrays.items():
             unpack_array(data, getattr(self, name))
-        for top, returns in zip(tops, retired.reshape(len(tops), -1), strict=True):
+        for top, returns in zip(tops, retired.reshape(-1, self.reader.levels), strict=True):
             self.add_top(top, returns)
         for k, root in enumerate(roots):
             part = self._find_part(root)
