@@ -44,6 +44,10 @@ STANDING: Final = np.dtype(
 )
 """What the top must know of a part after it was sampled."""
 
+AMPLE: Final = 2
+"""A part grows this many times as much of a top as all parts together need, for those that are
+equally probable."""
+
 Event = tuple[str, tuple[Any, ...]]
 """Something that a grove was asked to do: a method of it, and its arguments."""
 
@@ -187,7 +191,7 @@ class Grove:
     def grow(self, places: Mapping[int, float], most: int, closeness: float) -> list[Expansions]:
         """Grow the tops of parts, given how probable these are, and return how they grow."""
         grown = {
-            number: grow_top(self._trees[number], most, closeness, reach=reach)
+            number: grow_top(self._trees[number], AMPLE * most, closeness, reach=reach)
             for number, reach in places.items()
         }
         self._grown |= grown
