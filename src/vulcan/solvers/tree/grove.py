@@ -175,16 +175,16 @@ class Grove:
         division = tree.divide()
         state = tree.graph.states.array[division.node["state"]]
         names = tree.graph.actions.array["number"][state["first_action"] :]
-        children = iter(tree.list_children(0))
+        children, origins = iter(tree.list_children(0)), dict[int, Origin]()
         for k, edge in enumerate(division.edges):
             for _ in range(edge["children"] if edge["first_child"] != NONE else 0):
                 child = next(children)
                 if tree.nodes["visits"][child]:
-                    more = float(tree.nodes["reward"][child])
-                    earned = tree.origin.earned + more
-                    origin = Origin(first, int(names[k]), earned, division.returns)
-                    self._add(tree.cut(child, origin))
+                    earned = tree.origin.earned + float(tree.nodes["reward"][child])
+                    origins[child] = Origin(first, int(names[k]), earned, division.returns)
                 first += 1
+        for part in tree.cut(origins):
+            self._add(part)
         self._remove(number)
         return division
 
