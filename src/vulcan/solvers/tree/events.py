@@ -66,7 +66,9 @@ class Events:
                 if number in needed:
                     found.append((name, ({number: first},)))
             elif name == "move":
-                found.append((name, content))
+                numbers, *given = content
+                moved = [number for number in numbers if number in needed]
+                found.append((name, (moved, *given)))
             else:
                 some = {number: content[number] for number in content if number in needed}
                 found.append((name, join_orders(some) if name == "sample" else (some,)))

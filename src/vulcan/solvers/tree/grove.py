@@ -148,17 +148,25 @@ class Grove:
                 break
         return self._report(numbers)
 
-    def move(self, prices: Any, left: NDArray[np.intp], share: NDArray[np.float32]) -> Standing:
-        """Go over to other prices."""
+    def move(
+        self,
+        numbers: Iterable[int],
+        prices: Any,
+        left: NDArray[np.intp],
+        share: NDArray[np.float32],
+    ) -> Standing:
+        """Go over to other prices with parts."""
         self._like.prices[:] = prices
-        for tree in self._trees.values():
-            tree.move(prices, left, share)
-        return self._report(self._trees)
+        present = [number for number in numbers if number in self._trees]
+        for number in present:
+            self._trees[number].move(prices, left, share)
+        return self._report(present)
 
     def follow(self, marks: Mapping[int, tuple[list[Any], list[Any]]]) -> None:
-        """Mark a plan, instead of the one before; see `PriceArrays.follow`."""
-        for number, tree in self._trees.items():
-            tree.follow(*marks.get(number, ([], [])))
+        """Mark a plan in parts, instead of the one before; see `PriceArrays.follow`."""
+        for number, some in marks.items():
+            if number in self._trees:
+                self._trees[number].follow(*some)
 
     def divide(self, firsts: Mapping[int, int]) -> dict[int, Division]:
         """Let the top have the first histories of parts, and begin the parts below them.
