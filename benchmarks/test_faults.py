@@ -24,7 +24,7 @@ Report = Callable[[str, str], None]
 
 RUNS = 20
 SAMPLES = 40_000
-SECONDS = 6.0
+SECONDS = 5.0
 
 
 @pytest.fixture(scope="module")
