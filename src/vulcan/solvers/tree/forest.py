@@ -167,8 +167,12 @@ class Forest(PriceRun):
     def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
         given = (self.prices.copy(), left, share)
         parts = self._groves.parts
-        self._read(self.ask_workers(parts, lambda worker, _: worker.call("move", *given)))
-        self._groves.events.add("move", given)
+
+        def call(worker: Worker, some: list[int]) -> Any:
+            return worker.call("move", some, *given)
+
+        self._read(self.ask_workers(parts, call))
+        self._groves.events.move(parts, given)
         tops = np.array([*self.tops.tolist()[::-1], 0], np.intp)
         self._kernels.move_values(self.tree(), tops, left, share)
 
@@ -179,12 +183,13 @@ class Forest(PriceRun):
                 there = marks.setdefault(history >> 32, ([], []))
                 there[kind].append((history & LOWER, mark))
         super().follow(*marks.pop(0))
+        everywhere = {number: marks.get(number, ([], [])) for number in self._groves.parts}
 
         def call(worker: Worker, some: list[int]) -> Any:
-            return worker.call("follow", {n: marks[n] for n in some if n in marks})
+            return worker.call("follow", {number: everywhere[number] for number in some})
 
-        self.ask_workers(self._groves.parts, call)
-        self._groves.events.add("follow", marks)
+        self.ask_workers(everywhere, call)
+        self._groves.events.add("follow", everywhere)
 
     def grow_top(self, most: int, closeness: float) -> GrownTop:
         return grow_forest_top(self, most, closeness)

@@ -19,8 +19,10 @@ from vulcan.graphs.rows import ACTION
 from vulcan.kernels.price_tree import PRICES
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import DEFAULT_MEMORY
+from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import NONE
 from vulcan.solvers.tree.completion import HistoryCompletion, Points
+from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.part_tree import Division, PartTree, Seedling
 from vulcan.solvers.tree.parts import Origin
 from vulcan.solvers.tree.price_arrays import PriceArrays
@@ -84,13 +86,13 @@ class Expansions(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """What a policy does in a part, as in a `Draft`."""
+    """What a policy does in a part, as in a `Draft`, and what each decision earns and risks."""
 
     answers: NDArray[Any]
     firsts: NDArray[np.int32]
     below: NDArray[np.int32]
-    reward: float
-    risk: float
+    rewards: NDArray[np.float64]
+    risks: NDArray[np.float64]
 
 
 class Grove:
@@ -144,17 +146,22 @@ class Grove:
                 break
         return self._report(numbers)
 
-    def move(self, prices: Any, left: NDArray[np.intp], share: NDArray[np.float32]) -> Standing:
-        """Go over to other prices."""
-        self._like.prices[:] = prices
-        for tree in self._trees.values():
-            tree.move(prices, left, share)
-        return self._report(self._trees)
+    def move(
+        self,
+        numbers: Sequence[int],
+        prices: Any,
+        left: NDArray[np.intp],
+        share: NDArray[np.float32],
+    ) -> Standing:
+        """Go over to other prices in some parts."""
+        for number in numbers:
+            self._trees[number].move(prices, left, share)
+        return self._report(numbers)
 
     def follow(self, marks: Mapping[int, tuple[list[Any], list[Any]]]) -> None:
-        """Mark a plan, instead of the one before; see `PriceArrays.follow`."""
-        for number, tree in self._trees.items():
-            tree.follow(*marks.get(number, ([], [])))
+        """Mark a plan in parts, instead of the one before; see `PriceArrays.follow`."""
+        for number, (actions, lanes) in marks.items():
+            self._trees[number].follow(actions, lanes)
 
     def divide(self, firsts: Mapping[int, int]) -> dict[int, Division]:
         """Let the top have the first histories of parts, and begin the parts below them.
@@ -219,17 +226,25 @@ class Grove:
             found.append(((number, node), points, completion.work))
         return found
 
-    def write(self, lanes: Mapping[int, int], returns: Any) -> dict[int, Fragment]:
-        """Return what the plan that is marked does in parts, from which a price may come down."""
+    def write(self, places: Mapping[int, tuple[int, float]], returns: Any) -> dict[int, Fragment]:
+        """Return what the plan that is marked does in parts.
+
+        Parameters
+        ----------
+        places
+            For each part the price that it follows from above, or NONE, and how probable it is.
+        returns
+            What samples of all parts collected.
+        """
         fragments = {}
-        for number, lane in lanes.items():
+        for number, (lane, reach) in places.items():
             tree = self._trees[number]
             draft = HistoryCompletion(tree, returns).write(lane)
             assert draft is not None
             answers = tree.graph.actions.array[draft.rows].astype(ACTION)
             answers["first_outcome"] = NONE  # rows of outcomes stay here
-            parts = (draft.firsts, draft.below, draft.reward, draft.risk)
-            fragments[number] = Fragment(answers, *parts)
+            weighed = _weigh(tree, draft, reach)
+            fragments[number] = Fragment(answers, draft.firsts, draft.below, *weighed)
         return fragments
 
     def pack(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
@@ -253,7 +268,6 @@ class Grove:
         other = Grove(*self._made)
         for name, arguments in events:
             getattr(other, name)(*arguments)
-        self._like.prices[:] = other._like.prices
         for number in numbers:
             if number in other._trees:
                 self._add(other._trees[number])
@@ -294,6 +308,29 @@ class Grove:
                 parts[name] = [record[k] for record in seen]
         sizes = (self._histories, self._capacity, self._evaluations)
         return Standing(parts, *sizes, self._full)
+
+
+def _weigh(
+    tree: PartTree, draft: Draft, reach: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what each decision earns and risks, as the kernel that writes plans adds it up."""
+    actions = tree.graph.actions.array[draft.rows]
+    chances = tree.graph.outcomes.array["probability"]
+    rewards, risks = np.zeros(len(draft)), np.zeros(len(draft))
+    here, reaches = np.arange(min(1, len(draft))), np.array([reach])
+    for weight in tree.reader.weights[int(tree.nodes["level"][0]) :]:
+        now = actions[here]
+        rewards[here] = weight * reaches * now["expected_reward"]
+        risks[here] = reaches * now["immediate_risk"]
+        counts = np.diff(draft.firsts)[here]
+        after = draft.below[ranges(draft.firsts[here], counts)]
+        goes_on = after >= 0
+        if not goes_on.any():
+            break
+        outcomes = ranges(now["first_outcome"], counts)[goes_on]
+        reaches = np.repeat(reaches, counts)[goes_on] * chances[outcomes]
+        here = after[goes_on]
+    return rewards, risks
 
 
 def _list_expansions(top: GrownTop) -> Expansions:
