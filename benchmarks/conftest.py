@@ -15,6 +15,9 @@ YARDSTICKS = Path(
 )
 RESULTS: list[tuple[str, str]] = []
 
+# Ray looks at it when it is imported: no cluster listens beyond loopback.
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+
 
 @pytest.fixture
 def report() -> Callable[[str, str], None]:

@@ -26,10 +26,10 @@ SETTINGS = {
 
 
 @contextmanager
-def open_cluster() -> Iterator[Any]:
-    """Yield a cluster as Vulcan starts it, with three cores, to which nodes can be added."""
+def open_cluster(cores: int = 3) -> Iterator[Any]:
+    """Yield a cluster as Vulcan starts it, with so many cores, to which nodes can be added."""
     os.environ.update(SETTINGS)
-    Ray(workers=3)
+    Ray(workers=cores)
     import ray
     from ray.cluster_utils import Cluster
 

@@ -199,8 +199,20 @@ class Graph(ABC):
         other = self._open_other(state, reader)
         return None if other is None else (other, self.cut_into(other, state))
 
-    def cut_into(self, other: Graph, state: int) -> NDArray[np.intp]:
+    def cut_into(
+        self, other: Graph, state: int, scratch: Sequence[NDArray[np.intp]] = ()
+    ) -> NDArray[np.intp]:
         """Let an empty graph of the same kind have what is known below a state.
+
+        Parameters
+        ----------
+        other
+            The graph.
+        state
+            The state.
+        scratch
+            Arrays for the numbers of states, actions and outcomes, which may have been used for
+            others that have nothing in common with these.
 
         Returns
         -------
@@ -210,7 +222,11 @@ class Graph(ABC):
         kept = self._list_below(state)
         for numbers, ours, theirs in zip(kept, self.kinds(), other.kinds(), strict=True):
             theirs.array, theirs.count = ours.array[numbers], len(numbers)
-        maps = tuple(renumber(k, rows.count) for k, rows in zip(kept, self.kinds(), strict=True))
+        places = scratch or (None, None, None)
+        maps = tuple(
+            renumber(k, rows.count, place)
+            for k, rows, place in zip(kept, self.kinds(), places, strict=True)
+        )
         other._follow_numbers(maps)
         other._take_objects(self, *kept)
         return maps[0]
@@ -269,8 +285,14 @@ class Graph(ABC):
         """Take over from another graph what belongs to the rows that were taken over."""
 
 
-def renumber(kept: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return the new number of each old row if some are kept, in their order; -1 for others."""
-    numbers = np.full(count, -1, np.intp)
+def renumber(
+    kept: NDArray[np.intp], count: int, numbers: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Return the new number of each old row if some are kept, in their order; -1 for others.
+
+    An array that is given is written to instead, where nobody looks at others.
+    """
+    if numbers is None:
+        numbers = np.full(count, -1, np.intp)
     numbers[kept] = np.arange(len(kept))
     return numbers

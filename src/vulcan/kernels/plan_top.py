@@ -204,11 +204,19 @@ def is_sampled(tree, edge):
 
 
 @part
+def precedes(top, n, other):
+    """Whether a node is expanded before another one; of equals, the one that came first."""
+    if top.haste[n] != top.haste[other]:
+        return top.haste[n] > top.haste[other]
+    return n < other
+
+
+@part
 def put(top, growth, n):
     """Put a node into the heap."""
     i = growth.waiting
     growth.waiting += 1
-    while i > 0 and top.haste[top.heap[(i - 1) // 2]] < top.haste[n]:
+    while i > 0 and precedes(top, n, top.heap[(i - 1) // 2]):
         top.heap[i] = top.heap[(i - 1) // 2]
         i = (i - 1) // 2
     top.heap[i] = n
@@ -224,9 +232,9 @@ def take_first(top, growth):
         child = 2 * i + 1
         if child >= count:
             break
-        if child + 1 < count and top.haste[top.heap[child + 1]] > top.haste[top.heap[child]]:
+        if child + 1 < count and precedes(top, top.heap[child + 1], top.heap[child]):
             child += 1
-        if top.haste[top.heap[child]] <= top.haste[n]:
+        if precedes(top, n, top.heap[child]):
             break
         top.heap[i] = top.heap[child]
         i = child

@@ -120,12 +120,25 @@ def _begin_with(tree: Any, weight: float) -> Any:
     )
 
 
-def cut_tree(tree: Any, root: int, states: NDArray[np.intp]) -> Any:
-    """Return what is below a node as a tree of its own, with the new numbers of states."""
+def cut_tree(
+    tree: Any, root: int, states: NDArray[np.intp], scratch: Sequence[NDArray[np.intp]] = ()
+) -> Any:
+    """Return what is below a node as a tree of its own.
+
+    Parameters
+    ----------
+    tree, root
+        The tree and the node.
+    states
+        The new numbers of states.
+    scratch
+        Arrays for the numbers of nodes and edges; see `Graph.cut_into`.
+    """
     kept_nodes, kept_edges = _list_below(tree, root)
     nodes, edges = tree.nodes[kept_nodes], tree.edges[kept_edges]
-    node_numbers = renumber(kept_nodes, len(tree.nodes))
-    edge_numbers = renumber(kept_edges, len(tree.edges))
+    places = scratch or (None, None)
+    node_numbers = renumber(kept_nodes, len(tree.nodes), places[0])
+    edge_numbers = renumber(kept_edges, len(tree.edges), places[1])
     opened, followed = nodes["first_edge"] != NONE, edges["first_child"] != NONE
     nodes["first_edge"][opened] = edge_numbers[nodes["first_edge"][opened]]
     edges["first_child"][followed] = node_numbers[edges["first_child"][followed]]

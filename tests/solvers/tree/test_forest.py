@@ -110,22 +110,23 @@ def test_a_worker_that_is_killed_is_made_up_for(
     assert_same(found, alone)
 
 
+@pytest.mark.parametrize("method", ["_sample_parts", "_move_values", "follow", "_open_tops"])
 def test_those_who_are_left_take_over_where_there_is_no_place_for_another_one(
-    monkeypatch: pytest.MonkeyPatch, alone: vulcan.Result
+    method: str, monkeypatch: pytest.MonkeyPatch, alone: vulcan.Result
 ) -> None:
     from vulcan.executors.processes import Processes
 
     monkeypatch.setattr(Processes, "has_room", lambda self: False)
     left = []
-    sample = Forest._sample_parts
+    plain = getattr(Forest, method)
 
-    def sample_and_kill(self: Forest, work: Any, most: float) -> None:
-        if self.samples >= 2000 and not left:
+    def kill_and_go_on(self: Forest, *arguments: Any) -> Any:
+        if self.samples >= 900 and not left:
             os.kill(self._groves._workers[1]._process.pid, signal.SIGKILL)
             left.append(self)
-        sample(self, work, most)
+        return plain(self, *arguments)
 
-    monkeypatch.setattr(Forest, "_sample_parts", sample_and_kill)
+    monkeypatch.setattr(Forest, method, kill_and_go_on)
     found = search(executor="processes", workers=2)
     assert left[0].size_of_crew == 1
     assert_same(found, alone)

@@ -97,7 +97,7 @@ def alone() -> vulcan.Result:
 def test_what_workers_are_asked_when_they_are_lost_makes_no_difference(
     deaths: list[Call], room: bool, alone: vulcan.Result
 ) -> None:
-    found = search(executor=Deadly(4, tuple(deaths), room))
+    found = search(executor=Deadly(6, tuple(deaths), room))
     assert found.statistics.lost_workers == len(deaths)
     assert_same(found, alone)
 

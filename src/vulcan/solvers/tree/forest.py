@@ -216,8 +216,8 @@ class Forest(PriceRun):
             division = divisions[number]
             self._take_division(node, division)
             self.add_top(node, division.returns)
-            grown = [first + k for k, child in enumerate(division.children) if child["visits"]]
-            self._groves.divide(number, first, grown)
+            visits = enumerate(division.children["visits"].tolist(), first)
+            self._groves.divide(number, first, {part: count for part, count in visits if count})
         if nodes:
             self._groves.balance()
 

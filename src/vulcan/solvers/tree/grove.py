@@ -46,6 +46,10 @@ STANDING: Final = np.dtype(
 )
 """What the top must know of a part after it was sampled."""
 
+AMPLE: Final = 2
+"""A part grows this many times as much of a top as all parts together need, for those that are
+equally probable."""
+
 Event = tuple[str, tuple[Any, ...]]
 """Something that a grove was asked to do: a method of it, and its arguments."""
 
@@ -148,20 +152,23 @@ class Grove:
 
     def move(
         self,
-        numbers: Sequence[int],
+        numbers: Iterable[int],
         prices: Any,
         left: NDArray[np.intp],
         share: NDArray[np.float32],
     ) -> Standing:
-        """Go over to other prices in some parts."""
-        for number in numbers:
+        """Go over to other prices with parts."""
+        self._like.prices[:] = prices
+        present = [number for number in numbers if number in self._trees]
+        for number in present:
             self._trees[number].move(prices, left, share)
-        return self._report(numbers)
+        return self._report(present)
 
     def follow(self, marks: Mapping[int, tuple[list[Any], list[Any]]]) -> None:
         """Mark a plan in parts, instead of the one before; see `PriceArrays.follow`."""
-        for number, (actions, lanes) in marks.items():
-            self._trees[number].follow(actions, lanes)
+        for number, some in marks.items():
+            if number in self._trees:
+                self._trees[number].follow(*some)
 
     def divide(self, firsts: Mapping[int, int]) -> dict[int, Division]:
         """Let the top have the first histories of parts, and begin the parts below them.
@@ -178,23 +185,23 @@ class Grove:
         division = tree.divide()
         state = tree.graph.states.array[division.node["state"]]
         names = tree.graph.actions.array["number"][state["first_action"] :]
-        children = iter(tree.list_children(0))
+        children, origins = iter(tree.list_children(0)), dict[int, Origin]()
         for k, edge in enumerate(division.edges):
             for _ in range(edge["children"] if edge["first_child"] != NONE else 0):
                 child = next(children)
                 if tree.nodes["visits"][child]:
-                    more = float(tree.nodes["reward"][child])
-                    earned = tree.origin.earned + more
-                    origin = Origin(first, int(names[k]), earned, division.returns)
-                    self._add(tree.cut(child, origin))
+                    earned = tree.origin.earned + float(tree.nodes["reward"][child])
+                    origins[child] = Origin(first, int(names[k]), earned, division.returns)
                 first += 1
+        for part in tree.cut(origins):
+            self._add(part)
         self._remove(number)
         return division
 
     def grow(self, places: Mapping[int, float], most: int, closeness: float) -> list[Expansions]:
         """Grow the tops of parts, given how probable these are, and return how they grow."""
         grown = {
-            number: grow_top(self._trees[number], most, closeness, reach=reach)
+            number: grow_top(self._trees[number], AMPLE * most, closeness, reach=reach)
             for number, reach in places.items()
         }
         self._grown |= grown

@@ -43,7 +43,7 @@ class Groves:
     events
         What was done with parts so far.
     loads
-        The samples of each part.
+        The samples of each part so far.
     """
 
     def __init__(self, executor: Executor, problem: Problem, seed: int, exploration: float) -> None:
@@ -176,10 +176,11 @@ class Groves:
         self.ask(packed, lambda worker, some: worker.call("take", {n: packed[n] for n in some}))
         self.events.take(packed)
 
-    def divide(self, number: int, first: int, grown: Iterable[int]) -> None:
-        """Note that the worker who has a part has divided it, and has these instead."""
+    def divide(self, number: int, first: int, grown: Mapping[int, int]) -> None:
+        """Note that the worker who has a part has divided it, and has these, with samples, now."""
         self._owners |= dict.fromkeys(grown, self._owners.pop(number))
         self.loads.pop(number, None)
+        self.loads.update(grown)
         self.events.divide(number, first, grown)
 
     def balance(self) -> None:

@@ -6,7 +6,7 @@ So it can be searched wherever the model is, and be sent from there to anywhere 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import Any, Final, NamedTuple, Self
 
@@ -143,15 +143,19 @@ class PartTree(PriceArrays):
             self._find_part(0).returns,
         )
 
-    def cut(self, node: int, origin: Origin) -> PartTree:
-        """Return what is below a node as a part of its own."""
+    def cut(self, origins: Mapping[int, Origin]) -> Iterator[PartTree]:
+        """Yield what is below some nodes, which have nothing in common, as parts of their own."""
         assert isinstance(self.graph, CompiledGraph)
-        graph = self.graph.open_part()
-        states = self.graph.cut_into(graph, int(self.nodes["state"][node]))
-        part = self._open(self, graph, origin)
-        part._take_tree(cut_tree(self.filled_tree(), node, states))
-        part._find_marks()
-        return part
+        tree = self.filled_tree()
+        rows = [np.empty(rows.count, np.intp) for rows in self.graph.kinds()]
+        numbers = [np.empty(len(array), np.intp) for array in (tree.nodes, tree.edges)]
+        for node, origin in origins.items():
+            graph = self.graph.open_part()
+            states = self.graph.cut_into(graph, int(self.nodes["state"][node]), rows)
+            part = self._open(self, graph, origin)
+            part._take_tree(cut_tree(tree, node, states, numbers))
+            part._find_marks()
+            yield part
 
     def _find_marks(self) -> None:
         filled = self.nodes[: int(self.sizes["nodes"][0])]

@@ -34,7 +34,7 @@ __all__ = ["PriceRun"]
 SHARE_OF_SAMPLING: Final = 0.65
 
 LARGEST_BATCH: Final = 1 << 14
-BATCHES: Final = 64
+BATCHES: Final = 32
 """A batch has this many times fewer samples than were taken so far."""
 
 PLACES: Final = 256
