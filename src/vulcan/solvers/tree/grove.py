@@ -324,7 +324,8 @@ def _weigh(
     actions = tree.graph.actions.array[draft.rows]
     chances = tree.graph.outcomes.array["probability"]
     rewards, risks = np.zeros(len(draft)), np.zeros(len(draft))
-    here, reaches = np.arange(min(1, len(draft))), np.array([reach])
+    here: NDArray[Any] = np.arange(min(1, len(draft)))
+    reaches = np.full(len(here), reach)
     for weight in tree.reader.weights[int(tree.nodes["level"][0]) :]:
         now = actions[here]
         rewards[here] = weight * reaches * now["expected_reward"]

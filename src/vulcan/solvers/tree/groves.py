@@ -142,8 +142,8 @@ class Groves:
                     waiting.difference_update(some)
                 except WorkerLostError as error:
                     lost[worker] = error
-            for worker, error in lost.items():
-                self._lose(worker, error)
+            for worker, loss in lost.items():
+                self._lose(worker, loss)
             # One who took over may be lost as well, with what it had just done.
             for worker, some, _ in answers:
                 if worker not in self._workers:
