@@ -128,7 +128,7 @@ def solve(
     keep
         Keep what the search knows, its tree and what the model said, in memory with the policy:
         a run of it that replans goes on from there. Without it, the first replan of a run begins
-        with nothing.
+        with nothing. A tree that is with other processes or machines is not kept.
     on_progress
         Called with a `Progress` about ten times a second.
     progress

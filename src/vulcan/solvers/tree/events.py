@@ -39,9 +39,13 @@ class Events:
         """Note that parts began with what was known before."""
         self._events.append(("take", dict(packed)))
 
-    def add(self, name: str, content: Any) -> None:
-        """Note samples or a plan, by parts; or that prices moved."""
-        self._events.append((name, content))
+    def add(self, name: str, content: Mapping[int, Any]) -> None:
+        """Note samples or a plan, by parts."""
+        self._events.append((name, dict(content)))
+
+    def move(self, numbers: Iterable[int], given: tuple[Any, ...]) -> None:
+        """Note that prices moved in parts."""
+        self._events.append(("move", (list(numbers), given)))
 
     def divide(self, number: int, first: int, grown: Iterable[int]) -> None:
         """Note that a part was divided, and which parts below it had been sampled."""
@@ -66,9 +70,8 @@ class Events:
                 if number in needed:
                     found.append((name, ({number: first},)))
             elif name == "move":
-                numbers, *given = content
-                moved = [number for number in numbers if number in needed]
-                found.append((name, (moved, *given)))
+                moved, given = content
+                found.append((name, ([number for number in moved if number in needed], *given)))
             else:
                 some = {number: content[number] for number in content if number in needed}
                 found.append((name, join_orders(some) if name == "sample" else (some,)))

@@ -167,8 +167,12 @@ class Forest(PriceRun):
     def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
         given = (self.prices.copy(), left, share)
         parts = self._groves.parts
-        self._read(self.ask_workers(parts, lambda worker, some: worker.call("move", some, *given)))
-        self._groves.events.add("move", (parts, *given))
+
+        def call(worker: Worker, some: list[int]) -> Any:
+            return worker.call("move", some, *given)
+
+        self._read(self.ask_workers(parts, call))
+        self._groves.events.move(parts, given)
         tops = np.array([*self.tops.tolist()[::-1], 0], np.intp)
         self._kernels.move_values(self.tree(), tops, left, share)
 

@@ -184,14 +184,14 @@ class ForestCompletion(SharedCompletion):
         forest = self._forest
         writing = _Writing(forest)
         writing.walk(0, NONE)
-        lanes = dict(writing.parts)
-        forest.plant(lanes)
+        places = writing.parts
+        forest.plant(places)
         fragments: dict[int, Fragment] = {}
 
         def call(worker: Worker, some: list[int]) -> Any:
-            return worker.call("write", {number: lanes[number] for number in some}, self._returns)
+            return worker.call("write", {number: places[number] for number in some}, self._returns)
 
-        for answer in forest.ask_workers(lanes, call):
+        for answer in forest.ask_workers(places, call):
             fragments |= answer
         draft = writing.put_together(fragments)
         return replace(draft, allowed=forest.allow(draft.reward))
@@ -202,8 +202,8 @@ class _Writing:
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
-        self.parts: list[tuple[int, int]] = []
-        """The parts that are reached, and the price that each is to follow or NONE."""
+        self.parts: dict[int, tuple[int, float]] = {}
+        """The parts that are reached: the price to follow or NONE, and how probable they are."""
         self._pieces: list[tuple[int, float, int, int]] = []
         """In preorder: a decision's row, or that of a part, negative; its reach; and, of what
         comes after, the decision above and the position there."""
@@ -213,7 +213,7 @@ class _Writing:
         forest = self._forest
         if forest.is_part(node):
             number = forest.number_of(node)
-            self.parts.append((number, lane))
+            self.parts[number] = lane, reach
             self._pieces.append((-number, reach, above, 0))
             return
         marked = forest.nodes[node]
@@ -234,7 +234,7 @@ class _Writing:
         weights = self._forest.reader.weights
         starts = self._number(fragments)
         answers, counts, below = [], [], []
-        reward = risk = 0.0
+        rewards, risks = [], []
         following = self._find_following(starts, fragments)
         levels = self._find_levels()
         for k, (row, reach, _, count) in enumerate(self._pieces):
@@ -244,8 +244,8 @@ class _Writing:
                 answers.append(answer)
                 counts.append(np.array([count]))
                 below.append(np.array(following[k], np.int32))
-                reward += weights[levels[k]] * reach * float(answer["expected_reward"][0])
-                risk += reach * float(answer["immediate_risk"][0])
+                rewards.append(weights[levels[k]] * reach * answer["expected_reward"])
+                risks.append(reach * answer["immediate_risk"])
             else:
                 fragment = fragments[-row]
                 moved = fragment.below.copy()
@@ -253,12 +253,14 @@ class _Writing:
                 answers.append(fragment.answers)
                 counts.append(np.diff(fragment.firsts))
                 below.append(moved)
-                reward += reach * fragment.reward
-                risk += reach * fragment.risk
+                rewards.append(fragment.rewards)
+                risks.append(fragment.risks)
         told = np.concatenate(answers)
         firsts = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int32)
         numbers = np.arange(len(told), dtype=np.int32)
         entries = np.concatenate(below).astype(np.int32)
+        # One after the other, as if all were written at once: sums depend on the order.
+        reward, risk = (float(np.cumsum(np.concatenate(some))[-1]) for some in (rewards, risks))
         return Draft(numbers, firsts, entries, reward, risk, 0.0, 0.0, answers=told)
 
     def _number(self, fragments: Mapping[int, Fragment]) -> list[int]:

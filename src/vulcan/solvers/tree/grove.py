@@ -19,8 +19,10 @@ from vulcan.graphs.rows import ACTION
 from vulcan.kernels.price_tree import PRICES
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import DEFAULT_MEMORY
+from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import NONE
 from vulcan.solvers.tree.completion import HistoryCompletion, Points
+from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.part_tree import Division, PartTree, Seedling
 from vulcan.solvers.tree.parts import Origin
 from vulcan.solvers.tree.price_arrays import PriceArrays
@@ -88,13 +90,13 @@ class Expansions(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """What a policy does in a part, as in a `Draft`."""
+    """What a policy does in a part, as in a `Draft`, and what each decision earns and risks."""
 
     answers: NDArray[Any]
     firsts: NDArray[np.int32]
     below: NDArray[np.int32]
-    reward: float
-    risk: float
+    rewards: NDArray[np.float64]
+    risks: NDArray[np.float64]
 
 
 class Grove:
@@ -231,17 +233,25 @@ class Grove:
             found.append(((number, node), points, completion.work))
         return found
 
-    def write(self, lanes: Mapping[int, int], returns: Any) -> dict[int, Fragment]:
-        """Return what the plan that is marked does in parts, from which a price may come down."""
+    def write(self, places: Mapping[int, tuple[int, float]], returns: Any) -> dict[int, Fragment]:
+        """Return what the plan that is marked does in parts.
+
+        Parameters
+        ----------
+        places
+            For each part the price that it follows from above, or NONE, and how probable it is.
+        returns
+            What samples of all parts collected.
+        """
         fragments = {}
-        for number, lane in lanes.items():
+        for number, (lane, reach) in places.items():
             tree = self._trees[number]
             draft = HistoryCompletion(tree, returns).write(lane)
             assert draft is not None
             answers = tree.graph.actions.array[draft.rows].astype(ACTION)
             answers["first_outcome"] = NONE  # rows of outcomes stay here
-            parts = (draft.firsts, draft.below, draft.reward, draft.risk)
-            fragments[number] = Fragment(answers, *parts)
+            weighed = _weigh(tree, draft, reach)
+            fragments[number] = Fragment(answers, draft.firsts, draft.below, *weighed)
         return fragments
 
     def pack(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
@@ -265,7 +275,6 @@ class Grove:
         other = Grove(*self._made)
         for name, arguments in events:
             getattr(other, name)(*arguments)
-        self._like.prices[:] = other._like.prices
         for number in numbers:
             if number in other._trees:
                 self._add(other._trees[number])
@@ -306,6 +315,30 @@ class Grove:
                 parts[name] = [record[k] for record in seen]
         sizes = (self._histories, self._capacity, self._evaluations)
         return Standing(parts, *sizes, self._full)
+
+
+def _weigh(
+    tree: PartTree, draft: Draft, reach: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what each decision earns and risks, as the kernel that writes plans adds it up."""
+    actions = tree.graph.actions.array[draft.rows]
+    chances = tree.graph.outcomes.array["probability"]
+    rewards, risks = np.zeros(len(draft)), np.zeros(len(draft))
+    here: NDArray[Any] = np.arange(min(1, len(draft)))
+    reaches = np.full(len(here), reach)
+    for weight in tree.reader.weights[int(tree.nodes["level"][0]) :]:
+        now = actions[here]
+        rewards[here] = weight * reaches * now["expected_reward"]
+        risks[here] = reaches * now["immediate_risk"]
+        counts = np.diff(draft.firsts)[here]
+        after = draft.below[ranges(draft.firsts[here], counts)]
+        goes_on = after >= 0
+        if not goes_on.any():
+            break
+        outcomes = ranges(now["first_outcome"], counts)[goes_on]
+        reaches = np.repeat(reaches, counts)[goes_on] * chances[outcomes]
+        here = after[goes_on]
+    return rewards, risks
 
 
 def _list_expansions(top: GrownTop) -> Expansions:

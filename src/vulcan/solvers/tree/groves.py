@@ -24,6 +24,9 @@ __all__ = ["Groves"]
 UNEVEN: Final = 1.2
 """A worker gives parts away that has more than this many times an even share of samples."""
 
+MOST_TRIES: Final = 3
+"""When this many times all workers were lost, and nothing was done meanwhile, there is a cause."""
+
 
 class Groves:
     """All workers of a search.
@@ -47,10 +50,10 @@ class Groves:
         self._executor = executor
         sent = Problem(forget_compiled(problem.model), problem.risk_bound)
         self._made = (Grove, sent, seed, exploration)
-        self._workers = [executor.hire(*self._made) for _ in range(executor.workers)]
+        self._workers: list[Worker] = []
         self._limits: dict[Worker, float] = {}
         self._standings: dict[Worker, Standing] = {}
-        self._gone_evaluations = 0
+        self._gone_evaluations = self._losses_in_a_row = 0
         self._owners: dict[int, Worker] = {}  # of parts, by their numbers
         self.events = Events()
         self.loads: Counter[int] = Counter()
@@ -90,7 +93,7 @@ class Groves:
             worker.close()
 
     def prepare(self, memory: int | None, share: float) -> None:
-        """Load the kernels, and say how many bytes workers may take.
+        """Hire workers, let them load the kernels, and say how many bytes they may take.
 
         Parameters
         ----------
@@ -99,15 +102,19 @@ class Groves:
         share
             Of this, for samples.
         """
+        for _ in range(self._executor.workers):
+            self._workers.append(self._executor.hire(*self._made))
         machines: dict[Worker, tuple[str, int]] = {}
-        for worker, future in [(worker, worker.call("prepare")) for worker in self._workers]:
-            try:
-                machines[worker] = future.result()
-            except WorkerLostError:
-                self._lose(worker)
-        names = Counter(name for name, _ in machines.values())
-        for worker, (name, usual) in machines.items():
-            own = usual / names[name] if memory is None else memory / len(machines)
+        while fresh := [worker for worker in self._workers if worker not in machines]:
+            for worker, future in [(worker, worker.call("prepare")) for worker in fresh]:
+                try:
+                    machines[worker] = future.result()
+                except WorkerLostError as error:
+                    self._lose(worker, error)
+        names = Counter(machines[worker][0] for worker in self._workers)
+        for worker in self._workers:
+            name, usual = machines[worker]
+            own = usual / names[name] if memory is None else memory / len(self._workers)
             self._limits[worker] = share * own
             worker.call("limit", share * own)
 
@@ -123,24 +130,30 @@ class Groves:
         call
             Calls a worker about those that it has.
         """
-        waiting, answers = set(numbers), list[tuple[Worker, Any]]()
+        waiting, answers = set(numbers), list[tuple[Worker, list[int], Any]]()
         while waiting:
             shares: dict[Worker, list[int]] = {}
             for number in sorted(waiting):
                 shares.setdefault(self._owners[number], []).append(number)
-            lost = []
+            lost = {}
             for worker, some, future in [(w, some, call(w, some)) for w, some in shares.items()]:
                 try:
-                    answers.append((worker, future.result()))
+                    answers.append((worker, some, future.result()))
                     waiting.difference_update(some)
-                except WorkerLostError:
-                    lost.append(worker)
-            for worker in lost:
-                self._lose(worker)
-        for worker, answer in answers:
-            if isinstance(answer, Standing) and worker in self._workers:
+                except WorkerLostError as error:
+                    lost[worker] = error
+            for worker, loss in lost.items():
+                self._lose(worker, loss)
+            # One who took over may be lost as well, with what it had just done.
+            for worker, some, _ in answers:
+                if worker not in self._workers:
+                    waiting.update(some)
+            answers = [answer for answer in answers if answer[0] in self._workers]
+        for worker, _, answer in answers:
+            if isinstance(answer, Standing):
                 self._standings[worker] = answer
-        return [answer for _, answer in answers]
+        self._losses_in_a_row = 0
+        return [answer for *_, answer in answers]
 
     def plant(self, prices: Any, seedlings: Mapping[int, Seedling]) -> None:
         """Let parts that were never sampled begin, each with the worker that has least to do."""
@@ -191,16 +204,21 @@ class Groves:
     def _send(self, number: int, worker: Worker) -> None:
         """Let another worker have a part."""
         [packed] = self.ask([number], lambda owner, some: owner.call("give", some))
-        self._owners[number] = worker
+        if worker in self._workers:  # else the one who gave it takes it back
+            self._owners[number] = worker
+        owner = self._owners[number]
         try:
-            worker.call("take", packed).result()
-        except WorkerLostError:
-            self._lose(worker)
+            owner.call("take", packed).result()
+        except WorkerLostError as error:
+            self._lose(owner, error)
 
-    def _lose(self, worker: Worker) -> None:
+    def _lose(self, worker: Worker, error: WorkerLostError) -> None:
         """Let others have the parts of a worker that is gone."""
         if worker not in self._workers:
             return
+        self._losses_in_a_row += 1
+        if self._losses_in_a_row > MOST_TRIES * self._executor.workers:
+            raise WorkerLostError(f"workers are lost again and again: {error}")
         current_losses().count += 1
         self._workers.remove(worker)
         standing = self._standings.pop(worker, None)
@@ -222,5 +240,5 @@ class Groves:
         for heir, future in futures:
             try:
                 future.result()
-            except WorkerLostError:
-                self._lose(heir)
+            except WorkerLostError as another:
+                self._lose(heir, another)

@@ -220,7 +220,9 @@ class PricePlanner(Rounds):
     def _conclude(self) -> Finding:
         finding, run = super()._conclude(), self._run
         fresh = replace(finding.statistics, samples=run.samples - run.inherited)
-        known = Knowledge(run.graph, None if run.graph.merges else run.filled_tree())
+        known = None
+        if not isinstance(run, Forest):  # whose tree is with workers, who go
+            known = Knowledge(run.graph, None if run.graph.merges else run.filled_tree())
         return replace(finding, statistics=fresh, knowledge=known)
 
     @property
@@ -316,7 +318,7 @@ class PricePlanner(Rounds):
     def _make_known_policy(self) -> None:
         with suppress(ModelError):  # a complete one, if the answers so far suffice
             self._plan_by_histories(Allowance(math.inf, 0, math.inf), final=True)
-        if self._best is None:
+        if self._best is None and not isinstance(self._run, Forest):  # whose tree is elsewhere
             for draft in plan_known(self._run):
                 self._keep_better(draft)
 
