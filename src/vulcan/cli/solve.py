@@ -49,7 +49,7 @@ Examples:
   vulcan solve bandit --bound "0.002*x" --solver penalty --upper-bound
   vulcan solve rover.py:Rover --bound 0.01 --output plan.vulcan --json
   vulcan solve mission.toml --set horizon=5 --time-limit 10
-  vulcan solve bandit --bound "0.002*x" --solver vulcan --samples 50000 --seeds 20 --workers 4
+  vulcan solve mission.toml --samples 50000 --seeds 20 --workers 4
   vulcan solve gymnasium:FrozenLake-v1 --horizon 50 --bound 0.1
 """
 

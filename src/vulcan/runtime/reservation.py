@@ -25,8 +25,9 @@ LARGE: Final = 1 << 22
 NO_RESERVE: Final = 0x4000
 """MAP_NORESERVE of Linux, which Python 3.11 has no name for."""
 
-FORESIGHT: Final = 64
-"""For how many times its length a large array gets address space."""
+FORESIGHT: Final = 1024
+"""For how many times its length a large array gets address space: to copy a few hundred megabytes,
+and have as many new pages, takes a second."""
 
 
 def set_apart(length: int, dtype: Any) -> NDArray[Any]:

@@ -45,6 +45,9 @@ LONGEST_STRETCH: Final = 1 << 20
 AT_ONCE: Final = 16
 """Stubs that a hand evaluates between two looks at the clock."""
 
+HANDFULS: Final = 8
+"""In how many pieces a hand gets its share of rows, so that nobody waits long for the last."""
+
 
 class Hand:
     """One hand, which also asks models in Python."""
@@ -111,7 +114,7 @@ class Hands:
 
     def share(self, rows: NDArray[Any], work: Callable[[NDArray[Any]], object]) -> None:
         """Do something for all rows, each hand for some of them."""
-        list(self._pool.map(work, np.array_split(rows, len(self._askers))))
+        list(self._pool.map(work, np.array_split(rows, HANDFULS * len(self._askers))))
 
     def complete(self) -> Completion:
         """Return what evaluates and writes what lies below the top of a plan."""
