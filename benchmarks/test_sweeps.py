@@ -16,7 +16,7 @@ import pytest
 
 import vulcan
 from vulcan import LocalVulcan, Problem, SequenceConstraint, Vulcan
-from vulcan.domains import Bandit
+from vulcan.domains import Bandit, Exploration
 from vulcan.planning.frontier import Span
 
 PROBLEM = Problem(Bandit(12), vulcan.Linear(0.002))
@@ -92,11 +92,11 @@ def test_comparison(report: Any) -> None:
 
 
 def test_frontier(report: Any) -> None:
-    limits = {"solver": LocalVulcan(), "samples": 2 * SAMPLES}
+    mission = Exploration.narrow(horizon=6)
     require_twice(
-        "frontier of 21 points",
+        "frontier of a mission, 21 points that are placed one after the other",
         lambda **options: vulcan.trace_frontier(
-            PROBLEM.model, levels=Span(), points=21, **limits, **options
+            mission, solver=Vulcan(), samples=3 * SAMPLES, levels=Span(), points=21, **options
         ),
         lambda traced: [(point.at, point.reward, point.upper_bound) for point in traced],
         report,

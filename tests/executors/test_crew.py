@@ -15,7 +15,7 @@ import pytest
 from tests.helpers.workers import Held, OddError, Raising, Slow, Unreadable
 from vulcan.errors import OptionError, VulcanError
 from vulcan.executors import crew as crew_module
-from vulcan.executors.base import Executor, Worker, WorkerLostError
+from vulcan.executors.base import Executor, Maker, Worker, WorkerLostError
 from vulcan.executors.crew import Crew, Piece
 from vulcan.executors.here import Here, Threads
 from vulcan.executors.losses import count_losses
@@ -56,6 +56,21 @@ def test_pieces_may_be_added_while_others_end(crew: Crew) -> None:
         if left:
             crew.submit("add", left.pop(0))
     assert answers == [14, 13, 12, 11]
+
+
+def test_workers_may_be_hired_before_there_are_pieces_for_all() -> None:
+    hired: list[Worker] = []
+
+    class Starting(Processes):
+        def hire(self, maker: Maker, *arguments: Any) -> Worker:
+            hired.append(super().hire(maker, *arguments))
+            return hired[-1]
+
+    for early, count in ((False, 1), (True, 2)):
+        hired.clear()
+        with Crew(Starting(2), Held, 10, early=early) as crew:
+            assert do(crew, "add", 1).answer == 11
+        assert len(hired) == count
 
 
 def test_an_error_ends_its_own_piece_and_arrives_as_what_it_was(crew: Crew) -> None:

@@ -85,6 +85,9 @@ class Crew:
         What each of them makes and holds.
     most
         How many there are needed; all that the executor has by default.
+    early
+        Whether all of them are hired with the first piece, since more will come: those who have to
+        start first are there by then. By default one is hired for each piece that waits.
 
     Attributes
     ----------
@@ -93,9 +96,14 @@ class Crew:
     """
 
     def __init__(
-        self, executor: Executor, maker: Maker, *arguments: Any, most: int | None = None
+        self,
+        executor: Executor,
+        maker: Maker,
+        *arguments: Any,
+        most: int | None = None,
+        early: bool = False,
     ) -> None:
-        self._executor, self._made = executor, (maker, *arguments)
+        self._executor, self._made, self._early = executor, (maker, *arguments), early
         self._size = executor.workers if most is None else max(1, min(most, executor.workers))
         self._waiting: deque[Piece] = deque()
         self._losses = current_losses()
@@ -217,7 +225,7 @@ class Crew:
     def _hire(self, now: float) -> bool:
         """Return whether a new worker is free; one for each piece that waits may be starting."""
         while (
-            len(self._starting) < len(self._waiting)
+            (self._early or len(self._starting) < len(self._waiting))
             and len(self._busy) + len(self._starting) < self._size
             and now - self._full >= LONGEST_WAIT
         ):

@@ -158,6 +158,8 @@ class Sweep:
         What a worker holds: a `Searcher`, or a kind of it.
     most
         How many jobs there are at most.
+    early
+        Whether all workers are wanted from the first job on.
     """
 
     def __init__(
@@ -167,8 +169,9 @@ class Sweep:
         maker: Maker,
         *arguments: Any,
         most: int | None = None,
+        early: bool = False,
     ) -> None:
-        self._crew = Crew(executor, maker, *arguments, most=most)
+        self._crew = Crew(executor, maker, *arguments, most=most, early=early)
         self._batch = batch
         self._interruption = Interruption()
         self._inside = ExitStack()

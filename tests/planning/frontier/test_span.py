@@ -46,6 +46,11 @@ def test_spans_have_both_ends_and_points_between_them():
     assert half.points[-1].reward == pytest.approx(2.119041, abs=1e-6)
 
 
+def test_long_spans_have_their_quarters():
+    levels = [p.level for p in trace_frontier(SMALL, levels=Span(0.0, 0.004), points=17)]
+    assert {0.001, 0.002, 0.003} <= set(levels)
+
+
 def test_scales_end_where_the_bound_no_longer_binds_and_have_the_bound_itself():
     frontier = trace_frontier(Problem(SMALL, Linear(0.002)), scales=Span(), points=4)
     scales = [point.scale for point in frontier]

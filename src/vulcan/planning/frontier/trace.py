@@ -38,8 +38,8 @@ DEFAULT_GAP: Final = 0.001
 """A frontier is there to be looked at, and points without any gap may take long."""
 
 FEWEST_AHEAD: Final = 2
-ROUNDS: Final = 7
-"""The points of a span are chosen so many ahead, or a seventh of them where that is more: without
+ROUNDS: Final = 5
+"""The points of a span are chosen so many ahead, or a fifth of them where that is more: without
 knowing what those before them find. That is all that can be done at once, and the number of workers
 plays no part in it. With more, points would crowd less where the frontier bends."""
 
@@ -149,7 +149,7 @@ def trace_frontier(
     who = choose_executor(executor, workers)
     with (
         watch_batch(on_progress, progress) as batch,
-        Sweep(who, batch, FrontierSearcher, own, True) as sweep,
+        Sweep(who, batch, FrontierSearcher, own, True, early=True) as sweep,
     ):
         tracer = _Tracer(own, job, scales is not None, sweep, batch)
         try:
