@@ -225,19 +225,16 @@ class Crew:
     def _hire(self, now: float) -> bool:
         """Return whether a new worker is free; one for each piece that waits may be starting."""
         while (
-            (self._early or len(self._starting) < len(self._waiting))
-            and len(self._busy) + len(self._starting) < self._size
+            (self._early or len(self._free) + len(self._starting) < len(self._waiting))
+            and len(self._busy) + len(self._free) + len(self._starting) < self._size
             and now - self._full >= LONGEST_WAIT
         ):
             if not self._executor.has_room():
                 self._full = now
-                return False
+                break
             worker = self._executor.hire(*self._made)
-            if worker.started:
-                self._free.append(worker)
-                return True
-            self._starting.append(worker)
-        return False
+            (self._free if worker.started else self._starting).append(worker)
+        return bool(self._free)
 
     def _collect(self) -> list[tuple[Worker, Future[Any]]]:
         """Return who ended something, as soon as anybody did."""
