@@ -105,6 +105,9 @@ def test_limits_reach_the_solvers(run, monkeypatch):
         "bound": False,
         "workers": None,
         "executor": None,
+        "checkpoint": None,
+        "resume": False,
+        "overwrite": False,
         "progress": False,
     }
 

@@ -115,6 +115,9 @@ def test_options_reach_the_search(call):
         "time_limit": 5,
         "workers": None,
         "executor": None,
+        "checkpoint": None,
+        "resume": False,
+        "overwrite": False,
         "progress": False,
     }
     given = call("--bound", "0.002*x", "--to", "3", "--gap", "0.01")

@@ -44,6 +44,9 @@ __all__ = [
     "Settings",
     "ShowProgress",
     "StateLimit",
+    "SweepCheckpoint",
+    "SweepOverwrite",
+    "SweepResume",
     "SweepWorkers",
     "To",
     "UpperBound",
@@ -325,6 +328,34 @@ SweepWorkers = Annotated[
         help="How many searches run at once.",
         show_default="1",
         rich_help_panel=WORK,
+    ),
+]
+
+SweepCheckpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Keep what was found in a file, so that it need not be found again.",
+        rich_help_panel=FILES,
+    ),
+]
+
+SweepResume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Take from the checkpoint file, if it exists, what was found already.",
+        rich_help_panel=FILES,
+    ),
+]
+
+SweepOverwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace the checkpoint file, if it exists.",
+        rich_help_panel=FILES,
     ),
 ]
 

@@ -14,6 +14,7 @@ memory don't end them.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -25,7 +26,9 @@ from vulcan.executors.choice import choose_executor
 from vulcan.executors.crew import Piece
 from vulcan.planning.batch import watch_batch
 from vulcan.planning.comparison import Comparison, ComparisonRow
-from vulcan.planning.sweep import Job, Searcher, Sweep, describe_error
+from vulcan.planning.jobs import Job
+from vulcan.planning.records import open_records
+from vulcan.planning.sweep import Searcher, Sweep, describe_error
 from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.progress import OnProgress
 from vulcan.solvers.base import Coverage, Options, Solver
@@ -47,6 +50,9 @@ def compare(
     bound: bool = True,
     workers: int | None = None,
     executor: Executor | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
     on_row: Callable[[ComparisonRow], None] | None = None,
     on_progress: OnProgress | None = None,
     progress: bool = False,
@@ -79,6 +85,14 @@ def compare(
         Who runs them: "threads", "processes" or "ray", or an executor such as
         `Ray("auto", workers=8)`; processes by default, if there are several workers. Problem and
         solvers must be picklable for another process.
+    checkpoint
+        A file in which what was found is kept. An existing one is an error, unless it is resumed or
+        overwritten.
+    resume
+        Take from that file, if it exists, what was found already with the same solver, limits, seed
+        and bound; each policy is certified anew.
+    overwrite
+        Replace that file, if it exists.
     on_row
         Called with each row when it is done, before it has the upper bound of all.
     on_progress
@@ -115,16 +129,22 @@ def compare(
         name: Job(solver, _keep_known(solver, limits), Options(seed), bound=name == asked)
         for name, solver in named.items()
     }
+    records = open_records(checkpoint, problem, resume=resume, overwrite=overwrite)
     rows: dict[str, ComparisonRow] = {}
     added, stopped_by = RewardBound(), None
     with (
         watch_batch(on_progress, progress) as batch,
         Sweep(
-            choose_executor(executor, workers), batch, Searcher, problem, most=len(jobs)
+            choose_executor(executor, workers),
+            batch,
+            Searcher,
+            problem,
+            most=len(jobs),
+            records=records,
         ) as sweep,
     ):
         batch.total = len(jobs)
-        pieces = {sweep.submit("search", job): name for name, job in jobs.items()}
+        pieces = {sweep.search(job): name for name, job in jobs.items()}
         try:
             for piece in sweep.run():
                 row = _build_row(problem, pieces[piece], piece)

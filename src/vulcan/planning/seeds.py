@@ -22,9 +22,10 @@ from vulcan.errors import OptionError
 from vulcan.executors.choice import choose_executor
 from vulcan.executors.crew import Piece
 from vulcan.planning.batch import watch_batch
+from vulcan.planning.jobs import Job
 from vulcan.planning.result import Result
 from vulcan.planning.spread import SeedRun, Spread
-from vulcan.planning.sweep import Job, Searcher, Sweep, describe_error
+from vulcan.planning.sweep import Searcher, Sweep, describe_error
 from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.progress import OnProgress
 from vulcan.solvers.base import Options, Solver, refuse_unknown, require_solver
@@ -82,7 +83,7 @@ def solve_seeds(
         Sweep(executor, batch, Searcher, problem, most=len(jobs)) as sweep,
     ):
         batch.total = len(jobs)
-        pieces = {sweep.submit("search", job): job.options.seed for job in jobs}
+        pieces = {sweep.search(job): job.options.seed for job in jobs}
         try:
             for piece in sweep.run():
                 batch.finish(piece, tries.add(pieces[piece], piece))

@@ -7,19 +7,20 @@ found it, or when: as long as limits of time and memory, which are the machine's
 searches.
 
 A job that raises ends with its error, one whose worker is lost is done by another, and the first
-Ctrl-C lets those under way end with what they have, and no other begin.
+Ctrl-C lets those under way end with what they have, and no other begin. What was found may be kept
+in a file (`vulcan.planning.records`), and is not searched for again when the sweep is resumed.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from vulcan.bounds.straight import Constant
 from vulcan.certificates.problem import Problem
 from vulcan.errors import ModelError, VulcanError
 from vulcan.executors.base import Executor, Line, Maker
@@ -27,73 +28,18 @@ from vulcan.executors.crew import Crew, Piece
 from vulcan.graphs.array_graph import open_graph
 from vulcan.model.reader import ModelReader
 from vulcan.planning.batch import Batch
-from vulcan.planning.result import Result
+from vulcan.planning.jobs import Answer, Job
+from vulcan.planning.records import Records
 from vulcan.planning.solve import plan_and_certify
 from vulcan.runtime.interruption import Interruption, listen
 from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.base import EXACT, Options, Solver
+from vulcan.solvers.base import EXACT
 from vulcan.solvers.layered.upper_bound import RewardBound, bound_any_policy
 
-__all__ = ["Answer", "Job", "Searcher", "Sweep", "describe_error"]
+__all__ = ["Searcher", "Sweep", "describe_error"]
 
 logger = logging.getLogger("vulcan")
-
-
-@dataclass(frozen=True)
-class Job:
-    """One search, as a worker is told about it.
-
-    Attributes
-    ----------
-    solver, limits, options
-        How to search.
-    bound
-        Whether to add an upper bound, if the solver has none.
-    level, scale
-        Another bound than that of the problem: a constant, or a multiple of it.
-    """
-
-    solver: Solver
-    limits: Limits
-    options: Options
-    bound: bool = False
-    level: float | None = None
-    scale: float | None = None
-
-    def pose(self, problem: Problem) -> Problem:
-        """Return the problem that is meant."""
-        if self.level is not None:
-            return Problem(problem.model, Constant(self.level))
-        if self.scale is not None:
-            return Problem(problem.model, problem.risk_bound.scale(self.scale))
-        return problem
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of a job.
-
-    Attributes
-    ----------
-    result
-        The result, without the problem and what it holds of the model: those who asked have it.
-    evaluations
-        How often the model was asked by searches: less than the result says where the worker knew
-        some answers from an earlier job.
-    """
-
-    result: Result
-    evaluations: int
-
-    def unpack(self, problem: Problem) -> Result:
-        """Return the result of a problem."""
-        policy = self.result.policy
-        return replace(
-            self.result,
-            problem=problem,
-            policy=None if policy is None else policy.attach(ModelReader(problem.model)),
-        )
 
 
 class Searcher:
@@ -160,6 +106,8 @@ class Sweep:
         How many jobs there are at most.
     early
         Whether all workers are wanted from the first job on.
+    records
+        What is known already, and is kept; nothing by default.
     """
 
     def __init__(
@@ -170,9 +118,11 @@ class Sweep:
         *arguments: Any,
         most: int | None = None,
         early: bool = False,
+        records: Records | None = None,
     ) -> None:
         self._crew = Crew(executor, maker, *arguments, most=most, early=early)
-        self._batch = batch
+        self._batch, self._records = batch, records
+        self._known: deque[Piece] = deque()
         self._interruption = Interruption()
         self._inside = ExitStack()
         self.stopped = False
@@ -181,6 +131,8 @@ class Sweep:
         interruption = self._inside.enter_context(self._interruption)
         self._inside.enter_context(listen(lambda: interruption.requested))
         self._inside.enter_context(self._crew)
+        if self._records is not None:
+            self._inside.callback(self._records.write)
         return self
 
     def __exit__(
@@ -200,15 +152,29 @@ class Sweep:
         """Add something to do: a method of what the workers hold, and what it is given."""
         return self._crew.submit(name, *arguments)
 
+    def search(self, job: Job) -> Piece:
+        """Add a job, which has ended already if its answer is known."""
+        answer = None if self._records is None else self._records.find(job)
+        if answer is None:
+            return self.submit("search", job)
+        self._known.append(Piece("search", (job,), ended=True, answer=answer))
+        return self._known[-1]
+
     def wait(self) -> list[Piece]:
         """Return what ended, after a while; none as long as nothing did."""
         if self._interruption.requested and not self.stopped:
             self.stop()
-        return self._crew.wait(self._batch.tell)
+        if self._known:
+            return [self._known.popleft()]
+        pieces = self._crew.wait(self._batch.tell)
+        for piece in pieces:
+            if self._records is not None and isinstance(piece.answer, Answer):
+                self._records.add(piece.arguments[0], piece.answer)
+        return pieces
 
     def run(self) -> Iterator[Piece]:
         """Yield what ends, until nothing is left to do; more may be added meanwhile."""
-        while self._crew.busy:
+        while self._known or self._crew.busy:
             for piece in self.wait():
                 yield piece
                 answer = piece.answer

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Final
 
 from vulcan.bounds.base import RiskBound
@@ -24,7 +25,9 @@ from vulcan.planning.frontier.placement import choose_place
 from vulcan.planning.frontier.point import Frontier, FrontierFailure, FrontierPoint
 from vulcan.planning.frontier.searcher import FrontierSearcher
 from vulcan.planning.frontier.span import RangeFinder, Span
-from vulcan.planning.sweep import Job, Sweep, describe_error
+from vulcan.planning.jobs import Job
+from vulcan.planning.records import Records, open_records
+from vulcan.planning.sweep import Sweep, describe_error
 from vulcan.runtime.limits import Limits, StopReason
 from vulcan.runtime.progress import OnProgress
 from vulcan.solvers.automatic import Automatic
@@ -59,6 +62,9 @@ def trace_frontier(
     seed: int = 0,
     workers: int | None = None,
     executor: Executor | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
     on_point: Callable[[FrontierPoint], None] | None = None,
     on_progress: OnProgress | None = None,
     progress: bool = False,
@@ -102,6 +108,14 @@ def trace_frontier(
         Who searches: "threads", "processes" or "ray", or an executor such as
         `Ray("auto", workers=8)`; processes by default, if there are several workers. What goes to
         another process must be picklable.
+    checkpoint
+        A file in which what was found is kept. An existing one is an error, unless it is resumed or
+        overwritten.
+    resume
+        Take from that file, if it exists, what was found already with the same solver, limits, seed
+        and bound; each policy is certified anew.
+    overwrite
+        Replace that file, if it exists.
     on_point
         Called with each point when it is done, and all that were begun before it are; before prices
         are compared with its neighbours.
@@ -147,11 +161,12 @@ def trace_frontier(
     assert wanted is not None
     job = Job(chosen, limits, options, bound=True)
     who = choose_executor(executor, workers)
+    records = open_records(checkpoint, own, resume=resume, overwrite=overwrite)
     with (
         watch_batch(on_progress, progress) as batch,
-        Sweep(who, batch, FrontierSearcher, own, True, early=True) as sweep,
+        Sweep(who, batch, FrontierSearcher, own, True, early=True, records=records) as sweep,
     ):
-        tracer = _Tracer(own, job, scales is not None, sweep, batch)
+        tracer = _Tracer(own, job, scales is not None, sweep, batch, records)
         try:
             tracer.trace(wanted, points, on_point)
             sweep.require_whole()
@@ -168,10 +183,16 @@ class _Tracer:
     """
 
     def __init__(
-        self, problem: Problem, job: Job, scaled: bool, sweep: Sweep, batch: Batch
+        self,
+        problem: Problem,
+        job: Job,
+        scaled: bool,
+        sweep: Sweep,
+        batch: Batch,
+        records: Records,
     ) -> None:
         self._problem, self._job, self._scaled = problem, job, scaled
-        self._sweep, self._batch = sweep, batch
+        self._sweep, self._batch, self._records = sweep, batch, records
         self._base = problem.risk_bound if scaled else None
         self._pieces: dict[Piece, float] = {}
         self._ended: set[Piece] = set()
@@ -219,18 +240,24 @@ class _Tracer:
 
     def _find_extremes(self) -> tuple[Worth, Worth]:
         """Let a worker find the policy of least risk, and that of most reward."""
-        found = self._sweep.ask("find_extremes", self._job.limits, self._job.options)
-        if found is None:
-            raise KeyboardInterrupt
-        self._evaluations += found.evaluations
-        return found.safest, found.best
+
+        def find() -> list[float]:
+            found = self._sweep.ask("find_extremes", self._job.limits, self._job.options)
+            if found is None:
+                raise KeyboardInterrupt
+            return [*astuple(found.safest), *astuple(found.best), found.evaluations]
+
+        asked = f"extremes within {self._job.limits!r}, seed {self._job.options.seed}"
+        least, least_risk, most, most_risk, evaluations = self._records.remember(asked, 5, find)
+        self._evaluations += int(evaluations)
+        return Worth(least, least_risk), Worth(most, most_risk)
 
     def _hand_out(self, places: Sequence[float]) -> None:
         """Let points be solved at these levels or scales."""
         for place in places:
             level, scale = (None, place) if self._scaled else (place, None)
             job = replace(self._job, level=level, scale=scale)
-            self._pieces[self._sweep.submit("search", job)] = place
+            self._pieces[self._sweep.search(job)] = place
 
     def _settle(self) -> Iterator[FrontierPoint | None]:
         """Add the points whose turn it is, and yield each; None for one that failed."""
