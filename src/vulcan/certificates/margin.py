@@ -19,10 +19,11 @@ linear in s: it is least at a or at b, say e. So for all factors of the interval
     E g(κ)  >=  Σ γ^t · (reach(b) if e >= 0 else reach(a)) · e  =: low,
 
 and the bound, which is nondecreasing, holds throughout if er(b) <= Δ(low). (That a function is
-nondecreasing is verified between low and the same from above.) The narrower the
-interval, the closer low is to the least reward in it; where all rewards are positive and failing
-pays nothing, low is E g(b), and intervals of any width are judged exactly. What is found is always
-proved; if the proofs take too many intervals, it is less than the largest m.
+nondecreasing between all such rewards is verified in the end, else nothing is claimed.) The
+narrower the interval, the closer low is to the least reward in it; where all rewards are positive
+and failing pays nothing, low is E g(b), and intervals of any width are judged exactly. What is
+found is always proved. It is less than the largest m, by more than `PRECISION`, only if proofs take
+too many intervals: where failing pays, or large rewards cancel, beside a bound that is steep.
 
 Roundings are taken into account. That r is known up to a share ε only is the same as factors that
 are: intervals are widened by ε at both ends, which keeps all that is monotone on the safe side.
@@ -97,17 +98,22 @@ def find_margin(
     if smallest == math.inf:
         return math.inf if passes else 0.0
     scaled = _Scaled(chain, np.array(start, float), bound, float(reward))
-    proved = End(1.0 if passes else 0.0)
-    (at_once,) = scaled.test([proved.factor], [proved.factor])
-    if not passes:
-        if not at_once.holds:
-            return 0.0
-        return _march(scaled, End(0.0, at_once.slack), [End(1.0, -TOLERANCE)])
-    # Beyond this every risky action fails for sure, and nothing changes any more.
-    most = min(LARGEST, (1 + PRECISION) / smallest)
-    ends = [*(factor for factor in FACTORS if factor < most), max(most, 1 + PRECISION)]
-    found = _march(scaled, End(1.0, at_once.slack), [End(end) for end in reversed(ends)])
-    return math.inf if found == ends[-1] >= 1 / smallest else found
+    begin = 1.0 if passes else 0.0
+    (at_once,) = scaled.test([begin], [begin])
+    if not passes and not at_once.holds:
+        return 0.0
+    ends = [End(1.0, -TOLERANCE)]
+    if passes:
+        # Beyond this every risky action fails for sure, and nothing changes any more.
+        most = max(1 + PRECISION, min(LARGEST, (1 + PRECISION) / smallest))
+        ends = [End(most), *(End(factor) for factor in reversed(FACTORS) if factor < most)]
+    found = _march(scaled, End(begin, at_once.slack), ends)
+    try:
+        # Far from any reward that a policy has, a function need not be a bound any more.
+        bound.verify(scaled.used)
+    except BoundError:
+        return begin
+    return math.inf if passes and found == most >= 1 / smallest else found
 
 
 def _march(scaled: _Scaled, proved: End, waiting: list[End]) -> float:
@@ -178,11 +184,13 @@ class _Scaled:
     ----------
     intervals, rounds
         How many intervals are tested at once, and how often.
+    used
+        Between which rewards the bound was found to hold.
     """
 
     def __init__(self, chain: Chain, start: Floats, bound: RiskBound, reward: float) -> None:
         self._chain, self._start, self._bound = chain, start, bound
-        self._verified = reward, reward
+        self.used = reward, reward
         bearable = WORK // len(chain)
         self.intervals = max(FEWEST_INTERVALS, min(MOST_INTERVALS, bearable))
         self.rounds = max(FEWEST_ROUNDS, min(MOST_ROUNDS, bearable))
@@ -236,23 +244,15 @@ class _Scaled:
         at_end = add_by_halves(unlikely * earned[:, count:])
         for k, factor in enumerate(highs):
             risked = float(risk[k]) * (1 + self._share) + self._lost[0]
-            allowed = self._allow(float(low[k] - off[k]), float(high[k] + off[k]))
-            holds = allowed - risked >= -0.999 * TOLERANCE
+            holds = self._allows(risked, float(low[k] - off[k]), float(high[k] + off[k]))
             yield _Test(factor, holds, self._find_slack(float(at_end[k]), float(risk[k])))
 
-    def _allow(self, low: float, high: float) -> float:
-        """Return what is allowed at least for all rewards between two."""
-        if not math.isfinite(high - low):
-            return -math.inf
-        used = min(low, self._verified[0]), max(high, self._verified[1])
-        try:
-            if used != self._verified:
-                # Far from any reward that a policy has, the function need not be a bound any more.
-                self._bound.verify(used)
-                self._verified = used
-            return float(self._bound.enclose(low, low)[0])
-        except BoundError:
-            return -math.inf
+    def _allows(self, risk: float, low: float, high: float) -> bool:
+        """Whether a risk is acceptable for all rewards between two."""
+        if not self._bound.enclose(low, low)[0] - risk >= -0.999 * TOLERANCE:
+            return False
+        self.used = min(low, self.used[0]), max(high, self.used[1])
+        return True
 
     def _find_slack(self, reward: float, risk: float) -> float:
         """Return about how much more is allowed than risked, as far as that matters."""
