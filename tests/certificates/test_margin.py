@@ -115,7 +115,7 @@ def random_mixed_bound(random: Random, reward: float, risk: float) -> vulcan.Ris
     return vulcan.PiecewiseLinear([(reward - width, level - slope * width), (reward, level)])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=SEEDS)
 def test_the_bound_holds_for_every_factor_up_to_the_margin(seed: int) -> None:
     random = Random(seed)

@@ -78,7 +78,7 @@ def random_steep_bound(random: Random, worth: Worth) -> vulcan.RiskBound:
     return vulcan.PiecewiseLinear([(reward - width, risk - slope * width), (reward, risk)])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(seed=SEEDS)
 def test_floats_and_fractions_differ_by_no_more_than_the_stated_errors(seed: int) -> None:
     random = Random(seed)
@@ -116,7 +116,7 @@ def expect_within(certificate: vulcan.Certificate, exact: vulcan.Certificate) ->
         assert abs(exact.slack + Fraction(TOLERANCE)) <= 2 * errors
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=SEEDS)
 def test_without_fractions_nothing_is_called_what_it_is_not(seed: int) -> None:
     random = Random(seed)
