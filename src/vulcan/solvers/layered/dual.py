@@ -263,8 +263,7 @@ def _largest_weight(safe: Corner, daring: Corner, bound: RiskBound) -> float | N
     """Return the largest weight of the daring policy, which alone is not acceptable."""
 
     def passes(weight: float) -> bool:
-        # Any weight could be taken: this one must not use up what roundings of large sums need.
-        return slack(bound, Mix(safe, daring, weight)) >= -ACCEPTED / 2
+        return accepts(bound, Mix(safe, daring, weight))
 
     low, high = 0.0, 1.0
     if not passes(0.0):
