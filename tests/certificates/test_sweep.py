@@ -129,6 +129,7 @@ def test_watching_a_certificate_goes_from_the_first_level_to_the_last() -> None:
 
 
 def test_the_numbers_of_a_certificate_are_all_compared() -> None:
-    assert set(NUMBERS) | {"complete", "exact", "evaluations"} == set(
+    errors = {f"{name}_error" for name in ("reward", "risk", "allowed", "frontier")}
+    assert set(NUMBERS) | errors | {"complete", "exact", "refined", "evaluations"} == set(
         vulcan.Certificate.__dataclass_fields__
     )

@@ -17,6 +17,31 @@ def test_certify_uses_the_recorded_bound(run, plan):
     assert "floating point" in answer.out
 
 
+def test_certify_says_whose_bound_it_judges_by(run, plan):
+    assert f"judged by     the bound in {plan}" in run("certify", plan, *SMALL).out
+    assert "judged by     --bound" in run("certify", plan, *SMALL, "--bound", "0.01").out
+    document = run("certify", plan, *SMALL, "--json").document
+    assert document["bound_from"] == f"the bound in {plan}"
+
+
+def test_certify_says_when_it_is_too_close_to_say(run, plan, monkeypatch):
+    monkeypatch.setattr("vulcan.certificates.certificate.MOST_WAYS", 0)
+    found = run("certify", plan, *SMALL, "--json").document["certificate"]
+    # As steep as it takes for the last digits of the reward to decide.
+    steep = f"piecewise(({found['reward'] - 1!r}, -1e9), ({found['reward']!r}, {found['risk']!r}))"
+    answer = run("certify", plan, *SMALL, "--bound", steep)
+    assert answer.code == 1
+    assert answer.out.startswith("✗ too close to say  what the bound allows for its reward is too")
+    assert "TOO CLOSE TO SAY" in answer.out
+    assert " ± " in answer.out
+    document = run("certify", plan, *SMALL, "--bound", steep, "--json").document
+    assert document["safe"] is document["certificate"]["passes"] is False
+    assert document["certificate"]["undecided"] is True
+    monkeypatch.undo()
+    answer = run("certify", plan, *SMALL, "--bound", steep)
+    assert "fractions, since floating point was too close to say" in answer.out
+
+
 def test_certify_by_another_bound(run, plan):
     answer = run("certify", plan, *SMALL, "--bound", "1e-6")
     assert answer.code == 1

@@ -64,11 +64,13 @@ def test_certify_judges_by_the_option_then_the_file_then_the_policy(run, mission
     assert run("solve", mission, "--bound", "0.5", "--output", "plan.vulcan").code == 0
     by_file = run("certify", "plan.vulcan", mission, "--json")
     assert (by_file.code, by_file.document["bound"]) == (1, "0.001 * x")
+    assert by_file.document["bound_from"] == f"the bound in {mission}"
     by_option = run("certify", "plan.vulcan", mission, "--bound", "0.4", "--json")
     assert (by_option.code, by_option.document["bound"]) == (0, "0.4")
     mission.write_text(SMALL.replace("bound", "# bound"))
     by_policy = run("certify", "plan.vulcan", mission, "--json")
     assert (by_policy.code, by_policy.document["bound"]) == (0, "0.5")
+    assert by_policy.document["bound_from"] == "the bound in plan.vulcan"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 import vulcan
 from examples.treatment import Treatment
+from tests.helpers.tables import one_action
 from vulcan import Outcome
 from vulcan.certificates.steps import follow_steps
 from vulcan.domains import Bandit, Grid
@@ -220,3 +221,18 @@ def test_a_page_is_saved_and_shown_in_notebooks(tmp_path, treatment):
     assert (tmp_path / "plan.html").read_text(encoding="utf-8") == page.html
     assert page._repr_html_().startswith("<iframe srcdoc=")
     assert repr(page).startswith("<Page of ")
+
+
+def test_a_page_calls_nothing_safe_that_its_certificate_does_not():
+    # Added up in floating point, these rewards allow a risk of 0.112; in truth it is 0.084.
+    rewards = [9.802687914432584e16, -2.535195672637561e16, -7.267492241795019e16]
+    outcomes = [Outcome(0.3, reward, k) for k, reward in enumerate(rewards, 1)]
+    outcomes.append(Outcome.failure(0.1))
+    problem = vulcan.Problem(one_action(*outcomes), vulcan.Linear(0.007))
+    policy = vulcan.solve(vulcan.Problem(problem.model, 1.0)).policy
+    page = vulcan.explore(problem, policy)
+    assert "✗ not acceptable" in page.html
+    assert "✓ acceptable" not in page.html
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vulcan.certificates.certificate.MOST_WAYS", 0)
+        assert "✗ too close to say" in vulcan.explore(problem, policy).html

@@ -174,3 +174,27 @@ def test_a_second_ctrl_c_while_certifying_keeps_the_policy(monkeypatch: pytest.M
     assert result.status is vulcan.Status.STOPPED
     assert "certif" in result.explanation
     assert "certif" in str(result)
+
+
+@pytest.mark.parametrize(
+    ("most_ways", "explanation"),
+    [(300_000, "roundings misled the search"), (0, "so close to what is allowed that roundings")],
+)
+@pytest.mark.parametrize("solver", [None, FORWARD_SEARCH, vulcan.Pareto()], ids=str)
+def test_roundings_prove_nothing(
+    solver: vulcan.Solver | None,
+    most_ways: int,
+    explanation: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("vulcan.certificates.certificate.MOST_WAYS", most_ways)
+    rewards = [88180747.6, -20541439.5, -67639307.76666667]
+    outcomes = [Outcome(0.3, reward, k) for k, reward in enumerate(rewards, 1)]
+    outcomes.append(Outcome.failure(0.1))
+    model = Table({0: {"go": outcomes}}, 1)
+    result = vulcan.solve(vulcan.Problem(model, vulcan.Linear(1.0)), solver)
+    assert not result.safe
+    assert result.status is not Status.SOLVED
+    if result.policy is not None:
+        assert explanation in result.explanation
+        assert result.gap is None

@@ -2,10 +2,22 @@
 
 A certificate is computed from the model and the policy by the plain code of this room, which shares
 no code with any search: only the reader that checks the model's answers, the walk along a policy
-(`vulcan.policies.walk`), and the bound. Histories are followed level by level
-(`vulcan.certificates.levels`; those of large policies all at once, `vulcan.certificates.sweep`),
-and the policy is acceptable when er <= Δ(E g) up to the one tolerance of `vulcan.tolerance`. Of an
-incomplete policy, reward and risk are those up to its frontier.
+(`vulcan.policies.walk`), and the bound. Its histories make a chain (`vulcan.certificates.chain`;
+that of a large policy level by level at once, `vulcan.certificates.sweep`), along which reward and
+risk are added up (`vulcan.certificates.sums`). Of an incomplete policy they are those up to its
+frontier.
+
+Every number comes with an error: the true one is at most that far from it. The reward lies in an
+interval, Δ makes another one of that, and the two that are compared in the end are [er] and [Δ]:
+
+    safe              the risk is acceptable, wherever in their intervals the two lie:
+                      max er  <=  min Δ + TOLERANCE
+    not safe          it is not, wherever they lie:     min er  >  max Δ + TOLERANCE
+    too close to say  neither.
+
+What is too close to say in floating point is computed again in fractions, of which `PLACES` binary
+places are kept. That settles it, unless the policy is larger than `MOST_WAYS`, or the bound is a
+function, which rounds its values whatever it is given (`RiskBound.enclose`).
 
 A randomised policy is followed the same way, from as many places as it has members: each has its
 own nodes, and is reached at the start with the probability that is its weight.
@@ -18,20 +30,23 @@ never a certificate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from vulcan.certificates.levels import Level, Number, Watch, add_up, follow_levels
+from vulcan.bounds.base import RiskBound
+from vulcan.certificates.chain import Chain, Watch, follow_places
 from vulcan.certificates.margin import find_margin
 from vulcan.certificates.problem import Problem, require_problem
+from vulcan.certificates.sums import Sum, Sums, add_up, add_up_exactly
 from vulcan.certificates.sweep import sweep_policy
+from vulcan.errors import BoundError
 from vulcan.model.reader import ModelReader
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.policies.walk import PolicyWalk, describe_mismatch
+from vulcan.rounding import Number
 from vulcan.runtime.garbage import pause_collection
 from vulcan.tolerance import TOLERANCE
 
@@ -39,6 +54,12 @@ __all__ = ["Certificate", "Judgement", "certify", "follow_policy"]
 
 LARGE: Final = 2_000
 """Policies of this many decisions are followed level by level at once."""
+
+PLACES: Final = 512
+"""Binary places that are kept where fractions decide."""
+
+MOST_WAYS: Final = 300_000
+"""Outcomes of a policy, over all its places, beyond which fractions would take too long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,28 +113,57 @@ class Certificate(Judgement):
         Expected lifetime reward and probability of failure, up to the frontier if there is one.
     allowed
         The risk that the bound accepts for this reward.
-    margin
-        Largest common factor on all immediate risks up to which the bound holds; inf where no
-        factor breaks it, 0 where not even risks of 0 would pass.
     complete
         Whether every safe history has an action until it ends.
     frontier
         Probability of reaching a history that is not planned; 0 for a complete policy.
+    reward_error, risk_error, allowed_error, frontier_error
+        How far the true number may be from the one given: what rounding can have done to it, and
+        to the bound.
+    margin
+        The bound holds for every common factor on all immediate risks from 1 to this one; inf where
+        no factor breaks it. Nothing is claimed of factors below 1. Of a policy that does not pass,
+        it would hold for every factor from 0 to this one; 0 where none is known.
     exact
         Whether the numbers are rationals, computed without rounding.
+    refined
+        Whether floating point was too close to say, and fractions were used to decide.
     evaluations
         How many (state, action) of the policy the model was asked. For the fingerprint the other
         actions of the initial state were asked as well.
     """
 
+    reward_error: Number
+    risk_error: Number
+    allowed_error: Number
+    frontier_error: Number
     margin: float
     exact: bool
+    refined: bool
     evaluations: int
+
+    @property
+    def passes(self) -> bool:
+        """Whether the risk is acceptable for the reward, whatever rounding did to the two."""
+        return self._slack_range[0] >= -TOLERANCE
+
+    @property
+    def undecided(self) -> bool:
+        """Whether rounding decides if the risk is acceptable: it is too close to say."""
+        least, most = self._slack_range
+        return least < -TOLERANCE <= most
+
+    @property
+    def _slack_range(self) -> tuple[Number, Number]:
+        allowed, risk = Sum(self.allowed, self.allowed_error), Sum(self.risk, self.risk_error)
+        return enclose_slack(allowed, risk)
 
     def __repr__(self) -> str:
         numbers = {name: float(getattr(self, name)) for name in ("reward", "risk", "allowed")}
         told = ", ".join(f"{name} {number:.6g}" for name, number in numbers.items())
         verdict = "safe" if self.safe else "not safe" if self.complete else "not complete"
+        if self.undecided and self.complete:
+            verdict = "too close to say"
         return f"<Certificate: {verdict}, {told}{', exact' if self.exact else ''}>"
 
     def _repr_html_(self) -> str:
@@ -136,15 +186,16 @@ def certify(
         as a whole, before the draw: it may pass although a member alone does not.
     exact
         Compute with rationals. Slow, and meant for small policies. A bound that is a function is
-        still evaluated in floating point. The weights of a randomised policy sum to 1 up to a
-        rounding: each is taken as the fraction that it is, and the largest as 1 minus the others.
+        still evaluated in floating point. Without this, rationals are used only where floating
+        point can't say whether the policy passes. The weights of a randomised policy sum to 1 up
+        to a rounding: each is taken as it is, and the largest as 1 minus the others.
     watch
         Told which share is done, again and again.
 
     Returns
     -------
     Certificate
-        It may say that the policy does not pass; look at `safe`.
+        It may say that the policy does not pass, or that this is too close to say; look at `safe`.
 
     Raises
     ------
@@ -157,45 +208,93 @@ def certify(
     """
     require_problem(problem, call="certify(Problem(model, {bound}), policy)")
     reader = ModelReader(problem.model)
-    start = _to_exact_weights(policy.weights) if exact else policy.weights
     with pause_collection():
-        levels, evaluations = follow_policy(policy, reader, exact, watch)
+        chain, evaluations = follow_policy(policy, reader, exact, watch)
     if reader.fingerprint() != policy.about.fingerprint:
         raise describe_mismatch(policy.about, problem.model)
-    reward, risk, frontier = add_up(levels, start, exact)
+    start = _to_exact_weights(policy.weights) if len(chain) else []
     bound = problem.risk_bound
-    allowed = bound.exact(Fraction(reward)) if exact else bound(float(reward))
+    found = _add_up(chain, start, bound, exact)
+    reward, risk, frontier = found.sums
+    numbers: dict[str, Any] = {
+        "reward": reward,
+        "risk": risk,
+        "allowed": found.allowed,
+        "frontier": frontier,
+    }
+    least, _ = enclose_slack(found.allowed, risk)
     return Certificate(
-        reward=reward,
-        risk=risk,
-        allowed=allowed,
-        margin=float(find_margin(levels, start, bound)),
+        **{name: number.value for name, number in numbers.items()},
+        **{f"{name}_error": number.error for name, number in numbers.items()},
+        margin=find_margin(chain, start, bound, reward.value, least >= -TOLERANCE),
         complete=policy.complete,
-        frontier=frontier,
         exact=exact,
+        refined=found.refined,
         evaluations=evaluations,
     )
 
 
 def follow_policy(
     policy: AnyPolicy, reader: ModelReader, exact: bool = False, watch: Watch | None = None
-) -> tuple[list[Level], int]:
-    """Return the levels of a policy, and how many (state, action) the model was asked."""
+) -> tuple[Chain, int]:
+    """Return the chain of a policy, and how many (state, action) the model was asked."""
     watch = watch or (lambda share: None)
     if not exact and len(policy) >= LARGE:
         swept = sweep_policy(policy.members, reader, watch)
         if swept is not None:
             return swept
     walk = PolicyWalk(policy, reader)
-    levels = list(follow_levels(walk, reader, _to_fraction if exact else float, watch))
-    return levels, walk.evaluations
+    return follow_places(walk, reader, watch), walk.evaluations
 
 
-def _to_fraction(number: Any) -> Fraction:
-    return Fraction(number.item() if isinstance(number, np.generic) else number)
+class _Found(NamedTuple):
+    """What was added up, what is allowed for it, and whether it took fractions to decide."""
+
+    sums: Sums
+    allowed: Sum
+    refined: bool
 
 
-def _to_exact_weights(weights: Sequence[float]) -> Sequence[Number]:
+def _add_up(chain: Chain, start: Sequence[Number], bound: RiskBound, exact: bool) -> _Found:
+    if exact:
+        sums = add_up_exactly(chain, start)
+        return _Found(sums, _allow(bound, sums.reward), refined=False)
+    small = len(chain.source) <= MOST_WAYS
+    sums = add_up(chain, start)
+    try:
+        allowed = _allow(bound, sums.reward).to_floats()
+    except BoundError:  # where the reward is rounded to, the bound may have no value
+        if not small:
+            raise
+        allowed = Sum(-math.inf, math.inf)
+    least, most = enclose_slack(allowed, sums.risk)
+    if not small or not least < -TOLERANCE <= most:
+        return _Found(sums, allowed, refined=False)
+    sums = add_up_exactly(chain, start, PLACES)
+    allowed = _allow(bound, sums.reward).to_floats()
+    return _Found(Sums(*(number.to_floats() for number in sums)), allowed, refined=True)
+
+
+def _allow(bound: RiskBound, reward: Sum) -> Sum:
+    """Return what a bound allows for a reward, and how far that may be off."""
+    exact = isinstance(reward.value, Fraction)
+    allowed = bound.exact(Fraction(reward.value)) if exact else bound(float(reward.value))
+    least, most = bound.enclose(*reward.enclose())
+    if allowed == least == most:
+        return Sum(allowed, 0)
+    if not all(map(math.isfinite, (allowed, least, most))):
+        return Sum(allowed, math.inf)
+    exactly = Fraction(allowed)  # a float and a fraction would be subtracted as floats
+    return Sum(allowed, max(exactly - Fraction(least), Fraction(most) - exactly))
+
+
+def enclose_slack(allowed: Sum, risk: Sum) -> tuple[Number, Number]:
+    """Return two numbers between which the true slack lies."""
+    (least, most), (lowest, highest) = allowed.enclose(), risk.enclose()
+    return least - highest, most - lowest
+
+
+def _to_exact_weights(weights: Sequence[float]) -> list[Fraction]:
     """Return weights that sum to 1 without a rounding; what is missing goes to the largest."""
     exact = [Fraction(weight) for weight in weights]
     # The largest can bear it: a weight of less than the tolerance might become negative.

@@ -1,4 +1,4 @@
-"""The levels of a large policy, by arrays: the same as `vulcan.certificates.levels`, sooner.
+"""The chain of a large policy, by arrays: the same as `follow_places` finds, sooner.
 
 Where each decision of a policy belongs to one state and one level, as in every policy over a graph,
 a level is followed at once: a table has the model's answers, each (state, action) of which is asked
@@ -8,18 +8,18 @@ the first thing that is not as expected this gives up, and the plain walk says w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.certificates.levels import Level, Watch
+from vulcan.certificates.chain import Chain, Watch
 from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 from vulcan.runtime.ranges import ranges, starts
-from vulcan.sentinels import END, FAILED, NONE, UNPLANNED
+from vulcan.sentinels import END, FAILED, NONE
 
 __all__ = ["sweep_policy"]
 
@@ -39,10 +39,23 @@ class _UnexpectedError(Exception):
     """Something that the plain walk had better look at."""
 
 
+class _Level(NamedTuple):
+    """The places of one level of a member: how many there are, and the ways from them.
+
+    Where a way leads, and where from, is counted from the first place of each level.
+    """
+
+    size: int
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    probability: NDArray[np.float64]
+    reward: NDArray[np.float64]
+
+
 def sweep_policy(
     members: Sequence[Policy], reader: ModelReader, watch: Watch
-) -> tuple[list[Level], int] | None:
-    """Return the levels of a policy, and how many (state, action) were asked.
+) -> tuple[Chain, int] | None:
+    """Return the chain of a policy, and how many (state, action) were asked.
 
     Parameters
     ----------
@@ -65,13 +78,14 @@ def sweep_policy(
         swept = [_sweep_member(member, answers, watch) for member in members]
     except _UnexpectedError:
         return None
-    return _join(swept), answers.count
+    discounts = map(reader.discount_after, range(max(map(len, swept))))
+    return _join(swept, discounts), answers.count
 
 
-def _sweep_member(policy: Policy, answers: _Answers, watch: Watch) -> list[Level]:
+def _sweep_member(policy: Policy, answers: _Answers, watch: Watch) -> list[_Level]:
     reader = answers.reader
     answers.know(policy)
-    levels: list[Level] = []
+    levels: list[_Level] = []
     nodes, states = np.zeros(1, np.intp), np.zeros(1, np.int32)
     for number in range(reader.levels):
         if not len(nodes):
@@ -90,7 +104,6 @@ def _sweep_member(policy: Policy, answers: _Answers, watch: Watch) -> list[Level
         elif (child >= 0).any():
             raise _UnexpectedError
         level, nodes, states = _make_level(said, child, counts, nodes)
-        level.weight = float(reader.weights[number])
         levels.append(level)
         watch((number + 1) / reader.levels)
     return levels
@@ -110,19 +123,10 @@ def _compare(policy: Policy, flat: slice, said: NDArray[np.void], labels: NDArra
 
 def _make_level(
     said: NDArray[np.void], child: NDArray[np.int32], counts: NDArray[Any], nodes: NDArray[np.intp]
-) -> tuple[Level, NDArray[np.intp], NDArray[np.int32]]:
+) -> tuple[_Level, NDArray[np.intp], NDArray[np.int32]]:
     """Return a level, and the decisions of the next with their states."""
-    level, size = Level(1.0), len(counts)
-    place = np.repeat(np.arange(size, dtype=np.int32), counts)
-    fails, chance = said["fails"], said["probability"]
-    earned = chance * said["reward"]
-    level.risk = np.bincount(place, chance * fails, size)
-    level.failing_reward = np.bincount(place, earned * fails, size)
-    level.safe_reward = np.bincount(place, earned * ~fails, size)
-    level.unplanned = np.bincount(place, chance * (child == UNPLANNED), size)
     goes_on = child >= 0
     after, states = child[goes_on], said["state"][goes_on]
-    level.source, level.probability = place[goes_on], chance[goes_on]
     first = int(after.min(initial=nodes[-1] + 1))
     if first <= nodes[-1]:
         raise _UnexpectedError  # a decision that is taken at several levels
@@ -130,31 +134,31 @@ def _make_level(
     state[after - first] = states
     if not np.array_equal(state[after - first], states) or (state == NONE).any():
         raise _UnexpectedError  # a decision that is taken in several states, or out of order
-    level.target = after - first
+    source = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    target = np.where(goes_on, child - first, child)
+    chance, reward = said["probability"].copy(), said["reward"].copy()
+    level = _Level(len(counts), source, target, chance, reward)
     return level, np.arange(first, first + len(state)), state
 
 
-def _join(members: Sequence[list[Level]]) -> list[Level]:
-    """Return the levels of all members together."""
-    if len(members) == 1:
-        return members[0]
-    joined: list[Level] = []
-    for number in range(max(map(len, members))):
-        parts = [levels[number] for levels in members if number < len(levels)]
-        following = [
-            len(levels[number + 1].risk) if number + 1 < len(levels) else 0
-            for levels in members
-            if number < len(levels)
-        ]
-        level = Level(parts[0].weight)
-        for name in ("risk", "failing_reward", "safe_reward", "unplanned", "probability"):
-            setattr(level, name, np.concatenate([getattr(part, name) for part in parts]))
-        sizes = np.array([len(part.risk) for part in parts])
-        for name, shifts in (("source", starts(sizes)), ("target", starts(np.array(following)))):
-            shifted = [getattr(part, name) + by for part, by in zip(parts, shifts, strict=True)]
-            setattr(level, name, np.concatenate(shifted))
-        joined.append(level)
-    return joined
+def _join(members: Sequence[list[_Level]], discounts: Iterable[Any]) -> Chain:
+    """Return the chain of all members: at each level, the places of one after those of another."""
+    depth = max(map(len, members))
+    counts = [[level[0] for level in levels] + [0] * (depth - len(levels)) for levels in members]
+    sizes = np.array(counts).T
+    firsts = starts(sizes.ravel()).reshape(sizes.shape)
+    columns: list[list[NDArray[Any]]] = [[], [], [], []]
+    for number in range(depth):
+        for member, levels in enumerate(members):
+            if number < len(levels):
+                _, source, target, probability, reward = levels[number]
+                # Where the last level of a member leads on, there is none to lead to.
+                following = firsts[min(number + 1, depth - 1), member]
+                columns[0].append(source + np.int32(firsts[number, member]))
+                columns[1].append(np.where(target >= 0, target + np.int32(following), target))
+                columns[2].append(probability)
+                columns[3].append(reward)
+    return Chain(sizes.sum(axis=1).tolist(), map(np.concatenate, columns), discounts)
 
 
 class _Answers:
@@ -226,6 +230,8 @@ class _Answers:
         if label not in actions:
             raise _UnexpectedError
         outcomes = self.reader.outcomes(place, actions[label])
+        if not all(_is_float(o.probability) and _is_float(o.reward) for o in outcomes):
+            raise _UnexpectedError  # a fraction: arrays would round it
         begin = self._outcome_count
         self._outcome_count += len(outcomes)
         if self._outcome_count > len(self.outcomes):
@@ -252,6 +258,11 @@ class _Answers:
         if number == count:
             self._states.append(state)
         return number
+
+
+def _is_float(number: Any) -> bool:
+    """Whether a number is a float, or could be one without a rounding."""
+    return type(number) is float or float(number) == number
 
 
 def _double(array: NDArray[Any], least: int, blank: int = 0) -> NDArray[Any]:

@@ -16,6 +16,9 @@ BAR: Final = 240
 NO_ROOM: Final = 1e-6
 """A margin that is closer to 1 than this is found only up to a rounding."""
 
+WORTH_SHOWING: Final = 1e-9
+"""Errors of numbers, in shares of the largest of 1 and the number, that people are told of."""
+
 
 def describe_certificate(
     certificate: Certificate, problem: Problem | None = None, nodes: int | None = None
@@ -31,17 +34,29 @@ def describe_certificate(
     """
     risk, allowed = float(certificate.risk), float(certificate.allowed)
     verdict = "acceptable" if certificate.passes else "NOT ACCEPTABLE"
+    if certificate.undecided:
+        verdict = "TOO CLOSE TO SAY"
     bound = "" if problem is None else f"  Δ(x) = {problem.risk_bound}"
     complete = "yes" if nodes is None else f"yes, {nodes:,} decision{'s' if nodes != 1 else ''}"
     if not certificate.complete:
         complete = f"no: {float(certificate.frontier):.4g} is the probability of leaving the plan"
     return [
-        ("reward", f"{float(certificate.reward):.6f}"),
-        ("risk", f"{show_probability(risk)}  {verdict}"),
-        ("allowed risk", f"{show_probability(allowed)}{bound}"),
+        ("reward", f"{float(certificate.reward):.6f}{_show_error(certificate, 'reward')}"),
+        ("risk", f"{show_probability(risk)}{_show_error(certificate, 'risk')}  {verdict}"),
+        (
+            "allowed risk",
+            f"{show_probability(allowed)}{_show_error(certificate, 'allowed')}{bound}",
+        ),
         ("slack", f"{float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
         ("complete", complete),
     ]
+
+
+def _show_error(certificate: Certificate, name: str) -> str:
+    """Return how far a number may be off, where people would want to know."""
+    error = float(getattr(certificate, f"{name}_error"))
+    visible = WORTH_SHOWING * max(1.0, abs(float(getattr(certificate, name))))
+    return f" ± {error:.1g}" if certificate.undecided or error > visible else ""
 
 
 def write_certificate(certificate: Certificate) -> str:
@@ -53,9 +68,11 @@ def write_certificate(certificate: Certificate) -> str:
 
 
 def judge_certificate(certificate: Certificate) -> tuple[str, str]:
-    """Return a verdict in a word or two, and its colour."""
+    """Return a verdict in a few words, and its colour."""
     if certificate.safe:
         return "✓ safe", GOOD
+    if certificate.undecided and certificate.complete:
+        return "✗ too close to say", BAD
     return ("✗ not safe", BAD) if not certificate.passes else ("✗ not complete", BAD)
 
 
@@ -82,12 +99,14 @@ def _describe_margin(certificate: Certificate) -> str:
     margin = certificate.margin
     if certificate.risk == 0:
         return "(no risk at all)"
+    if certificate.undecided:
+        return "(roundings decide)"
     if margin == 0:
-        return "(would not hold even without any risk)"
+        return "(would hold, if at all, only without any risk)"
     if margin == float("inf"):
         return "(holds however large the risks are)"
     if not certificate.passes:
-        return f"(would hold if all risks were {margin:.4g} times as large)"
+        return f"(would hold if all risks were at most {margin:.4g} times as large)"
     if margin < 1 + NO_ROOM:
         return "(no room: would not hold if the risks were any larger)"
     if margin < 1.001:

@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.certificate import Certificate, certify, follow_policy
-from vulcan.certificates.levels import Level
+from vulcan.certificates.chain import Chain
 from vulcan.certificates.problem import Problem
 from vulcan.certificates.storm import build_matrix, load_storm, quiet_storm
 from vulcan.model.reader import ModelReader
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.runtime.garbage import pause_collection
-from vulcan.runtime.ranges import starts
 
 __all__ = ["Verification", "verify"]
 
@@ -103,9 +102,9 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
     load_storm()
     certificate = certify(problem, policy)
     with pause_collection():
-        levels, _ = follow_policy(policy, ModelReader(problem.model))
+        places, _ = follow_policy(policy, ModelReader(problem.model))
     with quiet_storm() as stormpy:
-        chain = _build_chain(stormpy, levels, policy.weights)
+        chain = _build_chain(stormpy, places, policy.weights)
         environment = stormpy.environments.default(chain)
         # The chain has no cycles: state by state, from the end, nothing has to converge.
         backwards = stormpy.environments.EquationSolverType.TOPOLOGICAL
@@ -129,26 +128,22 @@ def _ask(stormpy: Any, chain: Any, query: str, environment: Any) -> float:
     return float(answer.get_value(chain.initial_states[0]))
 
 
-def _build_chain(stormpy: Any, levels: Sequence[Level], weights: Sequence[float]) -> Any:
-    """Return the Markov chain of a policy: the start, its places level by level, and the sinks."""
-    sizes = np.array([1, *(len(level.risk) for level in levels)])
-    firsts, count = starts(sizes), int(sizes.sum())
+def _build_chain(stormpy: Any, places: Chain, weights: Sequence[float]) -> Any:
+    """Return the Markov chain of a policy: the start, its places, and the sinks."""
+    count = 1 + len(places)
     sinks = {name: count + k for k, name in enumerate(SINKS)}
-    members = np.array(weights if levels else [])
+    members = np.array(weights if len(places) else [])
     parts: list[tuple[NDArray[Any], ...]] = [
         (np.zeros(len(members), int), 1 + np.arange(len(members)), members)
     ]
+    here = 1 + np.arange(len(places))
+    parts.append((here, np.full(len(here), sinks["failed"]), places.risk))
+    parts.append((here, np.full(len(here), sinks["left"]), places.unplanned))
+    onward = places.target >= 0
+    ways = (1 + places.source[onward], 1 + places.target[onward], places.probability[onward])
+    parts.append(ways)
     rewards = np.zeros(count + len(SINKS))
-    for number, level in enumerate(levels, start=1):
-        first = int(firsts[number])
-        here = first + np.arange(sizes[number])
-        parts.append((here, np.full(len(here), sinks["failed"]), np.array(level.risk, float)))
-        parts.append((here, np.full(len(here), sinks["left"]), np.array(level.unplanned, float)))
-        source, target = np.array(level.source, int), np.array(level.target, int)
-        ways = (first + source, first + len(here) + target, np.array(level.probability, float))
-        parts.append(ways)
-        earned = np.array(level.failing_reward, float) + np.array(level.safe_reward, float)
-        rewards[here] = float(level.weight) * earned
+    rewards[here] = places.weights * places.gather(places.probability * places.reward)
     parts.append(_end(parts, count, sinks["ended"]))
     own = np.array(list(sinks.values()))
     parts.append((own, own, np.ones(len(own))))

@@ -165,7 +165,7 @@ def describe_certificate(certificate: Certificate | None) -> Document | None:
     """Return a certificate; an exact one also as fractions."""
     if certificate is None:
         return None
-    document = describe_fields(certificate, "slack", "passes")
+    document = describe_fields(certificate, "slack", "passes", "undecided")
     if certificate.exact:
         # Python refuses to write very long integers; these are its own, and wanted in full.
         sys.set_int_max_str_digits(0)

@@ -203,10 +203,10 @@ def show_matrix(console: Console, matrix: ActionMatrix) -> None:
 
 
 def style_certificate(certificate: Certificate | None) -> dict[str, str]:
-    """Return the styles of a certificate's rows: what is good green, what is not red."""
+    """Return the styles of a certificate's rows: green, red, and yellow where it is open."""
     if certificate is None:
         return {}
-    verdict = GOOD if certificate.passes else BAD
+    verdict = GOOD if certificate.passes else UNSURE if certificate.undecided else BAD
     return {
         "reward": "bold",
         "risk": f"bold {verdict}",

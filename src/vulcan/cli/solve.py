@@ -142,7 +142,8 @@ def _judge(result: Result) -> tuple[str, str]:
     if result.safe:
         return "✓ safe", screen.GOOD
     if result.policy is not None:
-        return "✗ not safe", screen.BAD
+        close = result.certificate is not None and result.certificate.undecided
+        return "✗ too close to say" if close else "✗ not safe", screen.BAD
     if result.status is Status.STOPPED:
         return "? no policy yet", screen.UNSURE
     return "✗ no policy", screen.BAD

@@ -15,6 +15,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final
 
+from vulcan.certificates.certificate import Certificate
 from vulcan.certificates.explanation import Explanation, RiskyPlace
 from vulcan.pages.answers import Answer, answer_questions, tell_percent
 from vulcan.pages.arrays import PlanArrays
@@ -120,8 +121,8 @@ def make_page(
     html = TEMPLATE.format(
         title=escape(about.model),
         style=assets.joinpath("explorer.css").read_text("utf-8"),
-        kind="good" if plan.safe else "bad",
-        verdict="✓ acceptable" if plan.safe else "✗ not acceptable",
+        kind="good" if plan.certificate.safe else "bad",
+        verdict=_judge(plan.certificate),
         summary=escape(_summarise(plan)),
         answers="\n".join(map(_show_answer, answers)),
         facts=json.dumps(facts, allow_nan=False).replace("<", "\\u003c"),
@@ -130,6 +131,12 @@ def make_page(
         program=assets.joinpath("explorer.js").read_text("utf-8"),
     )
     return Page(html, tuple(answers))
+
+
+def _judge(certificate: Certificate) -> str:
+    if certificate.safe:
+        return "✓ acceptable"
+    return "✗ too close to say" if certificate.undecided else "✗ not acceptable"
 
 
 def _summarise(plan: PagePlan) -> str:

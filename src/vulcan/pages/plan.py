@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from vulcan.bounds.base import RiskBound
+from vulcan.certificates.certificate import Certificate
 from vulcan.errors import BoundError
 from vulcan.pages.arrays import PlanArrays
 from vulcan.pages.differences import Difference
 from vulcan.policies.randomised import AnyPolicy
-from vulcan.tolerance import TOLERANCE
 
 __all__ = ["PagePlan"]
 
@@ -32,6 +32,8 @@ class PagePlan:
         The plan, and what it does.
     bound
         The risk bound that it was made for.
+    certificate
+        What it earns and risks under this bound.
     difference
         Where it parts from the plan that the page is about; None for that one itself, and where a
         draw makes them hard to compare.
@@ -43,6 +45,7 @@ class PagePlan:
     policy: AnyPolicy
     places: PlanArrays
     bound: RiskBound
+    certificate: Certificate
     difference: Difference | None = None
     remark: str = ""
 
@@ -58,13 +61,8 @@ class PagePlan:
 
     @property
     def allowed(self) -> float:
-        """The risk that the bound accepts for this reward; -inf where it has no value."""
-        return _evaluate(self.bound, self.reward)
-
-    @property
-    def safe(self) -> bool:
-        """Whether it is complete and its risk acceptable."""
-        return self.policy.complete and self.risk <= self.allowed + TOLERANCE
+        """The risk that the bound accepts for this reward; -inf where nothing is."""
+        return float(self.certificate.allowed)
 
     def describe(self) -> dict[str, Any]:
         """Return what the page says of it, beside its places."""
@@ -78,7 +76,7 @@ class PagePlan:
             "reward": self.reward,
             "risk": self.risk,
             "allowed": self.allowed if math.isfinite(self.allowed) else None,
-            "safe": self.safe,
+            "safe": self.certificate.safe,
             "complete": self.policy.complete,
             "decisions": self.places.total,
             "weights": self.places.weights,

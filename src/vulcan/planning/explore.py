@@ -8,6 +8,7 @@ from typing import Final
 
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.parsing import parse
+from vulcan.certificates.certificate import certify
 from vulcan.certificates.problem import Problem, require_problem
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
@@ -86,7 +87,7 @@ def explore(
     explanation = explain(problem, policy, places=RISKIEST)
     with pause_collection():
         places = collect_arrays(find_places(policy, reader), reader)
-    plan = PagePlan("this plan", policy, places, problem.risk_bound)
+    plan = PagePlan("this plan", policy, places, problem.risk_bound, certify(problem, policy))
     siblings = [_add_given(plan, reader, other) for other in others]
     if what_if is not None:
         siblings += _solve_others(plan, problem, reader, scales, what_if)
@@ -138,4 +139,5 @@ def _add(
     ours, theirs = plan.policy.members, policy.members
     alone = len(ours) == len(theirs) == 1
     difference = find_difference(ours[0], theirs[0]) if alone else None
-    return PagePlan(name, policy, places, bound, difference)
+    certificate = certify(Problem(reader.model, bound), policy)
+    return PagePlan(name, policy, places, bound, certificate, difference)

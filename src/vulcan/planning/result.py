@@ -136,6 +136,8 @@ class Result:
         certificate = self.certificate
         if certificate is None or certificate.safe:
             return self.explanation
+        if certificate.undecided:
+            return f"{self.explanation}; whether its risk is allowed is too close to say"
         if not certificate.passes:
             risk, allowed = float(certificate.risk), float(certificate.allowed)
             return f"{self.explanation}; it risks {risk:.4g} where {allowed:.4g} is allowed"
@@ -250,6 +252,8 @@ class Result:
         if self.certificate is None:
             words[1] = "no policy"
         else:
+            if self.certificate.undecided:
+                words[1] = "too close to say"
             certificate = self.certificate
             words.append(f"reward {show_reward(float(certificate.reward))}")
             risk, allowed = float(certificate.risk), float(certificate.allowed)

@@ -35,7 +35,7 @@ from vulcan.solvers.base import (
 )
 from vulcan.solvers.finding import Finding, Status
 from vulcan.solvers.layered.upper_bound import RewardBound, bound_any_policy
-from vulcan.tolerance import AGREEMENT
+from vulcan.tolerance import AGREEMENT, TOLERANCE
 
 __all__ = ["solve"]
 
@@ -224,7 +224,7 @@ def plan_and_certify(
             except KeyboardInterrupt:
                 finding = replace(finding, status=Status.STOPPED, explanation=UNCERTIFIED)
         _check(problem, finding, certificate)
-        finding = _doubt(finding, certificate)
+        finding = _doubt(problem, finding, certificate)
         seconds = time.perf_counter() - began
         if bound and finding.upper_bound is None:
             finding = _add_bound(problem, reader, monitor, finding, options.threads)
@@ -314,16 +314,23 @@ def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Itera
             yield asking
 
 
-def _doubt(finding: Finding, certificate: Certificate | None) -> Finding:
+def _doubt(problem: Problem, finding: Finding, certificate: Certificate | None) -> Finding:
     """Return a finding that claims no more than the certificate says.
 
-    Where a bound is very steep, a rounding of the reward decides whether a policy is acceptable,
-    and a search may round otherwise than the certificate.
+    Where a bound is very steep, or large rewards cancel, a rounding decides whether a policy is
+    acceptable to a search. The certificate is not misled by that, or says that it can't say.
     """
-    solved = finding.status is Status.SOLVED and finding.upper_bound is not None
-    if not solved or certificate is None or certificate.safe:
+    if finding.status is not Status.SOLVED or certificate is None or certificate.safe:
         return finding
-    explanation = "best policy found; the bound is so steep there that roundings decide"
+    # A search that heeds no bound has solved its own problem, and calls nothing acceptable.
+    _, most = problem.risk_bound.enclose(finding.reward, finding.reward)
+    if finding.upper_bound is None and finding.risk > most + TOLERANCE:
+        return finding
+    explanation = (
+        "best policy found; its risk is so close to what is allowed that roundings decide"
+        if certificate.undecided
+        else "best policy found; roundings misled the search: it is not within the bound"
+    )
     return replace(finding, status=Status.DONE, explanation=explanation)
 
 
