@@ -11,6 +11,10 @@ used: `verify` looks at every point at which it was evaluated, and at a grid bet
 Kernels evaluate a bound through its `BoundTable` (see `vulcan.bounds.table`).
 
 A tangent is a line that is nowhere below Δ: Δ(y) <= value + slope (y - at) for all y.
+
+An expected reward that was computed is known up to its roundings, and so is what a bound makes of
+it. `enclose` takes both into account: as Δ is nondecreasing, its values between two rewards lie
+between those at the two, and these are rounded outwards.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from typing import Any
 from vulcan.bounds.table import BoundTable
 from vulcan.errors import BoundError
 from vulcan.parameters import require_number
+from vulcan.rounding import Number
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,14 @@ class RiskBound(ABC):
     @abstractmethod
     def exact(self, reward: Fraction) -> Fraction | float:
         """Return the same in rational arithmetic, as far as the bound allows it."""
+
+    @abstractmethod
+    def enclose(self, low: Number, high: Number) -> tuple[Number, Number]:
+        """Return two numbers between which the bound lies at all rewards from `low` to `high`.
+
+        What the bound itself rounds is taken into account. Infinite rewards are allowed, and where
+        the bound has no value the answer is infinite.
+        """
 
     @abstractmethod
     def tangent(self, reward: float) -> Tangent:

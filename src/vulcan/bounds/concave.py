@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
@@ -13,9 +14,10 @@ import numpy as np
 
 from vulcan.bounds.base import RiskBound, Tangent, require_factor
 from vulcan.bounds.shape import verify_shape
-from vulcan.bounds.table import BoundTable, RefinedTable
+from vulcan.bounds.table import GUARD, BoundTable, RefinedTable
 from vulcan.errors import BoundError
 from vulcan.parameters import require_number
+from vulcan.rounding import Number, round_down, round_up
 
 GRID: Final = 256
 """Intervals of the grid on which a function is verified."""
@@ -28,6 +30,9 @@ LARGEST_SCATTER: Final = 1e-7
 
 LARGEST_GAP: Final = 1e-12
 """A tangent that is found numerically is at most this far above the bound where it touches."""
+
+SHIFT: Final = 4 * sys.float_info.epsilon
+"""What a function is trusted to do to its argument by roundings, as a share of it."""
 
 
 class Concave(RiskBound):
@@ -85,6 +90,26 @@ class Concave(RiskBound):
         """Return the value at the nearest float; the function itself is not rational."""
         value = self(float(reward))
         return value if math.isinf(value) else Fraction(value)
+
+    def enclose(self, low: Number, high: Number) -> tuple[float, float]:
+        """Return floats around all values between two rewards.
+
+        A function is trusted to round as little as a plain formula does: the reward that it is
+        given by `SHIFT`, as a share of it, and its value by `GUARD`, as a share of it or of 1.
+        """
+        ends = round_down(low), round_up(high)
+        least, most = (
+            end + side * SHIFT * abs(end) for end, side in zip(ends, (-1, 1), strict=True)
+        )
+        return self._round(least, -1), self._round(most, 1)
+
+    def _round(self, reward: float, side: int) -> float:
+        """Return the value at a reward, rounded down or up."""
+        try:
+            value = self(reward)
+        except BoundError:
+            return side * math.inf
+        return value + side * GUARD * max(1.0, abs(value)) if math.isfinite(value) else value
 
     def tangent(self, reward: float) -> Tangent:
         """Return a tangent at an expected reward.

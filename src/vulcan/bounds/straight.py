@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from abc import abstractmethod
 from bisect import bisect_right
@@ -16,6 +17,7 @@ from vulcan.bounds.shape import Point, verify_shape
 from vulcan.bounds.table import BoundTable, ExactTable
 from vulcan.errors import BoundError
 from vulcan.parameters import require_number
+from vulcan.rounding import Number, round_down, round_up
 
 
 class Straight(RiskBound):
@@ -45,6 +47,17 @@ class Straight(RiskBound):
         """Return the same without rounding."""
         start, value, slope = self._piece(reward)
         return Fraction(value) + slope * (reward - Fraction(start))
+
+    def enclose(self, low: Number, high: Number) -> tuple[Number, Number]:
+        """Return the least and the largest value between two rewards.
+
+        Those of fractions are fractions, without rounding; others are floats, rounded outwards.
+        """
+        least = -math.inf if low == -math.inf else self.exact(Fraction(low))
+        most = math.inf if high == math.inf else self.exact(Fraction(high))
+        if isinstance(low, Fraction):
+            return least, most
+        return round_down(least), round_up(most)
 
     def tangent(self, reward: float) -> Tangent:
         """Return the tangent at an expected reward; at a corner, the one that goes on."""
