@@ -32,6 +32,9 @@ Point = tuple[float, float]
 
 Item = TypeVar("Item")
 
+SAMPLES: Final = 128
+"""At how many points the roundings of a function are measured."""
+
 SHIFT: Final = 8 * sys.float_info.epsilon
 """By which share of the largest reward the places of two values may be apart, by rounding."""
 
@@ -56,8 +59,11 @@ def verify_shape(points: Sequence[Point], scatter: Callable[[float], float] | No
         If they do not; the message shows the worst of them.
     """
     fault = _find_fault(points, [0.0] * len(points))
-    if fault is not None and scatter is not None:
-        fault = _find_fault(points, [scatter(reward) for reward, _ in points])
+    if fault is not None and fault[0][1] > -math.inf and scatter is not None:
+        # Here first: whatever values do elsewhere, they must scatter here to explain it.
+        here = max(scatter(reward) for reward, _ in fault)
+        again = _find_fault(points, [here] * len(points))
+        fault = _find_fault(points, _spread(points, scatter)) if again is None else again
     if fault is None:
         return
     (x, y), (x0, y0), (x1, y1) = fault
@@ -70,6 +76,15 @@ def verify_shape(points: Sequence[Point], scatter: Callable[[float], float] | No
         f"the risk bound is not concave: {y!r} at {x!r} lies below the line from {y0!r} at {x0!r} "
         f"to {y1!r} at {x1!r}"
     )
+
+
+def _spread(points: Sequence[Point], scatter: Callable[[float], float]) -> list[float]:
+    """Return the scatter at each of some points, from a few of them: the larger one beside it."""
+    step = max(1, len(points) // SAMPLES)
+    places = sorted({*range(0, len(points), step), len(points) - 1})
+    found = [scatter(points[place][0]) for place in places]
+    beside = [max(found[max(0, k - 1) : k + 2]) for k in range(len(found))]
+    return [beside[bisect_left(places, k)] for k in range(len(points))]
 
 
 def _find_fault(
@@ -108,9 +123,10 @@ def _find_fault(
         return None
     first, second = edge(points[worst][0] - shift)
     given = dict(points)
-    before = first[0], given.get(*first)
-    # What ends a level is no point of the function.
-    return points[worst], before, (second[0], given.get(second[0], before[1]))
+    before = first[0], given[first[0]]
+    # What ends the last edge is no point of the function, but as high as its highest.
+    level = before[1] if second[1] <= first[1] else second[1]
+    return points[worst], before, (second[0], given.get(second[0], level))
 
 
 def warn_of_loose(bound: RiskBound, points: Iterable[float]) -> None:
