@@ -24,14 +24,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.graphs.base import Graph
 from vulcan.graphs.levels import Levels
-from vulcan.graphs.state_graph import StateGraph
 from vulcan.runtime.ranges import ranges
 from vulcan.runtime.team import Team
 from vulcan.solvers.layered.sweeps import Sweeps
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
-__all__ = ["Accuracy", "find_accuracy"]
+__all__ = ["Accuracy", "bound_accuracy", "find_accuracy"]
 
 UNIT: Final = sys.float_info.epsilon / 2
 """By which share a single operation rounds."""
@@ -69,10 +69,7 @@ def find_accuracy(
     levels, tips, team
         As `Sweeps` gets them.
     """
-    actions = levels.graph.actions.array[: levels.graph.actions.count]
-    outcomes = int(actions["outcome_count"].max(initial=1))
-    count = (len(levels.arrays.first) - 1) * (outcomes + EVERY_LEVEL)
-    share = count * UNIT / (1 - count * UNIT)
+    share = _find_share(levels.graph, len(levels.arrays.first) - 1)
     sizes = levels.arrays._replace(expected_reward=_find_sizes(levels.graph))
     if tips is not None:
         tips = tips.copy()
@@ -80,11 +77,36 @@ def find_accuracy(
         known = np.abs(tips["reward"]) <= LARGEST_REWARD
         tips["reward"] = np.where(known, np.abs(tips["reward"]), 0.0)
     size = Sweeps(Levels(levels.graph, sizes), tips, team).find_best(1.0, 0.0).reward
+    return _make_accuracy(levels.graph, share, size)
+
+
+def bound_accuracy(graph: Graph) -> Accuracy:
+    """Return how accurately policies are evaluated in any form: less sharp, and quickly found.
+
+    Parameters
+    ----------
+    graph
+        What is known of the model.
+    """
+    weights = graph.reader.weights
+    size = float(np.sum(weights)) * float(_find_sizes(graph).max(initial=0.0))
+    return _make_accuracy(graph, _find_share(graph, len(weights)), size)
+
+
+def _make_accuracy(graph: Graph, share: float, size: float) -> Accuracy:
+    actions = graph.actions.array[: graph.actions.count]
     certain = bool((actions["safe_count"] == 0).any())
     return Accuracy(share * size * (1 + share), share + (SUM_TOLERANCE if certain else 0.0))
 
 
-def _find_sizes(graph: StateGraph) -> NDArray[np.float64]:
+def _find_share(graph: Graph, levels: int) -> float:
+    """Return by which share a sum over some levels is rounded."""
+    actions = graph.actions.array[: graph.actions.count]
+    count = levels * (int(actions["outcome_count"].max(initial=1)) + EVERY_LEVEL)
+    return count * UNIT / (1 - count * UNIT)
+
+
+def _find_sizes(graph: Graph) -> NDArray[np.float64]:
     """Return the expected size of the reward of each action, its sign left out."""
     actions = graph.actions.array[: graph.actions.count]
     outcomes = graph.outcomes.array

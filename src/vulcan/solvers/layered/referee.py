@@ -14,12 +14,16 @@ from typing import Final, Protocol
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.reward_limit import Weights
 from vulcan.solvers.layered.accuracy import Accuracy
-from vulcan.tolerance import TOLERANCE
+from vulcan.tolerance import EXACT_GAP, TOLERANCE
 
 __all__ = ["ACCEPTED", "Referee"]
 
 ACCEPTED: Final = TOLERANCE / 2
 """A search must not use up what the certificate's own roundings need."""
+
+
+ROUNDINGS: Final = 128
+"""As many times what rounding does to a reward, all that is done with rewards does to a bound."""
 
 
 class Point(Protocol):
@@ -74,6 +78,10 @@ class Referee:
     def raise_reward(self, reward: float) -> float:
         """Return what a policy earns at most, from what was computed."""
         return math.nextafter(reward + self.accuracy.reward, math.inf)
+
+    def find_rounding(self, upper: float) -> float:
+        """Return how far rounding alone may take an upper bound from what a policy earns."""
+        return max(EXACT_GAP * abs(upper), ROUNDINGS * self.accuracy.reward)
 
     def raise_value(self, value: float, weights: Weights, most: float) -> float:
         """Return what no policy is worth more than, from the largest value that was computed.

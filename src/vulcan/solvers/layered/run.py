@@ -40,9 +40,6 @@ from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP
 __all__ = ["LayeredRun"]
 
 
-ROUNDINGS: Final = 128
-"""As many times what rounding does to a reward, all that is done with rewards does to a bound."""
-
 UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 UNDECIDED: Final = "roundings leave it open whether a policy is within the risk bound"
 
@@ -285,7 +282,7 @@ class LayeredRun:
     @property
     def rounding(self) -> float:
         """What rounding may do to a bound; one that is no farther away is attained."""
-        return max(EXACT_GAP * abs(self.upper), ROUNDINGS * self.referee.accuracy.reward)
+        return self.referee.find_rounding(self.upper)
 
     @property
     def tolerance(self) -> float:
