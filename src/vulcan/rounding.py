@@ -25,4 +25,4 @@ def round_down(number: Number) -> float:
 
 def round_up(number: Number) -> float:
     """Return the smallest float that is not below a number."""
-    return -round_down(-number)
+    return -round_down(-number) + 0.0  # never -0.0

@@ -54,7 +54,9 @@ class Straight(RiskBound):
         Those of fractions are fractions, without rounding; others are floats, rounded outwards.
         """
         least = -math.inf if low == -math.inf else self.exact(Fraction(low))
-        most = math.inf if high == math.inf else self.exact(Fraction(high))
+        most = least
+        if high != low:
+            most = math.inf if high == math.inf else self.exact(Fraction(high))
         if isinstance(low, Fraction):
             return least, most
         return round_down(least), round_up(most)
