@@ -85,7 +85,13 @@ def prepare_thin_fronts(runs: list[LayeredRun]) -> list[Callable[[], Any]]:
     dual = runs[0].find_relaxed()
     ways = runs[0].sweeps.follow_weights(1.0, dual.multiplier)
     values = ways.rewards - dual.multiplier * ways.risks
-    given = (runs[0].levels.arrays, runs[0].bound, dual.multiplier, values, (0, dual.upper_bound))
+    given = (
+        runs[0].levels.arrays,
+        runs[0].referee,
+        dual.multiplier,
+        values,
+        (0, dual.upper_bound),
+    )
     slack = 0.01 * dual.upper_bound
     return [partial(coins.Coins(*given, team=run.team).search, slack, 4) for run in runs]
 

@@ -24,6 +24,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.layered.dual import Dual, DualSearch
+from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.run import LayeredRun
 
 HORIZON = 10
@@ -77,7 +78,7 @@ def test_ratio_to_storm(bound: vulcan.RiskBound, best: float, report: Any) -> No
     theirs: list[StormCheck] = []
     for _ in range(ROUNDS):
         theirs.append(check_with_storm(run.problem, run.layers))
-        ours.append(measure(DualSearch(bound, run.sweep).run))
+        ours.append(measure(DualSearch(Referee(bound), run.sweep).run))
     value = ours[0][0]
     assert value == pytest.approx(best, abs=1e-6)
     assert all(check.value == pytest.approx(value, abs=1e-6) for check in theirs)

@@ -11,7 +11,7 @@ from hypothesis import given
 import vulcan
 from tests.helpers.tables import SEEDS
 from vulcan.execution.account import Account, Prospect, open_account
-from vulcan.solvers.layered.dual import ACCEPTED
+from vulcan.solvers.layered.referee import ACCEPTED
 from vulcan.tolerance import TOLERANCE
 
 BOUNDS = [

@@ -22,6 +22,12 @@ from vulcan.rounding import Number, round_down, round_up
 GRID: Final = 256
 """Intervals of the grid on which a function is verified."""
 
+FEW: Final = 3
+"""Bends up, or down, of some values that are not taken for scatter if they are fewer."""
+
+LARGEST_SCATTER: Final = 1e-7
+"""Values that scatter by more, relative to those above 1, are not rounded but wrong."""
+
 LARGEST_GAP: Final = 1e-12
 """A tangent that is found numerically is at most this far above the bound where it touches."""
 
@@ -151,7 +157,25 @@ class Concave(RiskBound):
         low, high = min(given), max(given)
         grid = {low + (high - low) * (k / GRID) for k in range(GRID)}
         places = sorted(place for place in given | grid if place <= high)
-        verify_shape([(place, self(place)) for place in places])
+        scatter = partial(self._find_scatter, low, high)
+        verify_shape([(place, self(place)) for place in places], scatter)
+
+    def _find_scatter(self, low: float, high: float, reward: float) -> float:
+        """Return by how much the values near a reward scatter: what the function rounds them by.
+
+        Of values at even distances, those that scatter bend up and down in turn. Kinks and jumps
+        are few, and all other functions bend one way.
+        """
+        scatter, width = 0.0, 64 * math.ulp(reward)
+        while width < (high - low) / GRID:
+            near = {reward + width * (k / 8) for k in range(-8, 9)}
+            values = [self(place) for place in sorted(near) if low <= place <= high]
+            width *= 8
+            if len(values) < 9 or -math.inf in values:
+                continue
+            bends = np.sort(np.diff(values, 2))
+            scatter = max(scatter, min(bends[-FEW], -bends[FEW - 1]))
+        return min(4 * float(scatter), LARGEST_SCATTER * max(1.0, abs(self(reward))))
 
     def scale(self, factor: float) -> Concave:
         times = require_factor(factor)

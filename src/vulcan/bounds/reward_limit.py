@@ -3,17 +3,27 @@
 If w E g - k er <= v for every policy, one that is acceptable and earns y has (w y - v) / k <= Δ(y).
 With w = 1 that is a line in the plane of risk and reward, E g <= v + k er, which holds whatever the
 bound is: proved for one bound, it limits the reward under every other.
+
+All that is computed here is rounded so that limits can only get larger.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
+from typing import Final
 
 from vulcan.bounds.base import RiskBound
 from vulcan.tolerance import TOLERANCE
 
 __all__ = ["RewardLine", "Weights", "limit_reward"]
+
+ROUNDING: Final = 4 * sys.float_info.epsilon
+"""What a few operations do to a number, as a share of the largest that is involved."""
+
+MOST_STEPS: Final = 100
+"""Of Newton's method; a few are usual, and each is a limit by itself."""
 
 Weights = tuple[float, float]
 """w and k: of reward and of risk."""
@@ -51,19 +61,21 @@ def limit_reward(
     """
     reward_weight, risk_weight = weights
     reward, slope = most, 0.0
-    for _ in range(100):
+    for _ in range(MOST_STEPS):
         if reward < least or bound(reward) == -math.inf:
             return -math.inf, slope
         tangent = bound.tangent(reward)
         slope = tangent.slope
-        excess = reward_weight * reward - value - risk_weight * (tangent.value + TOLERANCE)
-        if excess <= 0:
+        allowed = max(tangent.value, float(bound.enclose(reward, reward)[1])) + TOLERANCE
+        worth, cost = reward_weight * reward, risk_weight * allowed
+        excess = worth - value - cost - ROUNDING * (abs(worth) + abs(value) + abs(cost))
+        if not excess > 0:
             break
-        steepness = reward_weight - risk_weight * slope
+        steepness = reward_weight - (1 - ROUNDING) * risk_weight * slope
         if steepness <= 0:
             return -math.inf, slope  # to the left the bound falls at least as fast as the risk
-        following = reward - excess / steepness
-        if following == reward:
+        following = math.nextafter(reward - (1 - ROUNDING) * excess / steepness, math.inf)
+        if following >= reward:
             break
         reward = following
     return reward, slope

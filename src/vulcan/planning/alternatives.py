@@ -41,6 +41,7 @@ from vulcan.planning.rest import begin_at
 from vulcan.planning.solve import solve
 from vulcan.sentinels import END
 from vulcan.solvers.layered.dual import DualSearch
+from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.sweeps import Sweeps, Ways
 from vulcan.tolerance import TOLERANCE
 
@@ -72,7 +73,7 @@ class World:
         if levels is None or not len(levels):
             return
         self._levels, sweeps = levels, Sweeps(levels)
-        dual = DualSearch(problem.risk_bound, sweeps.find_best, lambda: True).run()
+        dual = DualSearch(Referee(problem.risk_bound), sweeps.find_best).run()
         if math.isinf(dual.upper_bound) or not math.isfinite(dual.multiplier):
             return
         self.price, self.multiplier = dual.price, dual.multiplier

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,6 +59,8 @@ class Result:
     upper_bound
         No policy within the risk bound earns more: no deterministic one, and for a randomised
         policy no randomised one either. None if it is not known.
+    rounding
+        How far rounding alone may take the upper bound from what a policy earns.
     trials
         The policies that the search weighed against each other (`Penalty`, `Lagrangian`).
     price
@@ -93,6 +96,7 @@ class Result:
     statistics: Statistics
     error: ModelError | None = None
     upper_bound: float | None = None
+    rounding: float = 0.0
     trials: tuple[Trial, ...] = ()
     price: float | None = None
     lines: tuple[RewardLine, ...] = field(default=(), repr=False)
@@ -111,11 +115,15 @@ class Result:
     def gap(self) -> float | None:
         """How far the reward may be below the best possible, as a share of that; None if unknown.
 
-        It compares with policies within the risk bound, so that only a safe policy has one.
+        It compares with policies within the risk bound, so that only a safe policy has one. What
+        rounding explains is no gap: the upper bound is rounded up, never down.
         """
         if self.upper_bound is None or self.certificate is None or not self.safe:
             return None
-        return find_gap(float(self.certificate.reward), self.upper_bound)
+        reward = float(self.certificate.reward)
+        if self.upper_bound - reward <= self.rounding:
+            return 0.0
+        return find_gap(reward, self.upper_bound)
 
     @property
     def gain_of_randomising(self) -> float:
@@ -273,5 +281,6 @@ class Result:
 
 def _round_up(number: float) -> str:
     """Return a positive number to five digits and not below it: who types it gets a policy."""
+    number = max(number, sys.float_info.min)
     step = 10.0 ** (math.floor(math.log10(number)) - 4)
     return f"{math.ceil(number / step - 1e-9) * step:.5g}"

@@ -247,6 +247,7 @@ def plan_and_certify(
         ),
         error=finding.error,
         upper_bound=finding.upper_bound,
+        rounding=finding.rounding,
         trials=finding.trials,
         price=finding.price,
         lines=finding.lines,

@@ -22,7 +22,6 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import RANDOMISED, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.layered.branching import branch
-from vulcan.solvers.layered.dual import accepts
 from vulcan.solvers.layered.growth import Growth
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
@@ -132,7 +131,7 @@ class Automatic(Solver):
         """Look for the cautious policy, until the time is up and a little longer."""
         ends = max(ends, perf_counter() + OVERTIME)
         corner = find_cautious(run.graph, lambda: perf_counter() < ends)
-        if corner is not None and accepts(run.bound, corner):
+        if corner is not None and run.referee.accepts(corner):
             run.rewards.append(corner.reward)
             run.offer(corner)
         found = "the most cautious policy that looks one step ahead"

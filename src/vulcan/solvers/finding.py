@@ -39,6 +39,8 @@ class Finding:
     upper_bound
         No policy of the same kind (deterministic or randomised) earns more within the risk bound;
         None if the search has no such bound.
+    rounding
+        How far rounding alone may take the upper bound from what a policy earns.
     trials
         The policies that the search weighed against each other, if that is how it works.
     price
@@ -71,6 +73,7 @@ class Finding:
     certificate: Certificate | None = None
     error: ModelError | None = None
     upper_bound: float | None = None
+    rounding: float = 0.0
     trials: tuple[Trial, ...] = ()
     price: float | None = None
     lines: tuple[RewardLine, ...] = ()

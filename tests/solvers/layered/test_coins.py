@@ -23,7 +23,9 @@ from vulcan.sentinels import END
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.layered import coins as module
 from vulcan.solvers.layered.coins import Coins, find_between
-from vulcan.solvers.layered.dual import Corner, Dual, accepts
+from vulcan.solvers.layered.corners import Corner
+from vulcan.solvers.layered.dual import Dual
+from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.run import LayeredRun
 
 CAVE = TreasureGrid(horizon=30)
@@ -47,7 +49,7 @@ class Search:
         values = ways.rewards - self.price * ways.risks
         span = (min(self.dual.corners, key=lambda c: c.risk).reward, self.dual.upper_bound)
         levels = self.run.levels.arrays
-        return Coins(levels, self.problem.risk_bound, self.price, values, span, **options)
+        return Coins(levels, Referee(self.problem.risk_bound), self.price, values, span, **options)
 
     def certify(self, corner: Corner) -> vulcan.Certificate:
         rows, children, _ = corner.plan.decide()
@@ -93,7 +95,7 @@ def test_each_policy_is_better_acceptable_and_certified(model: Any, text: str) -
         certificate = search.certify(corner)
         assert certificate.reward == pytest.approx(corner.reward, abs=1e-12)
         assert certificate.risk == pytest.approx(corner.risk, abs=1e-12)
-        assert accepts(bound, corner)
+        assert Referee(bound).accepts(corner)
         assert certificate.complete
     assert last > -math.inf
 
@@ -103,7 +105,7 @@ def test_slides_are_coins() -> None:
     # cells slide: whoever waits for a slide may enter it.
     grid = TreasureGrid(horizon=20, map="####\nB..#\n..T#\n##G#")
     search = Search(grid, BOUND)
-    assert not any(accepts(BOUND, c) and c.reward > 0 for c in search.dual.corners)
+    assert not any(Referee(BOUND).accepts(c) and c.reward > 0 for c in search.dual.corners)
     found = list(find_between(search.make(), search.dual.upper_bound, search.run.best))
     assert found[-1].reward > 0.9 * search.dual.upper_bound
 

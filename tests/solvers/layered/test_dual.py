@@ -15,7 +15,7 @@ from vulcan.domains import Bandit
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.layered.dual import accepts
+from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.run import LayeredRun
 
 
@@ -60,8 +60,8 @@ def test_a_search_offers_what_a_bound_accepts_only() -> None:
     assert run.unroll()
     dual = run.find_dual()
     assert dual.best.reward <= dual.upper_bound
-    assert accepts(bound, dual.best)
-    assert accepts(bound, run.best)
+    assert Referee(bound).accepts(dual.best)
+    assert Referee(bound).accepts(run.best)
     for corner in dual.corners:
         value = corner.reward - dual.multiplier * corner.risk
         assert value <= dual.value + 1e-9

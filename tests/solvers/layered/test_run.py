@@ -32,5 +32,5 @@ def test_without_time_for_a_single_decision_the_safe_policy_is_left() -> None:
     assert run.unroll()
     mix = run.find_relaxed().best
     ways = (mix.safe.plan.follow(), mix.daring.plan.follow())
-    corner = derandomise(run.levels, run.bound, *ways, may_go_on=lambda: False)
+    corner = derandomise(run.levels, run.referee, *ways, may_go_on=lambda: False)
     assert (corner.reward, corner.risk) == pytest.approx((mix.safe.reward, mix.safe.risk))

@@ -144,7 +144,7 @@ def test_too_much_work_for_thin_fronts_is_the_same_for_any_threads(
         run, dual = open_run(threads)
         ways = run.sweeps.follow_weights(1.0, dual.multiplier)
         values = ways.rewards - dual.multiplier * ways.risks
-        given = (run.levels.arrays, run.bound, dual.multiplier, values, (0.0, dual.upper_bound))
+        given = (run.levels.arrays, run.referee, dual.multiplier, values, (0.0, dual.upper_bound))
         found.append([])
         for most in (1 << 40, *range(10_000, 200_000, 5_000)):
             monkeypatch.setattr(coins, "MOST_WORK", most)

@@ -45,8 +45,14 @@ SIZE: Final = 2.0**14
 SMALLEST_SHARE: Final = 1e-4
 """A reward or risk that is a smaller share of its largest part is not scaled up any further."""
 
+SMALLEST_SIZE: Final = 1e-200
+"""Rewards and risks that are all smaller are not scaled up any further."""
+
 SMALLEST_VALUE: Final = 1e-12
 """Coefficients below this are dropped; HiGHS allows no smaller limit."""
+
+ROUNDING: Final = 1e-15
+"""What a few operations do to a number, as a share of the largest that is involved."""
 
 COLUMN_BYTES: Final = 2000
 """What HiGHS takes for an edge, all its copies and the rows included, roughly."""
@@ -85,8 +91,10 @@ class Cut(NamedTuple):
 
     @classmethod
     def along(cls, tangent: Tangent) -> Cut:
-        """Return the cut that a tangent of the bound makes."""
-        return cls(1.0, tangent.slope, tangent.value + TOLERANCE - tangent.slope * tangent.at)
+        """Return the cut that a tangent of the bound makes, rounded so that it cuts off less."""
+        level = tangent.slope * tangent.at
+        rounding = ROUNDING * (abs(level) + abs(tangent.value))
+        return cls(1.0, tangent.slope, tangent.value + TOLERANCE - level + rounding)
 
     @classmethod
     def above(cls, reward: float) -> Cut:
@@ -314,4 +322,6 @@ def _find_unit(size: float, parts: Floats) -> float:
 
     A size that is tiny beside the parts that it is the sum of is no measure of them.
     """
-    return 2.0 ** round(math.log2((max(size, SMALLEST_SHARE * float(parts.max())) or 1.0) / SIZE))
+    largest = max(size, SMALLEST_SHARE * float(parts.max()))
+    # Nothing that HiGHS takes for a number is smaller than that.
+    return 2.0 ** round(math.log2(max(largest, SMALLEST_SIZE) / SIZE if largest > 0 else 1 / SIZE))

@@ -33,23 +33,25 @@ from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver
 from vulcan.solvers.baselines.flow_program import (
     COLUMN_BYTES,
     ON,
+    SIZE,
     Cut,
     Ending,
     cut_at,
 )
 from vulcan.solvers.baselines.links import judge
 from vulcan.solvers.baselines.reduction import Reduced, ReducedPlan, Reduction
-from vulcan.solvers.baselines.switch_program import SwitchProgram
+from vulcan.solvers.baselines.switch_program import TOLERANCE_OF_ROWS, SwitchProgram
 from vulcan.solvers.finding import Finding, Status
-from vulcan.solvers.layered.dual import Corner, Dual, accepts
+from vulcan.solvers.layered.corners import Corner
+from vulcan.solvers.layered.dual import Dual
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.shortfall import Shortfall
-from vulcan.tolerance import EXACT_GAP, TOLERANCE
+from vulcan.tolerance import EXACT_GAP
 
 __all__ = ["IntegerProgram"]
 
-ACCURACY: Final = 1e-9
-"""A bound that is closer to the best policy, as a share of usual rewards, is attained."""
+ACCURACY: Final = 4 * TOLERANCE_OF_ROWS / SIZE
+"""What HiGHS's tolerances may do to a bound, as a share of usual rewards."""
 
 FIRST_EDGES: Final = 4000
 """Edges of the tree that is searched first."""
@@ -95,7 +97,7 @@ class IntegerProgram(Solver):
     ) -> Finding:
         import highspy  # noqa: F401  # now, before the clock starts
 
-        run = LayeredRun(problem, reader, monitor, self, options.graph, options.threads)
+        run = _ProgramRun(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
         if not run.unroll(tree=self.on == "tree" and not self.reduced):
             return run.find()
@@ -109,12 +111,22 @@ class IntegerProgram(Solver):
         return search.find()
 
 
+class _ProgramRun(LayeredRun):
+    """A run whose upper bound may come from HiGHS."""
+
+    @property
+    def rounding(self) -> float:
+        """What rounding, and HiGHS's tolerances, may do to a bound."""
+        return max(super().rounding, 2 * ACCURACY * self.size)
+
+
 class _Search:
     """One search, on a layered graph that is there."""
 
-    def __init__(self, run: LayeredRun, solver: IntegerProgram) -> None:
+    def __init__(self, run: _ProgramRun, solver: IntegerProgram) -> None:
         self._run, self._on = run, solver.on
         self._proved, self._top = False, math.inf
+        self._doubtful = -math.inf  # what policies earn of which roundings leave it open
         self._target = max(EXACT_GAP, run.monitor.limits.gap or 0.0)
         self._over = not len(run.levels)
         if self._over or solver.reduced:
@@ -125,18 +137,28 @@ class _Search:
         run = self._run
         self._size = run.size
         if self._on == "graph":
-            accepted = [corner for corner in dual.corners if accepts(run.bound, corner)]
+            accepted = [corner for corner in dual.corners if run.accepts(corner)]
             run.best = max(accepted, key=lambda corner: corner.reward, default=None)
-        settled = run.gap <= self._target or run.upper == -math.inf or not len(run.levels)
+        none = math.isinf(run.upper) or run.bound(run.upper) == -math.inf
+        settled = self._reached or none or not len(run.levels)
         self._over = settled or not run.may_go_on()
         if not self._over:
             self._shortfall = Shortfall(run, dual)
             self._reduction = Reduction(run, self._shortfall)
 
+    @property
+    def _reached(self) -> bool:
+        """Whether the best policy is good enough."""
+        run = self._run
+        if run.best is None or math.isinf(run.upper):
+            return False
+        distance = run.upper - run.best.reward
+        return distance <= max(self._target * abs(run.upper), run.rounding)
+
     def search_histories(self) -> None:
         """Search trees of histories of growing size until the gap is closed."""
         run, most = self._run, FIRST_EDGES
-        while not self._over and run.gap > self._target:
+        while not self._over and not self._reached:
             if not run.may_go_on(COLUMN_BYTES * most):
                 return
             found = self._grow(most)
@@ -160,7 +182,7 @@ class _Search:
         self._top = run.sweeps.find_best(1.0, 0.0).reward
         run.rewards.append(self._top)
         allowed, self._size = run.bound(self._top), abs(self._top) or 1.0
-        if allowed < -TOLERANCE:  # and less for smaller rewards
+        if run.referee.refuses(Corner(self._top, 0.0)):  # and less is allowed for smaller rewards
             run.upper = -math.inf
             return
         whole = Reduced(run.layers, complete=True)
@@ -168,8 +190,8 @@ class _Search:
         with SwitchProgram(run, run.layers, *sizes, published=True) as program:
             program.stop_at(run.monitor.limits.gap or 0.0)
             program.add_cut(Cut.along(run.bound.tangent(self._top)))
-            within = self._attain(self._solve_with_cuts(program, whole, suggest=False))
-        if within == -math.inf and accepts(run.bound, run.sweep(0.0, 1.0)):
+            within = self._solve_with_cuts(program, whole, suggest=False)
+        if within == -math.inf and not run.referee.refuses(run.sweep(0.0, 1.0)):
             self._proved, within = False, math.inf  # HiGHS errs: the policy of least risk passes
         if self._on == "tree":  # functions of state and step bound no other policies
             run.upper = within
@@ -187,7 +209,7 @@ class _Search:
         """Search the layered graph itself."""
         run = self._run
         if self._over:
-            self._proved = run.gap <= self._target or run.upper == -math.inf
+            self._proved = self._reached or run.upper == -math.inf
             return
         reduced = self._reduction.prune_graph(self._shortfall.find_enough())
         edges = len(reduced.layers.arrays.edges)
@@ -220,7 +242,7 @@ class _Search:
                 for cut in cut_at(run.bound, run.best.reward, run.upper):
                     program.add_cut(cut)
                 program.add_cut(Cut.above(run.best.reward - ACCURACY * self._size))
-            return self._attain(self._solve_with_cuts(program, reduced, suggest=True))
+            return self._solve_with_cuts(program, reduced, suggest=True)
 
     def _solve_with_cuts(self, program: SwitchProgram, reduced: Reduced, suggest: bool) -> float:
         """Solve a program until its policy is acceptable; return a bound on all its policies."""
@@ -233,7 +255,11 @@ class _Search:
             if ending is not Ending.OPTIMAL or not refused:
                 break
         self._run.proof = "proved by HiGHS"
-        self._proved = ending is Ending.INFEASIBLE or (ending is Ending.OPTIMAL and not refused)
+        if ending is Ending.INFEASIBLE and self._run.best is None and self._run.in_doubt:
+            return math.inf  # what HiGHS's tolerances say is no proof
+        upper = max(upper + ACCURACY * self._size, self._doubtful)
+        complete = ending is Ending.INFEASIBLE or (ending is Ending.OPTIMAL and not refused)
+        self._proved = complete and self._doubtful == -math.inf
         return upper
 
     def _suggest_best(self, program: SwitchProgram, reduced: Reduced) -> None:
@@ -252,18 +278,13 @@ class _Search:
         reward, risk = judge(reduced.layers, choice)
         corner = Corner(reward, risk, ReducedPlan(reduced, choice))
         run.rewards.append(reward)
-        if accepts(run.bound, corner):
+        if run.accepts(corner):
             run.offer(corner)
             return False
+        if not run.referee.refuses(corner):
+            self._doubtful = max(self._doubtful, run.referee.raise_reward(reward))
         for cut in cut_at(run.bound, reward, min(run.upper, self._top)):
             program.add_cut(cut)
         # The tangent alone may leave the policy within HiGHS's tolerances.
         program.exclude(choice)
         return True
-
-    def _attain(self, bound: float) -> float:
-        """Return a bound, or the best reward where they are the same but for roundings."""
-        best = self._run.best
-        if best is None or bound > best.reward + ACCURACY * self._size:
-            return bound
-        return best.reward

@@ -43,10 +43,19 @@ from vulcan.graphs.levels import ChoicePlan
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver
-from vulcan.solvers.baselines.flow_program import COLUMN_BYTES, ON, Cut, Ending, FlowProgram, cut_at
+from vulcan.solvers.baselines.flow_program import (
+    COLUMN_BYTES,
+    ON,
+    ROUNDING,
+    Cut,
+    Ending,
+    FlowProgram,
+    cut_at,
+)
 from vulcan.solvers.baselines.links import Choice, Floats, Links, judge, pick_edges
 from vulcan.solvers.finding import Finding, Status
-from vulcan.solvers.layered.dual import ROUNDING, Corner, best_mix
+from vulcan.solvers.layered.corners import Corner
+from vulcan.solvers.layered.dual import best_mix
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.tolerance import EXACT_GAP, TOLERANCE
 
@@ -112,12 +121,9 @@ class LinearProgram(Solver):
         if run.unroll(tree=self.on == "tree"):
             _Search(run, self).go()
         finding = run.find("the tolerances of HiGHS leave a gap")
-        if run.meets(EXACT_GAP):
-            explanation = "best randomised policy within the risk bound, proved"
-        elif run.meets(self.tolerance):
-            explanation = f"within {100 * run.gap:.2g} % of the best randomised policy, proved"
-        else:
+        if finding.status is Status.SOLVED or not run.meets(self.tolerance):
             return finding
+        explanation = f"within {100 * run.gap:.2g} % of the best randomised policy, proved"
         return replace(finding, status=Status.SOLVED, explanation=explanation)
 
 
@@ -191,7 +197,10 @@ class _SimplexProgram(FlowProgram):
         rows = np.asarray(self._highs.getSolution().row_dual)[self._first_cut :]
         scales = [self.reward_unit * self._scale(cut) for cut in self.cuts]
         prices = np.maximum(0.0, -rows) * scales
-        return Cut(*(float(prices @ part) for part in np.transpose(self.cuts)))
+        risk, reward, limit = (float(prices @ part) for part in np.transpose(self.cuts))
+        # So many numbers are summed, of which some may cancel.
+        sizes = prices @ np.abs([cut.limit for cut in self.cuts])
+        return Cut(risk, reward, limit + len(prices) * ROUNDING * float(sizes))
 
 
 class _Search:
@@ -203,21 +212,28 @@ class _Search:
         self._warm = solver.on == "graph" if solver.warm is None else solver.warm
         self._top = run.sweep(1.0, 0.0)
         self._corners = [self._top, run.sweep(0.0, 1.0)]
+        self._most = run.referee.raise_reward(self._top.reward)
         # The bound does not decrease: where it allows less than no risk, so does all before.
-        none = run.bound(self._top.reward) < -TOLERANCE
-        run.upper = -math.inf if none else self._top.reward
+        none = run.referee.refuses(Corner(self._top.reward, 0.0))
+        run.upper = -math.inf if none else self._most
         self._offer_mix()
 
     def go(self) -> None:
         """Solve programs with more and more cuts until the gap is closed."""
         run = self._run
-        if run.gap == 0:
+        if run.mix is not None and run.mix.safe is self._top:
             run.price = 0.0  # the policy of largest reward is acceptable
+            return
+        if run.upper == -math.inf:
+            return
+        if run.bound(self._most) == -math.inf:  # and just above it is not: there is no tangent
+            run.offer_mix(run.find_relaxed().best)
+            return
         memory = COLUMN_BYTES * len(run.layers.arrays.edges)
-        if run.gap == 0 or run.upper == -math.inf or not run.may_go_on(memory):
+        if not run.may_go_on(memory):
             return
         with _SimplexProgram(run, abs(self._top.reward)) as program:
-            self._cut(program, self._top.reward)
+            self._cut(program, self._most)
             if self._warm:
                 program.start_from(self._find_edges(self._top))
             while len(program.cuts) < MOST_CUTS and run.may_go_on():
@@ -231,7 +247,7 @@ class _Search:
 
     def _cut(self, program: FlowProgram, reward: float) -> bool:
         """Add the tangent at a reward; False if it is there already."""
-        cuts = cut_at(self._run.bound, reward, self._top.reward)
+        cuts = cut_at(self._run.bound, min(reward, self._most), self._most)
         new = [cut for cut in cuts if cut not in program.cuts]
         for cut in new:
             program.add_cut(cut)
@@ -240,13 +256,17 @@ class _Search:
     def _bound(self, cut: Cut, value: float) -> None:
         """Bound the reward of all policies by the largest value of any of them."""
         run = self._run
-        if value + cut.limit < run.upper:
-            run.upper, run.price = value + cut.limit, cut.risk
+        upper = value + cut.limit + ROUNDING * (abs(value) + abs(cut.limit))
+        if upper < run.upper:
+            run.upper, run.price = upper, cut.risk
         if run.best is None:
             return
 
         def excludes(reward: float) -> bool:
-            return (1 + cut.reward) * reward - cut.risk * (run.bound(reward) + TOLERANCE) > value
+            allowed = float(run.bound.enclose(reward, reward)[1]) + TOLERANCE
+            worth, cost = (1 + cut.reward) * reward, cut.risk * allowed
+            rounding = ROUNDING * (abs(worth) + abs(cost) + abs(value))
+            return worth - cost - rounding > value
 
         # Tangents that are found numerically lie a trifle above the bound, which itself excludes
         # more. The left side is convex, and not above the value at the best policy: to the right of
@@ -264,7 +284,8 @@ class _Search:
         program.relax()
         if program.solve() is Ending.OPTIMAL:
             cut = program.combine_cuts()
-            if self._sweep(cut.reward, cut.risk) + cut.limit < 0:
+            value = self._sweep(cut.reward, cut.risk)
+            if value + cut.limit < -ROUNDING * (abs(value) + abs(cut.limit)):
                 self._run.upper = -math.inf
                 return
         self._run.offer_mix(self._run.find_relaxed().best)
@@ -273,8 +294,8 @@ class _Search:
         """Return the largest reward · E g - risk · er of any policy, or a trifle more."""
         corner = self._run.sweep(reward, risk)
         self._corners.append(corner)
-        gain, loss = reward * corner.reward, risk * corner.risk
-        return gain - loss + ROUNDING * (abs(gain) + loss)
+        value = reward * corner.reward - risk * corner.risk
+        return self._run.referee.raise_value(value, (reward, risk), self._most)
 
     def _use(self, program: _SimplexProgram) -> bool:
         """Take from a solution what it shows, and cut it off; True if the search is over."""
@@ -299,7 +320,7 @@ class _Search:
     def _offer_mix(self) -> None:
         """Keep the best acceptable mixture of the policies so far."""
         self._run.rewards += [corner.reward for corner in self._corners]
-        self._run.offer_mix(best_mix(self._corners, self._run.bound))
+        self._run.offer_mix(best_mix(self._corners, self._run.referee))
 
 
 def peel(layers: Layers, links: Links, flow: Floats, otherwise: Choice) -> list[Choice]:

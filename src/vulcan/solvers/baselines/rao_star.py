@@ -44,6 +44,7 @@ from vulcan.runtime.monitor import Monitor
 from vulcan.sentinels import UNASKED
 from vulcan.solvers.base import EXACT, Coverage, Options, Solver
 from vulcan.solvers.finding import Finding
+from vulcan.solvers.layered.corners import Corner
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.sweeps import Sweeps, make_values
@@ -143,6 +144,13 @@ class RAOStarRun(LayeredRun):
         tips_of_best = self.best.plan.decide().find_tips()
         self._finished = not tips_of_best
         return not self._finished and self._open(tips_of_best)
+
+    def accepts(self, corner: Corner) -> bool:
+        """Whether a policy is acceptable; one that ends in tips has no certificate, and may be."""
+        known = self.referee.accepts(corner) or self.referee.refuses(corner)
+        if not known and corner.plan.decide().find_tips():
+            return True
+        return super().accepts(corner)
 
     def conclude(self) -> None:
         """Keep what is proved: a policy that reaches no tip, or an upper bound only."""

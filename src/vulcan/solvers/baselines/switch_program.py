@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from vulcan.graphs.layered_graph import Layers
 from vulcan.solvers.baselines.flow_program import Ending, FlowProgram, pack
 from vulcan.solvers.baselines.links import Choice, Floats, Links, pick_edges
-from vulcan.solvers.layered.dual import Corner
+from vulcan.solvers.layered.corners import Corner
 from vulcan.solvers.layered.run import LayeredRun
 
-__all__ = ["SwitchProgram"]
+__all__ = ["TOLERANCE_OF_ROWS", "SwitchProgram"]
 
 TOLERANCE_OF_ROWS: Final = 1e-6
 """Up to what HiGHS satisfies rows, and variables are whole."""

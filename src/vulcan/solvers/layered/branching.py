@@ -25,16 +25,16 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vulcan.graphs.levels import ChoicePlan
 from vulcan.sentinels import END
+from vulcan.solvers.layered.cases import Case, Open, Step, Vector, Vectors
+from vulcan.solvers.layered.corners import Corner
 from vulcan.solvers.layered.derandomise import SAFE, UNDECIDED, Decision, HistoryPlan
-from vulcan.solvers.layered.dual import ACCEPTED, ROUNDING, Corner, Dual, accepts
+from vulcan.solvers.layered.dual import Dual, Floor
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.tolerance import TOLERANCE
 
@@ -66,89 +66,8 @@ SMALL_GAIN: Final = 0.01
 
 NEWTON_STEPS: Final = 3
 
-Vector = NDArray[np.float64]
-"""A number for each price."""
-
-Vectors = NDArray[np.float64]
-"""A vector for each node."""
-
-
-@dataclass(frozen=True)
-class _Step:
-    """An action in a node.
-
-    Attributes
-    ----------
-    row
-        The action.
-    reward, risk
-        Of the action by itself.
-    rewards, risks
-        How much more is earned and risked by it than by the best action for each price.
-    targets
-        Place, probability and node of each outcome that goes on.
-    """
-
-    row: int
-    reward: float
-    risk: float
-    rewards: Vector
-    risks: Vector
-    targets: list[tuple[int, float, int]]
-
-
-@dataclass(frozen=True)
-class _Open:
-    """A history in which nothing is decided yet.
-
-    Attributes
-    ----------
-    reach, node
-        Its probability, and where it leads.
-    parent, place
-        The number of the decision before it, and which of its outcomes it is.
-    """
-
-    reach: float
-    node: int
-    parent: int
-    place: int
-
-
-@dataclass(frozen=True)
-class _Case:
-    """What policies have in common.
-
-    Attributes
-    ----------
-    limit
-        No acceptable policy of the case earns more.
-    reward, risk
-        What is earned and risked for certain so far.
-    rewards, risks
-        Of the policies that go on with the best actions for each price.
-    opened
-        The histories that come next.
-    before, decided
-        The case that this was branched off, the history that was decided and its action.
-    """
-
-    limit: float
-    reward: float
-    risk: float
-    rewards: Vector
-    risks: Vector
-    opened: tuple[_Open, ...]
-    before: _Case | None = None
-    decided: tuple[_Open, int] | None = None
-
-    def trace(self) -> list[tuple[_Open, int]]:
-        """Return the histories that are decided, the first one first, and their actions."""
-        trail, case = [], self
-        while case.before is not None and case.decided is not None:
-            trail.append(case.decided)
-            case = case.before
-        return trail[::-1]
+ROUNDING: Final = 1e-15
+"""What a few operations do to a number, as a share of the largest that is involved."""
 
 
 def branch(run: LayeredRun, dual: Dual) -> None:
@@ -164,12 +83,14 @@ def branch(run: LayeredRun, dual: Dual) -> None:
     if run.closed or dual.multiplier <= 0 or not len(run.levels):
         return
     prices = dual.multiplier * np.unique(np.concatenate([NEAR, MIDDLE, FAR]))
-    if len(prices) * len(run.levels) > MOST_VALUES or run.upper in (math.inf, -math.inf):
+    if len(prices) * len(run.levels) > MOST_VALUES or math.isinf(run.upper):
+        return
+    if run.bound(run.upper) == -math.inf:  # and just above it is not: there is no tangent
         return
     values = _follow_prices(run, prices)
     if values is None:
         return
-    cases = _Cases(run, prices, values, min(dual.corners, key=lambda corner: corner.risk).reward)
+    cases = _Cases(run, prices, values, dual.floor, dual.corners[-1].reward)
     gained, gap = 0, run.upper - cases.known
     while not run.closed and run.may_go_on() and cases.branch():
         run.upper = min(run.upper, cases.upper)
@@ -209,8 +130,10 @@ class _Cases:
         The prices, ascending.
     values
         What the best policy for each price earns from each node on, and what it risks.
-    least
-        What the policy of least risk earns. Where less is acceptable, that policy is, too.
+    floor
+        What the policy of least risk says of others.
+    most
+        What the policy of largest reward earns.
 
     Attributes
     ----------
@@ -219,24 +142,37 @@ class _Cases:
     """
 
     def __init__(
-        self, run: LayeredRun, prices: Vector, values: tuple[Vectors, Vectors], least: float
+        self,
+        run: LayeredRun,
+        prices: Vector,
+        values: tuple[Vectors, Vectors],
+        floor: Floor,
+        most: float,
     ) -> None:
-        self._run, self._prices, self._least = run, prices, least
+        self._run, self._prices, self._floor = run, prices, floor
         self._rewards, self._risks = values
-        self._steps: dict[int, list[_Step]] = {}
-        self._margins = ROUNDING * (run.size + prices)
+        self._steps: dict[int, list[Step]] = {}
+        roots = (self._rewards[0] - prices * self._risks[0]).tolist()
+        most = run.referee.raise_reward(most)
+        self._margins = np.array(
+            [
+                2 * (run.referee.raise_value(value, (1.0, price), most) - value)
+                for value, price in zip(roots, prices.tolist(), strict=True)
+            ]
+        )
         self._seen: dict[tuple[tuple[int, float], ...], list[tuple[float, float]]] = {}
         self.work = 0
-        root = (0.0, 0.0, self._rewards[0], self._risks[0], (_Open(1.0, 0, -1, -1),))
-        self._pending: list[tuple[float, int, _Case]] = []
+        root = (0.0, 0.0, self._rewards[0], self._risks[0], (Open(1.0, 0, -1, -1),))
+        self._pending: list[tuple[float, int, Case]] = []
         self._settled = -math.inf  # the largest limit of a case that can't be branched
-        self._add(_Case(run.upper, *root))
+        self._add(Case(run.upper, *root))
 
     @property
     def upper(self) -> float:
         """No acceptable policy earns more."""
         largest = -self._pending[0][0] if self._pending else -math.inf
-        return max(largest, self._settled, self.known)
+        known = self.known + self._run.referee.accuracy.reward
+        return max(largest, self._settled, known, self._floor.reward)
 
     @property
     def known(self) -> float:
@@ -256,9 +192,10 @@ class _Cases:
             self._add(after)
         return True
 
-    def _choose(self, case: _Case) -> _Open | None:
+    def _choose(self, case: Case) -> Open | None:
         """Return the open history that the two prices beside the deciding one disagree on most."""
-        decides = int(np.argmax(self._exceed(case.limit, case.rewards, case.risks)))
+        excess = self._exceed(case.limit, case.rewards, case.risks, case.depth)
+        decides = int(np.argmax(excess))
         if case.risks[decides] > self._run.bound(case.limit):
             low, high = decides, min(decides + 1, len(self._prices) - 1)
         else:
@@ -269,19 +206,18 @@ class _Cases:
         place = int(np.argmax(weights)) if nodes else 0
         return case.opened[place] if nodes and weights[place] > 0 else None
 
-    def _split(self, case: _Case, chosen: _Open) -> Iterator[_Case]:
+    def _split(self, case: Case, chosen: Open) -> Iterator[Case]:
         """Yield a case for each action in a history."""
-        number = 0 if case.before is None else len(case.trace())
         others = tuple(one for one in case.opened if one is not chosen)
         for step in self._list_steps(chosen.node):
             rewards = case.rewards + chosen.reach * step.rewards
             risks = case.risks + chosen.reach * step.risks
-            limit = self._limit(case.limit, rewards, risks)
+            limit = self._limit(case.limit, rewards, risks, case.depth + 1)
             following = tuple(
-                _Open(chosen.reach * probability, node, number, place)
+                Open(chosen.reach * probability, node, case.depth, place)
                 for place, probability, node in step.targets
             )
-            yield _Case(
+            yield Case(
                 limit,
                 case.reward + chosen.reach * step.reward,
                 case.risk + chosen.reach * step.risk,
@@ -290,15 +226,20 @@ class _Cases:
                 others + following,
                 case,
                 (chosen, step.row),
+                case.depth + 1,
             )
 
-    def _add(self, case: _Case) -> None:
+    def _add(self, case: Case) -> None:
         """Offer the policies of a case, and keep it if there may be better ones in it."""
         self.work += WORK_OF_A_CASE + len(case.opened)
         if case.limit == -math.inf:
             return
         self._offer(case)
-        if case.limit <= self.known or not case.opened:
+        if case.limit <= self.known:
+            return
+        if not case.opened:  # a single policy
+            if not self._run.referee.refuses(Corner(case.reward, case.risk)):
+                self._settled = max(self._settled, case.limit)
             return
         key = tuple(sorted((one.node, one.reach) for one in case.opened))
         seen = self._seen.setdefault(key, [])
@@ -307,17 +248,19 @@ class _Cases:
         seen.append((case.reward, case.risk))
         heapq.heappush(self._pending, (-case.limit, self.work, case))
 
-    def _offer(self, case: _Case) -> None:
+    def _offer(self, case: Case) -> None:
         """Offer the best acceptable policy among those of the prices."""
-        allowed = self._run.bound(case.limit) + ACCEPTED  # to those that earn no more than that
-        places = np.flatnonzero((case.rewards > self.known) & (case.risks <= allowed))
+        referee = self._run.referee
+        # To those that earn no more than the limit.
+        allowed = float(referee.bound.enclose(case.limit, case.limit)[1]) + TOLERANCE
+        near = (case.rewards > self.known) & ((1 - referee.accuracy.risk) * case.risks <= allowed)
+        places = np.flatnonzero(near)
         for place in sorted(places.tolist(), key=lambda place: -case.rewards[place]):
             corner = Corner(float(case.rewards[place]), float(case.risks[place]))
-            if accepts(self._run.bound, corner):
-                self._run.offer(self._build(case, place))
+            if not referee.refuses(corner) and self._run.offer(self._build(case, place)):
                 return
 
-    def _build(self, case: _Case, place: int) -> Corner:
+    def _build(self, case: Case, place: int) -> Corner:
         """Return the policy of a case that goes on with the best actions for a price."""
         levels = self._run.levels
         choice = self._run.sweeps.choose(1.0, float(self._prices[place]))
@@ -336,32 +279,36 @@ class _Cases:
             ChoicePlan(levels, choice) if plan is None else plan,
         )
 
-    def _exceed(self, most: float, rewards: Vector, risks: Vector) -> Vector:
+    def _exceed(self, most: float, rewards: Vector, risks: Vector, depth: int) -> Vector:
         """Return by how much too large a reward is, for each price: what a policy must give up.
 
         The risk bound lies below its tangent in `most`. Where its slope is so steep that giving up
         reward only makes it worse, no policy is acceptable: inf.
         """
-        tangent = self._run.bound.tangent(most)
-        values = rewards - self._prices * risks
-        values += ROUNDING * np.abs(values) + self._margins
-        excess = most - values - self._prices * (tangent.value + TOLERANCE)
-        steepness = 1 - self._prices * tangent.slope
+        bound = self._run.bound
+        tangent = bound.tangent(most)
+        allowed = max(tangent.value, float(bound.enclose(most, most)[1])) + TOLERANCE
+        values = rewards - self._prices * risks + (1 + depth) * self._margins
+        costs = self._prices * allowed
+        excess = most - values - costs - ROUNDING * (abs(most) + np.abs(values) + np.abs(costs))
+        steepness = 1 - (1 - ROUNDING) * self._prices * tangent.slope
         far = np.where(excess > 0, math.inf, -math.inf)
-        return np.divide(excess, steepness, out=far, where=steepness > 0)
+        np.divide((1 - ROUNDING) * excess, steepness, out=far, where=steepness > 0)
+        return far
 
-    def _limit(self, most: float, rewards: Vector, risks: Vector) -> float:
+    def _limit(self, most: float, rewards: Vector, risks: Vector, depth: int) -> float:
         """Return a reward, at most `most`, that no acceptable policy of a case exceeds."""
+        least = self._floor.least
         for _ in range(NEWTON_STEPS):
-            if most < self._least or self._run.bound(most) == -math.inf:
+            if most < least or self._run.bound(most) == -math.inf:
                 return -math.inf
-            less = float(self._exceed(most, rewards, risks).max())
+            less = float(self._exceed(most, rewards, risks, depth).max())
             if not less > 0:
                 break
-            most -= less
-        return most if most >= self._least else -math.inf
+            most = math.nextafter(most - less, math.inf)
+        return most if most >= least else -math.inf
 
-    def _list_steps(self, node: int) -> list[_Step]:
+    def _list_steps(self, node: int) -> list[Step]:
         """Return the actions in a node."""
         if node not in self._steps:
             arrays = self._run.levels.arrays
@@ -372,7 +319,7 @@ class _Cases:
             self._steps[node] = [self._make_step(node, level, row) for row in rows]
         return self._steps[node]
 
-    def _make_step(self, node: int, level: int, row: int) -> _Step:
+    def _make_step(self, node: int, level: int, row: int) -> Step:
         """Return an action in a node of a level."""
         arrays = self._run.levels.arrays
         reward = float(arrays.weights[level] * arrays.expected_reward[row])
@@ -386,4 +333,4 @@ class _Cases:
         for _, probability, target in targets:
             rewards += probability * self._rewards[target]
             risks += probability * self._risks[target]
-        return _Step(row, reward, risk, rewards, risks, targets)
+        return Step(row, reward, risk, rewards, risks, targets)

@@ -27,14 +27,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.bounds.base import RiskBound
 from vulcan.bounds.straight import Constant
 from vulcan.graphs.decisions import DecidedPlan, Decisions
 from vulcan.graphs.rows import MOST_ROWS
 from vulcan.kernels import codes
 from vulcan.runtime.reservation import set_apart
 from vulcan.runtime.team import Team, cut_levels
-from vulcan.solvers.layered.dual import ACCEPTED, Corner, accepts
+from vulcan.solvers.layered.corners import Corner
+from vulcan.solvers.layered.referee import ACCEPTED, Referee
 from vulcan.solvers.layered.sweeps import make_smallest_levels
 
 __all__ = ["Coins", "find_between", "load_kernels"]
@@ -128,7 +128,7 @@ class Coins:
     ----------
     levels
         The levels (`vulcan.kernels.level_arrays`), all of them expanded, and not empty.
-    bound
+    referee
         The risk bound.
     price
         The price of failure, k.
@@ -154,7 +154,7 @@ class Coins:
     def __init__(
         self,
         levels: Any,
-        bound: RiskBound,
+        referee: Referee,
         price: float,
         values: NDArray[np.float64],
         span: tuple[float, float],
@@ -162,13 +162,13 @@ class Coins:
         memory: float = math.inf,
         team: Team | None = None,
     ) -> None:
-        self._levels, self._bound, self._price, self._values = levels, bound, price, values
+        self._levels, self._referee, self._price, self._values = levels, referee, price, values
         self._may_go_on, self._memory = may_go_on, memory
         self._team = Team() if team is None else team
         self._size = max(abs(span[0]), abs(span[1])) or 1.0
         self._low, self._step = span[0], max((span[1] - span[0]) / PLACES, 1e-12 * self._size)
         places = [min(self._low + k * self._step, span[1]) for k in range(PLACES + 1)]
-        allowed = [max(-LARGEST, bound(place) + ACCEPTED / 2) for place in places]
+        allowed = [max(-LARGEST, referee.allow(place) + ACCEPTED / 2) for place in places]
         self._allowed = np.array(allowed)
         self._marked = np.zeros(len(levels.state), np.uint8)
         self._sizes = np.zeros(len(levels.first) - 1, np.int64)
@@ -212,7 +212,7 @@ class Coins:
         if self.stopped or float(fronts.best["reward"][0]) <= least:
             return None
         corner = self._trace(fronts)
-        if corner is None or corner.reward <= least or not accepts(self._bound, corner):
+        if corner is None or corner.reward <= least or not self._referee.accepts(corner):
             return None
         return corner
 
@@ -336,4 +336,4 @@ def load_kernels() -> None:
     announce_compilation(extend)
     levels, span, values = make_smallest_levels(), (0.0, 1.0), np.zeros(1)
     prepare(levels, 0)
-    Coins(levels, Constant(0.0), 0.0, values, span).search(1.0, 1)
+    Coins(levels, Referee(Constant(0.0)), 0.0, values, span).search(1.0, 1)

@@ -23,11 +23,11 @@ from typing import Final
 
 import numpy as np
 
-from vulcan.bounds.base import RiskBound
 from vulcan.graphs.decisions import Choice, Decisions
 from vulcan.graphs.levels import ChoicePlan, Levels
 from vulcan.sentinels import END
-from vulcan.solvers.layered.dual import Corner, accepts
+from vulcan.solvers.layered.corners import Corner
+from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.sweeps import Ways
 
 __all__ = ["derandomise"]
@@ -76,7 +76,7 @@ class HistoryPlan:
 
 def derandomise(
     levels: Levels,
-    bound: RiskBound,
+    referee: Referee,
     safe: Ways,
     daring: Ways,
     may_go_on: Callable[[], bool] = lambda: True,
@@ -87,14 +87,14 @@ def derandomise(
     ----------
     levels
         The graph.
-    bound
+    referee
         The risk bound; it must accept the safe policy.
     safe, daring
         The two policies.
     may_go_on
         Asked before each decision.
     """
-    work = _Decisions(levels, bound, safe, daring)
+    work = _Decisions(levels, referee, safe, daring)
     while work.pending and work.looked_at < MOST_TARGETS and may_go_on():
         work.decide()
         if len(work.decisions) == MOST_DECISIONS:
@@ -131,9 +131,9 @@ class _Decisions:
         decision that leads there, which of its targets, node, probability.
     """
 
-    def __init__(self, levels: Levels, bound: RiskBound, safe: Ways, daring: Ways) -> None:
+    def __init__(self, levels: Levels, referee: Referee, safe: Ways, daring: Ways) -> None:
         self._levels, self._arrays = levels, levels.arrays
-        self._bound, self._safe, self._daring = bound, safe, daring
+        self._referee, self._safe, self._daring = referee, safe, daring
         self.reward, self.risk = float(safe.rewards[0]), float(safe.risks[0])
         self._least = LEAST_GAIN * abs(float(daring.rewards[0]))
         self.looked_at = 0
@@ -211,12 +211,12 @@ class _Decisions:
             changes.append((gain, danger, k))
         reward = self.reward + reach * (earned - float(safe.rewards[node]))
         risk = self.risk + reach * (risked - float(safe.risks[node]))
-        if row != safe.choice[node] and not accepts(self._bound, Corner(reward, risk)):
+        if row != safe.choice[node] and not self._referee.accepts(Corner(reward, risk)):
             return None
         trial = _Trial(row, reward, risk, [(SAFE, target) for _, target in targets], [])
         for gain, danger, k in sorted(changes, reverse=True):
             after = Corner(trial.reward + gain, trial.risk + danger)
-            if gain > 0 and accepts(self._bound, after):
+            if gain > 0 and self._referee.accepts(after):
                 trial.reward, trial.risk = after.reward, after.risk
                 trial.ways[k] = (DARING, targets[k][1])
             elif gain > self._least:

@@ -20,6 +20,9 @@ The dynamic program in the direction normal to that edge either finds a corner b
 that there is none; then bound and value are the same, and mixing the two corners attains it. As
 long as no point of the hull is acceptable, the edge or corner that comes closest is treated the
 same way; if nothing lies beyond it and it is not acceptable, no policy is.
+
+What is computed here is rounded. So v is raised by what rounding may have done to it, and that no
+policy is acceptable is only said where this is certain (`vulcan.solvers.layered.referee`).
 """
 
 from __future__ import annotations
@@ -28,67 +31,48 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
-from vulcan.bounds.base import RiskBound
 from vulcan.bounds.reward_limit import RewardLine, Weights, limit_reward
 from vulcan.bounds.shape import upper_hull
+from vulcan.solvers.layered.corners import Corner, Mix
+from vulcan.solvers.layered.referee import Referee
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["Corner", "Dual", "DualSearch", "Mix", "accepts", "best_mix", "slack"]
-
-ROUNDING: Final = 1e-13
-"""Relative error that a dynamic program is granted."""
-
-ACCEPTED: Final = 0.999 * TOLERANCE
-"""A search must not use up what the certificate's own roundings need."""
+__all__ = ["Dual", "DualSearch", "Floor", "best_mix"]
 
 MOST_CORNERS: Final = 500
 """A guard only: some twenty are usual."""
 
 
 @dataclass(frozen=True)
-class Corner:
-    """A deterministic policy as a point.
+class Floor:
+    """What the policy of least risk says of others: where it is refused, so are those below it.
 
     Attributes
     ----------
-    reward, risk
-        What it earns and risks.
-    plan
-        What makes the policy of it.
+    least
+        Rewards below this are out of the question: where they are acceptable, so is that policy.
+    reward
+        What it earns at most; -inf if the bound refuses it for certain.
     """
 
+    least: float
     reward: float
-    risk: float
-    plan: Any = None
 
+    @classmethod
+    def under(cls, referee: Referee, safest: Corner) -> Floor:
+        """Return what the policy of least risk says, of those the one that earns most."""
+        if referee.refuses(safest):
+            return cls(referee.raise_reward(safest.reward), -math.inf)
+        return cls(safest.reward - referee.accuracy.reward, referee.raise_reward(safest.reward))
 
-@dataclass(frozen=True)
-class Mix:
-    """A point between two policies.
-
-    Attributes
-    ----------
-    safe, daring
-        The policies; the same one twice for a policy alone.
-    weight
-        Probability of the second.
-    """
-
-    safe: Corner
-    daring: Corner
-    weight: float
-
-    @property
-    def reward(self) -> float:
-        """Expected reward."""
-        return self.safe.reward + self.weight * (self.daring.reward - self.safe.reward)
-
-    @property
-    def risk(self) -> float:
-        """Probability of failure."""
-        return self.safe.risk + self.weight * (self.daring.risk - self.safe.risk)
+    def limit(
+        self, referee: Referee, weights: Weights, value: float, most: float
+    ) -> tuple[float, float]:
+        """Return what `limit_reward` does, for policies below the floor, too."""
+        reward, slope = limit_reward(referee.bound, weights, value, self.least, most)
+        return max(reward, self.reward), slope
 
 
 @dataclass(frozen=True)
@@ -111,6 +95,8 @@ class Dual:
         All policies found on the way, in the order of their rewards.
     lines
         Every dynamic program with a weight of reward proves one, whatever the bound is.
+    floor
+        What the policy of least risk says of others.
     """
 
     upper_bound: float
@@ -120,6 +106,7 @@ class Dual:
     best: Mix | None
     corners: tuple[Corner, ...]
     lines: tuple[RewardLine, ...]
+    floor: Floor
 
 
 Oracle = Callable[[float, float], Corner]
@@ -131,12 +118,15 @@ class DualSearch:
 
     Parameters
     ----------
-    bound
-        The risk bound.
+    referee
+        The risk bound, and how accurately policies are evaluated.
     oracle
         The dynamic program.
     may_go_on
         Asked before each dynamic program but the first two.
+    accepts
+        Asked whether the policy of largest reward is acceptable; by default, whether that is
+        certain.
 
     Attributes
     ----------
@@ -148,49 +138,62 @@ class DualSearch:
 
     def __init__(
         self,
-        bound: RiskBound,
+        referee: Referee,
         oracle: Oracle,
         may_go_on: Callable[[], bool] = lambda: True,
+        accepts: Callable[[Corner], bool] | None = None,
     ) -> None:
-        self._bound = bound
+        self._referee, self._bound = referee, referee.bound
         self._oracle = oracle
         self._may_go_on = may_go_on
+        self._accepts = referee.accepts if accepts is None else accepts
         self._corners: list[Corner] = []
         self._lines: list[RewardLine] = []
-        self._upper = math.inf
+        self._upper = self._most = math.inf
         self.rewards: list[float] = []
         self.finished = False
 
     def run(self) -> Dual:
         """Search until nothing lies beyond the best edge, or may not go on."""
-        least, top = self._find(0.0, 1.0).reward, self._find(1.0, 0.0)
-        self._upper = top.reward
-        if accepts(self._bound, top):
+        referee, safest, top = self._referee, self._find(0.0, 1.0), self._find_top()
+        self._floor = Floor.under(referee, safest)
+        self._upper = self._most
+        if self._accepts(top):
             self.finished = True
             return self._finish(0.0, top.reward, 0.0, Mix(top, top, 0.0))
         multiplier, value, price = 0.0, top.reward, 0.0
-        best = best_mix(self._corners, self._bound)
+        best = best_mix(self._corners, referee)
         while not self.finished and len(self._corners) < MOST_CORNERS and self._may_go_on():
             weights = self._aim(best)
             if weights is None:
                 self.finished = True  # a policy that earns as much as any is acceptable
                 break
             known = max(_value(corner, weights) for corner in self._corners)
-            corner = self._find(*weights)
-            found, margin = _value(corner, weights), _margin(corner, weights)
-            upper, slope = limit_reward(self._bound, weights, found + margin, least, self._upper)
+            found = _value(self._find(*weights), weights)
+            most = referee.raise_value(found, weights, self._most)
+            upper, slope = self._floor.limit(referee, weights, most, self._upper)
             if upper <= self._upper:
                 self._upper = upper
                 if upper > -math.inf and weights[0] > 0:
                     multiplier, value = weights[1] / weights[0], found / weights[0]
                     price = _find_price(multiplier, slope)
-            self.finished = upper == -math.inf or found <= known + 4 * margin
-            best = best_mix(self._corners, self._bound)
+            self.finished = upper <= self._floor.reward or found <= known + 4 * (most - found)
+            best = best_mix(self._corners, referee)
         return self._finish(multiplier, value, price, best)
 
     def _finish(self, multiplier: float, value: float, price: float, best: Mix | None) -> Dual:
         corners = tuple(sorted(self._corners, key=lambda corner: corner.reward))
-        return Dual(self._upper, multiplier, value, price, best, corners, tuple(self._lines))
+        given = (self._upper, multiplier, value, price, best, corners, tuple(self._lines))
+        return Dual(*given, self._floor)
+
+    def _find_top(self) -> Corner:
+        """Return the policy of largest reward."""
+        top = self._oracle(1.0, 0.0)
+        self._most = self._referee.raise_reward(top.reward)
+        self._corners.append(top)
+        self.rewards.append(top.reward)
+        self._lines.append(RewardLine(0.0, self._most))
+        return top
 
     def _find(self, reward_weight: float, risk_weight: float) -> Corner:
         corner = self._oracle(reward_weight, risk_weight)
@@ -198,8 +201,9 @@ class DualSearch:
         self.rewards.append(corner.reward)
         if reward_weight > 0:
             weights = (reward_weight, risk_weight)
-            most = _value(corner, weights) + _margin(corner, weights)
-            self._lines.append(RewardLine(risk_weight / reward_weight, most / reward_weight))
+            most = self._referee.raise_value(_value(corner, weights), weights, self._most)
+            most = math.nextafter(most / reward_weight, math.inf)
+            self._lines.append(RewardLine(risk_weight / reward_weight, most))
         return corner
 
     def _aim(self, best: Mix | None) -> Weights | None:
@@ -212,7 +216,7 @@ class DualSearch:
 
     def _aim_at_closest(self, chain: Sequence[Corner]) -> Weights:
         """Return the weights where no point of the hull is acceptable: go for the largest slack."""
-        place = max(range(len(chain)), key=lambda k: slack(self._bound, chain[k]))
+        place = max(range(len(chain)), key=lambda k: self._referee.slack(chain[k]))
         here = chain[place]
         slope = self._slope(here.reward)
         if place + 1 < len(chain) and slope > _slope_of(here, chain[place + 1]):
@@ -237,38 +241,28 @@ class DualSearch:
         return self._bound.tangent(reward).slope
 
 
-def slack(bound: RiskBound, point: Corner | Mix) -> float:
-    """Return how much less a policy risks than is allowed."""
-    return bound(point.reward) - point.risk
-
-
-def accepts(bound: RiskBound, point: Corner | Mix) -> bool:
-    """Whether a bound accepts a policy, up to the tolerance of certificates."""
-    return slack(bound, point) >= -ACCEPTED
-
-
-def best_mix(corners: Sequence[Corner], bound: RiskBound) -> Mix | None:
+def best_mix(corners: Sequence[Corner], referee: Referee) -> Mix | None:
     """Return the acceptable point of largest reward among some policies and their mixtures."""
     chain = _upper_chain(corners)
-    if accepts(bound, chain[-1]):
+    if referee.accepts(chain[-1]):
         return Mix(chain[-1], chain[-1], 0.0)
     for safe, daring in reversed(list(pairwise(chain))):
-        weight = _largest_weight(safe, daring, bound)
+        weight = _largest_weight(safe, daring, referee)
         if weight is not None:
             return Mix(safe, daring if weight else safe, weight)
-    return Mix(chain[0], chain[0], 0.0) if accepts(bound, chain[0]) else None
+    return Mix(chain[0], chain[0], 0.0) if referee.accepts(chain[0]) else None
 
 
-def _largest_weight(safe: Corner, daring: Corner, bound: RiskBound) -> float | None:
+def _largest_weight(safe: Corner, daring: Corner, referee: Referee) -> float | None:
     """Return the largest weight of the daring policy, which alone is not acceptable."""
 
     def passes(weight: float) -> bool:
-        return accepts(bound, Mix(safe, daring, weight))
+        return referee.accepts(Mix(safe, daring, weight))
 
     low, high = 0.0, 1.0
     if not passes(0.0):
         # Both ends fail. The slack is concave: look for a place between them where it does not.
-        between = _find_acceptable(safe, daring, bound)
+        between = _find_acceptable(safe, daring, referee)
         if between is None:
             return None
         low = between
@@ -277,8 +271,9 @@ def _largest_weight(safe: Corner, daring: Corner, bound: RiskBound) -> float | N
     return low
 
 
-def _find_acceptable(safe: Corner, daring: Corner, bound: RiskBound) -> float | None:
+def _find_acceptable(safe: Corner, daring: Corner, referee: Referee) -> float | None:
     """Return some weight that is acceptable though neither end is; None if there is none."""
+    bound = referee.bound
     for end in (safe, daring):
         if bound(end.reward) > -math.inf:
             line = bound.tangent(end.reward)
@@ -287,10 +282,11 @@ def _find_acceptable(safe: Corner, daring: Corner, bound: RiskBound) -> float | 
     low, high = 0.0, 1.0
     for _ in range(100):
         left, right = low + (high - low) / 3, high - (high - low) / 3
-        at_left, at_right = (slack(bound, Mix(safe, daring, weight)) for weight in (left, right))
-        for weight, found in ((left, at_left), (right, at_right)):
-            if found >= -ACCEPTED:
-                return weight
+        points = [Mix(safe, daring, weight) for weight in (left, right)]
+        for point in points:
+            if referee.accepts(point):
+                return point.weight
+        at_left, at_right = map(referee.slack, points)
         rises = at_left < at_right or at_left == -math.inf  # a bound is -inf on its left side only
         low, high = (left, high) if rises else (low, right)
     return None
@@ -313,11 +309,6 @@ def _find_price(multiplier: float, slope: float) -> float:
 
 def _value(corner: Corner, weights: Weights) -> float:
     return weights[0] * corner.reward - weights[1] * corner.risk
-
-
-def _margin(corner: Corner, weights: Weights) -> float:
-    """Return what rounding may have done to the value of a corner."""
-    return ROUNDING * (weights[0] * abs(corner.reward) + weights[1] * corner.risk)
 
 
 def _slope_of(safe: Corner, daring: Corner) -> float:

@@ -30,10 +30,10 @@ from vulcan.solvers.base import EXACT, Coverage, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.fronts import CHUNK, FrontArrays, Pruning, load_kernels
 from vulcan.solvers.layered.branching import branch
-from vulcan.solvers.layered.dual import Corner, Dual, accepts
+from vulcan.solvers.layered.corners import Corner
+from vulcan.solvers.layered.dual import Dual
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.shortfall import SMALL_SHARE, Shortfall
-from vulcan.tolerance import TOLERANCE
 
 __all__ = ["Pareto", "advance_fronts"]
 
@@ -123,7 +123,7 @@ def advance_fronts(run: LayeredRun, dual: Dual, most_pairs: int | None = None) -
         if not fronts.compute(slack, points):
             return
         fronts.offer_best()
-        known = -math.inf if run.best is None else run.best.reward
+        known = -math.inf if run.best is None else run.referee.raise_reward(run.best.reward)
         run.upper = min(run.upper, max(fronts.upper_of_dropped, fronts.upper_of_kept, known))
         # More of what keeps the bound up.
         goal = known + run.tolerance
@@ -193,21 +193,25 @@ class FrontRun:
     def _judge(self, slack: float) -> None:
         """Find what the fronts prove."""
         self.upper_of_kept = -math.inf
+        referee = self._run.referee
         for point in reversed(self._fronts.points(0)):
             reward = min(float(point["reward"]) + self._fronts.error, self._run.upper)
             self._run.rewards.append(reward)
-            if accepts(self._run.bound, Corner(reward, float(point["risk"]) - TOLERANCE)):
-                self.upper_of_kept = reward
+            if not referee.refuses(Corner(reward, float(point["risk"]))):
+                self.upper_of_kept = referee.raise_reward(reward)
                 break
         self.upper_of_dropped = self._shortfall.limit(slack) if self._fronts.dropped else -math.inf
 
     def offer_best(self) -> None:
         """Offer the acceptable point of largest reward to the run."""
-        points = self._fronts.points(0)
+        points, run = self._fronts.points(0), self._run
         for place in range(len(points) - 1, -1, -1):
             corner = Corner(float(points[place]["reward"]), float(points[place]["risk"]))
-            if accepts(self._run.bound, corner):
-                self._run.offer(replace(corner, plan=self.plan(place)))
+            if run.best is not None and corner.reward <= run.best.reward:
+                return
+            if not run.referee.refuses(corner) and run.offer(
+                replace(corner, plan=self.plan(place))
+            ):
                 return
 
     def plan(self, place: int) -> FrontPlan:

@@ -16,15 +16,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from vulcan.bounds.base import RiskBound
-from vulcan.solvers.finding import Sufficient, Worth
+from vulcan.solvers.finding import Finding, Sufficient, Worth
+from vulcan.solvers.layered.sweeps import Sweeps
 from vulcan.tolerance import TOLERANCE
 
-__all__ = ["find_multiple"]
+__all__ = ["explain_refusal", "find_multiple"]
 
 MOST_PROGRAMS = 100
 """A guard only: a few are usual."""
+
+
+def explain_refusal(
+    finding: Finding,
+    bound: RiskBound,
+    known: Sequence[Worth],
+    sweeps: Sweeps,
+    may_go_on: Callable[[], bool],
+) -> Finding:
+    """Return the same finding with what comes closest to the bound.
+
+    Parameters
+    ----------
+    finding
+        That no policy is within the bound.
+    bound, known, may_go_on
+        As in `find_multiple`.
+    sweeps
+        The dynamic programs.
+    """
+
+    def weigh(reward_weight: float, risk_weight: float) -> Worth:
+        corner = sweeps.find_best(reward_weight, risk_weight)
+        return Worth(corner.reward, corner.risk)
+
+    return replace(
+        finding,
+        safest=min(known, key=lambda worth: (worth.risk, -worth.reward)),
+        sufficient=find_multiple(bound, known, weigh, may_go_on),
+    )
 
 
 def find_multiple(

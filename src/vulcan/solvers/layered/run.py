@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -28,19 +27,21 @@ from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap
 from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.layered import coins
+from vulcan.solvers.layered.accuracy import find_accuracy
+from vulcan.solvers.layered.arbiter import Arbiter
+from vulcan.solvers.layered.corners import Corner, Mix
 from vulcan.solvers.layered.derandomise import derandomise
-from vulcan.solvers.layered.dual import Corner, Dual, DualSearch, Mix, accepts
-from vulcan.solvers.layered.refusal import find_multiple
+from vulcan.solvers.layered.dual import Dual, DualSearch
+from vulcan.solvers.layered.referee import Referee
+from vulcan.solvers.layered.refusal import explain_refusal
 from vulcan.solvers.layered.sweeps import Sweeps, load_kernels
 from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP
 
 __all__ = ["LayeredRun"]
 
 
-ROUNDING_OF_REWARDS: Final = 1e-11
-"""What rounding may do to a reward, as a share of the best."""
-
 UNSETTLED: Final = "roundings leave it open whether there is a better policy"
+UNDECIDED: Final = "roundings leave it open whether a policy is within the risk bound"
 
 GOOD_GAP: Final = 1e-4
 """Below this gap no better deterministic policies are looked for, unless a smaller one is asked."""
@@ -84,6 +85,8 @@ class LayeredRun:
         What the upper bound gains per unit of allowed risk; None before there is one.
     lines
         What every policy keeps to, whatever the bound is.
+    referee
+        What says whether policies are acceptable.
     relaxed
         What the best randomised policy earns; None before that is known.
     trials
@@ -106,6 +109,7 @@ class LayeredRun:
         load_kernels()
         self.problem, self.reader, self.monitor = problem, reader, monitor
         self.bound = problem.risk_bound
+        self.referee = Referee(self.bound)
         self.graph = open_graph(reader) if graph is None else graph
         self.team = Team(threads)
         self._solver = solver
@@ -120,6 +124,7 @@ class LayeredRun:
         self.trials: list[Trial] = []
         self._nodes = self._decisions = 0
         self._worths: list[Worth] = []
+        self._arbiter = Arbiter(problem, self.write_out, self.may_go_on)
         memory = monitor.limits.memory
         self._memory = DEFAULT_MEMORY if memory is None else memory
 
@@ -147,6 +152,7 @@ class LayeredRun:
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
         """Work on some levels, with what is known of their tips."""
         self.levels, self.sweeps = levels, Sweeps(levels, tips, self.team)
+        self.referee = Referee(self.bound, find_accuracy(levels, tips, self.team))
         self.__dict__.pop("layers", None)
 
     @cached_property
@@ -186,7 +192,7 @@ class LayeredRun:
         """Find the best randomised policy, and with it the dual bound."""
         if not len(self.levels):
             self.offer(Corner(0.0, 0.0, ChoicePlan(self.levels, np.zeros(0, np.int32))))
-        search = DualSearch(self.bound, self.sweep, self.may_go_on)
+        search = DualSearch(self.referee, self.sweep, self.may_go_on, self.accepts)
         dual = search.run()
         self.rewards += search.rewards
         self._worths = [Worth(corner.reward, corner.risk) for corner in dual.corners]
@@ -214,7 +220,7 @@ class LayeredRun:
         values = ways.rewards - price * ways.risks
         span = (min(dual.corners, key=lambda corner: corner.risk).reward, self.upper)
         left = (self._memory - self.graph.memory) / 4
-        given = (levels, self.bound, price, values, span, self.may_go_on, left, self.team)
+        given = (levels, self.referee, price, values, span, self.may_go_on, left, self.team)
         search = coins.Coins(*given)
         for corner in coins.find_between(search, self.upper, self.best):
             self.offer(corner)
@@ -225,9 +231,9 @@ class LayeredRun:
     def _derandomise(self, dual: Dual) -> None:
         """Decide history by history between the two policies that the best mixture is made of."""
         mix = dual.best
-        if mix is not None and mix.safe is not mix.daring and accepts(self.bound, mix.safe):
+        if mix is not None and mix.safe is not mix.daring and self.referee.accepts(mix.safe):
             ways = (mix.safe.plan.follow(), mix.daring.plan.follow())
-            self.offer(derandomise(self.levels, self.bound, *ways, self.may_go_on))
+            self.offer(derandomise(self.levels, self.referee, *ways, self.may_go_on))
 
     @property
     def _near_enough(self) -> bool:
@@ -240,19 +246,27 @@ class LayeredRun:
         corner = self.sweeps.find_best(reward_weight, risk_weight)
         allowed = self.bound(corner.reward)
         price = risk_weight / reward_weight if reward_weight else math.inf
-        passes = accepts(self.bound, corner)
+        passes = self.offer(corner) or self.referee.accepts(corner)
         self.trials.append(Trial(price, corner.reward, corner.risk, allowed, passes))
-        self.offer(corner)
         self.report()
         return corner
 
     def offer(self, corner: Corner) -> bool:
         """Keep a policy if it is acceptable and the best so far."""
         better = self.best is None or corner.reward > self.best.reward
-        if better and accepts(self.bound, corner):
+        if better and self.accepts(corner):
             self.best = corner
             return True
         return False
+
+    def accepts(self, corner: Corner) -> bool:
+        """Whether a policy is acceptable; where roundings can't tell, its certificate decides."""
+        return self._arbiter.accepts(self.referee, corner)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether roundings left it open of a policy whether it is acceptable."""
+        return self._arbiter.doubtful
 
     @property
     def gap(self) -> float:
@@ -267,8 +281,8 @@ class LayeredRun:
 
     @property
     def rounding(self) -> float:
-        """What rounding may do to a reward; a bound that is no farther away is attained."""
-        return max(EXACT_GAP * abs(self.upper), ROUNDING_OF_REWARDS * self.size)
+        """What rounding may do to a bound; one that is no farther away is attained."""
+        return self.referee.find_rounding(self.upper)
 
     @property
     def tolerance(self) -> float:
@@ -331,8 +345,8 @@ class LayeredRun:
             The explanation where nothing is proved and nothing stopped the search.
         """
         policy = self.build_policy()
-        if self.closed and self.best is not None and self.upper - self.best.reward <= self.rounding:
-            self.upper = self.best.reward
+        if self.best is not None:
+            self.upper = max(self.upper, self.referee.raise_reward(self.best.reward))
         status, explanation = self._explain(policy, otherwise)
         statistics = Statistics(
             self.monitor.seconds,
@@ -345,11 +359,13 @@ class LayeredRun:
             status=status,
             explanation=explanation,
             policy=policy,
+            certificate=None if self.mix else self._arbiter.find_certificate(self.best),
             reward=-math.inf if self.best is None else self.best.reward,
             risk=0.0 if self.best is None else self.best.risk,
             credits=sorted(set(self.rewards)),
             statistics=statistics,
             upper_bound=None if self.upper == math.inf else self.upper,
+            rounding=0.0 if math.isinf(self.upper) else self.rounding,
             trials=tuple(self.trials),
             price=self.price,
             lines=self.lines,
@@ -357,31 +373,28 @@ class LayeredRun:
             knowledge=Knowledge(self.graph),
             relaxed=self.relaxed,
         )
-        refused = status is Status.INFEASIBLE and self._worths
-        return self._explain_refusal(finding) if refused else finding
-
-    def _explain_refusal(self, finding: Finding) -> Finding:
-        """Return the same with what comes closest to the bound."""
-
-        def weigh(reward_weight: float, risk_weight: float) -> Worth:
-            corner = self.sweeps.find_best(reward_weight, risk_weight)
-            return Worth(corner.reward, corner.risk)
-
-        return replace(
-            finding,
-            safest=min(self._worths, key=lambda worth: (worth.risk, -worth.reward)),
-            sufficient=find_multiple(self.bound, self._worths, weigh, self.may_go_on),
-        )
+        if status is Status.INFEASIBLE and self._worths:
+            given = (self.bound, self._worths, self.sweeps, self.may_go_on)
+            return explain_refusal(finding, *given)
+        return finding
 
     def _explain(self, policy: AnyPolicy | None, otherwise: str) -> tuple[Status, str]:
         if policy is not None and self.closed:
-            if self.gap <= EXACT_GAP:
-                kind = "policy" if self.mix is None else "randomised policy"
-                return Status.SOLVED, f"best {kind} within the risk bound, {self.proof}"
-            return Status.SOLVED, f"within {100 * self.gap:.2g} % of the best policy, {self.proof}"
+            return Status.SOLVED, f"{self._describe_distance()}, {self.proof}"
         if policy is None and self.upper == -math.inf:
             return Status.INFEASIBLE, f"no policy is within the risk bound, {self.proof}"
         found = "no policy found yet" if policy is None else "best policy so far"
         if self.monitor.stopped_by is not None:
             return Status.STOPPED, f"stopped by {self.monitor.stopped_by}: {found}"
-        return Status.DONE, otherwise
+        return Status.DONE, UNDECIDED if policy is None and self.in_doubt else otherwise
+
+    def _describe_distance(self) -> str:
+        """Return how good the best policy is, if it is good enough."""
+        assert self.best is not None
+        kind = "policy" if self.mix is None else "randomised policy"
+        if self.gap <= EXACT_GAP:
+            return f"best {kind} within the risk bound"
+        distance = self.upper - self.best.reward
+        if distance <= self.rounding:
+            return f"best {kind} within the risk bound up to roundings of {distance:.2g}"
+        return f"within {100 * self.gap:.2g} % of the best {kind}"

@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from vulcan.bounds.reward_limit import limit_reward
-from vulcan.solvers.layered.dual import ROUNDING, Dual
+from vulcan.solvers.layered.dual import Dual
 from vulcan.solvers.layered.run import LayeredRun
 
 __all__ = ["SMALL_SHARE", "Shortfall"]
+
+ROUNDING: Final = 1e-12
+"""What rounding may do to a slack, as a share of it: it is divided by probabilities, and summed."""
 
 SMALL_SHARE: Final = 1e-6
 """A small slack, as a share of the rewards that matter."""
@@ -44,25 +46,30 @@ class Shortfall:
     def __init__(self, run: LayeredRun, dual: Dual) -> None:
         self._run = run
         self.price, self.size = dual.multiplier, run.size
-        self._least = min(dual.corners, key=lambda corner: corner.risk).reward
+        self._floor = dual.floor
+        self._most = run.referee.raise_reward(dual.corners[-1].reward)
         self.ways = run.sweeps.follow_weights(1.0, self.price)
         self.values = self.ways.rewards - self.price * self.ways.risks
 
     def limit(self, slack: float) -> float:
         """Return an upper bound on acceptable policies that fall short by more than a slack."""
-        value = float(self.values[0]) - slack + ROUNDING * self.size
-        weights = (1.0, self.price)
-        return limit_reward(self._run.bound, weights, value, self._least, self._run.upper)[0]
+        referee, weights, best = self._run.referee, (1.0, self.price), float(self.values[0])
+        # The value of every policy is rounded, and what each of its parts falls short of that.
+        rounding = 4 * (referee.raise_value(best, weights, self._most) - best)
+        value = best - (1 - ROUNDING) * slack + rounding
+        return self._floor.limit(referee, weights, value, self._run.upper)[0]
 
     def find_enough(self) -> float:
         """Return the smallest slack at which nothing better than the best policy is dropped."""
         best = self._run.best
         if best is None:
             return math.inf
-        low, high = 0.0, self.size * SMALL_SHARE
-        while self.limit(high) > best.reward:
+        # Where the policy of least risk is in doubt, no limit is below what it earns.
+        goal = max(self._run.referee.raise_reward(best.reward), self._floor.reward)
+        low, high = 0.0, self.size * SMALL_SHARE or SMALL_SHARE
+        while high < math.inf and self.limit(high) > goal:
             low, high = high, 2 * high
         for _ in range(20):
             middle = (low + high) / 2
-            low, high = (low, middle) if self.limit(middle) <= best.reward else (middle, high)
+            low, high = (low, middle) if self.limit(middle) <= goal else (middle, high)
         return high

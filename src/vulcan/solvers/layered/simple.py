@@ -15,7 +15,7 @@ from vulcan.graphs.decisions import DecidedPlan, Decisions
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.runtime.ranges import ranges, starts
 from vulcan.sentinels import END, UNASKED
-from vulcan.solvers.layered.dual import Corner
+from vulcan.solvers.layered.corners import Corner
 
 __all__ = ["find_cautious"]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vulcan.graphs.decisions import Choice, Decisions
 from vulcan.graphs.levels import ChoicePlan, Levels
 from vulcan.runtime.team import Block, Team, cut_levels
-from vulcan.solvers.layered.dual import Corner
+from vulcan.solvers.layered.corners import Corner
 
 __all__ = ["PricePlan", "Sweeps", "Ways", "load_kernels", "make_values"]
 

@@ -46,12 +46,18 @@ class MergedPlan:
         Where the bound was evaluated.
     proved
         Whether the draft is the best of all deterministic policies, up to roundings.
+    attained
+        No deterministic policy within the bound earns more.
+    rounding
+        How far rounding alone may take a bound from what a policy earns.
     """
 
     draft: Draft | None
     upper: float
     rewards: list[float]
     proved: bool
+    attained: float
+    rounding: float
 
 
 def plan_merged(run: PriceRun, solver: object, allowance: Allowance) -> MergedPlan | None:
@@ -82,7 +88,10 @@ def plan_merged(run: PriceRun, solver: object, allowance: Allowance) -> MergedPl
     advance_fronts(layered, dual, max(FEWEST_WORK, WORK_PER_SAMPLE * run.samples))
     draft = _write(run, layered, dual.price)
     proved = layered.closed and draft is not None and draft.judgement.safe
-    return MergedPlan(draft, upper, layered.rewards, proved)
+    attained = layered.upper
+    if layered.best is not None:
+        attained = max(attained, layered.referee.raise_reward(layered.best.reward))
+    return MergedPlan(draft, upper, layered.rewards, proved, attained, layered.rounding)
 
 
 def _write(run: PriceRun, layered: LayeredRun, price: float) -> Draft | None:

@@ -24,6 +24,9 @@ import numpy as np
 from vulcan.graphs.layered_graph import EDGE, LayerArrays
 from vulcan.sentinels import END
 from vulcan.solvers.fronts import FrontArrays, Pruning
+from vulcan.solvers.layered.accuracy import bound_accuracy
+from vulcan.solvers.layered.corners import Corner
+from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.tree.completion import Completion
 from vulcan.solvers.tree.draft import FRONTS, NEUTRAL, Draft
 from vulcan.solvers.tree.price_run import PriceRun
@@ -170,6 +173,19 @@ class Planning:
         """Whether the last plan is the best of all policies, as far as values are exact."""
         ended = self._top.action_counts[self._stubs] == 0  # a root may have no actions
         return bool(ended.all()) and self._finished and not self._fronts.thinned
+
+    def limit(self) -> tuple[float, float]:
+        """Return what no policy of the last fronts earns more than, and what of that is rounding.
+
+        The bound is -inf if no policy is acceptable, whatever rounding can do.
+        """
+        referee = Referee(self._run.problem.risk_bound, bound_accuracy(self._run.graph))
+        for point in reversed(self._fronts.points(0)):
+            reward = float(point["reward"]) + self._fronts.error
+            if not referee.refuses(Corner(reward, float(point["risk"]))):
+                upper = referee.raise_reward(reward)
+                return upper, referee.find_rounding(upper)
+        return -math.inf, 0.0
 
     def _estimate(self) -> None:
         """Give the stubs what the tree believes of them."""

@@ -130,6 +130,7 @@ class PricePlanner(Rounds):
                 samples = monitor.limits.samples + inherited
                 monitor.limits = replace(monitor.limits, samples=samples)
         self._exhaustive = False  # whether no policy was left out
+        self._attained, self._rounding = math.inf, 0.0  # then, what none of them earns more than
         self._merged: MergedPlan | None = None
         memory = int(SHARE_OF_PROOF * self._run.limit)
         self._proof = PriceProof(problem, reader, memory, self._run.known_graph)
@@ -223,14 +224,14 @@ class PricePlanner(Rounds):
         known = None
         if not isinstance(run, Forest):  # whose tree is with workers, who go
             known = Knowledge(run.graph, None if run.graph.merges else run.filled_tree())
-        return replace(finding, statistics=fresh, knowledge=known)
+        return replace(finding, statistics=fresh, knowledge=known, rounding=self._rounding)
 
     @property
     def _upper_bound(self) -> float | None:
         best = self._best
         if self._exhaustive and self._error is None:
             found = best is not None and best.judgement.safe
-            return float(best.judgement.reward) if best is not None and found else -math.inf
+            return self._attained if found else -math.inf
         upper = min(self._proof.upper, math.inf if self._merged is None else self._merged.upper)
         return None if upper == math.inf else float(upper)
 
@@ -293,7 +294,9 @@ class PricePlanner(Rounds):
         if merged is not None:
             self._merged = merged
             self._keep_better(merged.draft)
-            self._exhaustive |= merged.proved
+            if merged.proved:
+                self._exhaustive = True
+                self._attained, self._rounding = merged.attained, merged.rounding
         return merged is not None
 
     def _plan_by_histories(self, allowance: Allowance, final: bool) -> bool:
@@ -334,7 +337,11 @@ class PricePlanner(Rounds):
             most_pairs=max(FEWEST_PAIRS, PAIRS_PER_SAMPLE * self._run.samples),
         )
         self._keep_plan(planning, planning.settle())
-        self._exhaustive |= planning.exhaustive
+        if planning.exhaustive:
+            (upper, rounding), best = planning.limit(), self._best
+            near = best is not None and best.judgement.safe and upper - best.reward <= rounding
+            if near or upper == -math.inf:
+                self._exhaustive, self._attained, self._rounding = True, upper, rounding
 
     def _try_local_constraint(self, until: float, samples: int | None = None) -> None:
         """Look for a policy on the other road, with as many samples as were taken so far."""

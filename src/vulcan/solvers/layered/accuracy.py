@@ -1,0 +1,120 @@
+"""How far what a search computes may be from what it would be without rounding.
+
+Every number that a dynamic program adds up, of the reward and of the risk, is rounded in the
+factors that it is made of, and in each sum that it is a part of. With m outcomes of an action at
+most, that is less than m + 16 times at each level, n times in all. With u = 2^-53, the roundings of
+one number multiply it by a factor between (1 - u)^n and (1 + u)^n. So with
+
+    e = n u / (1 - n u)    and    A  =  max over policies of  E Σ γ^t |r|
+
+a reward that was computed is at most e A from the exact one, and a risk, whose parts are all
+positive, at most e er. A is one dynamic program more, with the sizes of all rewards. It knows that
+rewards may cancel: where 1e8 is earned and lost again, digits of 1e8 are lost.
+
+Actions that can only fail count as risk 1, although their probabilities sum to 1 only up to
+`SUM_TOLERANCE`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graphs.base import Graph
+from vulcan.graphs.levels import Levels
+from vulcan.runtime.ranges import ranges
+from vulcan.runtime.team import Team
+from vulcan.solvers.layered.sweeps import Sweeps
+from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
+
+__all__ = ["Accuracy", "bound_accuracy", "find_accuracy"]
+
+UNIT: Final = sys.float_info.epsilon / 2
+"""By which share a single operation rounds."""
+
+EVERY_LEVEL: Final = 16
+"""Roundings at each level beside those of the outcomes, and some to spare for what is done next."""
+
+BLOCK: Final = 1 << 16
+"""Actions that are looked at at once."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What rounding may have done to policies.
+
+    Attributes
+    ----------
+    reward
+        To the reward of a policy, at most.
+    risk
+        To its risk, as a share of that.
+    """
+
+    reward: float = 0.0
+    risk: float = 0.0
+
+
+def find_accuracy(
+    levels: Levels, tips: NDArray[np.void] | None = None, team: Team | None = None
+) -> Accuracy:
+    """Return how accurately the policies of some levels are evaluated.
+
+    Parameters
+    ----------
+    levels, tips, team
+        As `Sweeps` gets them.
+    """
+    share = _find_share(levels.graph, len(levels.arrays.first) - 1)
+    sizes = levels.arrays._replace(expected_reward=_find_sizes(levels.graph))
+    if tips is not None:
+        tips = tips.copy()
+        # What nobody knows is larger than anything, however it is rounded.
+        known = np.abs(tips["reward"]) <= LARGEST_REWARD
+        tips["reward"] = np.where(known, np.abs(tips["reward"]), 0.0)
+    size = Sweeps(Levels(levels.graph, sizes), tips, team).find_best(1.0, 0.0).reward
+    return _make_accuracy(levels.graph, share, size)
+
+
+def bound_accuracy(graph: Graph) -> Accuracy:
+    """Return how accurately policies are evaluated in any form: less sharp, and quickly found.
+
+    Parameters
+    ----------
+    graph
+        What is known of the model.
+    """
+    weights = graph.reader.weights
+    size = float(np.sum(weights)) * float(_find_sizes(graph).max(initial=0.0))
+    return _make_accuracy(graph, _find_share(graph, len(weights)), size)
+
+
+def _make_accuracy(graph: Graph, share: float, size: float) -> Accuracy:
+    actions = graph.actions.array[: graph.actions.count]
+    certain = bool((actions["safe_count"] == 0).any())
+    return Accuracy(share * size * (1 + share), share + (SUM_TOLERANCE if certain else 0.0))
+
+
+def _find_share(graph: Graph, levels: int) -> float:
+    """Return by which share a sum over some levels is rounded."""
+    actions = graph.actions.array[: graph.actions.count]
+    count = levels * (int(actions["outcome_count"].max(initial=1)) + EVERY_LEVEL)
+    return count * UNIT / (1 - count * UNIT)
+
+
+def _find_sizes(graph: Graph) -> NDArray[np.float64]:
+    """Return the expected size of the reward of each action, its sign left out."""
+    actions = graph.actions.array[: graph.actions.count]
+    outcomes = graph.outcomes.array
+    sizes = np.zeros(len(actions))
+    for begin in range(0, len(actions), BLOCK):
+        counts = actions["outcome_count"][begin : begin + BLOCK]
+        rows = ranges(actions["first_outcome"][begin : begin + BLOCK], counts)
+        parts = outcomes["probability"][rows] * np.abs(outcomes["reward"][rows])
+        owner = np.repeat(np.arange(len(counts)), counts)
+        sizes[begin : begin + BLOCK] = np.bincount(owner, parts, len(counts))
+    return sizes
