@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import vulcan
 from fuzzing.admission import find_best_admitted
-from fuzzing.oracle import Oracle, Point, least_risk
+from fuzzing.oracle import Oracle, Point, find_hull, least_risk
 from fuzzing.planners import Planner
 from fuzzing.problems import Bound, PlainProblem
 from fuzzing.risk_bounds import allow, find_slope
@@ -72,6 +74,11 @@ class Truth:
         """What policies can earn and risk."""
         return self.oracle.front
 
+    @cached_property
+    def hull(self) -> list[Point]:
+        """The corners of what randomised policies can earn and risk."""
+        return find_hull(self.front)
+
     @property
     def best(self) -> Point | None:
         """The best truly acceptable deterministic policy; None if there is none."""
@@ -89,7 +96,7 @@ class Truth:
 
     def mixes(self, reward: Fraction) -> bool:
         """Whether a randomised policy that earns so much is truly acceptable."""
-        risk = least_risk(self.front, reward)
+        risk = least_risk(self.hull, reward)
         return risk is not None and risk <= allow(self.bound, reward)[0]
 
     @property
@@ -177,7 +184,9 @@ def _check_infeasible(truth: Truth, randomised: bool) -> Iterator[Fault]:
     found = truth.best
     if found is not None:
         yield Fault("infeasible", f"called infeasible, but there is {_show(truth, found)}")
-    elif randomised and any(truth.mixes(point.reward) for point in truth.front):
+    elif randomised and any(
+        truth.mixes((low.reward + high.reward) / 2) for low, high in pairwise(truth.hull)
+    ):
         yield Fault("infeasible", "called infeasible, but a randomised policy is acceptable")
 
 

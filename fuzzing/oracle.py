@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from fuzzing.problems import Key, PlainProblem, Way
 
-__all__ = ["UNPLANNED", "Oracle", "Point", "TooLargeError", "Tree", "least_risk"]
+__all__ = ["UNPLANNED", "Oracle", "Point", "TooLargeError", "Tree", "find_hull", "least_risk"]
 
 UNPLANNED = "unplanned"
 """In the place of a tree: nothing is planned there."""
@@ -260,17 +260,21 @@ def _drop_dominated(points: list[Whole]) -> list[Whole]:
     return kept
 
 
-def least_risk(front: Sequence[Point], reward: Fraction) -> Fraction | None:
-    """Return the least risk at which randomised policies earn so much; None if none does.
+def find_hull(front: Sequence[Point]) -> list[Point]:
+    """Return the corners of the lower convex hull of a front: randomised policies lie on or above.
 
-    A randomised policy is a mixture of deterministic ones, so that it is the lower convex hull of
-    their points.
+    A randomised policy is a mixture of deterministic ones.
     """
     hull: list[Point] = []
     for point in front:
         while len(hull) > 1 and _is_above(hull[-1], hull[-2], point):
             hull.pop()
         hull.append(point)
+    return hull
+
+
+def least_risk(hull: Sequence[Point], reward: Fraction) -> Fraction | None:
+    """Return the least risk at which randomised policies earn so much; None if none does."""
     if reward <= hull[0].reward:
         return hull[0].risk
     for low, high in pairwise(hull):

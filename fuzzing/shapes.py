@@ -25,7 +25,7 @@ from fuzzing.problems import Bound, PlainProblem, Way
 
 __all__ = ["draw_problem", "seed_random"]
 
-MOST_PAIRS = 600
+MOST_PAIRS = 200
 """Fronts that need more sums of points than this are drawn again: they take too long."""
 
 LEVEL = Bound("constant", "class", (0.1,))

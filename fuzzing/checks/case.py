@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
@@ -46,7 +48,10 @@ class Case:
 
 @dataclass
 class Means:
-    """How Vulcan is asked; tests put something defective in its place."""
+    """How Vulcan is asked, and for how many seconds of processor time.
+
+    Tests put something defective in the place of Vulcan.
+    """
 
     solve: Callable[..., vulcan.Result] = vulcan.solve
     certify: Callable[..., vulcan.Certificate] = vulcan.certify
@@ -54,6 +59,7 @@ class Means:
     simulate: Callable[..., vulcan.Simulation] = vulcan.simulate
     load: Callable[..., Any] = vulcan.Policy.load
     verify: Callable[..., Any] = vulcan.verify
+    patience: float = 20.0
 
 
 @dataclass
@@ -102,6 +108,26 @@ class Trial:
 Check = Callable[[Trial], Iterator[Fault]]
 
 
+class _Endless(BaseException):
+    """A check takes too long; it is no `Exception`, so that nobody takes it for one of a model."""
+
+
+@contextmanager
+def _stop_after(seconds: float) -> Iterator[None]:
+    """Raise `_Endless` after so much processor time, unless a kernel is busy all the time."""
+
+    def stop(number: int, frame: object) -> None:
+        raise _Endless
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
 def find_faults(
     check: Check, case: Case, means: Means, oracle: Oracle | None = None
 ) -> tuple[list[Fault], Counter[str]]:
@@ -114,7 +140,10 @@ def find_faults(
     trial = Trial(case, truth, means, Random(case.seed))  # noqa: S311 - no secrets
     faults: list[Fault] = []
     try:
-        faults += check(trial)
+        with _stop_after(means.patience):
+            faults += check(trial)
+    except _Endless:
+        faults.append(Fault("no answer", f"none after {means.patience:g} s of processor time"))
     except TooLargeError:
         trial.counts["too large"] += 1
     except (MisfitError, UnfollowableError) as error:

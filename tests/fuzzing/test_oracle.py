@@ -13,7 +13,7 @@ import pytest
 
 import fuzzing
 from fuzzing.claims import Truth
-from fuzzing.oracle import Oracle, Point, least_risk
+from fuzzing.oracle import Oracle, Point, find_hull, least_risk
 from fuzzing.problems import Bound, PlainProblem, Way
 from fuzzing.shapes import draw_problem, seed_random
 from vulcan.domains import Bandit
@@ -123,7 +123,10 @@ def test_fronts_are_those_of_all_policies() -> None:
 
 def test_mixtures_lie_on_the_lower_hull() -> None:
     front = [Point(Fraction(x), Fraction(y)) for x, y in ((0, 0), (3, 1), (4, 2), (9, 3))]
-    risks = [least_risk(front, Fraction(reward)) for reward in (-1, 0, 1, 2, Fraction(5, 2), 3, 4)]
+    risks = [
+        least_risk(find_hull(front), Fraction(reward))
+        for reward in (-1, 0, 1, 2, Fraction(5, 2), 3, 4)
+    ]
     assert risks == [0, 0, 2, 4, Fraction(13, 2), 9, None]
 
 
