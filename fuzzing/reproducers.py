@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ def judge(case: Case, means: Means | None = None) -> list[Fault]:
 def shrink(finding: Finding, means: Means, seconds: float = 20.0) -> Finding:
     """Return a finding with a smaller case of the same fault."""
     kind = finding.faults[0].check
+    if kind == "no answer":
+        means = replace(means, patience=1.0)
 
     def fails(case: Case) -> bool:
         try:
