@@ -35,6 +35,11 @@ ROUNDING_OF_REWARDS = 1e-11
 """What rounding may do to rewards, as a share of the largest that any policy has."""
 
 
+UNDERFLOW = Fraction(1e-318)
+"""What rounding may do to rewards at the lower end of floating point."""
+
+INFINITE = (float("inf"), -float("inf"))
+
 TOUCHY = 1e3
 """Where a bound rises by this many risks over the rewards that there are, roundings decide."""
 
@@ -228,10 +233,8 @@ def _check_upper_bound(truth: Truth, result: vulcan.Result, *, every: bool) -> I
 
 def _rounding(truth: Truth, result: vulcan.Result) -> Fraction:
     upper = abs(Fraction(result.upper_bound or 0.0)) if result.upper_bound not in INFINITE else 0
-    return max(Fraction(EXACT_GAP) * upper, Fraction(ROUNDING_OF_REWARDS) * truth.size)
-
-
-INFINITE = (float("inf"), -float("inf"))
+    shares = (Fraction(EXACT_GAP) * upper, Fraction(ROUNDING_OF_REWARDS) * truth.size)
+    return max(*shares, UNDERFLOW)
 
 
 def _show(truth: Truth, point: Point) -> str:

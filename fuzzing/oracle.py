@@ -221,7 +221,8 @@ class Oracle:
         left: int,
         initial: bool,
     ) -> tuple[int, int, int]:
-        if tree == UNPLANNED and left and actions:
+        if tree == UNPLANNED:
+            # Perhaps the history has ended: a search that never came here does not know.
             return 0, 0, self._risk_unit(left)
         if not left or not actions:
             if tree is not None:
