@@ -25,7 +25,7 @@ from fuzzing.admission import find_best_admitted
 from fuzzing.oracle import Oracle, Point, find_hull, least_risk
 from fuzzing.planners import Planner
 from fuzzing.problems import Bound, PlainProblem
-from fuzzing.risk_bounds import allow, find_slope
+from fuzzing.risk_bounds import allow, find_slope, is_straight
 from vulcan.solvers.base import Coverage
 from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP, TOLERANCE
 
@@ -121,7 +121,10 @@ def check_verdict(truth: Truth, certificate: Any, point: Point) -> Iterator[Faul
     slack = truth.slack(point)
     if certificate.passes and slack < -TOLERANCE:
         yield Fault("unsafe", f"called safe; slack is {float(slack):.3g}: {_show(truth, point)}")
-    if not certificate.passes and truth.accepts(point):
+    if getattr(certificate, "undecided", False):
+        if is_straight(truth.bound):
+            yield Fault("undecided", f"fractions would decide: {_show(truth, point)}")
+    elif not certificate.passes and truth.accepts(point):
         yield Fault("refused", f"not called safe, but acceptable: {_show(truth, point)}")
 
 
@@ -224,7 +227,7 @@ def _check_upper_bound(truth: Truth, result: vulcan.Result, *, every: bool) -> I
     if result.upper_bound == float("inf"):
         return
     upper = Fraction(result.upper_bound)
-    margin = _rounding(truth, result)
+    margin = Fraction(0) if hasattr(result, "rounding") else _rounding(truth, result)
     if best is not None and best.reward > upper + margin:
         yield Fault("upper bound", f"{float(upper)!r} is below {_show(truth, best)}")
     elif every and truth.mixes(upper + margin + Fraction(1, 10**30)):
@@ -233,8 +236,9 @@ def _check_upper_bound(truth: Truth, result: vulcan.Result, *, every: bool) -> I
 
 def _rounding(truth: Truth, result: vulcan.Result) -> Fraction:
     upper = abs(Fraction(result.upper_bound or 0.0)) if result.upper_bound not in INFINITE else 0
-    shares = (Fraction(EXACT_GAP) * upper, Fraction(ROUNDING_OF_REWARDS) * truth.size)
-    return max(*shares, UNDERFLOW)
+    stated = getattr(result, "rounding", None)
+    rounding = Fraction(ROUNDING_OF_REWARDS) * truth.size if stated is None else Fraction(stated)
+    return max(Fraction(EXACT_GAP) * upper, rounding, UNDERFLOW)
 
 
 def _show(truth: Truth, point: Point) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -43,14 +44,15 @@ def check_answer(trial: Trial) -> Iterator[Fault]:
 
 def check_numbers(trial: Trial, certificate: Any, point: Point, lost: Fraction) -> Iterator[Fault]:
     """Hold the numbers of a certificate against the truth."""
-    reach = Fraction(trial.problem.reach)
-    for name, told, true, size in (
-        ("reward", certificate.reward, point.reward, reach),
-        ("risk", certificate.risk, point.risk, 1),
-        ("frontier", certificate.frontier, lost, 1),
-    ):
-        if abs(Fraction(told) - true) > Fraction(ROUNDING) * size + Fraction(1, 10**300):
-            yield Fault(f"certificate's {name}", f"{float(told)!r}, true is {float(true)!r}")
+    sizes = {"reward": Fraction(trial.problem.reach), "risk": 1, "frontier": 1}
+    for name, true in (("reward", point.reward), ("risk", point.risk), ("frontier", lost)):
+        told = getattr(certificate, name)
+        error = getattr(certificate, f"{name}_error", None)
+        if error is None:
+            error = Fraction(ROUNDING) * sizes[name] + Fraction(1, 10**300)
+        if error < math.inf and abs(Fraction(told) - true) > Fraction(error):
+            message = f"{float(told)!r} within {float(error)!r}, true is {float(true)!r}"
+            yield Fault(f"certificate's {name}", message)
     if certificate.complete != (lost == 0):
         yield Fault("certificate's complete", f"{certificate.complete}, frontier {float(lost)!r}")
 
