@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from fuzzing.oracle import TooLargeError
+from fuzzing.oracle import TooLargeError, add_up
 
 if TYPE_CHECKING:
     from fuzzing.problems import Key, PlainProblem, Way
@@ -97,10 +97,7 @@ def _observe(ways: Sequence[Way]) -> list[tuple[Fraction, Way]]:
     for way in ways:
         if way.probability:
             together.setdefault(way.key, []).append(way)
-    return [
-        (sum((Fraction(way.probability) for way in alike), Fraction(0)), alike[0])
-        for alike in together.values()
-    ]
+    return [(Fraction(add_up(alike)), alike[0]) for alike in together.values()]
 
 
 def find_best_admitted(problem: PlainProblem, constraint: str, allow: Allow) -> Fraction | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numba import carray
 
 from fuzzing.following import observable
 from fuzzing.models import TableModel
+from fuzzing.oracle import add_up
 from fuzzing.problems import PlainProblem
 from vulcan.kernels.compilation import answer
 from vulcan.model.compiled import CompiledModel, outcomes_signature
@@ -75,8 +75,8 @@ def make_compiled(problem: PlainProblem) -> CompiledTable | None:
         seen = observable(ways)
         table["count"][place] = len(seen)
         for k, way in enumerate(seen):
-            parts = [other.probability for other in ways if other.key == way.key]
-            table["probability"][(*place, k)] = min(1.0, math.fsum(parts))
+            alike = [other for other in ways if other.key == way.key]
+            table["probability"][(*place, k)] = add_up(alike)
             table["reward"][(*place, k)] = way.reward
             table["target"][(*place, k)] = FAILS if way.target is None else way.target
     initial = np.zeros(1, STATE)

@@ -4,8 +4,8 @@ Only the standard library is imported. A problem is plain data (`fuzzing.problem
 attributes): what it means is done here once more.
 
 - Outcomes of one action that an observer can't tell apart are one: those without labels that lead
-  to the same place with the same reward. A policy chooses an action for each sequence of
-  observations.
+  to the same place with the same reward. Its probability is the sum of theirs, as a float if theirs
+  are floats. A policy chooses an action for each sequence of observations.
 - F(s, k), the points (risk, reward) that policies can reach from state s with k steps left, is the
   union over actions of the sums over outcomes of
 
@@ -30,7 +30,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from fuzzing.problems import Key, PlainProblem, Way
 
-__all__ = ["UNPLANNED", "Oracle", "Point", "TooLargeError", "Tree", "find_hull", "least_risk"]
+__all__ = [
+    "UNPLANNED",
+    "Oracle",
+    "Point",
+    "TooLargeError",
+    "Tree",
+    "UnfollowableError",
+    "add_up",
+    "find_hull",
+    "least_risk",
+]
 
 UNPLANNED = "unplanned"
 """In the place of a tree: nothing is planned there."""
@@ -111,7 +121,7 @@ class Oracle:
         return [
             _Group(
                 key,
-                sum(_times(way.probability, self._chances) for way in ways),
+                _times(add_up(ways), self._chances),
                 _times(ways[0].reward, self._rewards),
                 ways[0].target,
             )
@@ -249,6 +259,15 @@ class Oracle:
             reward += probability * discount * later[1]
             lost += probability * later[2]
         return risk, reward, lost
+
+
+def add_up(ways: Sequence[Way]) -> Any:
+    """Return the probability of outcomes that can't be told apart."""
+    parts = [way.probability for way in ways]
+    if len(parts) == 1:
+        return parts[0]
+    total = sum(map(Fraction, parts))
+    return min(1, float(total) if isinstance(parts[0], float) else total)
 
 
 def _drop_dominated(points: list[Whole]) -> list[Whole]:

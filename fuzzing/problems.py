@@ -93,19 +93,6 @@ class PlainProblem:
                 return True
         return False
 
-    @cached_property
-    def adds_up_roundly(self) -> bool:
-        """Whether adding up what can't be told apart must be rounded."""
-        for *_, ways in self.answers():
-            together: dict[Key, list[float]] = {}
-            for way in ways:
-                together.setdefault(way.key, []).append(way.probability)
-            for parts in together.values():
-                exact = sum(map(Fraction, parts))
-                if len(parts) > 1 and (exact > 1 or Fraction(float(exact)) != exact):
-                    return True
-        return False
-
     def change(self, change: Callable[[Sequence[Way]], Sequence[Way]]) -> PlainProblem:
         """Return the same problem with the outcomes of every action changed."""
         states = {

@@ -61,7 +61,7 @@ def check_checker(trial: Trial) -> Iterator[Fault]:
             _, code = error.args
     trial.counts[vulcan_check.ANSWERS[code]] += 1
     told = Point(found.get("risk", Fraction(-1)), found.get("reward", Fraction(0)))
-    if told != point and not trial.problem.adds_up_roundly:
+    if told != point:
         yield Fault("checker", f"{told} is not {point}")
     slack = trial.truth.slack(point)
     if code == vulcan_check.SAFE and (lost or slack < -TOLERANCE):

@@ -14,7 +14,7 @@ import pytest
 
 import fuzzing
 from fuzzing.claims import Truth
-from fuzzing.oracle import Oracle, Point, find_hull, least_risk
+from fuzzing.oracle import Oracle, Point, add_up, find_hull, least_risk
 from fuzzing.problems import Bound, PlainProblem, Way
 from fuzzing.shapes import draw_problem, seed_random
 from vulcan.domains import Bandit
@@ -76,7 +76,7 @@ def enumerate_points(problem: PlainProblem) -> list[Point]:
                     groups.setdefault(way.key, []).append(way)
             parts = []
             for alike in groups.values():
-                chance = sum(Fraction(way.probability) for way in alike)
+                chance = Fraction(add_up(alike))
                 target, pay = alike[0].target, Fraction(alike[0].reward)
                 later = [(Fraction(1), Fraction(0))]
                 if target is not None:
