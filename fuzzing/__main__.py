@@ -93,10 +93,11 @@ def _run_one(only: str, folder: Path) -> int:
     from fuzzing.checks.case import Means
     from fuzzing.reproducers import shrink, write_reproducer
     from fuzzing.statistics import Statistics
-    from fuzzing.worker import be_strict
+    from fuzzing.worker import be_strict, warm_up
 
     seed, _, number = only.partition(":")
     be_strict()
+    warm_up()
     findings = list(run_problem(int(seed), int(number), Means(), Statistics()))
     for finding in findings:
         for fault in finding.faults:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.log import Log
-from fuzzing.worker import BLOCK, REPRODUCERS, Order, work
+from fuzzing.worker import BLOCK, READY, REPRODUCERS, Order, work
 
 __all__ = ["Progress", "run_campaign"]
 
@@ -60,6 +60,12 @@ class _Campaign:
         self._written: Counter[str] = Counter()
         self._waiting: list[int] = []
         self._blocks = self._count_blocks()
+        self.began: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the first worker was ready."""
+        return 0.0 if self.began is None else time.monotonic() - self.began
 
     def _count_blocks(self) -> Iterator[int]:
         block = 0
@@ -101,6 +107,9 @@ class _Campaign:
             answer = worker.connection.recv()
         except (EOFError, ConnectionResetError):
             return False
+        if answer == READY:
+            self.began = self.began or time.monotonic()
+            return True
         self._log.add_block(answer["block"], answer["record"])
         self._written.update(answer["written"])
         worker.block, worker.blocks = None, worker.blocks + 1
@@ -111,7 +120,7 @@ class _Campaign:
         beat, now = worker.beats.value + worker.place.value, time.monotonic()
         if beat != worker.beat:
             worker.beat, worker.heard = beat, now
-        return now - worker.heard > SILENCE
+        return worker.block is not None and now - worker.heard > SILENCE
 
     def bury(self, worker: _Worker, why: str) -> None:
         """Say what became of a worker, and let others do the rest of its block."""
@@ -119,6 +128,8 @@ class _Campaign:
         worker.process.join()
         worker.connection.close()
         if worker.block is None:
+            if self.began is None:
+                raise RuntimeError("a worker died before it could begin; what it said is above")
             return
         self._waiting.append(worker.block)
         number = worker.place.value
@@ -154,13 +165,12 @@ def run_campaign(
     """
     campaign = _Campaign(log, folder, log.seed, most_problems)
     crew: list[_Worker] = []
-    began = time.monotonic()
     finished = True
     try:
         crew += [campaign.hire() for _ in range(workers)]
-        busy = [worker for worker in crew if campaign.order(worker)]
+        busy = list(crew)
         while busy:
-            over = time.monotonic() - began >= seconds
+            over = campaign.seconds >= seconds
             ready = wait([worker.connection for worker in busy], timeout=1.0)
             for worker in list(busy):
                 if worker.connection in ready and campaign.listen(worker):
@@ -174,9 +184,7 @@ def run_campaign(
                 else:
                     continue
                 _go_on(campaign, worker, crew, busy)
-            on_progress(
-                Progress(log.statistics.problems, log.statistics.found, time.monotonic() - began)
-            )
+            on_progress(Progress(log.statistics.problems, log.statistics.found, campaign.seconds))
     except KeyboardInterrupt:
         finished = False
     finally:
@@ -198,5 +206,5 @@ def _go_on(campaign: _Campaign, worker: _Worker, crew: list[_Worker], busy: list
         worker = campaign.hire()
         crew.append(worker)
         busy.append(worker)
-    if not campaign.order(worker):
+    elif not campaign.order(worker):
         busy.remove(worker)

@@ -7,6 +7,7 @@ that whoever started it knows which problem ended it, or keeps it for ever.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import time
@@ -21,10 +22,16 @@ from typing import Any
 BLOCK = 50
 """Problems that are done between two reports."""
 
+READY = "ready"
+"""What a worker says when it can begin."""
+
+WARM_UPS = 60
+"""Problems that are solved before that."""
+
 REPRODUCERS = 3
 """Findings of one signature that are made smaller and written down."""
 
-__all__ = ["BLOCK", "Order", "work"]
+__all__ = ["BLOCK", "READY", "REPRODUCERS", "Order", "be_strict", "warm_up", "work"]
 
 
 @dataclass(frozen=True)
@@ -53,13 +60,32 @@ def work(connection: Connection, place: Any, beats: Any, seed: int, folder: Path
     from fuzzing.checks.case import Means
 
     be_strict()
+    warm_up()
     means = _beat(Means(), beats)
     with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
+        connection.send(READY)
         while True:
             order = connection.recv()
             if order is None:
                 return
             connection.send(do_block(order, place, seed, folder, means))
+
+
+def warm_up() -> None:
+    """Let every solver work once: the first time, kernels are loaded or even compiled."""
+    from fuzzing.campaign import run_case
+    from fuzzing.checks.case import Case, Means
+    from fuzzing.checks.registry import CHECKS
+    from fuzzing.planners import draw_planner, draw_sampling
+    from fuzzing.shapes import draw_problem, seed_random
+
+    patient = Means(patience=math.inf)
+    for number in range(WARM_UPS):
+        random = seed_random(0, number)
+        problem, oracle = draw_problem(random)
+        for name in CHECKS if number == 0 else ["answer"]:
+            planner = draw_sampling(random) if number == 0 else draw_planner(random)
+            run_case(Case(name, problem, planner, number), patient, oracle)
 
 
 def be_strict() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import traceback
 from collections import Counter
@@ -120,7 +121,7 @@ def _stop_after(seconds: float) -> Iterator[None]:
         raise _Endless
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds if seconds < math.inf else 0.0)
     try:
         yield
     finally:
