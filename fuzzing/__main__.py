@@ -20,6 +20,8 @@ from fuzzing.summary import write_summary
 
 FOLDER = Path("build/fuzz")
 FAULTY, INTERRUPTED = 1, 130
+PATIENCE = 120.0
+"""Seconds of processor time for one problem alone: kernels may have to be compiled first."""
 
 
 def main(
@@ -62,7 +64,6 @@ def main(
         most_problems=problems,
         on_progress=_Display(),
     )
-    log.close()
     page = write_summary(log.statistics, log.header)
     target = summary or path.with_suffix(".md")
     target.write_text(page)
@@ -93,12 +94,12 @@ def _run_one(only: str, folder: Path) -> int:
     from fuzzing.checks.case import Means
     from fuzzing.reproducers import shrink, write_reproducer
     from fuzzing.statistics import Statistics
-    from fuzzing.worker import be_strict, warm_up
+    from fuzzing.worker import be_strict
 
     seed, _, number = only.partition(":")
     be_strict()
-    warm_up()
-    findings = list(run_problem(int(seed), int(number), Means(), Statistics()))
+    means = Means(patience=PATIENCE)
+    findings = list(run_problem(int(seed), int(number), means, Statistics()))
     for finding in findings:
         for fault in finding.faults:
             print(f"{fault.check} ({finding.case.planner}): {fault.message}")

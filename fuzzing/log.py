@@ -11,7 +11,6 @@ A line that was cut off by a kill is ignored, and so the block is done again.
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -47,11 +46,9 @@ class Log:
         self.done: set[int] = set()
         self.lost: set[int] = set()
         self.statistics = Statistics()
-        whole = self._read() if path.exists() else True
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._stream = path.open("a", encoding="utf-8")
-        if not whole:
-            self._stream.write("\n")
+        if path.exists():
+            self._read()
         self.header: Mapping[str, Any] = {
             "seed": seed,
             "version": vulcan.__version__,
@@ -60,8 +57,8 @@ class Log:
         }
         self._append(self.header)
 
-    def _read(self) -> bool:
-        """Read what was done; False if the last line was cut off."""
+    def _read(self) -> None:
+        """Read what was done, and end a line that was cut off."""
         text = self.path.read_text(encoding="utf-8")
         for line in text.splitlines():
             try:
@@ -74,12 +71,15 @@ class Log:
             elif "lost" in record:
                 self.lost.add(record["lost"])
                 self.statistics.findings[record["signature"]] += 1
-        return text.endswith("\n") or not text
+        if not text.endswith("\n"):
+            self._write("\n")
 
     def _append(self, record: Mapping[str, Any]) -> None:
-        self._stream.write(json.dumps(record) + "\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        self._write(json.dumps(record) + "\n")
+
+    def _write(self, text: str) -> None:
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(text)
 
     def add_block(self, block: int, record: Mapping[str, Any]) -> None:
         """Keep what came of a block."""
@@ -93,10 +93,6 @@ class Log:
         self.lost.add(number)
         self.statistics.findings[signature] += 1
         self._append({"lost": number, "signature": signature})
-
-    def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
 
 
 def find_last_log(folder: Path) -> Path | None:

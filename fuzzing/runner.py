@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.log import Log
-from fuzzing.worker import BLOCK, READY, REPRODUCERS, Order, work
+from fuzzing.worker import BLOCK, READY, REPRODUCERS, WARM_UPS, Order, work
 
 __all__ = ["Progress", "run_campaign"]
 
@@ -53,8 +53,9 @@ class _Worker:
 
 
 class _Campaign:
-    def __init__(self, log: Log, folder: Path, seed: int, most_problems: int | None) -> None:
-        self._log, self._folder, self._seed = log, folder, seed
+    def __init__(self, log: Log, folder: Path, most_problems: int | None, warm_ups: int) -> None:
+        self._log, self._folder, self._seed = log, folder, log.seed
+        self._warm_ups = warm_ups
         self._context = multiprocessing.get_context("spawn")
         self._most_blocks = None if most_problems is None else -(-most_problems // BLOCK)
         self._written: Counter[str] = Counter()
@@ -74,6 +75,13 @@ class _Campaign:
                 yield block
             block += 1
 
+    def is_over(self) -> bool:
+        """Whether no block is left."""
+        block = self.next_block()
+        if block is not None:
+            self._waiting.append(block)
+        return block is None
+
     def next_block(self) -> int | None:
         """Return a block that nobody has done; None if there is none left."""
         return self._waiting.pop() if self._waiting else next(self._blocks, None)
@@ -83,7 +91,9 @@ class _Campaign:
         ours, theirs = self._context.Pipe()
         place, beats = self._context.RawValue("q", -1), self._context.RawValue("q", 0)
         process = self._context.Process(
-            target=work, args=(theirs, place, beats, self._seed, self._folder), daemon=True
+            target=work,
+            args=(theirs, place, beats, self._seed, self._folder, self._warm_ups),
+            daemon=True,
         )
         process.start()
         theirs.close()
@@ -144,6 +154,7 @@ def run_campaign(
     workers: int,
     seconds: float,
     most_problems: int | None = None,
+    warm_ups: int = WARM_UPS,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> bool:
     """Run problems until the time is over; False if Ctrl-C came first.
@@ -160,14 +171,16 @@ def run_campaign(
         How long.
     most_problems
         How many problems the campaign has at the most, those of earlier runs included.
+    warm_ups
+        Problems that every worker solves before the clock runs.
     on_progress
         Called about once a second.
     """
-    campaign = _Campaign(log, folder, log.seed, most_problems)
+    campaign = _Campaign(log, folder, most_problems, warm_ups)
     crew: list[_Worker] = []
     finished = True
     try:
-        crew += [campaign.hire() for _ in range(workers)]
+        crew += [campaign.hire() for _ in range(0 if campaign.is_over() else workers)]
         busy = list(crew)
         while busy:
             over = campaign.seconds >= seconds

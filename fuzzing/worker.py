@@ -31,7 +31,7 @@ WARM_UPS = 60
 REPRODUCERS = 3
 """Findings of one signature that are made smaller and written down."""
 
-__all__ = ["BLOCK", "READY", "REPRODUCERS", "Order", "be_strict", "warm_up", "work"]
+__all__ = ["BLOCK", "READY", "REPRODUCERS", "WARM_UPS", "Order", "be_strict", "warm_up", "work"]
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,16 @@ class Order:
     known: frozenset[str]
 
 
-def work(connection: Connection, place: Any, beats: Any, seed: int, folder: Path) -> None:
+def work(
+    connection: Connection, place: Any, beats: Any, seed: int, folder: Path, warm_ups: int
+) -> None:
     """Do what is ordered, until nobody orders any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
     from fuzzing.checks.case import Means
 
     be_strict()
-    warm_up()
+    warm_up(warm_ups)
     means = _beat(Means(), beats)
     with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
         connection.send(READY)
@@ -71,7 +73,7 @@ def work(connection: Connection, place: Any, beats: Any, seed: int, folder: Path
             connection.send(do_block(order, place, seed, folder, means))
 
 
-def warm_up() -> None:
+def warm_up(count: int) -> None:
     """Let every solver work once: the first time, kernels are loaded or even compiled."""
     from fuzzing.campaign import run_case
     from fuzzing.checks.case import Case, Means
@@ -80,11 +82,11 @@ def warm_up() -> None:
     from fuzzing.shapes import draw_problem, seed_random
 
     patient = Means(patience=math.inf)
-    for number in range(WARM_UPS):
+    for number in range(count):
         random = seed_random(0, number)
         problem, oracle = draw_problem(random)
-        for name in CHECKS if number == 0 else ["answer"]:
-            planner = draw_sampling(random) if number == 0 else draw_planner(random)
+        for name in CHECKS if number == 1 else ["answer"]:
+            planner = draw_sampling(random) if number == 1 else draw_planner(random)
             run_case(Case(name, problem, planner, number), patient, oracle)
 
 
