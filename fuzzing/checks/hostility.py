@@ -1,0 +1,176 @@
+"""A hostile world: models that lie, processes that are killed, memory that is short."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import vulcan
+from fuzzing.checks.case import Trial
+from fuzzing.claims import Fault, check_claims, check_verdict
+from fuzzing.models import TableModel
+from vulcan import Outcome
+from vulcan.errors import VulcanError
+
+__all__ = ["check_kill", "check_lies", "check_memory"]
+
+Answer = list[Outcome]
+
+
+def _scale(factor: float) -> Callable[[Outcome], Outcome]:
+    return lambda o: Outcome(o.probability * factor, o.reward, o.state, o.label)
+
+
+def _pay(reward: Any) -> Callable[[Outcome], Outcome]:
+    return lambda o: Outcome(o.probability, reward, o.state, o.label)
+
+
+def _lead(state: Any) -> Callable[[Outcome], Outcome]:
+    return lambda o: Outcome(o.probability, o.reward, state, o.label)
+
+
+LIES: dict[str, Callable[[Outcome], Any]] = {
+    "half": _scale(0.5),
+    "a little more": _scale(1 + 1e-9),
+    "negative": _scale(-1.0),
+    "nan": _scale(float("nan")),
+    "infinite": _scale(float("inf")),
+    "nan reward": _pay(float("nan")),
+    "infinite reward": _pay(float("inf")),
+    "no reward": _pay(None),
+    "a text": _pay("1.0"),
+    "nowhere": _lead(None),
+    "unhashable": _lead([0]),
+    "no outcome": lambda o: (o.probability, o.reward, o.state),
+}
+
+
+class _Liar(TableModel):
+    """Lies about one outcome of one action: always, or from the second question on."""
+
+    def lie(self, random: Random) -> None:
+        """Choose where to lie, and how."""
+        self.where = random.choice([key for key in self._keys if key[0] is not None])
+        self.place = random.randrange(len(self._keys[self.where]))
+        self.changes = random.random() < 0.3
+        self.name = "changes" if self.changes else random.choice(list(LIES))
+        self.asked = 0
+
+    def outcomes(self, state: Any, action: str) -> Any:
+        """Return the outcomes of an action; one of them is a lie."""
+        answer: list[Any] = super().outcomes(state, action)
+        if (self._last(state), action) != self.where:
+            return answer
+        self.asked += 1
+        if self.changes:
+            # Another reward each time that it is asked.
+            old = answer[self.place]
+            answer[self.place] = Outcome(
+                old.probability, old.reward + self.asked, old.state, old.label
+            )
+        elif answer[self.place].probability:
+            answer[self.place] = LIES[self.name](answer[self.place])
+        return answer
+
+
+def check_lies(trial: Trial) -> Iterator[Fault]:
+    """Solve a model that lies: whoever was asked says so, and gives no policy."""
+    if not any(state is not None for state, *_ in trial.problem.answers()):
+        return
+    honest = trial.make()
+    model = _Liar(trial.problem, honest.model.merges)
+    model.lie(trial.random)
+    way = trial.problem.states[model.where[0]][model.where[1]][model.place]
+    try:
+        result = trial.solve(vulcan.Problem(model, honest.risk_bound))
+    except VulcanError:
+        trial.counts["lies found"] += 1
+        return
+    except Exception as error:
+        yield Fault("lies", f"{model.name}: {type(error).__name__}: {error}")
+        return
+    if model.changes:
+        # Only what the policy does is asked again.
+        believed = result.policy is not None and _takes(trial, result.policy, model.where)
+    else:
+        believed = model.asked > 0 and way.probability > 0 and _matters(model.name, way)
+    if believed:
+        yield Fault("lies", f"{model.name} was asked {model.asked} times and believed: {result!r}")
+    trial.counts["lies not asked"] += not model.asked
+
+
+def _takes(trial: Trial, policy: Any, where: tuple[Any, str]) -> bool:
+    """Whether a policy ever takes an action in a state."""
+    from fuzzing.following import list_decisions, read_tree
+
+    trees = [read_tree(trial.problem, member) for member in policy.members]
+    return any(where in list_decisions(trial.problem, tree) for tree in trees)
+
+
+def _matters(name: str, way: Any) -> bool:
+    """Whether a lie says anything else than the truth: a rounding is none."""
+    if name == "a little more":
+        return bool(way.probability * 1e-9 > 2e-12)
+    if name == "half":
+        return bool(way.probability > 1e-11)
+    if name == "negative":
+        return bool(way.probability > 0)
+    if name in ("nowhere", "unhashable"):
+        return way.target is not None
+    return True
+
+
+def check_memory(trial: Trial) -> Iterator[Fault]:
+    """Solve with little memory: whatever comes of it is true."""
+    problem = trial.make()
+    cap = trial.random.choice((1, 1_000, 10_000, 100_000, 1_000_000))
+    result = trial.solve(problem, memory=cap)
+    trial.counts[f"{result.status.value}"] += 1
+    point = None
+    if result.policy is not None and result.certificate is not None:
+        point, _ = trial.weigh(result.policy)
+        yield from check_verdict(trial.truth, result.certificate, point)
+    yield from check_claims(trial.truth, trial.case.planner, result, point)
+
+
+def check_kill(trial: Trial) -> Iterator[Fault]:
+    """Kill a search that writes checkpoints, and resume it: the answer is the same, bit for bit."""
+    problem = trial.make()
+    whole = trial.solve(problem)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "search.ckpt"
+        kills = 0
+        for _ in range(3):
+            process = os.fork()
+            if process == 0:
+                _search_for_ever(trial, problem, path)
+            time.sleep(trial.random.random() * 0.02)
+            os.kill(process, signal.SIGKILL)
+            _, status = os.waitpid(process, 0)
+            kills += os.WIFSIGNALED(status)
+        trial.counts["kills"] += kills
+        resumed = trial.solve(problem, checkpoint=path, resume=True)
+        left = [file.name for file in Path(folder).iterdir() if file != path]
+    if left:
+        yield Fault("kill", f"temporary files are left behind: {left}")
+    same = resumed.policy is whole.policy is None or (
+        resumed.policy is not None
+        and whole.policy is not None
+        and resumed.policy.members == whole.policy.members
+    )
+    if not same:
+        yield Fault("kill", f"{resumed!r} instead of {whole!r} after {kills} kills")
+
+
+def _search_for_ever(trial: Trial, problem: vulcan.Problem, path: Path) -> None:
+    """Search in a process of its own, which ends here."""
+    try:
+        trial.solve(problem, checkpoint=path, checkpoint_every=0.0, resume=True)
+    finally:
+        os._exit(0)

@@ -1,0 +1,101 @@
+"""What a campaign has done so far: an append-only file of JSON lines.
+
+The first line of each start is a header. Then a line is one of
+
+    {"block": k, ...}        the problems of block k are done; with what was counted
+    {"lost": n, ...}         problem n ended its process, or never ended
+
+A line that was cut off by a kill is ignored, and so the block is done again.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import vulcan
+from fuzzing.statistics import Statistics
+
+__all__ = ["Log", "find_last_log"]
+
+
+class Log:
+    """A campaign's file.
+
+    Parameters
+    ----------
+    path
+        Where it is; what it holds is read.
+    seed
+        The campaign's seed.
+
+    Attributes
+    ----------
+    done, lost
+        Blocks that are done, and problems that must not be tried again.
+    statistics
+        What was counted so far.
+    """
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self.path, self.seed = path, seed
+        self.done: set[int] = set()
+        self.lost: set[int] = set()
+        self.statistics = Statistics()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            self._read()
+        self.header: Mapping[str, Any] = {
+            "seed": seed,
+            "version": vulcan.__version__,
+            "python": platform.python_version(),
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        self._append(self.header)
+
+    def _read(self) -> None:
+        """Read what was done, and end a line that was cut off."""
+        text = self.path.read_text(encoding="utf-8")
+        for line in text.splitlines():
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if "block" in record:
+                self.done.add(record["block"])
+                self.statistics.add_record(record)
+            elif "lost" in record:
+                self.lost.add(record["lost"])
+                self.statistics.findings[record["signature"]] += 1
+        if not text.endswith("\n"):
+            self._write("\n")
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        self._write(json.dumps(record) + "\n")
+
+    def _write(self, text: str) -> None:
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(text)
+
+    def add_block(self, block: int, record: Mapping[str, Any]) -> None:
+        """Keep what came of a block."""
+        if block not in self.done:
+            self.done.add(block)
+            self.statistics.add_record(record)
+            self._append({"block": block, **record})
+
+    def add_lost(self, number: int, signature: str) -> None:
+        """Keep that a problem ended its process, or never ended."""
+        self.lost.add(number)
+        self.statistics.findings[signature] += 1
+        self._append({"lost": number, "signature": signature})
+
+
+def find_last_log(folder: Path) -> Path | None:
+    """Return the log that was written to last."""
+    logs = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+    return logs[-1] if logs else None
