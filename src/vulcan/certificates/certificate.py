@@ -29,9 +29,11 @@ from vulcan.certificates.levels import Level, Number, Watch, add_up, follow_leve
 from vulcan.certificates.margin import find_margin
 from vulcan.certificates.problem import Problem, require_problem
 from vulcan.certificates.sweep import sweep_policy
+from vulcan.model.careful import CarefulReader
 from vulcan.model.reader import ModelReader
+from vulcan.policies.comparison import describe_mismatch
 from vulcan.policies.randomised import AnyPolicy
-from vulcan.policies.walk import PolicyWalk, describe_mismatch
+from vulcan.policies.walk import PolicyWalk
 from vulcan.runtime.garbage import pause_collection
 from vulcan.tolerance import TOLERANCE
 
@@ -156,7 +158,7 @@ def certify(
         If the model is not the one that the policy was made for, or no longer answers the same.
     """
     require_problem(problem, call="certify(Problem(model, {bound}), policy)")
-    reader = ModelReader(problem.model)
+    reader = CarefulReader(problem.model)
     start = _to_exact_weights(policy.weights) if exact else policy.weights
     with pause_collection():
         levels, evaluations = follow_policy(policy, reader, exact, watch)
