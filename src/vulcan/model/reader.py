@@ -16,7 +16,6 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence, Set
-from dataclasses import replace
 from enum import Enum
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -144,8 +143,7 @@ class ModelReader(Questions):
 
     def sign(self, error: ModelError) -> ModelError:
         """Return an error that names the model as well."""
-        if error.violation.model is None:
-            error.violation = replace(error.violation, model=type(self.model).__name__)
+        error.violation = error.violation.of(self.model)
         return error
 
     def refuse_comparison(self, state: Any, error: Exception) -> ModelError:

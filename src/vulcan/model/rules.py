@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from inspect import getattr_static
 from typing import Any, Final, NamedTuple
@@ -96,6 +96,10 @@ class Violation:
         if self.model is not None:
             place.append(f"model {self.model}")
         return f"{self.message} ({', '.join(place)})" if place else self.message
+
+    def of(self, model: Any) -> Violation:
+        """Return the same, naming the model that broke the rule."""
+        return self if self.model else replace(self, model=type(model).__name__)
 
 
 class Frame(NamedTuple):
