@@ -59,6 +59,10 @@ class ModelError(VulcanError):
         super().__init__(str(violation))
         self.violation = violation
 
+    def __str__(self) -> str:
+        """Return what was wrong, and where."""
+        return str(self.violation)
+
     def __reduce__(self) -> tuple[type[ModelError], tuple[Violation]]:
         """Let it pass from a worker process with its violation."""
         return (ModelError, (self.violation,))

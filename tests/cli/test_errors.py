@@ -105,11 +105,21 @@ def test_debug_shows_the_traceback(run, monkeypatch, way):
     assert "Error: Raising.outcomes raised" in answer.err
 
 
-def test_a_defect_shows_its_traceback_and_its_own_exit_code(run):
-    answer = run("solve", "harbour:Defective", *BOUND)
+def test_a_defect_shows_its_traceback_and_its_own_exit_code(run, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("no idea")
+
+    monkeypatch.setattr("vulcan.planning.solve.plan_and_certify", fail)
+    answer = run("solve", *SMALL, *BOUND)
     assert answer.code == 70
-    assert "RuntimeError: no name" in answer.err
+    assert "RuntimeError: no idea" in answer.err
     assert "defect in Vulcan" in answer.err
+
+
+def test_a_model_that_can_not_show_itself_is_no_defect(run):
+    answer = run("solve", "harbour:Defective", *BOUND)
+    assert answer.code == 0
+    assert "<harbour.Defective object at" in answer.out
 
 
 def test_search_and_certificate_that_disagree_are_a_defect(run, monkeypatch):

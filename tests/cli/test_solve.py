@@ -187,6 +187,10 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_search(run, tmp_pa
     assert answer.err == f"Error: {tmp_path / 'no'}: No such file or directory\n"
     answer = run("solve", *SMALL, *BOUND, "--output", tmp_path)
     assert answer.err == f"Error: {tmp_path}: Is a directory\n"
+    os.mkfifo(pipe := tmp_path / "pipe")
+    answer = run("solve", *SMALL, *BOUND, "--output", pipe)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"Error: {pipe}: this is a pipe, and only plain files are written\n"
 
 
 def test_what_a_model_prints_stays_off_the_answer(run):

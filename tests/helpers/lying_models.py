@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, cast
 
 import pytest
 
@@ -92,6 +93,39 @@ class Unhashable:
         return "Unhashable()"
 
 
+class Shifty(float):
+    """Converted, it is another number than where it is compared."""
+
+    def __float__(self) -> float:
+        return 0.0
+
+
+class Mute(float):
+    """It can't be converted."""
+
+    def __float__(self) -> float:
+        raise ValueError("no number")
+
+
+class Slow(int):
+    """A whole number that counts for another one."""
+
+    def __int__(self) -> int:
+        return 1_000
+
+
+class Wordless:
+    """It has no text."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+    __repr__ = __str__
+
+
+WORDLESS = Wordless()
+
+
 @dataclass(frozen=True)
 class Lie:
     """What to replace in the mission, and the violation that must come of it."""
@@ -142,6 +176,9 @@ VISIBLE_AT_ONCE = {
     "negative discount": frame("discount", -0.5),
     "discount NaN": frame("discount", NAN),
     "discount no number": frame("discount", "0.9"),
+    "discount shifty": frame("discount", Shifty(0.5)),
+    "discount mute": frame("discount", Mute(0.5)),
+    "horizon slow": frame("horizon", Slow(2)),
     "no initial_state": Lie(lambda: {"initial_state": None}, "interface"),
     "no actions": Lie(lambda: {"actions": None}, "interface"),
     "no outcomes": Lie(lambda: {"outcomes": ["go"]}, "interface"),
@@ -183,6 +220,9 @@ VISIBLE_AT_ONCE = {
     "probability a string": going("probabilities", drawn("0.5"), "0.5"),
     "probability a truth": going("probabilities", drawn(True), True),
     "probability None": going("probabilities", drawn(None), None),
+    "probability shifty": going("probabilities", drawn(Shifty(0.5)), Shifty(0.5)),
+    "probability mute": going("probabilities", drawn(Mute(0.5)), Mute(0.5)),
+    "probability decimal": going("probabilities", drawn(Decimal("0.5")), Decimal("0.5")),
     "probabilities below 1": going("probabilities sum to 1", drawn(0.25), 0.75),
     "probabilities above 1": going("probabilities sum to 1", drawn(0.75), 1.25),
     "probabilities just off": going("probabilities sum to 1", drawn(0.5 + 2**-28), 1 + 2**-28),
@@ -190,12 +230,17 @@ VISIBLE_AT_ONCE = {
     "reward infinite": going("rewards", drawn(0.5, INFINITE), INFINITE),
     "reward too large": going("rewards", drawn(0.5, 10**400), 10**400),
     "reward beyond sums": going("rewards", drawn(0.5, 1.7e308), 1.7e308),
+    "reward shifty": going("rewards", drawn(0.5, Shifty(2.0)), Shifty(2.0)),
+    "reward mute": going("rewards", drawn(0.5, Mute(2.0)), Mute(2.0)),
     "reward None": going("rewards", drawn(0.5, None), None),
     "next state None": going("states", drawn(0.5, 1.0, None)),
     "next state a start": going("states", drawn(0.5, 1.0, HALF), HALF),
     "next state a list": going("states are hashable", drawn(0.5, 1.0, ["end"]), ["end"]),
     "next state's hash raises": going(
         "states are hashable", drawn(0.5, 1.0, Unhashable()), Unhashable()
+    ),
+    "outcome label without a text": going(
+        "answers", lambda: [Outcome(1.0, 0.0, "end", cast(Any, WORDLESS))]
     ),
     "outcome labels alike": going(
         "outcome labels differ",

@@ -7,6 +7,7 @@ from typing import Any
 from tests.helpers.tables import Table
 from tests.oracles.brute_force import Plan
 from vulcan import Outcome, Policy
+from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, PolicyBuilder
 from vulcan.sentinels import END, FAILED
@@ -40,7 +41,7 @@ def build(table: Table, plan: Plan) -> Policy:
     for name, outcomes, children in nodes:
         builder.add(
             name,
-            [str(o.label) for o in outcomes],
+            label_outcomes(outcomes),
             [o.probability for o in outcomes],
             [o.reward for o in outcomes],
             children,

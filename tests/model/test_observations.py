@@ -17,7 +17,12 @@ from tests.helpers.tables import SEEDS, one_action
 from vulcan import ModelError, Outcome, Start
 from vulcan.model.checker import check_model
 from vulcan.model.interface import FAILURE
-from vulcan.model.observations import label_outcomes, merge_outcomes, observe_outcomes
+from vulcan.model.observations import (
+    label_outcomes,
+    make_plain,
+    merge_outcomes,
+    observe_outcomes,
+)
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import check_outcomes
 
@@ -163,7 +168,7 @@ NUMBERS: list[Any] = [
 def test_quick_look_and_slow_one_agree_on_numbers(place: str, value: Any) -> None:
     fields = {"probability": 0.5, "reward": 0.0} | {place: value}
     outcomes = (Outcome(fields["probability"], fields["reward"], 1), Outcome(0.5, 0.0, 2))
-    violations = list(check_outcomes(0, "go", outcomes))
+    violations = list(check_outcomes(0, "go", list(map(make_plain, outcomes))))
     if not violations:
         assert [o.state for o in observe_outcomes(0, "go", outcomes)] == [1, 2]
         return

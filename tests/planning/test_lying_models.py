@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.helpers.lying_models import (
     VISIBLE_AT_ONCE,
     Lie,
     Mission,
+    Wordless,
     answer_go,
     answer_in,
     change,
@@ -20,6 +22,7 @@ from tests.helpers.lying_models import (
 )
 from vulcan import Outcome
 from vulcan.model.checker import check_model
+from vulcan.model.interface import FAILURE
 
 ANY_RISK = vulcan.Constant(1.0)
 
@@ -35,6 +38,8 @@ def test_solve_raises_where_the_report_does(lie: Lie) -> None:
     with pytest.raises(vulcan.ModelError) as caught:
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
     assert caught.value.violation == check_model(model).violations[0]
+    assert caught.value.violation.model == "Mission"
+    assert "model Mission" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -75,3 +80,130 @@ def test_solve_sees_a_root_that_changes_after_the_search() -> None:
     model = Mission(**answer_go(change([one("middle")], [one("middle", 9.0)]), "start"))
     with pytest.raises(vulcan.MismatchError):
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
+
+
+class Sulky:
+    """A state or an action that has a hash like others, and a name, and is not to be compared."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("not with me")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+SOLVERS = [vulcan.Automatic(), vulcan.ForwardSearch(), vulcan.LocalVulcan(), vulcan.Vulcan()]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
+def test_states_that_can_not_be_compared_are_an_error_of_the_model(solver: Any) -> None:
+    model = Mission(
+        actions=lambda state: ["left", "right"],
+        outcomes=lambda state, action: [one(Sulky(action), label=action)],
+    )
+    with pytest.raises(vulcan.ModelError, match="not with me") as caught:
+        vulcan.solve(vulcan.Problem(model, ANY_RISK), solver)
+    assert caught.value.violation.rule == "states compare"
+    assert caught.value.violation.model == "Mission"
+
+
+def test_such_states_are_an_error_in_a_certificate_too() -> None:
+    good = Mission(
+        actions=lambda state: ["left", "right"] if state == "start" else [],
+        outcomes=lambda state, action: [Outcome(0.5, 1.0, f"{action} {k}", f"{k}") for k in (1, 2)],
+    )
+    policy = vulcan.solve(vulcan.Problem(good, ANY_RISK)).policy
+    states = [Sulky("1"), Sulky("2")]
+    bad = Mission(
+        actions=lambda state: ["left", "right"] if state == "start" else [],
+        outcomes=lambda state, action: [Outcome(0.5, 1.0, state, str(state)) for state in states],
+    )
+    with pytest.raises(vulcan.ModelError, match=r"not with me.*model Mission"):
+        vulcan.certify(vulcan.Problem(bad, ANY_RISK), policy)
+
+
+def test_actions_that_can_not_be_compared() -> None:
+    model = Mission(actions=lambda state: [Sulky("left"), Sulky("right")])
+    with pytest.raises(vulcan.ModelError, match=r"not with me.*state 'start', model Mission"):
+        vulcan.solve(vulcan.Problem(model, ANY_RISK))
+    assert check_model(model).violations[0].rule == "answers"
+
+
+def test_a_state_without_a_text_is_named_all_the_same() -> None:
+    state = Wordless()
+    model = Mission(
+        actions=lambda asked: ["go"], outcomes=lambda asked, action: [one(state)], horizon=1
+    )
+    with pytest.raises(vulcan.ModelError, match=r"text of a state.*Wordless object"):
+        vulcan.solve(vulcan.Problem(model, ANY_RISK))
+    violation = check_model(model).violations[0]
+    assert (violation.rule, violation.state, violation.action) == ("answers", "start", "go")
+    assert violation.value is state
+
+
+def test_messages_show_what_can_not_be_shown() -> None:
+    class Faceless(Mission):
+        __repr__ = Wordless.__repr__
+
+    state = Wordless()
+    ask = change([one(state, label="on")], [one(state, 2.0, label="on")])
+    model = Faceless(
+        initial_state=lambda: state, actions=lambda asked: ["go"], outcomes=lambda s, a: ask()
+    )
+    with pytest.raises(vulcan.MismatchError, match=r"action 'go' in state .*Wordless object"):
+        vulcan.solve(vulcan.Problem(model, ANY_RISK), vulcan.ForwardSearch())
+    loud = Faceless(actions=lambda state: Wordless().__str__())
+    with pytest.raises(vulcan.ModelError, match=r"Faceless\.actions raised .*ValueError"):
+        vulcan.solve(vulcan.Problem(loud, ANY_RISK))
+
+
+@pytest.mark.parametrize("name", ["discount", "horizon"])
+@pytest.mark.parametrize("times", range(1, 12))
+def test_a_frame_that_changes_gets_no_policy(name: str, times: int) -> None:
+    before, after = (0.5, 1.0) if name == "discount" else (2, 1)
+    ask = change(*[before] * times, after)
+    kind = type("Drifting", (Mission,), {name: property(lambda self: ask())})
+    with suppress(vulcan.ModelError, vulcan.MismatchError):
+        result = vulcan.solve(vulcan.Problem(kind(), ANY_RISK))
+        # Nobody read it after it changed, or all did.
+        expected = {"discount": {0.5: 1.305, 1.0: 1.71}, "horizon": {2: 1.71, 1: 0.9}}[name]
+        found = expected[getattr(result.policy.about, name)]
+        assert result.certificate.reward == pytest.approx(found)
+
+
+def test_a_discount_that_changes_is_a_broken_rule() -> None:
+    ask = change(0.5, 1.0)
+    kind = type("Drifting", (Mission,), {"discount": property(lambda self: ask())})
+    report = check_model(kind())
+    assert [violation.rule for violation in report.violations] == ["answers repeat"]
+    assert report.violations[0].value == (0.5, 1.0)
+
+
+@pytest.mark.parametrize("name", ["discount", "horizon", "merges", "fingerprint", "action_label"])
+@pytest.mark.parametrize("error", [ValueError, AttributeError])
+def test_attributes_that_raise_are_errors_of_the_model(name: str, error: type) -> None:
+    def fail(self: Any) -> Any:
+        raise error("lost")
+
+    kind = type("Moody", (Mission,), {name: property(fail)})
+    if (name, error) == ("action_label", AttributeError):
+        return  # such a model has none
+    with pytest.raises(vulcan.ModelError, match=r"Moody.*lost|lost.*Moody"):
+        vulcan.solve(vulcan.Problem(kind(), ANY_RISK))
+
+
+def test_outcomes_of_a_class_of_their_own_are_read_once() -> None:
+    class Wavering(Outcome, frozen=True):
+        @property
+        def fails(self) -> bool:
+            return False
+
+    model = Mission(**answer_go(lambda: [Wavering(0.5, 1.0, "end"), Wavering(0.5, 0.0, FAILURE)]))
+    result = vulcan.solve(vulcan.Problem(model, ANY_RISK))
+    assert result.certificate.risk == pytest.approx(0.1 + 0.9 * 0.5)

@@ -244,6 +244,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_what_cannot_happen_changes_nothing() -> None:
     run = start_fork()
     run.observe("hit")
+    assert run.action == "swim"  # the model was asked
     before = dict(vars(run))
     for wrong in (
         {"outcome": "cave"},

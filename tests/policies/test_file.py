@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -160,3 +161,29 @@ def test_nothing_in_a_file_is_run() -> None:
         # Executors pickle what they send to workers of their own, and read no file.
         assert "import pickle" not in text or path.parent.name == "executors", path
         assert "allow_pickle=True" not in text, path
+
+
+def test_only_plain_files_are_replaced(policy: Policy, tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="only plain files"):
+        policy.save(pipe)
+    link.symlink_to(tmp_path / "plan")
+    policy.save(link)
+    (tmp_path / "plan").chmod(0o600)
+    policy.save(link)
+    assert link.is_symlink()
+    assert (tmp_path / "plan").stat().st_mode & 0o777 == 0o600
+    assert Policy.load(tmp_path / "plan") == policy
+
+
+def test_all_files_are_written_in_one_way() -> None:
+    source = Path(vulcan.__file__).parent
+    ways = (r"\.write_(text|bytes)\(", r"\bopen\([^()]*[\"'][wax]b?[\"']", r"os\.(replace|rename)")
+    writing = re.compile("|".join(ways))
+    found = {
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        if writing.search(path.read_text())
+    }
+    assert found == {"runtime/files.py"}

@@ -43,9 +43,11 @@ from vulcan.certificates.problem import Problem, require_problem
 from vulcan.certificates.sums import Sum, Sums, add_up, add_up_exactly
 from vulcan.certificates.sweep import sweep_policy
 from vulcan.errors import BoundError
+from vulcan.model.careful import CarefulReader
 from vulcan.model.reader import ModelReader
+from vulcan.policies.comparison import describe_mismatch
 from vulcan.policies.randomised import AnyPolicy
-from vulcan.policies.walk import PolicyWalk, describe_mismatch
+from vulcan.policies.walk import PolicyWalk
 from vulcan.rounding import Number
 from vulcan.runtime.garbage import pause_collection
 from vulcan.tolerance import TOLERANCE
@@ -207,7 +209,7 @@ def certify(
         If the model is not the one that the policy was made for, or no longer answers the same.
     """
     require_problem(problem, call="certify(Problem(model, {bound}), policy)")
-    reader = ModelReader(problem.model)
+    reader = CarefulReader(problem.model)
     with pause_collection():
         chain, evaluations = follow_policy(policy, reader, exact, watch)
     if reader.fingerprint() != policy.about.fingerprint:

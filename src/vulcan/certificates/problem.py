@@ -46,7 +46,7 @@ class Problem:
 
     def __init__(self, model: Any, risk_bound: RiskBound | float | str) -> None:
         for violation in check_frame(model):
-            raise ModelError(violation)
+            raise ModelError(violation.of(model))
         object.__setattr__(self, "model", model)
         object.__setattr__(self, "risk_bound", read_bound(risk_bound))
 

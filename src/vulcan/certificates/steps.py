@@ -97,7 +97,7 @@ def follow_steps(policy: AnyPolicy, reader: ModelReader) -> list[StepLevel]:
     levels: list[StepLevel] = []
     weight = 1.0
     for number in range(1 + int(places.rows["level"].max(initial=-1))):
-        levels.append(StepLevel([], weight, reader.discount_after(number)))
+        levels.append(StepLevel([], weight, float(reader.discounts[number])))
         weight *= levels[-1].discount
     for step in steps:
         levels[step.level].steps.append(step)

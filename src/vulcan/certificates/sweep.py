@@ -253,8 +253,12 @@ class _Answers:
         return self.count - 1
 
     def _number(self, state: Any) -> int:
-        count = len(self._states)
-        number = self._numbers.setdefault(state, count) if self.reader.merges else count
+        number = count = len(self._states)
+        if self.reader.merges:
+            try:
+                number = self._numbers.setdefault(state, count)
+            except Exception as error:
+                raise self.reader.refuse_comparison(state, error) from error
         if number == count:
             self._states.append(state)
         return number

@@ -89,6 +89,7 @@ def _print_document(model: Any, report: ModelReport, compared: CompiledReport | 
                 "terminals": report.terminals,
                 "evaluations": report.evaluations,
                 "outcomes": report.outcomes,
+                "doubles": report.doubles,
             },
             "model": describe_model(model),
         }

@@ -17,6 +17,7 @@ from vulcan.errors import MismatchError
 from vulcan.model.interface import Outcome, describe_model
 from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
+from vulcan.parameters import shorten
 from vulcan.planning.rest import begin_at
 from vulcan.policies.execution import Run
 from vulcan.policies.policy import Policy, PolicyBuilder
@@ -75,7 +76,10 @@ def carry_over(run: Run, reader: ModelReader) -> Policy:
             for k, (child, outcome) in enumerate(zip(children, outcomes, strict=True)):
                 if child >= 0:
                     place = (child, outcome.state)
-                    children[k] = following.setdefault(place, count + len(following))
+                    try:
+                        children[k] = following.setdefault(place, count + len(following))
+                    except Exception as error:
+                        raise reader.refuse_comparison(outcome.state, error) from error
             builder.add(
                 label,
                 label_outcomes(outcomes),
@@ -91,6 +95,6 @@ def _compare(outcomes: list[Outcome], children: list[int], state: Any, label: st
     """Refuse outcomes that can't be those that a plan knows."""
     if [outcome.fails for outcome in outcomes] != [child == FAILED for child in children]:
         raise MismatchError(
-            f"given what was measured, action {label!r} in state {state!r} has other outcomes than "
-            "before; a model's given(state, measurements) must leave them as they are"
+            f"given what was measured, action {label!r} in state {shorten(state)} has other "
+            "outcomes than before; a model's given(state, measurements) must leave them as they are"
         )

@@ -184,6 +184,8 @@ def replan(
     ------
     PolicyError
         If the run is finished, or not bound to a model.
+    MismatchError
+        If the model does not say of the next action what the plan was made with.
     OptionError
         If the risk bound is not known.
 
@@ -202,6 +204,7 @@ def replan(
     if run.finished and (run.left_plan or not run.unplanned):
         raise PolicyError("the run is finished: there is nothing left to plan")
     limits = Limits(time_limit, samples, histories, memory, gap)  # refused before anything changes
+    run.compare()  # what the old plan still risks is known only in the model that it was made for
     if run.account is None:
         run.account = _open_account(run, risk_bound)
     take_evidence(run)

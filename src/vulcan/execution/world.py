@@ -213,7 +213,11 @@ class _Model:
 
     def _ask(self, label: str) -> tuple[list[Outcome], list[str], list[float]] | None:
         key = (self._state, label)
-        if key not in self._answers:
+        try:
+            known = key in self._answers
+        except Exception as error:
+            raise self._reader.refuse_comparison(self._state, error) from error
+        if not known:
             actions = self._reader.actions(self._state)
             if label not in actions:
                 return None

@@ -30,7 +30,7 @@ from vulcan.formats.array_rows import plain, read_transitions, to_floats
 from vulcan.formats.faults import in_file
 from vulcan.formats.registry import Maker
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
-from vulcan.model.rules import is_number
+from vulcan.model.numbers import is_number
 from vulcan.parameters import shorten, suggest
 
 __all__ = ["FORMS", "find_maker", "from_arrays"]

@@ -33,7 +33,8 @@ from vulcan.formats.faults import in_file
 from vulcan.formats.registry import Maker
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.interface import FAILURE
-from vulcan.model.rules import Rule, Violation, is_number
+from vulcan.model.numbers import is_number
+from vulcan.model.rules import Rule, Violation
 from vulcan.parameters import shorten, suggest
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 

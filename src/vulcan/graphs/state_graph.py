@@ -21,6 +21,7 @@ from vulcan.graphs.rows import ACTION, OUTCOME, STATE, Rows
 from vulcan.model.interface import FAILURE, Outcome, Start
 from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
+from vulcan.parameters import shorten
 from vulcan.policies.policy import About, Policy
 from vulcan.runtime.garbage import pause_collection
 from vulcan.runtime.ranges import ranges
@@ -208,7 +209,10 @@ class StateGraph(Graph):
     def add_state(self, packed: Any) -> int:
         number = new = len(self._state_objects)
         if self.reader.merges:
-            number = self._index.setdefault(packed, new)
+            try:
+                number = self._index.setdefault(packed, new)
+            except Exception as error:
+                raise self.reader.refuse_comparison(packed, error) from error
         if number == new:
             self._state_objects.append(packed)
             self.states.append([(0, UNASKED)])
@@ -261,13 +265,12 @@ class StateGraph(Graph):
             numbers = [(float(o.probability), float(o.reward)) for o in outcomes]
             mean = math.fsum(probability * reward for probability, reward in numbers)
             credit = self._credit_of(place, action, mean)
-            rows.append((number, label, outcomes, numbers, mean, credit))
+            rows.append((number, label, outcomes, numbers, mean, credit, self._find_all(outcomes)))
         self._evaluations += len(rows)
         to.states.append((state, self.actions.count + len(to.actions), len(rows)))
         if not rows:
             self._ended.add(state)
-        for number, label, outcomes, numbers, mean, credit in rows:
-            reached = self._find_all(outcomes)
+        for number, label, outcomes, numbers, mean, credit, reached in rows:
             safe = len(reached)
             risk = math.fsum([p for p, _ in numbers[safe:]]) if reached else 1.0
             first = self.outcomes.count + len(to.reached)
@@ -287,11 +290,14 @@ class StateGraph(Graph):
         states = [outcome.state for outcome in outcomes if outcome.state is not FAILURE]
         if self.reader.merges:
             index, objects, numbers = self._index, self._state_objects, []
-            for state in states:
-                number = index.setdefault(state, len(objects))
-                if number == len(objects):
-                    objects.append(state)
-                numbers.append(number)
+            try:
+                for state in states:
+                    number = index.setdefault(state, len(objects))
+                    if number == len(objects):
+                        objects.append(state)
+                    numbers.append(number)
+            except Exception as error:
+                raise self.reader.refuse_comparison(state, error) from error
             return numbers
         first = len(self._state_objects)
         self._state_objects += states
@@ -311,12 +317,13 @@ class StateGraph(Graph):
     def _credit_of(self, state: Any, action: Any, mean: float) -> float:
         if self._credit is None or isinstance(state, Start):
             return mean
-        place = f"in state {state!r}, action {action!r}"
         try:
             credit = float(self._credit(state, action))
         except Exception as error:
-            raise ConstraintError(f"credit raised {error!r} {place}") from error
+            place = f"in state {shorten(state)}, action {shorten(action)}"
+            raise ConstraintError(f"credit raised {shorten(error)} {place}") from error
         if not -LARGEST_REWARD <= credit <= mean + TOLERANCE:
+            place = f"in state {shorten(state)}, action {shorten(action)}"
             raise ConstraintError(
                 f"credit {credit!r} {place}: it must be a number from {-LARGEST_REWARD:g} to the "
                 f"expected reward, {mean!r}"

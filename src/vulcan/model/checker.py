@@ -9,6 +9,8 @@ gives up, and some that no planner has the time to check:
     states stay the same    no call changes a state that was met before
     hashes stay the same    nor its hash
     states compare          states with the same hash can be compared
+    equal states are alike  states that are equal, but differ in what is not compared, answer the
+                            same
     merges                  two histories reach equal states only where `merges` is not False
 
 Examples
@@ -23,30 +25,37 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from vulcan.errors import ModelError, OptionError
+from vulcan.model.agreement import Agreement
 from vulcan.model.interface import Outcome, Start
-from vulcan.model.observations import add_up, group_outcomes, label_outcomes
+from vulcan.model.likeness import attempt, copy_value, find_difference, is_equal
+from vulcan.model.met_state import Answer, MetState, possible
+from vulcan.model.observations import add_up, group_outcomes, label_outcomes, make_plain
 from vulcan.model.reader import Questions
 from vulcan.model.report import MOST_VIOLATIONS, Merged, ModelReport
 from vulcan.model.rules import (
     Rule,
     Violation,
     check_actions,
-    check_frame,
+    check_frame_again,
     check_outcomes,
     check_state,
+    read_frame,
+    refuse_double,
 )
 from vulcan.parameters import shorten
 
 __all__ = ["Walk", "check_model"]
 
-Answer = tuple[Any, ...] | None
-"""Actions or outcomes; None if the model gave none that can be listed."""
+MOST_DOUBLES: Final = 10_000
+"""So many states are asked that equal others and are not alike."""
+
+MOST_OF_ONE: Final = 20
+"""So many of them that equal the same state."""
 
 
 def check_model(model: Any, *, most_states: int = 100_000) -> ModelReport:
@@ -86,23 +95,6 @@ def check_model(model: Any, *, most_states: int = 100_000) -> ModelReport:
     return walk.report()
 
 
-class _Place:
-    """A state that was met, and what it was like then.
-
-    The copy is out of the model's reach. Where a copy is not equal to the state, the state itself
-    has to do, and only its hash can tell whether it was changed.
-    """
-
-    def __init__(self, state: Any) -> None:
-        self.state = state
-        self.hash = _try(hash, state)
-        copy = _copy(state)
-        self.copy = copy if _equal(copy, state) and _try(hash, copy) == self.hash else state
-        self.actions: Answer = None
-        self.outcomes: list[Answer] = []  # of each action
-        self.reached: list[tuple[Any, _Place]] = []  # each with the action that leads there
-
-
 class Walk(Questions):
     """Asks a model everything, notes what is wrong and goes on, where a reader raises."""
 
@@ -110,12 +102,12 @@ class Walk(Questions):
         super().__init__(model)
         self.levels = 0
         self._most_states = most_states
-        self._seen: set[Any] = set()
+        self._seen: dict[Any, list[Any]] = {}  # each with itself, and those that are not alike
         self._finished = False
         self._violations: list[Violation] = []
         self._violation_count = 0
         self._merged: list[Merged] = []
-        self._states = self._terminals = self._evaluations = self._outcomes = 0
+        self._states = self._terminals = self._evaluations = self._outcomes = self._doubles = 0
         self._most_actions = self._most_outcomes = 0
         self._rewards: tuple[float, float] | None = None
         self._largest_risk = 0.0
@@ -137,49 +129,56 @@ class Walk(Questions):
             finished=self._finished,
             merged=tuple(self._merged[:MOST_VIOLATIONS]),
             merged_count=len(self._merged),
+            doubles=self._doubles,
         )
 
     def run(self) -> None:
         """Check the model as such, then its initial state, then all states that it leads to."""
-        self._note_all(check_frame(self.model))
-        broken = {violation.rule for violation in self._violations}
+        frame, violations = read_frame(self.model)
+        self._note_all(violations)
+        broken = {violation.rule for violation in violations}
         if not broken <= {Rule.HORIZON, Rule.DISCOUNT}:
             return
         # Without a horizon only the initial state can be checked; the discount plays no part.
-        self.horizon = 0 if Rule.HORIZON in broken else int(self.model.horizon)
-        self.merges = bool(getattr(self.model, "merges", True))
+        self.horizon, self.merges = frame.horizon, frame.merges
+        self._agreement = Agreement(self, frame.merges)
         root = self._ask_initial_state()
         if root is None or not self._note_all(check_state(root.state, "the initial state")):
             return
         self._finished = self.horizon > 0
         self.levels = self.horizon + isinstance(root.state, Start)
         if not isinstance(root.state, Start):
-            self._seen.add(root.copy)
+            self._seen[root.copy] = [root.copy]
             self._states = 1
         self._walk(root)
         self._ask_root_again(root)
+        self._note_all(check_frame_again(self.model, frame) if not broken else ())
 
-    def _ask_initial_state(self) -> _Place | None:
+    def _ask_initial_state(self) -> MetState | None:
         try:
-            return _Place(self._call("initial_state"))
+            return MetState(self._call("initial_state"))
         except ModelError as error:
             self._note(error.violation)
             return None
 
-    def _walk(self, root: _Place) -> None:
+    def _walk(self, root: MetState) -> None:
         """Visit the states breadth first."""
         waiting = deque([(root, 0)])
         while waiting and waiting[0][1] < self.levels:
             place, level = waiting.popleft()
-            self._read(place)
+            if place.equal is None:
+                self._read(place)
+            else:
+                self._read_double(place)
             for reached in self._follow(place):
-                if self._states == self._most_states:
-                    self._finished = False
-                    return
-                self._states += 1
+                if reached.equal is None:
+                    if self._states == self._most_states:
+                        self._finished = False
+                        return
+                    self._states += 1
                 waiting.append((reached, level + 1))
 
-    def _read(self, place: _Place) -> None:
+    def _read(self, place: MetState) -> None:
         """Ask for the actions of a state and all their outcomes, and check the answers."""
         self._check_unchanged(place)
         actions = place.actions = self._ask(place)
@@ -200,75 +199,106 @@ class Walk(Questions):
                 observed = self._merge(outcomes, place, action) if sound else outcomes
                 self._measure(observed, sound)
                 # Before the model is asked again: it may reuse its state objects.
-                place.reached += [(action, _Place(state)) for state in _next_states(observed)]
+                place.reach(action, observed, outcomes)
             self._ask_again(outcomes, place, action)
 
-    def _follow(self, place: _Place) -> Iterator[_Place]:
-        """Yield the states after a state that were never met before."""
-        for action, reached in place.reached:
+    def _read_double(self, place: MetState) -> None:
+        """Ask a state and one that equals it the same, and compare what they answer."""
+        one = MetState(place.equal)
+        actions = (self._ask(one), self._ask(place))
+        alike = self._compare_doubles(one, place, actions)
+        for action in actions[1] or () if alike else ():
+            outcomes = (self._ask(one, action), self._ask(place, action))
+            if not self._compare_doubles(one, place, outcomes, action):
+                return
+            place.reach(action, (), outcomes[1] or ())
+
+    def _follow(self, place: MetState) -> Iterator[MetState]:
+        """Yield the states after a state that were never met before, and doubles of others."""
+        for action, reached, part in place.reached:
             self._check_unchanged(reached)
             where = (place.copy, action, reached.copy)
             try:
-                known = reached.copy in self._seen
-                self._seen.add(reached.copy)
+                known = self._seen.setdefault(reached.copy, [])
             except Exception as error:
-                message = f"comparing the next state with others raised {error!r}"
+                message = f"comparing the next state with others raised {shorten(error)}"
                 self._note(Violation(Rule.STATES_COMPARE, message, *where))
                 continue
             if not known:
+                known.append(reached.copy)
                 yield reached
-            elif not self.merges:
+            elif self.merges or part:
+                if self._is_double(reached.copy, known):
+                    reached.equal = known[0]
+                    yield reached
+            else:
                 message = f"merges is False, but two histories reach {shorten(reached.copy)}"
                 self._note(Violation(Rule.MERGES, message, *where))
 
-    def _merge(self, outcomes: tuple[Any, ...], place: _Place, action: Any) -> Sequence[Outcome]:
+    def _is_double(self, state: Any, known: list[Any]) -> bool:
+        """Whether a state equals others and is like none of them; if so it is one of them."""
+        if self._doubles == MOST_DOUBLES or len(known) > MOST_OF_ONE:
+            return False
+        if not all(find_difference(other, state) for other in known):
+            return False
+        known.append(state)
+        self._doubles += 1
+        return True
+
+    def _merge(self, outcomes: tuple[Any, ...], place: MetState, action: Any) -> Sequence[Outcome]:
         """Return what can be observed, and note what can't be told apart."""
-        possible = list(_possible(outcomes))
-        together = _try(group_outcomes, possible)
+        counted = list(possible(outcomes))
+        together = attempt(group_outcomes, counted)
         if together is None:  # states that can't be compared are found when they are followed
-            return possible
+            return counted
         observed = [add_up(parts) for parts in together]
         self._merged += [
             Merged(place.copy, action, outcome, len(parts))
             for outcome, parts in zip(observed, together, strict=True)
             if len(parts) > 1
         ]
+        try:
+            label_outcomes(observed)
+        except ModelError as error:
+            where = {"state": place.copy, "action": action, "value": error.violation.state}
+            self._note(replace(error.violation, **where))
         return observed
 
     def _measure(self, outcomes: Sequence[Any], sound: bool) -> None:
-        possible = list(_possible(outcomes))
-        self._outcomes += len(possible)
-        self._most_outcomes = max(self._most_outcomes, len(possible))
+        counted = list(possible(outcomes))
+        self._outcomes += len(counted)
+        self._most_outcomes = max(self._most_outcomes, len(counted))
         if sound:
-            rewards = [*(self._rewards or ()), *(float(outcome.reward) for outcome in possible)]
+            rewards = [*(self._rewards or ()), *(float(outcome.reward) for outcome in counted)]
             self._rewards = (min(rewards), max(rewards))
-            risk = math.fsum(outcome.probability for outcome in possible if outcome.fails)
+            risk = math.fsum(outcome.probability for outcome in counted if outcome.fails)
             self._largest_risk = max(self._largest_risk, risk)
 
     # Without an action these ask for the actions of a state, with one for its outcomes.
 
-    def _ask(self, place: _Place, *action: Any) -> Answer:
-        state = place.state
+    def _ask(self, place: MetState, *action: Any) -> Answer:
+        state, answer = place.state, None
         if isinstance(state, Start):
-            return state.choices.get(*action) if action else tuple(state.choices)
-        try:
-            return self._ask_model("outcomes" if action else "actions", state, *action)
-        except ModelError as error:
-            self._note(replace(error.violation, state=place.copy))
-            return None
+            answer = state.choices.get(*action) if action else tuple(state.choices)
+        else:
+            try:
+                answer = self._ask_model("outcomes" if action else "actions", state, *action)
+            except ModelError as error:
+                self._note(replace(error.violation, state=place.copy))
+        return tuple(map(make_plain, answer)) if action and answer is not None else answer
 
-    def _ask_again(self, first: Answer, place: _Place, *action: Any) -> None:
+    def _ask_again(self, first: Answer, place: MetState, *action: Any) -> None:
         if self._check_unchanged(place, *action) and first is not None:
             self._compare(first, self._ask(place, *action), place, *action)
             self._check_unchanged(place, *action)
 
-    def _compare(self, first: Answer, again: Answer, place: _Place, *action: Any) -> None:
+    def _compare(self, first: Answer, again: Answer, place: MetState, *action: Any) -> None:
         """Note where two answers to the same question differ first."""
         if first is None or again is None:
             return
-        kind, agree = "actions", self._agree_on_actions
+        kind, agree = "actions", self._agreement.on_actions
         if action:
-            kind, agree = "outcomes", self._agree_on_outcomes
+            kind, agree = "outcomes", self._agreement.on_outcomes
         value: tuple[Any, Any] | None = (len(first), len(again))
         if len(first) == len(again):
             pairs = zip(first, again, strict=True)
@@ -279,14 +309,28 @@ class Walk(Questions):
             where = (place.copy, action[0] if action else None)
             self._note(Violation(Rule.ANSWERS_REPEAT, message, *where, value))
 
-    def _ask_root_again(self, root: _Place) -> None:
+    def _compare_doubles(
+        self, one: MetState, other: MetState, said: tuple[Answer, Answer], *action: Any
+    ) -> bool:
+        """Return whether equal states answer the same; what raised was noted already."""
+        first, second = said
+        if first is None or second is None:
+            return False
+        agreement = self._agreement
+        agree = agreement.on_outcomes_but_texts if action else agreement.on_actions
+        alike = len(first) == len(second) and all(map(agree, first, second))
+        if not alike:
+            self._note(refuse_double(one.copy, other.copy, action[0] if action else None, said))
+        return alike
+
+    def _ask_root_again(self, root: MetState) -> None:
         """Ask about the root after everything else: there a model that drifts betrays itself."""
         again = self._ask_initial_state()
         if again is None:
             return
         started = isinstance(root.copy, Start) and isinstance(again.copy, Start)
         repeats = not any(violation.rule is Rule.ANSWERS_REPEAT for violation in self._violations)
-        if not started and not self._agree_on_states(root.copy, again.copy):
+        if not started and not self._agreement.on_states(root.copy, again.copy):
             value = (root.copy, again.copy)
             message = "the initial state was {}, and then {}".format(*map(shorten, value))
             self._note(Violation(Rule.ANSWERS_REPEAT, message, value=value))
@@ -296,7 +340,7 @@ class Walk(Questions):
                 if outcomes is not None:
                     self._compare(outcomes, self._ask(again, action), again, action)
 
-    def _name(self, place: _Place, action: Any) -> str | None:
+    def _name(self, place: MetState, action: Any) -> str | None:
         try:
             return self.label(place.state, action)
         except Exception as error:
@@ -304,41 +348,19 @@ class Walk(Questions):
             self._note(Violation(Rule.ANSWERS, message, place.copy, action))
             return None
 
-    # Policies know actions and outcomes by their labels, so those have to repeat as well.
-
-    def _agree_on_actions(self, one: Any, other: Any) -> bool:
-        labels = (_try(self.label, None, action) for action in (one, other))
-        return _agree(one, other) and _equal(*labels)
-
-    def _agree_on_outcomes(self, one: Any, other: Any) -> bool:
-        if not isinstance(one, Outcome) or not isinstance(other, Outcome):
-            return type(one) is type(other)
-        labels = (_try(label_outcomes, [outcome]) for outcome in (one, other))
-        return (
-            _equal(one.probability, other.probability)
-            and _equal(one.reward, other.reward)
-            and self._agree_on_states(one.state, other.state)
-            and _equal(*labels)
-        )
-
-    def _agree_on_states(self, one: Any, other: Any) -> bool:
-        """Whether two states are the same; only states that merge need an equality."""
-        return _equal(one, other) if self.merges else _agree(one, other)
-
-    def _check_unchanged(self, place: _Place, action: Any = None) -> bool:
+    def _check_unchanged(self, place: MetState, action: Any = None) -> bool:
         """Note a state that is not what it was, and go on with what it was."""
-        if not _equal(place.state, place.copy):
-            now = _copy(place.state)
+        if not is_equal(place.state, place.copy):
+            now = copy_value(place.state)
             message = f"the model changed the state itself, into {shorten(now)}"
             self._note(Violation(Rule.STATES_STAY, message, place.copy, action, now))
-        elif _try(hash, place.state) != place.hash:
-            hashes = (place.hash, _try(hash, place.state))
+        elif attempt(hash, place.state) != place.hash:
+            hashes = (place.hash, attempt(hash, place.state))
             message = "the hash of the state changed from {} to {}".format(*hashes)
             self._note(Violation(Rule.HASHES_STAY, message, place.copy, action, hashes))
         else:
             return True
-        restored = _Place(place.copy)
-        place.state, place.hash, place.copy = restored.state, restored.hash, restored.copy
+        place.take(place.copy)
         return False
 
     def _note(self, violation: Violation) -> None:
@@ -353,47 +375,6 @@ class Walk(Questions):
             for violation in found:
                 self._note(violation)
         except Exception as error:
-            message = f"looking at the model's answer raised {error!r}"
+            message = f"looking at the model's answer raised {shorten(error)}"
             self._note(Violation(Rule.ANSWERS, message, state, action))
         return self._violation_count == before
-
-
-def _possible(outcomes: Iterable[Any]) -> Iterator[Outcome]:
-    """Yield the outcomes that are not of probability 0."""
-    for outcome in outcomes:
-        if isinstance(outcome, Outcome) and not _equal(outcome.probability, 0):
-            yield outcome
-
-
-def _next_states(outcomes: Iterable[Any]) -> Iterator[Any]:
-    """Yield the states that possible outcomes lead to, if the model can be asked about them."""
-    for outcome in _possible(outcomes):
-        if not (outcome.fails or outcome.state is None or _try(hash, outcome.state) is None):
-            yield outcome.state
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal, or both of a kind that equals nothing: NaN."""
-    try:
-        return one is other or bool(one == other) or bool(one != one and other != other)  # noqa: PLR0124
-    except Exception:
-        return False
-
-
-def _agree(one: Any, other: Any) -> bool:
-    """Whether two values are equal or, if not even a copy would be, of the same type."""
-    return _equal(one, other) or (type(one) is type(other) and not _equal(one, _copy(one)))
-
-
-def _copy(value: Any) -> Any:
-    """Return a copy; the value itself if it can't be copied."""
-    copy = _try(deepcopy, value)
-    return value if copy is None else copy
-
-
-def _try(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function returns, None if it raises: users write all sorts of things."""
-    try:
-        return function(*arguments)
-    except Exception:
-        return None

@@ -177,6 +177,9 @@ class Model(Protocol):
         """Return the outcomes of an action in a state."""
 
 
+MOST_OWN: Final = 10_000
+"""A `repr` of its own is shown up to this many characters."""
+
 MOST_DESCRIBED: Final = 100
 """A model without a `repr` of its own is described in about this many characters at the most."""
 
@@ -196,7 +199,7 @@ def describe_model(model: Any) -> str:
     """
     kind = type(model)
     if getattr(kind, "__repr__", None) is not getattr(object, "__repr__", None):
-        return repr(model)
+        return shorten(model, MOST_OWN)
     shown: list[str] = []
     for name, value in getattr(model, "__dict__", {}).items():
         # What a class has under that name as well is computed: a cached property.

@@ -28,8 +28,10 @@ import numpy as np
 
 from vulcan.errors import ModelError
 from vulcan.model.interface import FAILURE, Outcome, Start
+from vulcan.model.numbers import read_number
 from vulcan.model.rules import Rule, Violation, check_outcomes
 from vulcan.model.text import stable_text
+from vulcan.parameters import shorten
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "fit_labels",
     "group_outcomes",
     "label_outcomes",
+    "make_plain",
     "merge_outcomes",
     "observe_outcomes",
 ]
@@ -63,14 +66,36 @@ def observe_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> list[O
     accepted = _accept(outcomes)
     if accepted is not None:
         return accepted
-    for violation in check_outcomes(state, action, outcomes):
+    plain = [make_plain(outcome) for outcome in outcomes]
+    for violation in check_outcomes(state, action, plain):
         raise ModelError(violation)
-    possible = (outcome for outcome in outcomes if float(outcome.probability))
+    possible = (outcome for outcome in plain if float(outcome.probability))
     try:
         return merge_outcomes(sorted(possible, key=_fails))
     except Exception as error:
-        message = f"comparing the next states with each other raised {error!r}"
+        message = f"comparing the next states with each other raised {shorten(error)}"
         raise ModelError(Violation(Rule.STATES_COMPARE, message, state, action)) from error
+
+
+def make_plain(outcome: Any) -> Any:
+    """Return an outcome that says the same whenever it is read.
+
+    Its numbers are Python's own, and it is no `Outcome` of a class that is derived from that. What
+    is no outcome, or no number, is left as it is: `check_outcomes` says what that is.
+    """
+    if not isinstance(outcome, Outcome):
+        return outcome
+    try:
+        probability, reward = outcome.probability, outcome.reward
+        chance, paid = read_number(probability), read_number(reward)
+        return Outcome(
+            probability if chance is None else chance,
+            reward if paid is None else paid,
+            outcome.state,
+            outcome.label,
+        )
+    except Exception:
+        return outcome
 
 
 def _accept(outcomes: Sequence[Any]) -> list[Outcome] | None:
@@ -152,6 +177,11 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
     Labels that the model gave stand as they are. Others are the text of the state, with the reward
     where the state does not say enough. Different states whose texts are the same, or that of a
     label, are numbered.
+
+    Raises
+    ------
+    ModelError
+        If a state that needs one has no text.
     """
     if all(outcome.label is not None for outcome in outcomes):
         return [str(outcome.label) for outcome in outcomes]
@@ -162,7 +192,7 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
         if outcome.label is not None:
             labels.append(str(outcome.label))
             continue
-        text = "failure" if outcome.fails else stable_text(outcome.state)
+        text = "failure" if outcome.fails else _write(outcome.state)
         if reached[outcome.state] > 1:
             text += f", reward {repr(float(outcome.reward)).removesuffix('.0')}"
         base, number = text, 2
@@ -172,6 +202,14 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
         used.add(text)
         labels.append(text)
     return labels
+
+
+def _write(state: Any) -> str:
+    try:
+        return stable_text(state)
+    except Exception as error:
+        message = f"the text of a state, which is its label, raised {shorten(error)}"
+        raise ModelError(Violation(Rule.ANSWERS, message, state)) from error
 
 
 def fit_labels(outcomes: Sequence[Outcome], labels: Sequence[str], recorded: Sequence[str]) -> bool:

@@ -15,23 +15,25 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, KeysView, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence, Set
 from enum import Enum
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from vulcan.errors import ModelError, PolicyError
+from vulcan.errors import ModelError, PolicyError, VulcanError
 from vulcan.model.interface import Outcome, Start
+from vulcan.model.numbers import Number, describe_number, read_number
 from vulcan.model.observations import observe_outcomes
 from vulcan.model.rules import (
     Rule,
     Violation,
     check_actions,
-    check_frame,
+    check_frame_again,
     check_state,
-    is_number,
+    read_attribute,
+    read_frame,
 )
 from vulcan.model.text import stable_text
 from vulcan.parameters import shorten
@@ -41,6 +43,9 @@ MOST_ANSWERS: Final = 100_000
 
 MOST_NAMED: Final = 1000
 """Of so many different lists of actions it is remembered that they keep the rules."""
+
+
+Found = TypeVar("Found")
 
 
 class Questions:
@@ -67,7 +72,7 @@ class Questions:
         except (ModelError, PolicyError):
             raise  # the model, or its `locate`, says itself what is wrong, and where
         except Exception as error:
-            message = f"{type(self.model).__name__}.{method} raised {error!r}"
+            message = f"{type(self.model).__name__}.{method} raised {shorten(error)}"
             raise ModelError(Violation(Rule.ANSWERS, message, state, action)) from error
 
     def _ask_model(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
@@ -85,7 +90,7 @@ class Questions:
         except ModelError:
             raise
         except Exception as error:
-            message = f"{kind} raised {error!r}"
+            message = f"{kind} raised {shorten(error)}"
             raise ModelError(Violation(Rule.ANSWERS, message, *where)) from error
         if len(gathered) > MOST_ANSWERS:
             message = f"more than {MOST_ANSWERS:,} {kind}: does the list end?"
@@ -119,17 +124,16 @@ class ModelReader(Questions):
     """
 
     def __init__(self, model: Any) -> None:
-        for violation in check_frame(model):
-            raise ModelError(violation)
         super().__init__(model)
-        self.horizon: int = int(model.horizon)
-        self.discount: float = float(getattr(model, "discount", 1.0))
-        self.merges: bool = bool(getattr(model, "merges", True))
+        self._frame, violations = read_frame(model)
+        for violation in violations:
+            raise self.sign(ModelError(violation))
+        self.horizon: int = self._frame.horizon
+        self.discount: float = float(self._frame.discount)
+        self.merges: bool = self._frame.merges
         self._first_answers: dict[Any, list[Outcome]] = {}
         self._named: dict[tuple[Any, ...], dict[str, Any]] = {}
-        self.root = self._call("initial_state")
-        for violation in check_state(self.root, "the initial state"):
-            raise ModelError(violation)
+        self.root = self._take_care(self._ask_root)
         initial = isinstance(self.root, Start)
         self.levels = self.horizon + initial
         self.discounts = np.full(self.levels, self.discount)
@@ -137,8 +141,44 @@ class ModelReader(Questions):
             self.discounts[0] = 1.0
         self.weights = np.concatenate(([1.0], np.cumprod(self.discounts[:-1])))
 
+    def sign(self, error: ModelError) -> ModelError:
+        """Return an error that names the model as well."""
+        error.violation = error.violation.of(self.model)
+        return error
+
+    def refuse_comparison(self, state: Any, error: Exception) -> ModelError:
+        """Return the error of a state that can't be looked up among others."""
+        message = f"comparing a state with others raised {shorten(error)}"
+        return self.sign(ModelError(Violation(Rule.STATES_COMPARE, message, state)))
+
+    def _take_care(self, ask: Callable[..., Found], *where: Any) -> Found:
+        """Return what asking gives; whatever goes wrong meanwhile is the model's error.
+
+        An answer is looked at in many ways, any of which may call what a user wrote: hashes,
+        comparisons, conversions, texts.
+        """
+        try:
+            return ask(*where)
+        except ModelError as error:
+            self.sign(error)
+            raise
+        except VulcanError:
+            raise
+        except Exception as error:
+            message = f"looking at the model's answer raised {shorten(error)}"
+            raise self.sign(ModelError(Violation(Rule.ANSWERS, message, *where))) from error
+
+    def _ask_root(self) -> Any:
+        root = self._call("initial_state")
+        for violation in check_state(root, "the initial state"):
+            raise ModelError(violation)
+        return root
+
     def actions(self, state: Any) -> dict[str, Any]:
         """Return the actions of a state by their labels, checked."""
+        return self._take_care(self._read_actions, state)
+
+    def _read_actions(self, state: Any) -> dict[str, Any]:
         if isinstance(state, Start):
             actions: tuple[Any, ...] = tuple(state.choices)
         else:
@@ -169,6 +209,9 @@ class ModelReader(Questions):
         `vulcan.model.observations`. Answers about the root, which the fingerprint asks for as well,
         are remembered.
         """
+        return self._take_care(self._read_outcomes, state, action)
+
+    def _read_outcomes(self, state: Any, action: Any) -> list[Outcome]:
         if state is self.root:
             if action not in self._first_answers:
                 self._first_answers[action] = self._ask_outcomes(state, action)
@@ -180,20 +223,26 @@ class ModelReader(Questions):
             outcomes: tuple[Any, ...] = state.choices[action]
         else:
             outcomes = self._ask_model("outcomes", state, action)
-        return observe_outcomes(state, action, outcomes)
+        return self._examine(state, action, outcomes)
 
-    def discount_after(self, level: int) -> Any:
-        """Return the discount after a decision, as the model gave it."""
+    def _examine(self, state: Any, action: Any, given: tuple[Any, ...]) -> list[Outcome]:
+        """Return what can be observed of the outcomes that a model gave, checked."""
+        return observe_outcomes(state, action, given)
+
+    def discount_after(self, level: int) -> Number:
+        """Return the discount after a decision, as exact as the model gave it."""
         first = level == 0 and isinstance(self.root, Start)
-        return 1 if first else getattr(self.model, "discount", 1)
+        return 1 if first else self._frame.discount
+
+    def require_steady(self) -> None:
+        """Refuse a model whose horizon, discount or merging are no longer what they were."""
+        for violation in check_frame_again(self.model, self._frame):
+            raise self.sign(ModelError(violation))
 
     def bound_reward(self, state: Any, step: int) -> float:
         """Return the model's upper bound on the reward still to come, checked to be a number."""
         bound = self._call("reward_to_go_bound", state, step, state=state)
-        if not is_number(bound) or math.isnan(bound):
-            message = f"reward_to_go_bound must be a number, not {shorten(bound)}"
-            raise ModelError(Violation(Rule.REWARD_BOUNDS, message, state, None, bound))
-        return float(bound)
+        return self._read_bound("reward_to_go_bound", bound, state)
 
     def bound_value(self, state: Any, step: int, price: float) -> float:
         """Return the model's upper bound on reward less price times risk, checked likewise.
@@ -203,19 +252,27 @@ class ModelReader(Questions):
         if not hasattr(self.model, "value_to_go_bound"):
             return self.bound_reward(state, step)
         bound = self._call("value_to_go_bound", state, step, price, state=state)
-        if not is_number(bound) or math.isnan(bound):
-            message = f"value_to_go_bound must be a number, not {shorten(bound)}"
-            raise ModelError(Violation(Rule.REWARD_BOUNDS, message, state, None, bound))
-        return float(bound)
+        return self._read_bound("value_to_go_bound", bound, state)
+
+    def _read_bound(self, name: str, bound: Any, state: Any) -> float:
+        number = read_number(bound)
+        if number is None or math.isnan(number):
+            message = f"{name} must be a number, not {describe_number(bound)}"
+            violation = Violation(Rule.REWARD_BOUNDS, message, state, None, bound)
+            raise self.sign(ModelError(violation))
+        return float(number)
 
     def bound_risk(self, state: Any, action: Any, step: int) -> float:
         """Return the model's lower bound on the risk still to come, checked to be a probability."""
         where = (state, action)
         bound = self._call("risk_to_go_bound", *where, step, state=state, action=action)
-        if not is_number(bound) or not 0 <= bound <= 1:
-            message = f"risk_to_go_bound must be a number from 0 to 1, not {shorten(bound)}"
-            raise ModelError(Violation(Rule.RISK_BOUNDS, message, *where, bound))
-        return float(bound)
+        number = read_number(bound)
+        if number is None or not 0 <= number <= 1:
+            allowed = "a number from 0 to 1"
+            message = f"risk_to_go_bound must be {allowed}, not {describe_number(bound)}"
+            violation = Violation(Rule.RISK_BOUNDS, message, *where, bound)
+            raise self.sign(ModelError(violation))
+        return float(number)
 
     def locate(self, state: Any, action: Any, measurement: Any) -> Any:
         """Return the label or the next state of the outcome that a measurement stands for.
@@ -246,8 +303,13 @@ class ModelReader(Questions):
         It covers the model's class name, horizon, discount, and all answers about the first
         actions, as far as the model gave them: labels that are the strings of states are omitted. A
         model may set an attribute `fingerprint` to say it better.
+
+        Raises
+        ------
+        ModelError
+            If horizon or discount are no longer what they were.
         """
-        own = getattr(self.model, "fingerprint", None)
+        self.require_steady()
         first = [
             [
                 label,
@@ -258,9 +320,13 @@ class ModelReader(Questions):
             ]
             for label, action in self.actions(self.root).items()
         ]
-        identity = type(self.model).__name__ if own is None else str(own)
+        identity = self._take_care(self._identify)
         text = json.dumps([identity, self.horizon, self.discount, first])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def _identify(self) -> str:
+        own = read_attribute(self.model, "fingerprint")
+        return type(self.model).__name__ if own is None else str(own)
 
 
 def _is_unordered(answer: object) -> bool:

@@ -82,6 +82,9 @@ class ModelReport:
         can be told apart.
     merged_count
         How many such places there are in all.
+    doubles
+        How many states were asked that equal others and differ from them in something that is not
+        compared: they must answer the same. At most 10,000 are asked, 20 for each state.
     """
 
     violations: tuple[Violation, ...]
@@ -98,6 +101,7 @@ class ModelReport:
     finished: bool
     merged: tuple[Merged, ...] = ()
     merged_count: int = 0
+    doubles: int = 0
 
     @property
     def ok(self) -> bool:
@@ -119,6 +123,7 @@ class ModelReport:
             ),
             ("outcomes", f"{self.outcomes:,}, up to {self.most_outcomes:,} of an action"),
             *([("merged", self._describe_merged())] if self.merged else []),
+            *([("doubles", self._describe_doubles())] if self.doubles else []),
             ("rewards", f"{low:.6g} to {high:.6g}" if self.reward_range else "none"),
             ("largest risk", f"{self.largest_immediate_risk:.6g} of a single action"),
             ("levels", f"{_count(self.levels, 'decision')} in the longest history"),
@@ -127,6 +132,9 @@ class ModelReport:
     def _describe_merged(self) -> str:
         more = f"; and in {self.merged_count - 1:,} more places" if self.merged_count > 1 else ""
         return f"{self.merged[0]}{more}"
+
+    def _describe_doubles(self) -> str:
+        return f"{_count(self.doubles, 'state')} beside equal ones, with other parts not compared"
 
     def __str__(self) -> str:
         lines = [f"{name:<13} {text}" for name, text in self.rows()]

@@ -9,18 +9,27 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from numbers import Real
-from typing import Any, Final
+from inspect import getattr_static
+from typing import Any, Final, NamedTuple
 
-import numpy as np
-
+from vulcan.errors import ModelError
 from vulcan.model.interface import FAILURE, Outcome, Start
+from vulcan.model.likeness import find_difference
+from vulcan.model.numbers import Number, describe_number, read_number, read_whole
 from vulcan.parameters import shorten
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
 LONGEST_HORIZON: Final = 1_000_000
+
+
+PARTS: Final = {
+    **dict.fromkeys(("initial_state", "actions", "outcomes", "horizon")),
+    "discount": 1.0,
+    "merges": True,
+}
+"""What a model has before it is asked anything, and what that is where it is absent."""
 
 
 class Rule(StrEnum):
@@ -36,6 +45,7 @@ class Rule(StrEnum):
     STATES_HASHABLE = "states are hashable"
     STATES_COMPARE = "states compare"
     STATES_STAY = "states stay the same"
+    STATES_ALIKE = "equal states are alike"
     HASHES_STAY = "hashes stay the same"
     ACTIONS_EXIST = "actions exist"
     ACTIONS_LISTED = "actions are a list"
@@ -69,6 +79,8 @@ class Violation:
         What was found, and what is allowed.
     state, action, value
         Where it was found and the offending value; None where there is none.
+    model
+        The name of the model's class; None in a report, which is about one model.
     """
 
     rule: Rule
@@ -76,31 +88,96 @@ class Violation:
     state: Any = None
     action: Any = None
     value: Any = None
+    model: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         named = (("state", self.state), ("action", self.action))
-        place = ", ".join(f"{name} {shorten(x)}" for name, x in named if x is not None)
-        return f"{self.message} ({place})" if place else self.message
+        place = [f"{name} {shorten(x)}" for name, x in named if x is not None]
+        if self.model is not None:
+            place.append(f"model {self.model}")
+        return f"{self.message} ({', '.join(place)})" if place else self.message
+
+    def of(self, model: Any) -> Violation:
+        """Return the same, naming the model that broke the rule."""
+        return self if self.model else replace(self, model=type(model).__name__)
 
 
-def check_frame(model: Any) -> Iterator[Violation]:
-    """Yield what is wrong with a model before it is asked anything."""
-    name = type(model).__name__
-    for method in ("initial_state", "actions", "outcomes"):
-        if not callable(getattr(model, method, None)):
-            yield Violation(Rule.INTERFACE, f"{name} has no method {method}()")
-    horizon: Any = getattr(model, "horizon", None)
-    whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool)
-    if not whole or not 1 <= int(horizon) <= LONGEST_HORIZON:
-        message = f"horizon must be a whole number from 1 to {LONGEST_HORIZON:,}, not {horizon!r}"
-        yield Violation(Rule.HORIZON, message, value=horizon)
-    discount: Any = getattr(model, "discount", 1.0)
-    if not is_number(discount) or not 0 <= discount <= 1:
-        message = f"discount must be a number from 0 to 1, not {discount!r}"
-        yield Violation(Rule.DISCOUNT, message, value=discount)
-    merges = getattr(model, "merges", True)
+class Frame(NamedTuple):
+    """What a model says once and for all, each part read once; what can't be used is as if absent.
+
+    Attributes
+    ----------
+    horizon
+        The number of steps; 0 if it can't be used.
+    discount
+        As exact as the model gave it.
+    merges
+        Whether histories that reach equal states go on as one.
+    """
+
+    horizon: int
+    discount: Number
+    merges: bool
+
+
+def read_frame(model: Any) -> tuple[Frame, list[Violation]]:
+    """Return what a model says before it is asked anything, and what is wrong with that."""
+    try:
+        given = {name: read_attribute(model, name, default) for name, default in PARTS.items()}
+    except ModelError as error:
+        return Frame(0, 1.0, True), [error.violation]
+    found = [
+        Violation(Rule.INTERFACE, f"{type(model).__name__} has no method {name}()")
+        for name in ("initial_state", "actions", "outcomes")
+        if not callable(given[name])
+    ]
+    horizon, discount, merges = (given[name] for name in Frame._fields)
+    steps, rate = read_whole(horizon), read_number(discount)
+    if steps is None or not 1 <= steps <= LONGEST_HORIZON:
+        allowed = f"a whole number from 1 to {LONGEST_HORIZON:,}"
+        message = f"horizon must be {allowed}, not {describe_number(horizon)}"
+        found.append(Violation(Rule.HORIZON, message, value=horizon))
+        steps = 0
+    if rate is None or not 0 <= rate <= 1:
+        message = f"discount must be a number from 0 to 1, not {describe_number(discount)}"
+        found.append(Violation(Rule.DISCOUNT, message, value=discount))
+        rate = 1.0
     if not isinstance(merges, bool):
-        yield Violation(Rule.MERGES, f"merges must be True or False, not {merges!r}", value=merges)
+        message = f"merges must be True or False, not {shorten(merges)}"
+        found.append(Violation(Rule.MERGES, message, value=merges))
+    return Frame(steps, rate, merges is not False), found
+
+
+def read_attribute(model: Any, name: str, default: Any = None) -> Any:
+    """Return an attribute of a model, the default if it has none such.
+
+    Raises
+    ------
+    ModelError
+        If it is computed, and that raises.
+    """
+    try:
+        return getattr(model, name)
+    except Exception as error:
+        if isinstance(error, AttributeError) and getattr_static(model, name, None) is None:
+            return default  # and not a property that raised it
+        message = f"{type(model).__name__}.{name} raised {shorten(error)}"
+        raise ModelError(Violation(Rule.ANSWERS, message)) from error
+
+
+def check_frame(model: Any) -> list[Violation]:
+    """Return what is wrong with a model before it is asked anything."""
+    return read_frame(model)[1]
+
+
+def check_frame_again(model: Any, before: Frame) -> Iterator[Violation]:
+    """Yield what is no longer what it was when the frame was read first."""
+    now, violations = read_frame(model)
+    yield from violations
+    for name, old, new in zip(Frame._fields, before, now, strict=True):
+        if old != new and not violations:
+            message = f"asked again, the {name} changed from {old!r} to {new!r}"
+            yield Violation(Rule.ANSWERS_REPEAT, message, value=(old, new))
 
 
 def check_state(
@@ -115,6 +192,28 @@ def check_state(
     except Exception:
         message = f"{what}, {shorten(state)}, can't be hashed; use a tuple or a frozen dataclass"
         yield Violation(Rule.STATES_HASHABLE, message, source, action, state)
+
+
+def refuse_double(one: Any, other: Any, action: Any, said: tuple[Any, Any]) -> Violation:
+    """Return what is wrong with equal states that answer differently.
+
+    Parameters
+    ----------
+    one, other
+        The states.
+    action
+        The action whose outcomes were asked for; None if it was the actions.
+    said
+        What they answered.
+    """
+    kind = "actions" if action is None else "outcomes"
+    one_said, other_said = map(shorten, said)
+    message = (
+        f"equal states answer differently: {shorten(one)} has the {kind} {one_said}, and "
+        f"{shorten(other)} has {other_said}; what differs in the states is that "
+        f"{find_difference(one, other)}"
+    )
+    return Violation(Rule.STATES_ALIKE, message, one, action, other)
 
 
 def check_actions(state: Any, actions: Sequence[Any], labels: Sequence[str]) -> Iterator[Violation]:
@@ -171,25 +270,17 @@ def check_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> Iterator
 
 
 def _check_numbers(state: Any, action: Any, outcome: Outcome) -> Iterator[Violation]:
-    probability, reward = outcome.probability, outcome.reward
-    if not is_number(probability) or not 0 <= probability <= 1:
-        message = f"probability must be a number from 0 to 1, not {shorten(probability)}"
-        yield Violation(Rule.PROBABILITIES, message, state, action, probability)
-    if not is_number(reward) or not _is_moderate(reward):
-        message = f"reward must be a number of at most {LARGEST_REWARD:g}, not {shorten(reward)}"
-        yield Violation(Rule.REWARDS, message, state, action, reward)
-
-
-def _is_moderate(reward: Any) -> bool:
-    try:
-        return abs(float(reward)) <= LARGEST_REWARD
-    except OverflowError:
-        return False
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a real number; True and False are none."""
-    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
+    given = outcome.probability
+    probability = read_number(given)
+    if probability is None or not 0 <= probability <= 1:
+        message = f"probability must be a number from 0 to 1, not {describe_number(given)}"
+        yield Violation(Rule.PROBABILITIES, message, state, action, given)
+    given = outcome.reward
+    reward = read_number(given)
+    if reward is None or not -LARGEST_REWARD <= reward <= LARGEST_REWARD:
+        most = f"a number of at most {LARGEST_REWARD:g}"
+        message = f"reward must be {most}, not {describe_number(given)}"
+        yield Violation(Rule.REWARDS, message, state, action, given)
 
 
 def _check_together(state: Any, action: Any, outcomes: Sequence[Outcome]) -> Iterator[Violation]:

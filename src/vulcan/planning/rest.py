@@ -31,7 +31,7 @@ class Rest:
     def __init__(self, reader: ModelReader, state: Any, step: int) -> None:
         self._model, self._state, self._step = reader.model, state, step
         self.horizon = reader.horizon - step
-        self.discount = getattr(reader.model, "discount", 1.0)
+        self.discount = reader.discount_after(level=1)
         self.merges = reader.merges
         self.fingerprint = f"{reader.fingerprint()} at {step} in {stable_text(state)}"
         self.compiled = None

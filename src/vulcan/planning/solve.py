@@ -368,7 +368,7 @@ def _check(problem: Problem, finding: Finding, certificate: Certificate | None) 
         return
     largest = max(float(np.abs(p.reward).max(initial=1.0)) for p in finding.policy.members)
     for name, found, certified, most in (
-        ("reward", finding.reward, certificate.reward, largest * problem.model.horizon),
+        ("reward", finding.reward, certificate.reward, largest * finding.policy.about.horizon),
         ("risk", finding.risk, certificate.risk, 1.0),
     ):
         if not abs(found - float(certified)) <= AGREEMENT * most:

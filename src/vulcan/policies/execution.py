@@ -1,24 +1,28 @@
 """Following a policy step by step.
 
 A run is on its plan or has left it. On the plan it does what the policy says, and knows what that
-still risks and earns (`vulcan.policies.prospects`). What cannot happen by the plan and the model is
-refused, and changes nothing. If it happened all the same, `leave` says so: from then on the run
-takes the least risky action that it can find by looking a few steps ahead, until it has a new plan
-(`vulcan.replan`). Nothing that was certified speaks of such a mission any more.
+still risks and earns (`vulcan.policies.prospects`). Its model, if it has one, is asked about each
+action before that is taken, and must answer as it did when the policy was made
+(`vulcan.policies.comparison`): a plan says nothing about another world. What cannot happen by the
+plan and the model is refused, and changes nothing. If it happened all the same, `leave` says so:
+from then on the run takes the least risky action that it can find (`vulcan.policies.lookahead`),
+until it has a new plan (`vulcan.replan`). Nothing that was certified speaks of such a mission any
+more.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vulcan.errors import MismatchError, PolicyError
-from vulcan.model.interface import FAILURE, Outcome, Start
-from vulcan.model.observations import fit_labels, label_outcomes
+from vulcan.errors import PolicyError
+from vulcan.model.interface import FAILURE, Start
 from vulcan.model.reader import ModelReader
-from vulcan.parameters import require_number
+from vulcan.parameters import require_number, shorten
+from vulcan.policies.comparison import Comparison, Record
+from vulcan.policies.lookahead import find_safest
 from vulcan.policies.policy import Policy
-from vulcan.policies.ways import Way, find_way
+from vulcan.policies.ways import Way, ask_ways, find_way, plan_ways
 from vulcan.sentinels import END, FAILED, UNPLANNED
 
 if TYPE_CHECKING:
@@ -26,8 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Run"]
 
-STEPS_AHEAD: Final = 2
-"""How far the least risky action looks."""
+
+class _Decision(NamedTuple):
+    """What is done now, and what can be observed then."""
+
+    label: str
+    action: Any
+    ways: list[Way]
 
 
 class Run:
@@ -72,10 +81,11 @@ class Run:
         self._measurements: tuple[Any, ...] = ()
         self._positions: tuple[int, ...] = ()
         self._reward = 0.0
+        self._decision: _Decision | None = None  # known once somebody wants to know
 
     def __repr__(self) -> str:
         names = {FAILED: "failed", UNPLANNED: "without a plan"}
-        now = self.action_label if self._place >= 0 else names.get(self._place, "finished")
+        now = self._planned if self._place >= 0 else names.get(self._place, "finished")
         return f"Run(decisions={self.level}, now={now!r})"
 
     @property
@@ -174,25 +184,21 @@ class Run:
     @property
     def action_label(self) -> str:
         """The label of the action to take now."""
-        if self.finished:
-            raise PolicyError("the run is finished: there is no action to take")
-        if self._place >= 0:
-            return self.policy.labels[int(self.policy.action[self._place])]
-        return self._find_safest()
+        return self._decide().label
 
     @property
     def action(self) -> Any:
-        """The action to take now: the model's own when bound to a model, else its label."""
-        label = self.action_label
-        if self._reader is None:
-            return label
-        actions = self._reader.actions(self._state)
-        if label not in actions:
-            raise MismatchError(
-                f"the policy takes {label!r} in state {self._state!r}, where the model has "
-                f"{', '.join(map(repr, actions)) or 'no actions'}"
-            )
-        return actions[label]
+        """The action to take now: the model's own when bound to a model, else its label.
+
+        Raises
+        ------
+        PolicyError
+            If the run is finished.
+        MismatchError
+            If the model does not say of this action what the policy was made with. The run is as
+            it was before, and may `leave` its plan.
+        """
+        return self._decide().action
 
     @property
     def safest_action(self) -> Any:
@@ -203,15 +209,14 @@ class Run:
         actions = self._actions()
         if not actions:
             raise PolicyError("the run is finished: there is no action to take")
-        return actions[self._find_safest()]
+        return actions[find_safest(self.reader, self._state, self.level)]
 
     @property
     def expected(self) -> dict[str, float]:
         """The labels that can be observed now, with their probabilities."""
         if self.finished:
             return {}
-        ways = self._plan() if self._place >= 0 else self._ask(self._find_safest())
-        return {way.label: way.probability for way in ways}
+        return {way.label: way.probability for way in self._decide().ways}
 
     def observe(
         self, outcome: Any = None, *, state: Any = None, reward: float | None = None
@@ -236,9 +241,10 @@ class Run:
             If that cannot happen, or may be several outcomes; the message lists those that there
             are. The run is as it was before.
         """
-        label = self.action_label
-        ways = self._look(label)
+        label, _, ways = self._decide()
         way = find_way(outcome, state, reward, label, ways)
+        if way.child == END and self._reader is not None:
+            self._comparison.require_end(way.state, self.level + 1)
         self._advance(label, way, ways.index(way))
 
     def measure(self, measurement: Any) -> None:
@@ -264,8 +270,8 @@ class Run:
         found = self.reader.locate(self._state, self.action, measurement)
         if found is None:
             raise PolicyError(
-                f"the model calls the measurement {measurement!r} impossible after "
-                f"{self.action_label!r} in state {self._state!r}"
+                f"the model calls the measurement {shorten(measurement)} impossible after "
+                f"{self.action_label!r} in state {shorten(self._state)}"
             )
         self.observe(**{"outcome" if isinstance(found, str) else "state": found})
         self._measurements = (*self._measurements[:-1], measurement)
@@ -287,10 +293,13 @@ class Run:
             raise PolicyError("only a run that goes on, of a policy with its model, can leave it")
         risk = self.risk_left if self.unplanned else self.risk
         if state is not None:
-            label, paid = self.action_label, require_number("reward", reward, error=PolicyError)
+            # The plan is left, so that the model need not answer as it did for the plan.
+            label = self._planned if self._place >= 0 else self.action_label
+            paid = require_number("reward", reward, error=PolicyError)
             self._reader.actions(state)  # an error of the model comes before any change
             self._advance(label, Way("not foreseen", 0.0, paid, state, UNPLANNED), -1)
         self._place, self.left_plan, self.risk_left = UNPLANNED, True, risk
+        self._decision = None
 
     def follow(self, policy: Policy) -> None:
         """Go on with another plan from here; `vulcan.replan` knows which may be followed.
@@ -301,7 +310,7 @@ class Run:
             A policy that begins in the state in which the run is.
         """
         self.policy, self._place = policy, 0 if len(policy) else END
-        self._begun = self.level
+        self._begun, self._decision = self.level, None
 
     def learn(self, reader: ModelReader) -> None:
         """Go on in a model that knows more; `vulcan.replan` knows which, and the plan for it.
@@ -312,6 +321,18 @@ class Run:
             A model with the same states.
         """
         self._reader, self.knowledge = reader, None
+        self._decision = None
+
+    def compare(self) -> None:
+        """Refuse a model that does not say of the next action what the plan was made with.
+
+        Raises
+        ------
+        MismatchError
+            If it does not.
+        """
+        if self._place >= 0:
+            self._decide()
 
     def _require_model(self) -> ModelReader:
         if self._reader is None:
@@ -326,80 +347,45 @@ class Run:
         self._history += ((label, way.label),)
         self._measurements += (None,)
         self._positions += (position,)
-        self._place = way.child
+        self._place, self._decision = way.child, None
 
-    def _plan(self) -> list[Way]:
-        """Return what can be observed by the plan, without states."""
-        policy, rows = self.policy, self.policy.outcomes(self._place)
-        labels = [policy.labels[number] for number in policy.label[rows.start : rows.stop]]
-        if len(set(labels)) < len(labels):
-            raise PolicyError(
-                f"the policy can't be followed: outcomes of {self.action_label!r} have the same "
-                f"label, {', '.join(map(repr, labels))}"
-            )
-        columns = (policy.probability, policy.reward, policy.child)
-        numbers = (column[rows.start : rows.stop].tolist() for column in columns)
-        return [
-            Way(label, chance, reward, None, child)
-            for label, chance, reward, child in zip(labels, *numbers, strict=True)
-        ]
+    @property
+    def _planned(self) -> str:
+        """The label of the action that the plan takes here."""
+        return self.policy.labels[int(self.policy.action[self._place])]
 
-    def _look(self, label: str) -> list[Way]:
-        """Return what can be observed after the action, with states if there is a model."""
-        if self._place < 0:
-            return self._ask(label)
-        ways = self._plan()
+    @property
+    def _comparison(self) -> Comparison:
+        return Comparison(self.policy.about, self.reader)
+
+    def _decide(self) -> _Decision:
+        """Return what is done now; the model is asked once."""
+        if self.finished:
+            raise PolicyError("the run is finished: there is no action to take")
+        if self._decision is None:
+            self._decision = self._find_planned() if self._place >= 0 else self._find_cautious()
+        return self._decision
+
+    def _find_planned(self) -> _Decision:
+        """Return what the plan does here, with states if there is a model."""
+        label, ways = self._planned, plan_ways(self.policy, self._place)
         if self._reader is None:
-            return ways
-        outcomes = self._reader.outcomes(self._state, self.action)
-        now, then = label_outcomes(outcomes), [way.label for way in ways]
-        if not fit_labels(outcomes, now, then):
-            raise MismatchError(
-                f"action {self.action!r} in state {self._state!r} has the outcomes {now}; the "
-                f"policy was made with {then}"
-            )
-        pairs = zip(ways, outcomes, strict=True)
-        return [way._replace(state=outcome.state) for way, outcome in pairs]
+            return _Decision(label, label, ways)
+        comparison, state, level = self._comparison, self._state, self.level
+        comparison.require_step(state, level)
+        said = [(way.probability, way.reward, way.child == FAILED) for way in ways]
+        answer = comparison.ask(state, label, level)
+        comparison.compare(answer, Record(label, [way.label for way in ways], said), state, level)
+        pairs = zip(ways, answer.outcomes, strict=True)
+        return _Decision(label, answer.action, [w._replace(state=o.state) for w, o in pairs])
 
-    def _ask(self, label: str) -> list[Way]:
-        """Return what can be observed by the model alone."""
-        outcomes = self.reader.outcomes(self._state, self._actions()[label])
-        return [
-            Way(
-                text,
-                float(outcome.probability),
-                float(outcome.reward),
-                outcome.state,
-                FAILED if outcome.fails else UNPLANNED,
-            )
-            for text, outcome in zip(label_outcomes(outcomes), outcomes, strict=True)
-        ]
+    def _find_cautious(self) -> _Decision:
+        """Return what is done without a plan."""
+        label = find_safest(self.reader, self._state, self.level)
+        action = self._actions()[label]
+        return _Decision(label, action, ask_ways(self.reader, self._state, action))
 
     def _actions(self) -> dict[str, Any]:
         """Return the model's actions here, by their labels."""
         ended = self._state is FAILURE or self.level >= self.reader.levels
         return {} if ended else self.reader.actions(self._state)
-
-    def _find_safest(self) -> str:
-        """Return the label of the least risky action, and of those the one that pays best."""
-        ahead = min(STEPS_AHEAD, self.reader.levels - self.level)
-        risks = _find_risks(self.reader, self._state, ahead)
-        return min(risks, key=risks.__getitem__)
-
-
-def _find_risks(reader: ModelReader, state: Any, ahead: int) -> dict[str, tuple[float, float]]:
-    """Return the least risk of each action for some steps, and what it costs at once."""
-    found = {}
-    for label, _, outcomes in reader.answers(state):
-        risk = math.fsum(
-            float(o.probability) * (1.0 if o.fails else _find_least(reader, o, ahead - 1))
-            for o in outcomes
-        )
-        found[label] = risk, -math.fsum(float(o.probability) * float(o.reward) for o in outcomes)
-    return found
-
-
-def _find_least(reader: ModelReader, outcome: Outcome, ahead: int) -> float:
-    """Return the least risk for some steps after a safe outcome."""
-    risks = _find_risks(reader, outcome.state, ahead) if ahead else {}
-    return min(risks.values())[0] if risks else 0.0

@@ -6,22 +6,21 @@ the model's outcomes, each with what the policy does next. Whoever walks decides
 histories that come to the same place: a certificate joins them, a drawing keeps them apart.
 
 The model is asked once for each (state, action) that the policy meets. If an answer differs from
-the one that the policy was made with, that is a `MismatchError`.
+the one that the policy was made with, that is a `MismatchError` (`vulcan.policies.comparison`).
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from vulcan.errors import MismatchError
-from vulcan.model.interface import FAILURE, Outcome, describe_model
-from vulcan.model.observations import fit_labels, label_outcomes
+from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
-from vulcan.policies.policy import About, Policy
+from vulcan.policies.comparison import Answer, Comparison, Record
+from vulcan.policies.policy import Policy
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.sentinels import END, FAILED
 
-__all__ = ["Place", "PolicyWalk", "Way", "describe_mismatch"]
+__all__ = ["Place", "PolicyWalk", "Way"]
 
 
 class Place(NamedTuple):
@@ -54,6 +53,11 @@ class _Nodes:
             )
         )
 
+    def read(self, node: int) -> tuple[Record, list[int]]:
+        """Return what a decision was made with, and what comes after each outcome."""
+        span = slice(self.first[node], self.first[node + 1])
+        return Record(self.action[node], self.label[span], self.said[span]), self.child[span]
+
 
 class PolicyWalk:
     """A walk through a model along the histories of a policy.
@@ -73,16 +77,17 @@ class PolicyWalk:
 
     def __init__(self, policy: AnyPolicy, reader: ModelReader) -> None:
         self.evaluations = 0
-        self._about, self._reader = policy.about, reader
+        self._reader, self._comparison = reader, Comparison(policy.about, reader)
         self._members = [_Nodes(member) for member in policy.members]
-        self._answers: dict[tuple[Any, str], tuple[list[Outcome], list[str]]] = {}
+        self._answers: dict[tuple[Any, str], Answer] = {}
+        self._met: set[Any] = {reader.root}
 
     def begin(self) -> list[Place]:
         """Return the places before the first decision, one per member that has any decision."""
         root = self._reader.root
         for nodes in self._members:
             if not nodes.action:
-                self._require_end(root)
+                self._comparison.require_end(root, 0)
         return [Place(k, 0, root) for k, nodes in enumerate(self._members) if nodes.action]
 
     def follow(self, place: Place, level: int) -> list[Way]:
@@ -96,78 +101,42 @@ class PolicyWalk:
             How many decisions came before it.
         """
         member, node, state = place
-        nodes, last = self._members[member], level + 1 == self._reader.levels
-        first, end = nodes.first[node], nodes.first[node + 1]
-        outcomes, labels = self._ask(state, nodes.action[node])
-        self._compare(outcomes, labels, nodes, node, state)
-        children = nodes.child[first:end]
-        ways = list(zip(outcomes, children, strict=True))
+        nodes = self._members[member]
+        record, children = nodes.read(node)
+        answer = self._ask(state, record.action, level)
+        self._comparison.compare(answer, record, state, level)
+        ways = list(zip(answer.outcomes, children, strict=True))
+        last = level + 1 == self._reader.levels
         if last or END in children:
-            self._check_ends(ways, last)
+            self._check_ends(ways, level + 1)
         return ways
-
-    def _check_ends(self, ways: list[Way], last: bool) -> None:
-        """Refuse a policy that ends too soon, or does not end."""
-        for outcome, child in ways:
-            if child == END and not last:
-                self._require_end(outcome.state)
-            elif child >= 0 and last:
-                raise self._refuse(f"the policy acts beyond the horizon, in {outcome.state!r}")
 
     def describe_action(self, place: Place) -> str:
         """Return the label of the action that is taken at a place."""
         return self._members[place.member].action[place.node]
 
-    def _compare(
-        self, outcomes: list[Outcome], labels: list[str], nodes: _Nodes, node: int, state: Any
-    ) -> None:
-        """Refuse answers that are not those that the policy was made with."""
-        span = slice(nodes.first[node], nodes.first[node + 1])
-        label, recorded, said = nodes.action[node], nodes.label[span], nodes.said[span]
-        if labels != recorded and not fit_labels(outcomes, labels, recorded):
-            raise self._refuse(
-                f"action {label!r} in state {state!r} has the outcomes {labels}; "
-                f"the policy was made with {recorded}"
-            )
-        answer = [(float(o.probability), float(o.reward), o.state is FAILURE) for o in outcomes]
-        if answer == said:
-            return
-        for now, text, before in zip(answer, recorded, said, strict=True):
-            if now != before:
-                raise self._refuse(
-                    f"the model changed its answer for outcome {text!r} of action {label!r} in "
-                    f"state {state!r}: (probability, reward, fails) was {before}, is {now}"
-                )
+    def _check_ends(self, ways: list[Way], level: int) -> None:
+        """Refuse a policy that ends too soon, or does not end."""
+        for outcome, child in ways:
+            if child == END:
+                self._comparison.require_end(outcome.state, level)
+            elif child >= 0:
+                self._comparison.require_step(outcome.state, level)
 
-    def _ask(self, state: Any, label: str) -> tuple[list[Outcome], list[str]]:
+    def _ask(self, state: Any, label: str, level: int) -> Answer:
         if not self._reader.merges:
-            return self._ask_reader(state, label)  # nobody comes there again
+            self.evaluations += 1  # nobody comes there again
+            return self._comparison.ask(state, label, level)
         if (state, label) not in self._answers:
-            self._answers[state, label] = self._ask_reader(state, label)
+            self._answers[state, label] = answer = self._comparison.ask(state, label, level)
+            self.evaluations += 1
+            self._meet(answer)
         return self._answers[state, label]
 
-    def _ask_reader(self, state: Any, label: str) -> tuple[list[Outcome], list[str]]:
-        actions = self._reader.actions(state)
-        if label not in actions:
-            raise self._refuse(
-                f"the policy takes {label!r} in state {state!r}, where the model has "
-                f"{', '.join(map(repr, actions)) or 'no actions'}"
-            )
-        self.evaluations += 1
-        outcomes = self._reader.outcomes(state, actions[label])
-        return outcomes, label_outcomes(outcomes)
-
-    def _require_end(self, state: Any) -> None:
-        if self._reader.actions(state):
-            raise self._refuse(f"the policy ends in state {state!r}, which has actions")
-
-    def _refuse(self, detail: str) -> MismatchError:
-        return describe_mismatch(self._about, self._reader.model, f": {detail}")
-
-
-def describe_mismatch(about: About, model: Any, detail: str = "") -> MismatchError:
-    """Return the error of a policy and a model that don't belong together."""
-    return MismatchError(
-        f"this policy was made for {about.model} (horizon {about.horizon}); "
-        f"{describe_model(model)} is another, or no longer answers the same{detail}"
-    )
+    def _meet(self, answer: Answer) -> None:
+        """Look next states up once, so that everybody else can do so without an error."""
+        for outcome in answer.outcomes:
+            try:
+                self._met.add(outcome.state)
+            except Exception as error:
+                raise self._reader.refuse_comparison(outcome.state, error) from error

@@ -1,7 +1,8 @@
 """What can be observed after an action, and which of it is meant by what somebody tells.
 
-A label, a position among the outcomes, or the state that one leads to: whatever fits is a reading.
-Readings that mean the same outcome are one, and several that do not are an error.
+What can be observed is what the plan was made with, or else what the model says. Of what somebody
+tells, a label, a position among the outcomes, or the state that one leads to: whatever fits is a
+reading. Readings that mean the same outcome are one, and several that do not are an error.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from numbers import Integral
 from typing import Any, Final, NamedTuple
 
 from vulcan.errors import PolicyError
-from vulcan.parameters import require_number
+from vulcan.model.likeness import is_equal
+from vulcan.model.observations import label_outcomes
+from vulcan.model.reader import ModelReader
+from vulcan.parameters import require_number, shorten
+from vulcan.policies.policy import Policy
+from vulcan.sentinels import FAILED, UNPLANNED
 
-__all__ = ["Way", "find_way"]
+__all__ = ["Way", "ask_ways", "find_way", "plan_ways"]
 
 SAME_REWARD: Final = 1e-9
 """Rewards that differ by less, as a share of them, are the same to an observer."""
@@ -27,6 +33,39 @@ class Way(NamedTuple):
     reward: float
     state: Any
     child: int
+
+
+def plan_ways(policy: Policy, node: int) -> list[Way]:
+    """Return what can be observed at a decision by the plan, without states."""
+    rows = policy.outcomes(node)
+    labels = [policy.labels[number] for number in policy.label[rows.start : rows.stop]]
+    if len(set(labels)) < len(labels):
+        action = policy.labels[int(policy.action[node])]
+        raise PolicyError(
+            f"the policy can't be followed: outcomes of {action!r} have the same label, "
+            f"{', '.join(map(repr, labels))}"
+        )
+    columns = (policy.probability, policy.reward, policy.child)
+    numbers = (column[rows.start : rows.stop].tolist() for column in columns)
+    return [
+        Way(label, chance, reward, None, child)
+        for label, chance, reward, child in zip(labels, *numbers, strict=True)
+    ]
+
+
+def ask_ways(reader: ModelReader, state: Any, action: Any) -> list[Way]:
+    """Return what can be observed after an action by the model alone."""
+    outcomes = reader.outcomes(state, action)
+    return [
+        Way(
+            label,
+            float(outcome.probability),
+            float(outcome.reward),
+            outcome.state,
+            FAILED if outcome.fails else UNPLANNED,
+        )
+        for label, outcome in zip(label_outcomes(outcomes), outcomes, strict=True)
+    ]
 
 
 def find_way(
@@ -52,12 +91,11 @@ def find_way(
         raise PolicyError("tell either an outcome or the state that it leads to")
     readings = _read_state(state, ways) if outcome is None else _read(outcome, ways)
     listed = ", ".join(f"{k}: {way.label!r}" for k, way in enumerate(ways))
-    told = outcome if state is None else state
+    told = shorten(outcome if state is None else state)
     if len(readings) > 1:
         (one, _), (other, _) = list(readings.items())[:2]
         raise PolicyError(
-            f"{told!r} may be {one} or {other}; give a label, or state=...; the outcomes are "
-            f"{listed}"
+            f"{told} may be {one} or {other}; give a label, or state=...; the outcomes are {listed}"
         )
     found = [ways[k] for positions in readings.values() for k in positions]
     if reward is not None:
@@ -65,11 +103,11 @@ def find_way(
         found = [way for way in found if _is_same(way.reward, paid)]
     if not found:
         which = "" if reward is None else f" that pays {reward!r}"
-        raise PolicyError(f"{label!r} has no outcome {told!r}{which}; its outcomes are {listed}")
+        raise PolicyError(f"{label!r} has no outcome {told}{which}; its outcomes are {listed}")
     if len(found) > 1:
         alike = ", ".join(repr(way.label) for way in found)
         raise PolicyError(
-            f"{len(found)} outcomes of {label!r} lead to {told!r}: give a label of {alike}, or "
+            f"{len(found)} outcomes of {label!r} lead to {told}: give a label of {alike}, or "
             "reward=..."
         )
     return found[0]
@@ -98,9 +136,11 @@ def _read_state(state: Any, ways: Sequence[Way]) -> dict[str, list[int]]:
     found = [
         k
         for k, way in enumerate(ways)
-        if way.state is not None and isinstance(way.state, bool) == boolean and way.state == state
+        if way.state is not None
+        and isinstance(way.state, bool) == boolean
+        and is_equal(way.state, state)
     ]
-    return {f"the state {state!r}": found} if found else {}
+    return {f"the state {shorten(state)}": found} if found else {}
 
 
 def _is_same(one: float, other: float) -> bool:
