@@ -14,6 +14,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -34,20 +35,24 @@ from vulcan.solvers.tree.checkpoint import SEAL, Snapshot
 
 CURVED: Final = vulcan.parse("(1 - exp(-0.1*x)) * 0.02")
 
-TAKEN: Final = 300
-"""Samples of the search that is kept; one that goes on takes this many more."""
+TAKEN: Final = 1100
+MORE: Final = 200
+"""Samples of the search that is kept, a round among them, and of one that goes on."""
+
+EARLIER: Final = {"merged": 900}
+"""What would be solved by its first round is kept before."""
 
 KINDS: Final[dict[str, tuple[Any, Any, dict[str, Any]]]] = {
     "prices": (PlainBandit(5, merges=False), vulcan.Vulcan(), {}),
-    "merged": (PlainBandit(6), vulcan.Vulcan(), {}),
+    "merged": (PlainBandit(9), vulcan.Vulcan(), {}),
     "compiled": (Bandit(5, merges=False), vulcan.Vulcan(), {}),
     "threads": (Bandit(5, merges=False), vulcan.Vulcan(), {"workers": 2}),
     "forest": (Bandit(5, merges=False), vulcan.Vulcan(), {"executor": Aside(2)}),
-    "local": (PlainBandit(5), vulcan.LocalVulcan(), {}),
-    "local compiled": (Bandit(5, merges=False), vulcan.LocalVulcan(), {}),
-    "random": (PlainBandit(5), vulcan.LocalVulcan(default_policy="random"), {}),
+    "local": (PlainBandit(8), vulcan.LocalVulcan(), {}),
+    "local compiled": (Bandit(8, merges=False), vulcan.LocalVulcan(), {}),
+    "random": (PlainBandit(8), vulcan.LocalVulcan(default_policy="random"), {}),
     "paper": (PlainBandit(4), vulcan.Vulcan.paper(), {}),
-    "neutral": (PlainBandit(5), vulcan.UCT(), {}),
+    "neutral": (PlainBandit(8), vulcan.UCT(), {}),
 }
 
 TYPES: Final[Mapping[str, Any]] = {
@@ -91,22 +96,24 @@ WHOLE: Final = (-1, 0, 1, -2, 7, 63, 1000, 1 << 20, (1 << 31) - 1, -(1 << 31), (
 REAL: Final = (0.0, -1.0, 1.0, 1e-300, 1e30, -1e300, np.inf, -np.inf, np.nan)
 
 
-def write_checkpoint(kind: str, path: Path) -> Snapshot:
+def make_snapshot(kind: str) -> Snapshot:
     """Search a little, and return what was kept."""
-    solve(kind, path, TAKEN)
-    return read_checkpoint(path)
+    return msgspec.msgpack.decode(_make_content(kind), type=Snapshot)
 
 
-def solve(kind: str, path: Path, samples: int, **more: Any) -> vulcan.Result:
-    """Search, with a checkpoint."""
+@cache
+def _make_content(kind: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "search"
+        solve(kind, -MORE, checkpoint=path)
+        return SEAL.read(path)
+
+
+def solve(kind: str, more: int = 0, **given: Any) -> vulcan.Result:
+    """Search with as many samples as one that goes on, and this many more."""
     model, solver, options = KINDS[kind]
-    problem = vulcan.Problem(model, CURVED)
-    return vulcan.solve(problem, solver, samples=samples, checkpoint=path, **options, **more)
-
-
-def read_checkpoint(path: Path) -> Snapshot:
-    """Return what a checkpoint holds."""
-    return msgspec.msgpack.decode(SEAL.read(path), type=Snapshot)
+    samples = EARLIER.get(kind, TAKEN) + MORE + more
+    return vulcan.solve(vulcan.Problem(model, CURVED), solver, samples=samples, **options, **given)
 
 
 def change(random: Random, snapshot: Snapshot) -> tuple[str, Snapshot]:
@@ -198,13 +205,13 @@ def resume(kind: str, numbers: range) -> Counter[str]:
     answers: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "search"
-        kept = write_checkpoint(kind, path)
+        kept = make_snapshot(kind)
         for number in numbers:
             how, crafted = change(Random(number), kept)
             print(f"{kind} {number}: {how}", flush=True)
             crafted.write(path)
             try:
-                solve(kind, path, 2 * TAKEN, resume=True)
+                solve(kind, checkpoint=path, resume=True)
             except vulcan.VulcanError as error:
                 answers[type(error).__name__] += 1
                 print(f"  {error}", flush=True)

@@ -59,9 +59,7 @@ class KeptArrays(PriceArrays):
             identity=identity,
             graph=self.graph.pack(),
             credits=[(low, self.allow(low)) for low in sorted(self.accepted)],
-            capacities={
-                name: len(getattr(self, name)) for names in GROWING.values() for name in names
-            },
+            capacities={kind: len(getattr(self, kind)) for kind in GROWING},
             arrays=arrays,
             target=target,
             best=None if best is None else best.pack(),
@@ -80,7 +78,7 @@ class KeptArrays(PriceArrays):
         packed, levels = snapshot.arrays, self.reader.levels
         growing = [name for names in GROWING.values() for name in names]
         require_names(packed, (*growing, *FIXED, *LISTS, *PARTS, "numbers"))
-        require_names(snapshot.capacities, growing)
+        require_names(snapshot.capacities, GROWING)
         root, children = int(self.nodes["first_edge"][0]), self.list_children(0)
         self.graph.unpack(snapshot.graph)
         self._restore_credits(snapshot.credits)

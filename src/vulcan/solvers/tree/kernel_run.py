@@ -199,20 +199,20 @@ class CappedRun(KernelRun, ABC):
     def memory(self) -> int:
         """Bytes of tree and graph."""
 
-    def choose_length(self, wanted: int, filled: NDArray[Any], empty: NDArray[Any]) -> int:
-        """Return how long an array of a checkpoint may be: as long as it was, if memory allows it.
+    def choose_length(self, wanted: int, filled: int, *empty: NDArray[Any]) -> int:
+        """Return how long arrays of a checkpoint may be: as long as they were, if memory allows it.
 
         Parameters
         ----------
         wanted
-            How long it was.
+            How long they were.
         filled
-            Its rows.
+            How many of their rows are filled.
         empty
-            What a search begins with: nothing shorter grows.
+            What a search begins with, arrays of one length: nothing shorter grows.
         """
-        affordable = self._memory // max(1, empty[:1].nbytes)
-        return max(len(filled), len(empty), min(wanted, affordable, MOST_ROWS))
+        affordable = self._memory // sum(array[:1].nbytes for array in empty)
+        return max(filled, len(empty[0]), min(wanted, affordable, MOST_ROWS))
 
     def has_room(self, extra: int = 0) -> bool:
         """Whether the largest answer so far would fit once more, beside this many bytes."""

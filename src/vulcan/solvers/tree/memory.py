@@ -166,7 +166,7 @@ class TreeArrays(CappedRun):
         for name in GROWING:
             empty = getattr(self, name)
             array = unpack_array(packed, name, empty)
-            length = self.choose_length(snapshot.capacities[name], array, empty)
+            length = self.choose_length(snapshot.capacities[name], len(array), empty)
             setattr(self, name, lengthen(array, len(array), length))
             self._sizes[name[1:]] = len(array)
         self._choice = np.zeros(len(self._nodes), np.int32)

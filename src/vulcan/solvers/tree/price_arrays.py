@@ -318,11 +318,10 @@ class PriceArrays(CappedRun):
             How long arrays were; as long as they are filled if that is not known.
         """
         for kind, names in GROWING.items():
-            filled = None
-            for name in names:
-                empty = getattr(self, name)
-                array = unpack_array(packed, name, empty, filled)
-                filled = len(array)
-                length = self.choose_length(wanted.get(name, filled), array, empty)
+            empty = [getattr(self, name) for name in names]
+            filled = len(unpack_array(packed, kind, empty[0]))
+            length = self.choose_length(wanted.get(kind, filled), filled, *empty)
+            for name, like in zip(names, empty, strict=True):
+                array = unpack_array(packed, name, like, filled)
                 setattr(self, name, lengthen(array, filled, length))
             self.sizes[kind] = filled
