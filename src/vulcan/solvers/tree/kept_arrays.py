@@ -99,6 +99,8 @@ class KeptArrays(PriceArrays):
         check_returns(retired)
         for top, returns in zip(tops.tolist(), retired.reshape(-1, levels), strict=True):
             self._require_part(top)
+            level = int(self.nodes["level"][top])
+            require(abs(returns["least"][level]) < math.inf, "a history of the top was not sampled")
             self.add_top(top, returns)
         self._restore_parts(packed)
         self._check_orders()

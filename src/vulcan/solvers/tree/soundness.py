@@ -24,6 +24,10 @@ __all__ = ["are_lanes", "check_price_tree", "check_returns", "check_tree", "chec
 MOST_VISITS: Final = 1 << 30
 """Half of what can be counted: room for as many again."""
 
+MOST_VALUE: Final = 1e30
+MOST_COLLECTED: Final = 1e200
+"""Far enough from where sums leave single and double precision, after which no action is best."""
+
 
 def check_price_tree(tree: Any, graph: Graph, weights: NDArray[np.float64], visits: int) -> None:
     """Refuse what is no tree with several prices.
@@ -39,6 +43,8 @@ def check_price_tree(tree: Any, graph: Graph, weights: NDArray[np.float64], visi
     visits
         How many visits a history may have at the most.
     """
+    from vulcan.kernels.price_tree import LOWEST
+
     nodes, edges = tree.nodes, tree.edges
     require(len(nodes) and nodes["state"][0] == Graph.ROOT, "the tree has no root")
     met, tried = np.zeros(len(nodes), bool), np.zeros(len(edges), bool)
@@ -58,10 +64,12 @@ def check_price_tree(tree: Any, graph: Graph, weights: NDArray[np.float64], visi
     for rows, values in ((nodes, tree.node_values), (edges, tree.edge_values)):
         require(((rows["visits"] >= 0) & (rows["visits"] <= visits)).all(), "visits can't be right")
         require(((rows["solved"] == 0) | (rows["solved"] == 1)).all(), "solved is yes or no")
-        require(not np.isnan(values).any(), "a value is not a number")
+        usual = (np.abs(values) <= MOST_VALUE) | (values == LOWEST)
+        require(usual.all(), "a value is not a number, or too large")
     require((nodes["visits"][nodes["solved"] != 0] > 0).all(), "a history is solved but not met")
     prices = tree.prices[0]
-    require(np.isfinite(prices).all() and prices[0] >= 0, "a price is not a number from 0 on")
+    sound = (prices >= 0) & (prices <= MOST_VALUE)
+    require(sound.all(), "a price is not a number from 0 on, or too large")
     require((np.diff(prices) >= 0).all(), "prices are not in order")
 
 
@@ -260,5 +268,7 @@ def check_walk(tree: Any, graph: Graph, path: Any, control: Any, counted: bool) 
 def check_returns(returns: Any) -> None:
     """Refuse what samples can't have collected."""
     numbers = np.stack([returns[name] for name in ("least", "most", "total")])
-    require(not np.isnan(numbers).any(), "what samples collected is not a number")
+    blank = np.isinf(returns["least"]) & np.isinf(returns["most"]) & (returns["total"] == 0)
+    known = (np.abs(numbers) <= MOST_COLLECTED).all(axis=0) & (returns["least"] <= returns["most"])
+    require((known | blank).all(), "what samples collected is not a number, or too large")
     require((returns["samples"] >= 0).all(), "there were fewer than no samples")
