@@ -35,11 +35,17 @@ def main() -> int:
     except (ValueError, KeyError):
         lines = done.stderr.strip().splitlines() or ["pip-audit said nothing"]
         return _give_up(lines[-1])
-    known = [(package, hole) for package in packages for hole in package.get("vulns", [])]
+    # Where it gets no answer, pip-audit passes over a package, and still says that all is well.
+    compared = [package for package in packages if "vulns" in package]
+    if not compared:
+        return _give_up("no package was found on the list")
+    known = [(package, hole) for package in compared for hole in package["vulns"]]
     for package, hole in known:
         mended = ", ".join(hole["fix_versions"]) or "nowhere yet"
         print(f"{package['name']} {package['version']}: {hole['id']}, mended in {mended}")
-    print(f"{len(packages)} packages compared, {len(known)} known vulnerabilities")
+    left = ", ".join(package["name"] for package in packages if "vulns" not in package)
+    print(f"not compared: {left or 'none'}")
+    print(f"{len(compared)} packages compared, {len(known)} known vulnerabilities")
     return FOUND if known else FINE
 
 
