@@ -8,7 +8,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Tests start many processes: each would compile the library anew if none kept the byte code.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint format docs linkcheck bench fuzz missions explorer reproduce clean
+.PHONY: help install demo test lint format docs linkcheck bench fuzz missions explorer reproduce audit dist clean
 
 help:
 	@echo "make demo       install into .venv and solve the paper's bandit"
@@ -22,6 +22,8 @@ help:
 	@echo "make reproduce  run the paper's experiments again (an hour and a half on two cores; make reproduce QUICK=1: two minutes)"
 	@echo "make missions   compare planners on exploration missions, ten seeds each (half an hour)"
 	@echo "make explorer   build the program of explorer pages anew (needs node and npm; the built one is kept)"
+	@echo "make audit      compare the installed packages with the list of known vulnerabilities (needs the network)"
+	@echo "make dist       build the source archive and the wheel, twice and byte for byte the same, with their SHA-256"
 	@echo "make clean      remove .venv and caches"
 
 $(BIN)/python:
@@ -86,6 +88,13 @@ explorer:
 
 reproduce: .venv/installed-dev
 	$(BIN)/python -m reproduction $(if $(QUICK),--quick)
+
+audit: .venv/installed-dev
+	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	@$(BIN)/python tools/audit.py
+
+dist: .venv/installed-dev
+	@$(BIN)/python tools/dist.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache

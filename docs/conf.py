@@ -115,8 +115,8 @@ def read_page(app: Any, name: str, source: list[str]) -> None:
         names = "\n".join(f"notebooks/{path.stem}" for path in notebooks)
         source[0] = source[0].replace("notebooks/*", names)
     up = "../" * name.count("/")
-    for file, page in (("CONTRIBUTING", "contributing"), ("CHANGELOG", "changelog")):
-        source[0] = source[0].replace(f"]({up}../{file}.md", f"]({up}{page}.md")
+    for page in ("contributing", "changelog", "security"):
+        source[0] = source[0].replace(f"]({up}../{page.upper()}.md", f"]({up}{page}.md")
 
 
 def setup(app: Any) -> None:

@@ -114,8 +114,9 @@ def read_member(content: Any) -> tuple[dict[str, Any], list[Any]]:
     """Return the description and the arrays of a deterministic policy, in the right sizes."""
     about, labels, arrays = fields(content, ("about", "labels", "arrays"), "a policy")
     require(isinstance(about, dict), "it has no description")
+    about = {"initial_action": None} | about
     for name, kinds in ABOUT.items():
-        require(type(about.setdefault(name, None)) in kinds, f"its {name} is missing or wrong")
+        require(name in about and type(about[name]) in kinds, f"its {name} is missing or wrong")
     require(1 <= about["horizon"] <= 10**6, "its horizon is not from 1 to a million")
     require(0 <= about["discount"] <= 1, "its discount is not from 0 to 1")
     require(type(labels) is list and all(type(k) is str for k in labels), "its labels are no texts")

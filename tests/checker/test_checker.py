@@ -147,6 +147,8 @@ def test_damage_under_a_right_checksum_gives_an_answer(version: int, tmp_path: P
             changed[random.randrange(len(changed))] = random.randrange(256)
         path.write_bytes(seal(bytes(changed), version))
         answers.append(check(path))
+        if answers[-1] in (SAFE, NOT_SAFE):
+            Policy.load(path)  # which refuses whatever the format does not allow
     assert answers.count(BAD_FILE) > 300
     assert set(answers) <= {SAFE, NOT_SAFE, BAD_FILE, CANNOT_SAY}
 
@@ -234,6 +236,16 @@ def test_a_wrong_description_is_refused(saved: Path, change: dict[str, Any]) -> 
     content["about"].update(change)
     saved.write_bytes(seal(content))
     assert check(saved) == BAD_FILE
+
+
+@pytest.mark.parametrize("name", ["model", "fingerprint", "horizon", "discount", "risk_bound"])
+def test_a_description_that_lacks_something_is_refused(saved: Path, name: str) -> None:
+    content = unseal(saved)
+    del content["about"][name]
+    saved.write_bytes(seal(content))
+    assert check(saved) == BAD_FILE
+    with pytest.raises(vulcan.PolicyFileError, match=name):
+        Policy.load(saved)
 
 
 def test_weights_are_checked(tmp_path: Path) -> None:

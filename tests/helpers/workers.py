@@ -7,12 +7,21 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from vulcan.executors.here import Threads
 from vulcan.runtime.interruption import Interruption
+
+
+@dataclass(frozen=True)
+class Aside(Threads):
+    """Threads that share nothing with the search, as other processes do not."""
+
+    near: ClassVar[bool] = False
 
 
 def is_first(file: str) -> bool:

@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Final
 
 from vulcan.errors import OptionError
 from vulcan.model.interface import Outcome
 from vulcan.pages.maps import PageMap, Position
 from vulcan.parameters import require_number, require_whole
+from vulcan.runtime.texts import read_text
 
 __all__ = ["TreasureGrid", "load_map"]
 
@@ -199,12 +199,7 @@ def load_map(place: str) -> list[str]:
     path, colon, number = place.rpartition(":")
     if not colon or not number.isdecimal():
         path, number = place, ""
-    try:
-        lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()]
-    except OSError as error:
-        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
+    lines = [line.strip() for line in read_text(path).splitlines()]
     maps = _split(lines)
     if not maps:
         raise OptionError(f"{path}: there is no map in it")

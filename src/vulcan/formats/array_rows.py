@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import ModelError, OptionError
-from vulcan.model.arrays import FAILURE_TARGET
+from vulcan.model.arrays import FAILURE_TARGET, limit_numbers
 from vulcan.model.rules import Rule, Violation
 from vulcan.parameters import shorten
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
@@ -60,6 +60,16 @@ class Table:
     reward: NDArray[np.float64] | None = None
     shape: tuple[int, ...] | None = None
     order: str = "action"
+
+    def __post_init__(self) -> None:
+        """Refuse numbers for which there would be no room."""
+        most = limit_numbers(len(self.state))
+        for what, count in (("states", self.states), ("actions", self.actions)):
+            if self.shape is None and count > most:
+                raise OptionError(
+                    f"{what} must be numbered without large gaps: those of {len(self.state)} "
+                    f"transitions from 0 to {most - 1}, not to {count - 1}"
+                )
 
     def widen(self, states: int) -> None:
         """Let there be as many states as have names."""
@@ -127,11 +137,12 @@ class Table:
                 )
                 message = f"{what} must be {allowed}, not {values[row]} (into {into})"
                 self._refuse(rule, row, message, names)
-        pairs = self.state * self.actions + self.action
-        sums = np.bincount(pairs[kept], chance[kept], minlength=self.states * self.actions)
-        if (wrong := np.flatnonzero(kept & (np.abs(sums - 1) > SUM_TOLERANCE)[pairs])).size:
+        # There may be far fewer pairs of a state and an action than products of their numbers.
+        pairs, where = np.unique(self.state * self.actions + self.action, return_inverse=True)
+        sums = np.bincount(where[kept], chance[kept], minlength=len(pairs))
+        if (wrong := np.flatnonzero(kept & (np.abs(sums - 1) > SUM_TOLERANCE)[where])).size:
             row = int(wrong[0])
-            message = f"probabilities sum to {sums[pairs[row]]:.12g}, not to 1"
+            message = f"probabilities sum to {sums[where[row]]:.12g}, not to 1"
             self._refuse(Rule.PROBABILITIES_SUM, row, message, names)
 
     def _refuse(self, rule: Rule, row: int, message: str, names: Sequence[Hashable] | None) -> None:

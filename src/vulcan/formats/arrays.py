@@ -17,7 +17,6 @@ A file is what `numpy.savez` writes, with the parameters of `from_arrays` as nam
 from __future__ import annotations
 
 import inspect
-import zipfile
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
+from vulcan.formats.archive import read_archive
 from vulcan.formats.array_rows import plain, read_transitions, to_floats
 from vulcan.formats.faults import in_file
 from vulcan.formats.registry import Maker
@@ -135,18 +135,7 @@ def find_maker(text: str) -> Maker:
 
 
 def _load(path: str) -> dict[str, Any]:
-    try:
-        file = np.load(path, allow_pickle=False)
-        if isinstance(file, np.ndarray):
-            raise OptionError(f"{path}: this is one array; numpy.savez writes several")
-        with file:
-            values = {name: file[name] for name in file.files}
-    except OSError as error:
-        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
-    except (ValueError, zipfile.BadZipFile) as error:
-        # Numpy takes anything that it does not know for a pickle, and says how to run it.
-        why = "" if "pickle" in str(error) else f": {error}"
-        raise OptionError(f"{path}: this is not what numpy.savez writes{why}") from None
+    values = read_archive(path)
     allowed = [*inspect.signature(from_arrays).parameters, "bound"]
     for name in values:
         if name not in allowed:

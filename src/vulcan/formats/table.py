@@ -23,7 +23,6 @@ import json
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -36,6 +35,7 @@ from vulcan.model.interface import FAILURE
 from vulcan.model.numbers import is_number
 from vulcan.model.rules import Rule, Violation
 from vulcan.parameters import shorten, suggest
+from vulcan.runtime.texts import read_text
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
 __all__ = ["FORMS", "find_maker", "from_table"]
@@ -197,16 +197,16 @@ def find_maker(text: str) -> Maker:
 
 
 def _load(path: str) -> dict[str, Any]:
+    text = read_text(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
         values = json.loads(text, object_pairs_hook=partial(_pair_up, text))
-    except OSError as error:
-        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise OptionError(f"{path}, {place}: this is not JSON: {error.msg}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise OptionError(f"{path}: has a number that is none: {error}") from None
+    except RecursionError:
+        raise OptionError(f"{path}: has too many lists or objects inside each other") from None
     except OptionError as error:
         raise OptionError(f"{path}, {error}") from None
     if not isinstance(values, dict):

@@ -17,6 +17,7 @@ from vulcan.graphs.state_graph import Credit, StateGraph
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.packing import require_names
 from vulcan.sentinels import FAILURE_STATE
 
 __all__ = ["ArrayGraph", "open_graph"]
@@ -55,6 +56,7 @@ class ArrayGraph(StateGraph):
         return sum(rows.array.nbytes for rows in (self.states, self.actions, self.outcomes))
 
     def unpack(self, data: Mapping[str, bytes]) -> None:
+        require_names(data, ("expanded", "digest"))
         self._compare_digest(data)
 
     @property

@@ -24,6 +24,7 @@ from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
 from vulcan.policies.policy import About, Policy, PolicyBuilder
+from vulcan.runtime.packing import pack_array, require, require_names, unpack_array
 from vulcan.sentinels import FAILED, UNASKED
 from vulcan.tolerance import AGREEMENT
 
@@ -183,12 +184,7 @@ class CompiledGraph(Graph):
         return int(self.source["records"][0]) + state * self._records.array.itemsize
 
     def _rows(self) -> dict[str, Rows]:
-        return {
-            "states": self.states,
-            "records": self._records,
-            "actions": self.actions,
-            "outcomes": self.outcomes,
-        }
+        return self._kept() | {"records": self._records}
 
     @property
     def largest_answer(self) -> int:
@@ -196,16 +192,50 @@ class CompiledGraph(Graph):
         return max(self.compiled.most_outcomes, len(self.compiled.actions))
 
     def pack(self) -> dict[str, bytes]:
-        rows = {name: rows.array[: rows.count].tobytes() for name, rows in self._rows().items()}
-        return rows | {"evaluations": str(self.evaluations).encode()}
+        """Return the rows, but no records: these are what the model makes of them."""
+        rows = {name: pack_array(rows.array[: rows.count]) for name, rows in self._kept().items()}
+        return rows | {"evaluations": pack_array(self.source["evaluations"])}
 
-    def unpack(self, data: Mapping[str, bytes]) -> None:
-        for name, rows in self._rows().items():
-            filled = np.frombuffer(data[name], rows.array.dtype)
+    def pack_records(self) -> bytes:
+        """Return the records of all states, for whoever trusts them."""
+        return pack_array(self._records.array[: self._records.count])
+
+    def unpack(
+        self, data: Mapping[str, bytes], level: int = 0, records: bytes | None = None
+    ) -> None:
+        """Have the rows again that were packed.
+
+        Parameters
+        ----------
+        data
+            What was packed.
+        level
+            How many decisions come before the first state.
+        records
+            The records of all states, if they can be trusted; else the model is asked again.
+        """
+        from vulcan.graphs.recollection import recollect
+
+        require_names(data, (*self._kept(), "evaluations"))
+        first = self.read_record(self.ROOT)
+        for name, rows in self._kept().items():
+            filled = unpack_array(data, name, rows.array)
             rows.array = np.concatenate([filled, np.zeros(64, rows.array.dtype)])
             rows.count = len(filled)
-        self.source["evaluations"] = int(data["evaluations"])
+        asked = unpack_array(data, "evaluations", self.source["evaluations"], 1)
+        require(asked[0] >= 0, "the model was asked less than never")
+        self.source["evaluations"] = asked
+        self._records.array = np.zeros(len(self.states.array), self._records.array.dtype)
+        self._records.array[self.ROOT] = first
+        if records is not None:
+            filled = np.frombuffer(records, self._records.array.dtype)
+            self._records.array[: len(filled)] = filled
         self.make_room()
+        if records is None:
+            recollect(self, self._records.array, self._following, level)
+
+    def _kept(self) -> dict[str, Rows]:
+        return {"states": self.states, "actions": self.actions, "outcomes": self.outcomes}
 
     def describe_fault(self) -> Violation:
         """Return what is wrong with the answer that a kernel refused."""

@@ -24,6 +24,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.parameters import shorten
 from vulcan.policies.policy import About, Policy
 from vulcan.runtime.garbage import pause_collection
+from vulcan.runtime.packing import require, require_names, unpack_array
 from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import FAILED, FAILURE_STATE, NONE, UNASKED
 from vulcan.tolerance import LARGEST_REWARD, TOLERANCE
@@ -171,8 +172,15 @@ class StateGraph(Graph):
 
     def unpack(self, data: Mapping[str, bytes]) -> None:
         """Ask the model again what was asked before a checkpoint."""
+        require_names(data, ("expanded", "digest"))
+        expanded = unpack_array(data, "expanded", np.zeros(0, np.int32)).tolist()
         # The first of them may have been asked already.
-        for state in np.frombuffer(data["expanded"], np.int32)[len(self.expanded) :].tolist():
+        known = len(self.expanded)
+        require(expanded[:known] == self.expanded, "other states were asked first")
+        for state in expanded[known:]:
+            fresh = 0 <= state < self.states.count
+            fresh = fresh and self.states.array["action_count"][state] == UNASKED
+            require(fresh, f"state {state} was asked before it was met, or twice")
             self.expand(state)
         self._compare_digest(data)
 

@@ -18,7 +18,7 @@ import copy
 import hashlib
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,9 +30,23 @@ from vulcan.model.text import stable_text
 from vulcan.parameters import shorten
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
-__all__ = ["ArrayModel"]
+__all__ = ["FAILURE_TARGET", "ArrayModel", "limit_numbers"]
 
 FAILURE_TARGET = -1
+
+FEWEST: Final = 1 << 20
+GAPS: Final = 64
+MOST: Final = (1 << 31) - 1
+"""Rows of graphs are numbered with 32 bits."""
+
+
+def limit_numbers(rows: int) -> int:
+    """Return how many states, or actions, so many rows may number.
+
+    Arrays have a place for each of them, also for one that is never met: so a single row with a
+    large number would take all memory.
+    """
+    return min(MOST, max(FEWEST, GAPS * rows))
 
 
 class ArrayModel:
@@ -116,6 +130,11 @@ class ArrayModel:
         # A distribution has a place for every state, also for one that nothing leads to.
         self.states = max(1 + int(max(largest)), np.size(start))
         self._actions = 1 + int(rows["action"].max())
+        most = limit_numbers(max(len(rows["state"]), np.size(start)))
+        for what, count in (("states", self.states), ("actions", self._actions)):
+            if count > most:
+                message = f"{what} must be numbered without large gaps: from 0 to {most - 1}"
+                raise _refuse(Rule.STATES, f"{message}, not to {count - 1}")
         self._state_names = _read_names("state_names", state_names, self.states)
         self._action_names = _read_names("action_names", action_names, self._actions)
         if self._state_names is not None:

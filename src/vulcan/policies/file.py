@@ -15,18 +15,22 @@ checksum but is no policy.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from typing import Final, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from vulcan.errors import PolicyError, PolicyFileError
+from vulcan.model.rules import LONGEST_HORIZON
 from vulcan.policies.policy import About, Policy
 from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
 from vulcan.runtime.files import Seal
 from vulcan.sentinels import UNPLANNED
+from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
 __all__ = ["decode_policy", "encode_policy", "load_policy", "save_policy"]
 
@@ -139,7 +143,9 @@ def _find_problem(policy: Policy) -> str | None:
     first, nodes, rows = policy.first_outcome, len(policy), len(policy.label)
     if any(len(getattr(policy, name)) != rows for name in ("probability", "reward", "child")):
         return "its outcome arrays differ in length"
-    if len(first) != nodes + 1 or first[0] != 0 or first[-1] != rows or np.any(np.diff(first) < 1):
+    # Compared, not subtracted: a difference of such numbers may be too large for one.
+    shared = len(first) == nodes + 1 and first[0] == 0 and first[-1] == rows
+    if not shared or np.any(first[1:] <= first[:-1]):
         return "its nodes don't share out its outcomes"
     for numbers in (policy.action, policy.label):
         if np.any(numbers < 0) or np.any(numbers >= len(policy.labels)):
@@ -154,4 +160,29 @@ def _find_problem(policy: Policy) -> str | None:
         return "two outcomes of one node have the same label"
     if not np.all((policy.probability > 0) & (policy.probability <= 1)):
         return "a probability is not in (0, 1]"
-    return None if np.all(np.isfinite(policy.reward)) else "a reward is not finite"
+    sums = np.add.reduceat(policy.probability, first[:-1]) if nodes else np.ones(0)
+    for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE / 2).tolist():
+        # Rounded once, as a model's own are.
+        if abs(math.fsum(policy.probability[first[node] : first[node + 1]]) - 1) > SUM_TOLERANCE:
+            return f"the probabilities of node {node} don't sum to 1"
+    if not np.all(np.abs(policy.reward) <= LARGEST_REWARD):
+        return f"a reward is not a number of at most {LARGEST_REWARD:g}"
+    return _find_lie(policy, parents)
+
+
+def _find_lie(policy: Policy, parents: NDArray[np.intp]) -> str | None:
+    """Return what is wrong with the horizon and the discount that a policy says it has."""
+    about = policy.about
+    if not 1 <= about.horizon <= LONGEST_HORIZON:
+        return f"its horizon is not from 1 to {LONGEST_HORIZON:,}"
+    if not 0 <= about.discount <= 1:
+        return "its discount is not from 0 to 1"
+    levels = [0] + [-1] * (len(policy) - 1)
+    follows = policy.child >= 0
+    links = zip(parents[follows].tolist(), policy.child[follows].tolist(), strict=True)
+    for parent, child in links:  # parents come before their children
+        if levels[child] <= levels[parent] != -1:
+            levels[child] = levels[parent] + 1
+    if max(levels) >= about.horizon + (about.initial_action is not False):
+        return "it acts beyond its horizon"
+    return None

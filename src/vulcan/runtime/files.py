@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from vulcan.errors import VulcanError
+from vulcan.runtime.limits import DEFAULT_MEMORY
 
 __all__ = ["Seal", "find_target", "write_atomically"]
 
@@ -40,6 +41,9 @@ KINDS: Final = {
     stat.S_IFBLK: "a device",
 }
 """What a path can lead to beside plain files and directories."""
+LARGEST_CONTENT: Final = DEFAULT_MEMORY
+PIECE: Final = 1 << 24
+"""Bytes of content that are read, at all and at once."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,27 @@ class Seal:
     def read(self, path: str | os.PathLike[str]) -> bytes:
         """Return the content of a file, or raise the error that says what is wrong with it."""
         try:
-            data = Path(path).read_bytes()
+            data = self._read(path)
         except OSError as error:
             raise self.error(f"{path}: can't be read: {error.strerror or error}") from error
         problem = self._find_problem(data)
         if problem:
             raise self.error(f"{path}: {problem}")
         return data[HEADER.size : -DIGEST_SIZE]
+
+    def _read(self, path: str | os.PathLike[str]) -> bytes:
+        """Return what a file has, up to a byte more than its header says."""
+        with open(path, "rb") as stream:
+            data = stream.read(HEADER.size)
+            whole = len(data) == HEADER.size and data.startswith(self.magic)
+            length = HEADER.unpack(data)[2] if whole else 0
+            left = DIGEST_SIZE + 1 + (length if length <= LARGEST_CONTENT else 0)
+            pieces = [data]
+            # Piece by piece: memory is taken for what is there, not for what is claimed.
+            while left > 0 and (piece := stream.read(min(left, PIECE))):
+                pieces.append(piece)
+                left -= len(piece)
+        return b"".join(pieces)
 
     def _find_problem(self, data: bytes) -> str | None:
         if not data.startswith(self.magic[: max(1, min(len(data), len(self.magic)))]):
@@ -87,6 +105,8 @@ class Seal:
             return f"the file is cut off: only {len(data)} bytes are left"
         _, version, length = HEADER.unpack_from(data)
         whole = HEADER.size + length + DIGEST_SIZE
+        if length > LARGEST_CONTENT:
+            return f"the file claims {length} bytes; at most {LARGEST_CONTENT} are read"
         if version > self.version:
             return f"the file has format {version}; this Vulcan reads up to {self.version}"
         if version < self.oldest:
@@ -96,7 +116,7 @@ class Seal:
         if len(data) < whole:
             return f"the file is cut off: {len(data)} of {whole} bytes are left"
         if len(data) > whole:
-            return f"the file has {len(data) - whole} bytes too many"
+            return f"the file has bytes too many: it should end after {whole}"
         if hashlib.sha256(data[:-DIGEST_SIZE]).digest() != data[-DIGEST_SIZE:]:
             return "the file is damaged: its checksum does not match its content"
         return None

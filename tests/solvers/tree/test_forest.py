@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 import vulcan
+from tests.helpers.workers import Aside
 from vulcan.domains import Exploration
 from vulcan.executors.here import Threads
 from vulcan.solvers.tree import price_run
@@ -18,13 +18,6 @@ from vulcan.solvers.tree.forest import Forest
 from vulcan.solvers.tree.groves import Groves
 
 SAMPLES = 3000
-
-
-@dataclass(frozen=True)
-class Aside(Threads):
-    """Threads that share nothing with the search, as other processes do not."""
-
-    near: ClassVar[bool] = False
 
 
 def make_problem() -> vulcan.Problem:

@@ -12,7 +12,8 @@ import pytest
 
 import vulcan
 from tests.helpers.charts import draw_chart
-from tests.solvers.tree.test_forest import Aside, assert_same
+from tests.helpers.workers import Aside
+from tests.solvers.tree.test_forest import assert_same
 from vulcan.domains import Exploration
 from vulcan.executors.base import Maker, Worker, WorkerLostError
 from vulcan.solvers.tree import price_run

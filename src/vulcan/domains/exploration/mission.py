@@ -22,7 +22,6 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from vulcan.bounds.parsing import parse
@@ -32,6 +31,7 @@ from vulcan.domains.exploration.maps import Map
 from vulcan.domains.exploration.model import Exploration
 from vulcan.errors import BoundError, OptionError
 from vulcan.parameters import shorten, suggest
+from vulcan.runtime.texts import read_text
 
 __all__ = ["load_mission"]
 
@@ -54,15 +54,15 @@ def load_mission(path: str | os.PathLike[str]) -> tuple[Exploration, str | None]
         If it can't be read or something in it is not allowed. The message names the file and the
         key, and says what is.
     """
+    text = read_text(path)
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        return _read_mission(content)
-    except OSError as error:
-        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
+        content = tomllib.loads(text)
+    except ValueError as error:  # of TOML, or of a number with thousands of digits
         raise OptionError(f"{path}: this is not TOML: {error}") from None
+    except RecursionError:
+        raise OptionError(f"{path}: has too many arrays or tables inside each other") from None
+    try:
+        return _read_mission(content)
     except OptionError as error:
         raise OptionError(f"{path}: {error}") from error
 

@@ -48,7 +48,8 @@ FUNCTIONS: Final = {
     "gamma": ("gamma({})", "real"),
     "ln": ("log({})", "real"), "lngamma": ("lgamma({})", "real"),
     "div": ("({} // {})", "int"), "mod": ("({} % {})", "int"), "fmod": ("({} % {})", WIDEST),
-    "min": ("min({}, {})", WIDEST), "max": ("max({}, {})", WIDEST), "pow": ("({} ** {})", WIDEST),
+    "min": ("min({}, {})", WIDEST), "max": ("max({}, {})", WIDEST),
+    "pow": ("power({}, {})", WIDEST),
     "log": ("log({}, {})", "real"), "hypot": ("hypot({}, {})", "real"),
 }  # fmt: skip
 """Code for each function, and the kind of its value."""

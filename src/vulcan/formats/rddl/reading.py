@@ -12,10 +12,10 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from vulcan.errors import OptionError
+from vulcan.runtime.texts import read_text
 
 __all__ = [
     "Source", "check_problem", "find_bounds", "load_library", "parse_condition", "read_problem",
@@ -43,10 +43,7 @@ class Source:
         for path in (self.domain, self.instance):
             if path is None:
                 continue
-            try:
-                text = Path(path).read_text(encoding="utf-8", errors="replace")
-            except OSError as error:
-                raise OptionError(f"{path} can't be read: {error.strerror}") from None
+            text = read_text(path, errors="replace")
             lines += [(path, number, line) for number, line in enumerate(text.splitlines(), 1)]
         return lines
 

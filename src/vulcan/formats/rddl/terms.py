@@ -23,8 +23,16 @@ __all__ = [
     "join", "negate", "place",
 ]  # fmt: skip
 
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Return a power; where whole numbers would have thousands of digits, that of real ones."""
+    short = abs(base) < 1 << 64 and abs(exponent) < 1 << 10
+    return base**exponent if short else float(base) ** exponent
+
+
 NAMES: Final[dict[str, Any]] = {
     "__builtins__": {},
+    "power": _power,
     **{name: getattr(distributions, name) for name in ("bernoulli", "binomial", "discrete")},
     **{name: getattr(distributions, name) for name in ("bind", "combine")},
     **{name: getattr(math, name) for name in ("prod", "floor", "ceil", "inf", "nan")},

@@ -3,37 +3,39 @@
 Everything that a search needs to go on is in arrays, but for the state objects of the model, which
 are nobody's to serialise. So a checkpoint keeps the order in which states were asked, and resuming
 asks the model again in that order: the same answers give the same rows, which a digest confirms. A
-compiled model has no such objects, and its rows are kept as they are.
+compiled model has no such objects: its rows are kept, and compared with what it answers now.
 Then the search goes on in the middle of the very sample in which it was, and ends bit for bit where
 an uninterrupted one would have ended.
 
-A checkpoint is a sealed file (`vulcan.runtime.files`), replaced at once.
+A checkpoint is a sealed file (`vulcan.runtime.files`), replaced at once. The seal shows damage; it
+does not say who wrote the file. Kernels follow the numbers in their arrays without a look at their
+lengths, so everything is checked before they see it (`vulcan.solvers.tree.soundness`): a file that
+somebody has made up is refused, or gives a search that ends. What it says of values is believed: it
+can lead a search astray, and no further, since certificates ask the model alone.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from vulcan.errors import CheckpointError
 from vulcan.runtime.files import Seal, find_target
+from vulcan.runtime.packing import require
 
 __all__ = [
     "Repetition",
     "Snapshot",
-    "pack_array",
     "read_snapshot",
     "require_free",
-    "unpack_array",
 ]
 
-SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 7, CheckpointError, oldest=7)
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 8, CheckpointError, oldest=8)
 
 MODEL: Final = "model"
 """What an identity calls the model's fingerprint."""
@@ -55,6 +57,16 @@ class Repetition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     proof: list[tuple[float, int]] = []
     proved_for: int = 0
     local: int = 0
+
+    def check(self, samples: int) -> None:
+        """Refuse more work than a search does for so many samples."""
+        opened = [histories for _, histories in self.proof]
+        least = min([self.proved_for, self.local, *opened])
+        most = max(self.proved_for, self.local, sum(opened))
+        within = least >= 0 and most <= max(1, samples)
+        require(within, "more is to be done again than samples were taken for")
+        prices = [price for price, _ in self.proof]
+        require(all(0 <= price < math.inf for price in prices), "a price is not a number from 0 on")
 
 
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +118,7 @@ def read_snapshot(path: str | os.PathLike[str], identity: Mapping[str, str]) -> 
         return None
     try:
         snapshot = msgspec.msgpack.decode(SEAL.read(path), type=Snapshot)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: the content is not a checkpoint: {error}") from error
     if differences := _list_differences(snapshot.identity, identity):
         listed = "".join(f"\n  {line}" for line in differences)
@@ -145,16 +157,3 @@ def require_free(path: str | os.PathLike[str], *, resume: bool, overwrite: bool)
         raise CheckpointError(
             f"{path} exists already: resume goes on with the search in it, overwrite replaces it"
         )
-
-
-def pack_array(array: NDArray[Any]) -> bytes:
-    """Return the bytes of an array."""
-    return np.ascontiguousarray(array).tobytes()
-
-
-def unpack_array(data: bytes, target: NDArray[Any]) -> None:
-    """Fill the beginning of an array from bytes."""
-    values = np.frombuffer(data, target.dtype).reshape(-1, *target.shape[1:])
-    if len(values) > len(target):
-        raise CheckpointError("an array of the checkpoint is longer than it should be")
-    target[: len(values)] = values

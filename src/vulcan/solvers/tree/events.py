@@ -35,12 +35,8 @@ class Events:
         """Note that parts began."""
         self._events.append(("plant", (prices, dict(seedlings))))
 
-    def take(self, packed: Mapping[int, Any]) -> None:
-        """Note that parts began with what was known before."""
-        self._events.append(("take", dict(packed)))
-
     def add(self, name: str, content: Mapping[int, Any]) -> None:
-        """Note samples or a plan, by parts."""
+        """Note samples, a plan, or what parts began with, by parts."""
         self._events.append((name, dict(content)))
 
     def move(self, numbers: Iterable[int], given: tuple[Any, ...]) -> None:

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
+from vulcan.errors import CheckpointError
 from vulcan.executors.base import Executor, Worker
 from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.packing import require, require_names
 from vulcan.sentinels import NONE
 from vulcan.solvers.tree.checkpoint import Snapshot
 from vulcan.solvers.tree.completion import Completion
@@ -28,7 +30,8 @@ from vulcan.solvers.tree.events import join_orders
 from vulcan.solvers.tree.forest_plans import LOWER, ForestCompletion, grow_forest_top
 from vulcan.solvers.tree.grove import Standing
 from vulcan.solvers.tree.groves import Groves
-from vulcan.solvers.tree.part_tree import Division, Seedling
+from vulcan.solvers.tree.part_tree import Division, Packed, Parcel, Seedling
+from vulcan.solvers.tree.price_arrays import GROWING
 from vulcan.solvers.tree.price_run import SHARE_OF_SAMPLING, PriceRun
 from vulcan.solvers.tree.tops import GrownTop
 
@@ -36,6 +39,10 @@ __all__ = ["Forest"]
 
 PART: Final = "part "
 """Before the number of a part, what a checkpoint calls it."""
+
+TREE: Final = tuple(name for names in GROWING.values() for name in names)
+SEARCHED: Final = ("returns", "random")
+"""The arrays of a part, and those that it has once it was sampled."""
 
 
 class Forest(PriceRun):
@@ -259,7 +266,7 @@ class Forest(PriceRun):
         return self._merge([collected[number] for number in sorted(collected)])
 
     def take_snapshot(self, identity: dict[str, str], target: int, best: Draft | None) -> Snapshot:
-        snapshot, packed = super().take_snapshot(identity, target, best), dict[int, Any]()
+        snapshot, packed = super().take_snapshot(identity, target, best), dict[int, Packed]()
         for answer in self.ask_workers(
             self._groves.parts, lambda worker, some: worker.call("pack", some)
         ):
@@ -267,10 +274,31 @@ class Forest(PriceRun):
         parts = {PART + str(number): msgspec.msgpack.encode(packed[number]) for number in packed}
         return msgspec.structs.replace(snapshot, arrays=snapshot.arrays | parts)
 
-    def restore(self, snapshot: Snapshot) -> None:
-        packed: dict[int, Any] = {}
+    def restore(self, snapshot: Snapshot, elsewhere: int = 0) -> None:
         arrays = dict(snapshot.arrays)
-        for name in [name for name in arrays if name.startswith(PART)]:
-            packed[int(name.removeprefix(PART))] = msgspec.msgpack.decode(arrays.pop(name))
-        super().restore(msgspec.structs.replace(snapshot, arrays=arrays))
-        self._groves.take(packed)
+        names = [name for name in arrays if name.startswith(PART)]
+        packed = {name: _read_packed(arrays.pop(name)) for name in names}
+        for part in packed.values():
+            tree = part["arrays"]
+            elsewhere += len(tree["nodes"]) // self.nodes.itemsize
+            elsewhere += len(tree["edges"]) // self.edges.itemsize
+        super().restore(msgspec.structs.replace(snapshot, arrays=arrays), elsewhere)
+        known = {PART + str(self.number_of(root)): root for root in self._origins}
+        parcels: dict[int, Parcel] = {}
+        for name, part in packed.items():
+            require(self.is_part(known.get(name, NONE)), f"there is no {name}")
+            number = self.number_of(known[name])
+            parcels[number] = Parcel(self._describe_part(number), self.prices.copy(), part)
+        self._groves.take(parcels)
+
+
+def _read_packed(data: bytes) -> Packed:
+    """Return what a file says was found in a part."""
+    try:
+        packed = msgspec.msgpack.decode(data, type=dict[str, dict[str, bytes]])
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"a part can't be read: {error}") from error
+    require_names(packed, ("arrays", "graph"))
+    searched = SEARCHED if SEARCHED[0] in packed["arrays"] else ()
+    require_names(packed["arrays"], (*TREE, *searched))
+    return packed

@@ -23,7 +23,7 @@ from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import NONE
 from vulcan.solvers.tree.completion import HistoryCompletion, Points
 from vulcan.solvers.tree.draft import Draft
-from vulcan.solvers.tree.part_tree import Division, PartTree, Seedling
+from vulcan.solvers.tree.part_tree import Division, Packed, Parcel, PartTree, Seedling
 from vulcan.solvers.tree.parts import Origin
 from vulcan.solvers.tree.price_arrays import PriceArrays
 from vulcan.solvers.tree.tops import GrownTop, grow_top
@@ -254,21 +254,21 @@ class Grove:
             fragments[number] = Fragment(answers, draft.firsts, draft.below, *weighed)
         return fragments
 
-    def pack(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """Return parts as bytes."""
+    def pack(self, numbers: Iterable[int]) -> dict[int, Packed]:
+        """Return what was found in parts, as bytes."""
         return {number: self._trees[number].pack() for number in numbers}
 
-    def give(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """Return parts as bytes, and let them go."""
-        packed = self.pack(numbers)
-        for number in packed:
+    def give(self, numbers: Iterable[int]) -> dict[int, Parcel]:
+        """Return parts, and let them go."""
+        parcels = {number: self._trees[number].send() for number in numbers}
+        for number in parcels:
             self._remove(number)
-        return packed
+        return parcels
 
-    def take(self, packed: Mapping[int, Mapping[str, Any]]) -> None:
+    def take(self, parcels: Mapping[int, Parcel]) -> None:
         """Take over parts."""
-        for part in packed.values():
-            self._add(PartTree.unpack(self._like, part))
+        for parcel in parcels.values():
+            self._add(PartTree.unpack(self._like, parcel))
 
     def adopt(self, numbers: Iterable[int], events: Sequence[Event]) -> None:
         """Take over parts of a grove that is gone, by doing again what it did."""

@@ -17,7 +17,7 @@ from vulcan.executors.losses import current_losses
 from vulcan.model.compiled import forget_compiled
 from vulcan.solvers.tree.events import Events
 from vulcan.solvers.tree.grove import Grove, Standing
-from vulcan.solvers.tree.part_tree import Seedling
+from vulcan.solvers.tree.part_tree import Parcel, Seedling
 
 __all__ = ["Groves"]
 
@@ -169,12 +169,12 @@ class Groves:
         self.ask(seedlings, call)
         self.events.plant(prices, seedlings)
 
-    def take(self, packed: Mapping[int, Any]) -> None:
-        """Let workers have parts that were packed."""
-        for k, number in enumerate(packed):
+    def take(self, parcels: Mapping[int, Parcel]) -> None:
+        """Let workers have parts that were sent."""
+        for k, number in enumerate(parcels):
             self._owners[number] = self._workers[k % len(self._workers)]
-        self.ask(packed, lambda worker, some: worker.call("take", {n: packed[n] for n in some}))
-        self.events.take(packed)
+        self.ask(parcels, lambda worker, some: worker.call("take", {n: parcels[n] for n in some}))
+        self.events.add("take", parcels)
 
     def divide(self, number: int, first: int, grown: Mapping[int, int]) -> None:
         """Note that the worker who has a part has divided it, and has these, with samples, now."""
@@ -203,12 +203,12 @@ class Groves:
 
     def _send(self, number: int, worker: Worker) -> None:
         """Let another worker have a part."""
-        [packed] = self.ask([number], lambda owner, some: owner.call("give", some))
+        [parcels] = self.ask([number], lambda owner, some: owner.call("give", some))
         if worker in self._workers:  # else the one who gave it takes it back
             self._owners[number] = worker
         owner = self._owners[number]
         try:
-            owner.call("take", packed).result()
+            owner.call("take", parcels).result()
         except WorkerLostError as error:
             self._lose(owner, error)
 

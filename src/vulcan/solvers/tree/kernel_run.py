@@ -19,6 +19,7 @@ from vulcan.errors import BoundError, ModelError
 from vulcan.graphs.array_graph import open_graph
 from vulcan.graphs.base import Graph
 from vulcan.graphs.compiled_graph import CompiledGraph, find_compiled
+from vulcan.graphs.rows import MOST_ROWS
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import DEFAULT_MEMORY
@@ -197,6 +198,21 @@ class CappedRun(KernelRun, ABC):
     @abstractmethod
     def memory(self) -> int:
         """Bytes of tree and graph."""
+
+    def choose_length(self, wanted: int, filled: int, *empty: NDArray[Any]) -> int:
+        """Return how long arrays of a checkpoint may be: as long as they were, if memory allows it.
+
+        Parameters
+        ----------
+        wanted
+            How long they were.
+        filled
+            How many of their rows are filled.
+        empty
+            What a search begins with, arrays of one length: nothing shorter grows.
+        """
+        affordable = self._memory // sum(array[:1].nbytes for array in empty)
+        return max(filled, len(empty[0]), min(wanted, affordable, MOST_ROWS))
 
     def has_room(self, extra: int = 0) -> bool:
         """Whether the largest answer so far would fit once more, beside this many bytes."""

@@ -8,28 +8,37 @@ and of that a twentieth of the cap for cleanup, in case that completion finds no
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.bounds.table import ExactTable
 from vulcan.certificates.problem import Problem
 from vulcan.errors import CheckpointError
 from vulcan.graphs.rows import find_growth
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.packing import pack_array, require, require_names, unpack_array
 from vulcan.runtime.reservation import lengthen
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import LocalConstraint
-from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
+from vulcan.solvers.tree.checkpoint import Snapshot
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.kernel_run import CappedRun
+from vulcan.solvers.tree.soundness import check_returns, check_tree, check_walk
 
 __all__ = ["TreeArrays"]
 
 
-FIXED: Final = ("_sizes", "_returns", "_path", "control", "test")
-"""The arrays of a search that do not grow."""
+GROWING: Final = ("_nodes", "_edges", "_children")
+FIXED: Final = ("_returns", "_path", "control", "test")
+"""The arrays of a search that are kept, by whether they grow."""
+
+SAMPLED: Final = ("depth", "phase", "samples", "exhausted", "choice", "random")
+TESTED: Final = ("least", "largest")
+"""What of control and test is not known before a search begins."""
 
 
 SHARE_OF_CLEANUP: Final = 0.05
@@ -132,9 +141,7 @@ class TreeArrays(CappedRun):
 
     def take_snapshot(self, identity: dict[str, str], target: int, best: Draft | None) -> Snapshot:
         """Return all that is needed to go on from here."""
-        size = self._sizes[0]
-        fills = {"_nodes": size["nodes"], "_edges": size["edges"], "_children": size["children"]}
-        arrays = {name: pack_array(getattr(self, name)[:count]) for name, count in fills.items()}
+        arrays = {name: pack_array(getattr(self.filled_tree(), name[1:])) for name in GROWING}
         arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
         return Snapshot(
             identity=identity,
@@ -143,26 +150,58 @@ class TreeArrays(CappedRun):
                 (credit, self.problem.risk_bound(credit))
                 for credit in self.table.evaluated(-math.inf, math.inf)[1:-1]
             ],
-            capacities={name: len(getattr(self, name)) for name in fills},
+            capacities={name: len(getattr(self, name)) for name in GROWING},
             arrays=arrays,
             target=target,
             best=None if best is None else best.pack(),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go on from a snapshot: ask the model again, and take over the arrays."""
+        """Go on from a snapshot: ask the model again, and take over the arrays, once checked."""
+        packed = snapshot.arrays
+        require_names(packed, (*GROWING, *FIXED))
+        require_names(snapshot.capacities, GROWING)
         self.graph.unpack(snapshot.graph)
-        for credit, allowed in snapshot.credits:
+        self._restore_credits(snapshot.credits)
+        for name in GROWING:
+            empty = getattr(self, name)
+            array = unpack_array(packed, name, empty)
+            length = self.choose_length(snapshot.capacities[name], len(array), empty)
+            setattr(self, name, lengthen(array, len(array), length))
+            self._sizes[name[1:]] = len(array)
+        self._choice = np.zeros(len(self._nodes), np.int32)
+        for name in ("_returns", "_path"):
+            array = getattr(self, name)
+            array[:] = unpack_array(packed, name, array, len(array))
+        for name, kept in (("control", SAMPLED), ("test", TESTED)):
+            array = getattr(self, name)
+            found = unpack_array(packed, name, array, 1)
+            for part in kept:
+                array[part] = found[part]
+        self._check()
+
+    def _restore_credits(self, evaluated: list[tuple[float, float]]) -> None:
+        """Evaluate the risk bound again where it was before."""
+        places = [credit for credit, _ in evaluated]
+        apart = all(map(operator.lt, places, places[1:]))
+        require(apart and all(map(math.isfinite, places)), "credits are not in order")
+        exact = isinstance(self.table, ExactTable)
+        require(not (exact and places), "this risk bound is its own table")
+        for credit, allowed in evaluated:
             if self.problem.risk_bound(credit) != allowed:
                 raise CheckpointError("the risk bound is not the one of the checkpoint")
             self.table.cover(credit)
         self._read_table()
-        for name, length in snapshot.capacities.items():
-            setattr(self, name, np.zeros(length, getattr(self, name).dtype))
-        self._choice = np.zeros(len(self._nodes), np.int32)
-        for name, data in snapshot.arrays.items():
-            unpack_array(data, getattr(self, name))
-        self._read_table()
+
+    def _check(self) -> None:
+        """Refuse arrays that kernels can't go on with."""
+        tree, counted = self.filled_tree(), bool(self._sizes["counted"][0])
+        check_tree(tree, self.graph, self.reader.weights, self.test[0], counted)
+        check_walk(tree, self.graph, self._path, self.control[0], counted)
+        check_returns(self._returns)
+        require(self.samples >= 0, "there were fewer than no samples")
+        tested = [float(self.test[name][0]) for name in TESTED]
+        require(not any(map(math.isnan, tested)), "a credit is not a number")
 
     def _roll_back(self, before: Any) -> None:
         """Forget what was added to the tree since it had these sizes."""
@@ -180,10 +219,16 @@ class TreeArrays(CappedRun):
         """Return the arrays of the tree as they are now."""
         return self._tree_class(self._nodes, self._edges, self._children, self._sizes)
 
+    def filled_tree(self) -> Any:
+        """Return the same as far as they are filled."""
+        arrays = {name[1:]: getattr(self, name) for name in GROWING}
+        filled = {name: array[: int(self._sizes[name][0])] for name, array in arrays.items()}
+        return self.tree()._replace(**filled)
+
     def _grow(self, most: float) -> bool:
         """Lengthen the arrays that are more than half full, to the double if memory allows it."""
         size = self._sizes[0]
-        filled = {name: int(size[name[1:]]) for name in ("_nodes", "_edges", "_children")}
+        filled = {name: int(size[name[1:]]) for name in GROWING}
         short = [n for n, count in filled.items() if 2 * count >= len(getattr(self, n))]
         names = short or list(filled)
         if "_nodes" in names:

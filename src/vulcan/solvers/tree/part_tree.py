@@ -8,23 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import copy
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.kernels import codes
+from vulcan.runtime.packing import pack_array, require, unpack_array
 from vulcan.sentinels import NONE
 from vulcan.solvers.knowledge import cut_tree
-from vulcan.solvers.tree.checkpoint import pack_array
-from vulcan.solvers.tree.parts import Job, Origin, make_returns
-from vulcan.solvers.tree.price_arrays import GROWING, PriceArrays
+from vulcan.solvers.tree.parts import Job, Origin
+from vulcan.solvers.tree.price_arrays import PriceArrays
+from vulcan.solvers.tree.soundness import check_price_tree, check_returns
 
-__all__ = ["Division", "PartTree", "Seedling"]
+__all__ = ["Division", "Packed", "Parcel", "PartTree", "Seedling"]
 
-SEARCHED: Final = ("returns", "control")
-"""What there is of a search, between samples."""
+Packed = Mapping[str, dict[str, bytes]]
+"""What was found in a part, as bytes: `arrays` of the search, and what is known of the `graph`."""
 
 
 class Seedling(NamedTuple):
@@ -65,6 +66,27 @@ class Division(NamedTuple):
     children: NDArray[Any]
     child_values: NDArray[np.float32]
     returns: NDArray[Any]
+
+
+class Parcel(NamedTuple):
+    """A part on its way.
+
+    Attributes
+    ----------
+    seedling
+        What it began with.
+    prices
+        Of failure.
+    packed
+        What was found in it.
+    records
+        Its states, from a worker; None if it comes from a file, which is not to be trusted.
+    """
+
+    seedling: Seedling
+    prices: NDArray[np.float32]
+    packed: Packed
+    records: bytes | None = None
 
 
 class PartTree(PriceArrays):
@@ -184,41 +206,46 @@ class PartTree(PriceArrays):
         """What samples collected."""
         return self._find_part(0).returns
 
-    def pack(self) -> dict[str, Any]:
-        """Return the part as bytes."""
-        tree = self.filled_tree()
-        names = [name for names in GROWING.values() for name in names]
-        arrays = {name: pack_array(getattr(tree, name)) for name in (*names, "prices", "sizes")}
+    def pack(self) -> Packed:
+        """Return what was found in the part, as bytes."""
+        arrays = self.pack_tree()
         if self.begun:
             part = self._find_part(0)
-            arrays |= {name: pack_array(getattr(part, name)) for name in SEARCHED}
-        inherited = self.origin.inherited
-        if inherited is not None:
-            arrays["inherited"] = pack_array(inherited)
-        numbers = (self.origin.number, self.origin.action, self.origin.earned)
-        return {"origin": numbers, "arrays": arrays, "graph": self.graph.pack()}
+            arrays["returns"] = pack_array(part.returns)
+            arrays["random"] = pack_array(part.control["random"])
+        return {"arrays": arrays, "graph": self.graph.pack()}
+
+    def send(self) -> Parcel:
+        """Return all of the part, for another worker."""
+        assert isinstance(self.graph, CompiledGraph)
+        level, record = int(self.nodes["level"][0]), self.graph.read_record(0).tobytes()
+        seedling = Seedling(self.origin, level, record)
+        return Parcel(seedling, self.prices.copy(), self.pack(), self.graph.pack_records())
 
     @classmethod
-    def unpack(cls, like: PriceArrays, packed: Mapping[str, Any]) -> Self:
-        """Return the part that was packed."""
-        assert isinstance(like.graph, CompiledGraph)
-        graph, arrays = like.graph.open_part(), packed["arrays"]
-        graph.unpack(packed["graph"])
-        number, action, earned = packed["origin"]
-        inherited = None
-        if "inherited" in arrays:
-            inherited = np.frombuffer(arrays["inherited"], make_returns(0).dtype)
-        part = cls._open(like, graph, Origin(number, action, earned, inherited))
-        tree = part.tree()
-        found = {
-            name: np.frombuffer(arrays[name], array.dtype).reshape(-1, *array.shape[1:]).copy()
-            for name, array in tree._asdict().items()
-        }
-        part._take_tree(tree._replace(**found))
+    def unpack(cls, like: PriceArrays, parcel: Parcel) -> Self:
+        """Return the part in a parcel, checked if it comes from a file."""
+        part, packed = cls.plant(like, parcel.seedling), parcel.packed
+        assert isinstance(part.graph, CompiledGraph)
+        arrays, level = packed["arrays"], parcel.seedling.level
+        part.prices[:] = parcel.prices
+        part.graph.unpack(packed["graph"], level, parcel.records)
+        part.unpack_tree(arrays, {})
+        if parcel.records is None:
+            part._check(level)
         part._find_marks()
-        if SEARCHED[0] in arrays:
+        if "returns" in arrays:
             search = part._find_part(0)
-            for name in SEARCHED:
-                array = getattr(search, name)
-                array[:] = np.frombuffer(arrays[name], array.dtype)
+            returns = unpack_array(arrays, "returns", search.returns, len(search.returns))
+            check_returns(returns)
+            search.returns[:] = returns
+            search.control["random"] = unpack_array(arrays, "random", search.control["random"], 1)
         return part
+
+    def _check(self, level: int) -> None:
+        """Refuse arrays of a file that kernels can't go on with."""
+        tree = self.filled_tree()
+        require(len(tree.nodes) and tree.nodes["level"][0] == level, "a part is on another level")
+        # Each sample solves something.
+        most = len(tree.nodes) + len(tree.edges) + 1
+        check_price_tree(tree, self.graph, self.reader.weights, most)

@@ -1,26 +1,24 @@
-"""The arrays of a tree with several prices: how they grow, and how they are kept on disk."""
+"""The arrays of a tree with several prices, and how they grow."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificates.problem import Problem
-from vulcan.errors import CheckpointError
 from vulcan.graphs.rows import LARGE_GROWTH, find_growth
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.packing import pack_array, unpack_array
 from vulcan.runtime.reservation import lengthen
 from vulcan.sentinels import NONE
 from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.knowledge import Knowledge
-from vulcan.solvers.tree.checkpoint import Snapshot, pack_array, unpack_array
-from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.kernel_run import CappedRun
 from vulcan.solvers.tree.parts import Origin, Part, make_part, make_returns
 
@@ -29,8 +27,8 @@ __all__ = ["PriceArrays"]
 GROWING: Final = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
 """The arrays of the tree that grow, by what they are filled with."""
 
-FIXED: Final = ("prices", "sizes", "judged", "_draws", "_marked", "_orders", "_roots")
-"""Those that don't; the last three are as long as they happen to be."""
+NOWHERE: Final = (math.inf, -math.inf)
+"""Between which rewards lie as long as there are none."""
 
 FIRST_GUIDE: Final = 256
 """Samples before the first plan that guides others."""
@@ -111,7 +109,7 @@ class PriceArrays(CappedRun):
         self._parts: dict[int, Part] = {}
         self._samples = 0
         self._next_guide = FIRST_GUIDE
-        self._span = self._bounded = (math.inf, -math.inf)
+        self._span = self._bounded = NOWHERE
         self._known_bound: Any = None
         self.sizes["nodes"] = 1
         root = self.nodes[0]
@@ -303,60 +301,27 @@ class PriceArrays(CappedRun):
                 setattr(self, name, lengthen(old, filled[kind], int((1 + share) * len(old))))
         return True
 
-    def take_snapshot(self, identity: dict[str, str], target: int, best: Draft | None) -> Snapshot:
-        """Return all that is needed to go on from here."""
-        fills = {
-            name: int(self.sizes[kind][0]) for kind, names in GROWING.items() for name in names
-        }
-        arrays = {name: pack_array(getattr(self, name)[:count]) for name, count in fills.items()}
-        arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
-        arrays["tops"] = pack_array(self.tops)
-        arrays["retired"] = b"".join(map(pack_array, self._retired.values()))
-        roots = sorted(self._parts)
-        arrays["parts"] = pack_array(np.array(roots, np.int64))
-        for name in ("returns", "path", "control"):
-            stacked = [getattr(self._parts[root], name) for root in roots]
-            arrays[name] = b"".join(pack_array(array) for array in stacked)
-        numbers = (self._samples, self._next_guide, *self._span, *self._bounded)
-        arrays["numbers"] = pack_array(np.array(numbers, np.float64))
-        arrays["accepted"] = pack_array(np.array(sorted(self.accepted)))
-        return Snapshot(
-            identity=identity,
-            graph=self.graph.pack(),
-            credits=[(low, self.allow(low)) for low in sorted(self.accepted)],
-            capacities={name: len(getattr(self, name)) for name in fills},
-            arrays=arrays,
-            target=target,
-            best=None if best is None else best.pack(),
-        )
+    def pack_tree(self) -> dict[str, bytes]:
+        """Return the arrays of the tree that grow, as bytes."""
+        tree = self.filled_tree()
+        names = [name for names in GROWING.values() for name in names]
+        return {name: pack_array(getattr(tree, name)) for name in names}
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Go on from a snapshot: ask the model again, and take over the arrays."""
-        self.graph.unpack(snapshot.graph)
-        for reward, allowed in snapshot.credits:
-            if self.allow(reward) != allowed:
-                raise CheckpointError("the risk bound is not the one of the checkpoint")
-        arrays = dict(snapshot.arrays)
-        roots = np.frombuffer(arrays.pop("parts"), np.int64).tolist()
-        tops = np.frombuffer(arrays.pop("tops"), np.int32).tolist()
-        retired = np.frombuffer(arrays.pop("retired"), make_returns(0).dtype)
-        packed = {name: arrays.pop(name) for name in ("returns", "path", "control")}
-        numbers = np.frombuffer(arrays.pop("numbers"), np.float64).tolist()
-        self._samples, self._next_guide = int(numbers[0]), int(numbers[1])
-        self._span, self._bounded = (numbers[2], numbers[3]), (numbers[4], numbers[5])
-        self.accepted = set(np.frombuffer(arrays.pop("accepted"), np.float64).tolist())
-        for name, length in snapshot.capacities.items():
-            old = getattr(self, name)
-            setattr(self, name, np.zeros((length, *old.shape[1:]), old.dtype))
-        for name in FIXED[-3:]:
-            dtype = getattr(self, name).dtype
-            setattr(self, name, np.zeros(len(arrays[name]) // dtype.itemsize, dtype))
-        for name, data in arrays.items():
-            unpack_array(data, getattr(self, name))
-        for top, returns in zip(tops, retired.reshape(-1, self.reader.levels), strict=True):
-            self.add_top(top, returns)
-        for k, root in enumerate(roots):
-            part = self._find_part(root)
-            for name, data in packed.items():
-                array = getattr(part, name)
-                unpack_array(data[k * array.nbytes : (k + 1) * array.nbytes], array)
+    def unpack_tree(self, packed: Mapping[str, bytes], wanted: Mapping[str, int]) -> None:
+        """Take over the tree of a checkpoint.
+
+        Parameters
+        ----------
+        packed
+            What was packed.
+        wanted
+            How long arrays were; as long as they are filled if that is not known.
+        """
+        for kind, names in GROWING.items():
+            empty = [getattr(self, name) for name in names]
+            filled = len(unpack_array(packed, kind, empty[0]))
+            length = self.choose_length(wanted.get(kind, filled), filled, *empty)
+            for name, like in zip(names, empty, strict=True):
+                array = unpack_array(packed, name, like, filled)
+                setattr(self, name, lengthen(array, filled, length))
+            self.sizes[kind] = filled

@@ -162,6 +162,7 @@ class PricePlanner(Rounds):
     def _restore(self, snapshot: Snapshot) -> None:
         super()._restore(snapshot)
         repetition = snapshot.repetition
+        repetition.check(self._run.samples)
         for price, histories in repetition.proof:
             self._proof.advance(price, histories)
         self._proved_for = repetition.proved_for

@@ -24,8 +24,8 @@ from vulcan.runtime.progress import Progress
 from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.tree.completion import Completion
 from vulcan.solvers.tree.hands import Hand, Hands
+from vulcan.solvers.tree.kept_arrays import LARGEST_BATCH, KeptArrays
 from vulcan.solvers.tree.parts import Job, make_returns
-from vulcan.solvers.tree.price_arrays import PriceArrays
 from vulcan.solvers.tree.prices import begin_prices
 from vulcan.solvers.tree.tops import GrownTop, grow_top
 
@@ -33,7 +33,6 @@ __all__ = ["PriceRun"]
 
 SHARE_OF_SAMPLING: Final = 0.65
 
-LARGEST_BATCH: Final = 1 << 14
 BATCHES: Final = 32
 """A batch has this many times fewer samples than were taken so far."""
 
@@ -57,7 +56,7 @@ SHORTEST_PART: Final = 3
 """Steps that are left where a history belongs to the top, at least."""
 
 
-class PriceRun(PriceArrays):
+class PriceRun(KeptArrays):
     """One search.
 
     Parameters

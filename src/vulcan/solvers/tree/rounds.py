@@ -21,7 +21,7 @@ from typing import Final, Protocol
 
 from vulcan.certificates.certificate import Certificate, Judgement, certify
 from vulcan.certificates.problem import Problem
-from vulcan.errors import ModelError
+from vulcan.errors import CheckpointError, ModelError
 from vulcan.graphs.base import Graph
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
@@ -29,6 +29,7 @@ from vulcan.model.rules import Rule
 from vulcan.policies.policy import Policy
 from vulcan.runtime.limits import StopReason
 from vulcan.runtime.monitor import Monitor
+from vulcan.runtime.packing import require
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.base import Options, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status
@@ -320,8 +321,12 @@ class Rounds(ABC):
 
     def _restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot."""
-        self._tree.restore(snapshot)
-        self._best = None if snapshot.best is None else Draft.unpack(snapshot.best)
+        run, target = self._tree, snapshot.target
+        run.restore(snapshot)
+        most = GROWTH * max(FIRST_ROUND, run.samples)
+        require(1 <= target <= most, f"{target} samples can't be the next round")
+        if snapshot.best is not None:
+            self._best = Draft.unpack(snapshot.best, run.graph)
 
     def _resume(self) -> int:
         """Take up the search of a checkpoint, if there is one, and return its next round."""
@@ -329,7 +334,10 @@ class Rounds(ABC):
         snapshot = read_snapshot(self._options.checkpoint, self._identify())
         if snapshot is None:
             return FIRST_ROUND
-        self._restore(snapshot)
+        try:
+            self._restore(snapshot)
+        except CheckpointError as error:
+            raise CheckpointError(f"{self._options.checkpoint}: {error}") from error
         return snapshot.target
 
     def _rank(self, judgement: Judgement) -> tuple[bool, bool, float]:

@@ -1,0 +1,121 @@
+"""Files made to do harm: claims of size, nesting, endless numbers; all of them errors of ours."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib import format as npy
+
+import vulcan
+from vulcan.errors import OptionError
+from vulcan.formats import archive
+from vulcan.formats.arrays import from_arrays
+from vulcan.formats.rddl.terms import apply, constant
+from vulcan.formats.registry import open_model
+from vulcan.model.arrays import ArrayModel
+from vulcan.runtime import texts
+
+DEEP = 100_000
+ROW = [[0, 0, 1, 1.0]]
+
+
+def write_array(header: dict[str, Any], content: bytes) -> bytes:
+    stream = io.BytesIO()
+    npy.write_array_header_1_0(stream, header)
+    return stream.getvalue() + content
+
+
+def write_archive(path: Path, **members: bytes) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(f"{name}.npy", content)
+
+
+def test_an_array_that_claims_more_than_there_is_takes_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    for shape in ((10**12, 4), (1 << 62, 1 << 62), (-1, 4), (3, 4)):
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        write_archive(path, transitions=write_array(header, bytes(32)))
+        with pytest.raises(OptionError, match=r"model.npz: this is not what numpy.savez writes"):
+            open_model(str(path), ["horizon=3"])
+
+
+def test_an_archive_is_not_unpacked_beyond_what_a_search_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.npz"
+    np.savez_compressed(path, transitions=np.zeros((1000, 4)))
+    assert path.stat().st_size < 1000
+    monkeypatch.setattr(archive, "DEFAULT_MEMORY", 30_000)
+    with pytest.raises(OptionError, match=r"its arrays take 3.21e-05 GB; 3e-05 GB are allowed"):
+        open_model(str(path), ["horizon=3"])
+
+
+def test_damaged_and_foreign_archives_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    np.savez_compressed(path, transitions=np.array(ROW), horizon=3)
+    data = path.read_bytes()
+    for place in range(0, len(data), 7):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x41]) + data[place + 1 :])
+        with suppress(vulcan.VulcanError):  # some bytes of an archive mean nothing
+            open_model(str(path))
+    header = {"descr": "|O", "fortran_order": False, "shape": (1,)}
+    write_archive(path, transitions=write_array(header, b"cos\nsystem\n."))
+    with pytest.raises(OptionError, match="has Python objects in it"):
+        open_model(str(path), ["horizon=3"])
+
+
+@pytest.mark.parametrize("number", [1e15, 2**31, 1 << 21])
+def test_state_and_action_numbers_without_room_are_refused(number: float) -> None:
+    for rows in ([[0, 0, number, 1.0]], [[number, 0, 0, 1.0]], [[0, number, 1, 1.0]]):
+        with pytest.raises(OptionError, match=r"must be numbered without large gaps.*1048575"):
+            from_arrays(rows, horizon=3)
+    for state, action in ((int(number), 0), (0, int(number))):
+        with pytest.raises(vulcan.ModelError, match="must be numbered without large gaps"):
+            ArrayModel([state], [action], [-1], [1.0], horizon=3)
+
+
+def test_gaps_between_numbers_are_allowed() -> None:
+    model = from_arrays([[0, 0, 1_000_000, 1.0]], horizon=3)
+    assert model.states == 1_000_001
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("model.json", "[" * DEEP, "too many lists or objects inside each other"),
+        ("model.json", '{"a":' * DEEP, "too many lists or objects inside each other"),
+        ("model.json", '{"horizon": ' + "9" * 10_000 + "}", "has a number that is none"),
+        ("mission.toml", "map = " + "[" * DEEP, "too many arrays or tables inside each other"),
+        ("mission.toml", "horizon = " + "9" * 10_000, "this is not TOML|must be a whole number"),
+        ("mission.toml", "horizon = 1e999", "horizon must be a whole number"),
+    ],
+)
+def test_nesting_and_endless_numbers(tmp_path: Path, name: str, content: str, problem: str) -> None:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(OptionError, match=rf"{name}.*({problem})"):
+        open_model(str(path))
+
+
+def test_powers_of_rddl_have_no_endless_digits() -> None:
+    nine, many = constant(9, "int"), constant(9**9, "int")
+    assert apply("power({}, {})", "int", nine, constant(2, "int")).value == 81
+    assert apply("power({}, {})", "int", nine, many).value is None  # too large for any number
+
+
+@pytest.mark.parametrize("name", ["model.json", "mission.toml", "map.txt"])
+def test_texts_are_read_up_to_a_size(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(texts, "LARGEST_TEXT", 1 << 20)
+    path = tmp_path / name
+    path.write_bytes(b" " * ((1 << 20) + 1))
+    with pytest.raises(OptionError, match=rf"{name}: can't be read: a text may have 1 MiB"):
+        open_model(str(path))

@@ -1,0 +1,233 @@
+"""Checkpoints that somebody has made up: their contents are changed, and their seals are right.
+
+    python -m tests.helpers.crafted_checkpoints FIRST COUNT [KIND ...]
+
+resumes from so many of them of each kind, in a process of its own, since a crash is what is looked
+for. Before each it says which one it is, and in the end how many were refused, and how many
+searched on.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+import vulcan
+from tests.helpers.plain_models import PlainBandit
+from tests.helpers.workers import Aside
+from vulcan.domains import Bandit
+from vulcan.graphs.rows import ACTION, OUTCOME, STATE
+from vulcan.kernels import price_root, price_search, price_tree, selection, tree, tree_search
+from vulcan.kernels.constraints import TEST
+from vulcan.solvers.tree import price_run
+from vulcan.solvers.tree.checkpoint import SEAL, Snapshot
+
+CURVED: Final = vulcan.parse("(1 - exp(-0.1*x)) * 0.02")
+
+TAKEN: Final = 1100
+MORE: Final = 200
+"""Samples of the search that is kept, a round among them, and of one that goes on."""
+
+EARLIER: Final = {"merged": 900}
+"""What would be solved by its first round is kept before."""
+
+KINDS: Final[dict[str, tuple[Any, Any, dict[str, Any]]]] = {
+    "prices": (PlainBandit(5, merges=False), vulcan.Vulcan(), {}),
+    "merged": (PlainBandit(9), vulcan.Vulcan(), {}),
+    "compiled": (Bandit(5, merges=False), vulcan.Vulcan(), {}),
+    "threads": (Bandit(5, merges=False), vulcan.Vulcan(), {"workers": 2}),
+    "forest": (Bandit(5, merges=False), vulcan.Vulcan(), {"executor": Aside(2)}),
+    "local": (PlainBandit(8), vulcan.LocalVulcan(), {}),
+    "local compiled": (Bandit(8, merges=False), vulcan.LocalVulcan(), {}),
+    "random": (PlainBandit(8), vulcan.LocalVulcan(default_policy="random"), {}),
+    "paper": (PlainBandit(4), vulcan.Vulcan.paper(), {}),
+    "neutral": (PlainBandit(8), vulcan.UCT(), {}),
+}
+
+TYPES: Final[Mapping[str, Any]] = {
+    "nodes": price_tree.NODE,
+    "edges": price_tree.EDGE,
+    "node_values": np.float32,
+    "edge_values": np.float32,
+    "prices": np.float32,
+    "judged": price_root.JUDGED,
+    "_draws": price_root.DRAWS,
+    "_marked": np.int64,
+    "_orders": price_search.ORDER,
+    "_roots": np.int32,
+    "tops": np.int32,
+    "retired": selection.RETURNS,
+    "parts": np.int64,
+    "returns": selection.RETURNS,
+    "random": np.uint64,
+    "numbers": np.float64,
+    "_nodes": tree.NODE,
+    "_edges": tree.EDGE,
+    "_children": np.int32,
+    "_returns": selection.RETURNS,
+    "_path": tree_search.STEP,
+    "control": tree_search.CONTROL,
+    "test": TEST,
+    "expanded": np.int32,
+    "digest": np.uint8,
+    "states": STATE,
+    "actions": ACTION,
+    "outcomes": OUTCOME,
+    "evaluations": np.int64,
+    "rows": np.int32,
+    "firsts": np.int32,
+    "below": np.int32,
+    "answers": ACTION,
+    "road": np.uint8,
+}
+
+WHOLE: Final = (-1, 0, 1, -2, 7, 63, 1000, 1 << 20, (1 << 31) - 1, -(1 << 31), (1 << 63) - 1)
+REAL: Final = (0.0, -1.0, 1.0, 1e-300, 1e30, -1e300, np.inf, -np.inf, np.nan)
+
+
+def make_snapshot(kind: str) -> Snapshot:
+    """Search a little, and return what was kept."""
+    return msgspec.msgpack.decode(_make_content(kind), type=Snapshot)
+
+
+@cache
+def _make_content(kind: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "search"
+        solve(kind, -MORE, checkpoint=path)
+        return SEAL.read(path)
+
+
+def solve(kind: str, more: int = 0, **given: Any) -> vulcan.Result:
+    """Search with as many samples as one that goes on, and this many more."""
+    model, solver, options = KINDS[kind]
+    samples = EARLIER.get(kind, TAKEN) + MORE + more
+    return vulcan.solve(vulcan.Problem(model, CURVED), solver, samples=samples, **options, **given)
+
+
+def change(random: Random, snapshot: Snapshot) -> tuple[str, Snapshot]:
+    """Return a snapshot in which something is changed, and what."""
+    changed = msgspec.msgpack.decode(msgspec.msgpack.encode(snapshot), type=Snapshot)
+    if random.random() < 0.1:
+        return _change_number(random, changed)
+    places: list[tuple[dict[str, bytes], str]] = [
+        (packed, name)
+        for packed in (changed.arrays, changed.arrays, changed.graph, changed.best or {})
+        for name in packed
+    ]
+    packed, name = random.choice(places)
+    if name.startswith("part "):
+        part = msgspec.msgpack.decode(packed[name])
+        inner = part[random.choice(list(part))]
+        which = random.choice(list(inner))
+        how, inner[which] = _change_bytes(random, which, inner[which])
+        packed[name] = msgspec.msgpack.encode(part)
+        return f"{name}, {which}: {how}", changed
+    if random.random() < 0.03:
+        packed.pop(name)
+        return f"{name}: gone", changed
+    how, packed[name] = _change_bytes(random, name, packed[name])
+    return f"{name}: {how}", changed
+
+
+def _change_bytes(random: Random, name: str, data: bytes) -> tuple[str, bytes]:
+    array = np.frombuffer(data, TYPES[name]).copy()
+    size = array.dtype.itemsize
+    ways: list[tuple[str, Callable[[], bytes]]] = [
+        ("cut by a byte", lambda: data[:-1]),
+        ("cut by a row", lambda: data[:-size]),
+        ("a row more", lambda: data + bytes(size)),
+        ("a row twice", lambda: data + data[:size]),
+        ("empty", lambda: b""),
+        ("shuffled", lambda: array[random.sample(range(len(array)), len(array))].tobytes()),
+    ]
+    if not len(array) or random.random() < 0.15:
+        how, make = random.choice(ways)
+        return how, make()
+    fields = list(array.dtype.names or [""])
+    field = random.choice(fields)
+    column = array[field] if field else array
+    rows = range(len(array)) if random.random() < 0.1 else [random.randrange(len(array))]
+    value = _choose(random, column)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for row in rows:
+            column[row] = value
+    return f"{field} of {'all' if len(rows) > 1 else rows[0]} is {value!r}", array.tobytes()
+
+
+def _choose(random: Random, column: NDArray[Any]) -> Any:
+    """Return a number that a column can hold: any, one beside its own, or another's."""
+    flat = column.reshape(-1)
+    own = flat[random.randrange(len(flat))].item()
+    if column.dtype.kind == "f":
+        return random.choice([*REAL, own, own * (1 + 1e-7), -own])
+    limits = np.iinfo(column.dtype)
+    fitting = [value for value in WHOLE if limits.min <= value <= limits.max]
+    value = random.choice([*fitting, own, own + 1, own - 1])
+    return min(max(value, int(limits.min)), int(limits.max))
+
+
+def _change_number(random: Random, snapshot: Snapshot) -> tuple[str, Snapshot]:
+    repetition = snapshot.repetition
+    number = random.choice([*WHOLE, (1 << 64) - 1])
+    real = random.choice(REAL)
+    capacities = {name: random.choice([0, -1, number]) for name in snapshot.capacities}
+    field, value = random.choice(
+        [
+            ("target", number),
+            ("capacities", capacities),
+            ("capacities", {**snapshot.capacities, "graph": 3}),
+            ("credits", [(real, real)]),
+            ("credits", [*snapshot.credits, *snapshot.credits]),
+            ("best", None),
+            ("repetition", msgspec.structs.replace(repetition, local=number)),
+            ("repetition", msgspec.structs.replace(repetition, proved_for=number)),
+            ("repetition", msgspec.structs.replace(repetition, proof=[(real, number)])),
+        ]
+    )
+    return f"{field} is {value!r}", msgspec.structs.replace(snapshot, **{field: value})
+
+
+def resume(kind: str, numbers: range) -> Counter[str]:
+    """Resume from crafted checkpoints, and return how often which answer was given."""
+    answers: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "search"
+        kept = make_snapshot(kind)
+        for number in numbers:
+            how, crafted = change(Random(number), kept)
+            print(f"{kind} {number}: {how}", flush=True)
+            crafted.write(path)
+            try:
+                solve(kind, checkpoint=path, resume=True)
+            except vulcan.VulcanError as error:
+                answers[type(error).__name__] += 1
+                print(f"  {error}", flush=True)
+            else:
+                answers["searched on"] += 1
+    return answers
+
+
+def main() -> None:
+    first, count, *kinds = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    price_run.FEWEST_TO_DIVIDE = 64  # type: ignore[misc]
+    for kind in kinds or KINDS:
+        answers = resume(kind, range(int(first), int(first) + int(count)))
+        print(f"{kind}: {dict(answers)}")
+
+
+if __name__ == "__main__":
+    main()

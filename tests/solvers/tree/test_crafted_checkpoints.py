@@ -1,0 +1,154 @@
+"""Checkpoints whose seals are right and whose contents are made up: refused, or searched on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import vulcan
+from tests.helpers.crafted_checkpoints import KINDS, MORE, TAKEN, TYPES, make_snapshot, solve
+from vulcan.solvers.tree import price_run
+from vulcan.solvers.tree.checkpoint import Snapshot
+
+Change = Callable[[Any], None]
+
+
+def test_nothing_crashes_or_goes_on_for_ever() -> None:
+    """In a process of its own: kernels that read beyond their arrays would end this one."""
+    command = [sys.executable, "-m", "tests.helpers.crafted_checkpoints", "0", "6"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    last = "\n".join(found.stdout.splitlines()[-3:])
+    assert found.returncode == 0, f"{last}\n{found.stderr[-2000:]}"
+    refused = re.findall(r"^(.+): {.*'CheckpointError': (\d+)", found.stdout, re.MULTILINE)
+    assert [kind for kind, _ in refused] == list(KINDS)
+    assert sum(int(count) for _, count in refused) > 2 * len(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_not_changed_is_searched_on(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "search"
+    make_snapshot(kind).write(path)
+    resumed, whole = solve(kind, checkpoint=path, resume=True), solve(kind)
+    assert resumed.policy == whole.policy
+    assert resumed.statistics.samples == whole.statistics.samples
+
+
+def change_array(snapshot: Snapshot, name: str, change: Change) -> None:
+    array = np.frombuffer(snapshot.arrays[name], TYPES[name]).copy()
+    change(array)
+    snapshot.arrays[name] = array.tobytes()
+
+
+def set_field(field: str, row: int, value: float) -> Change:
+    def change(array: Any) -> None:
+        (array[field] if field else array)[row] = value
+
+    return change
+
+
+def set_second(field: str, value: float) -> Change:
+    """Change the second row that has something."""
+
+    def change(array: Any) -> None:
+        array[field][np.flatnonzero(array[field] >= 0)[1]] = value
+
+    return change
+
+
+@pytest.fixture(autouse=True)
+def divide_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(price_run, "FEWEST_TO_DIVIDE", 64)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "problem"),
+    [
+        ("prices", "nodes", set_second("first_edge", 0), "belong to two others"),
+        ("prices", "nodes", set_second("first_edge", 1 << 30), "outside of their array"),
+        ("prices", "nodes", set_field("state", 1, 1 << 30), "leads to another state"),
+        ("prices", "nodes", set_field("level", 1, 0), "on another level"),
+        ("prices", "nodes", set_field("level", 0, 3), "begins on another level"),
+        ("prices", "nodes", set_field("visits", 1, -1), "visits can't be right"),
+        ("prices", "nodes", set_field("visits", 0, (1 << 31) - 1), "visits can't be right"),
+        ("prices", "nodes", set_field("plan", 0, 99), "an action that is not there"),
+        ("prices", "nodes", set_field("lane", 0, 8), "a price that is not there"),
+        ("prices", "nodes", set_field("solved", 1, 7), "solved is yes or no"),
+        ("prices", "edges", set_field("first_child", 0, 0), "belong to two others"),
+        ("prices", "edges", set_field("children", 0, 1 << 30), "has other outcomes"),
+        ("prices", "edge_values", set_field("", 0, np.nan), "a value is not a number"),
+        ("prices", "node_values", set_field("", 0, -1e38), "or too large"),
+        ("prices", "prices", set_field("", 0, np.inf), "a price is not a number"),
+        ("prices", "judged", set_field("lane", 0, 99), "a price is not there"),
+        ("prices", "_orders", set_field("lane", 0, 99), "a price is not there"),
+        ("prices", "_roots", set_field("", 0, 0), "a part begins where none can"),
+        ("prices", "parts", set_field("", 0, 1 << 40), "a part begins where none can"),
+        ("prices", "tops", set_field("", 0, -1), "a part begins where none can"),
+        ("prices", "numbers", set_field("", 0, 1e15), "more samples than histories"),
+        ("prices", "numbers", set_field("", 2, np.nan), "between no numbers"),
+        ("prices", "returns", set_field("samples", 0, -1), "fewer than no samples"),
+        ("prices", "retired", set_field("least", 1, -np.inf), "what samples collected"),
+        ("prices", "retired", lambda rows: rows.__setitem__(slice(None), rows[:1]), "not sampled"),
+        ("local", "_nodes", set_field("survival", 0, 0.5), "the tree has no root"),
+        ("local", "_nodes", set_field("credit", 1, 1e300), "credit of a history is another"),
+        ("local", "_nodes", set_second("first_edge", -2), "outside of their array"),
+        ("local", "_edges", set_field("mark", 0, 9), "has no mark"),
+        ("local", "_edges", set_second("first_child", 1 << 30), "outside of their array"),
+        ("local", "_children", set_field("", 0, 0), "belong to two others"),
+        ("local", "_path", set_field("node", 0, 5), "a sample jumps"),
+        ("local", "control", set_field("depth", 0, 99), "deeper than the horizon"),
+        ("local", "control", set_field("phase", 0, 3), "in no phase"),
+        ("local", "control", set_field("choice", 0, 99), "chosen that is not there"),
+    ],
+)
+def test_it_is_said_what_is_wrong(
+    kind: str, name: str, change: Change, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "search"
+    snapshot = make_snapshot(kind)
+    change_array(snapshot, name, change)
+    snapshot.write(path)
+    message = rf"search: the content is not a checkpoint: .*{re.escape(problem)}"
+    with pytest.raises(vulcan.CheckpointError, match=message):
+        solve(kind, checkpoint=path, resume=True)
+
+
+def test_a_compiled_model_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "search"
+    snapshot = make_snapshot("compiled")
+    assert "records" not in snapshot.graph  # which its functions would believe
+    rows = np.frombuffer(snapshot.graph["outcomes"], TYPES["outcomes"]).copy()
+    rows["probability"][0] += 1e-9
+    snapshot.graph["outcomes"] = rows.tobytes()
+    snapshot.write(path)
+    with pytest.raises(vulcan.CheckpointError, match="no longer answers as it did"):
+        solve("compiled", checkpoint=path, resume=True)
+
+
+@pytest.mark.parametrize("kind", ["prices", "local"])
+def test_a_claim_of_length_takes_no_memory(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "search"
+    snapshot = make_snapshot(kind)
+    long = dict.fromkeys(snapshot.capacities, 1 << 62)
+    msgspec.structs.replace(snapshot, capacities=long).write(path)
+    resumed = solve(kind, checkpoint=path, resume=True, memory=1 << 28)
+    assert resumed.statistics.samples == TAKEN + MORE
+
+
+def test_a_policy_is_worth_what_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "search"
+    snapshot = make_snapshot("prices")
+    assert snapshot.best is not None
+    numbers = np.frombuffer(snapshot.best["numbers"], np.float64).copy()
+    numbers[0] += 1.0
+    snapshot.best["numbers"] = numbers.tobytes()
+    snapshot.write(path)
+    with pytest.raises(vulcan.CheckpointError, match="not worth what is said"):
+        solve("prices", checkpoint=path, resume=True)
