@@ -9,7 +9,7 @@ from pathlib import Path
 from mutation.mutants import draw_mutants, list_mutants
 from mutation.processes import load_libraries
 from mutation.report import Score, is_explained, read_explanations, write_report
-from mutation.subjects import ROOT, SUBJECTS, Subject
+from mutation.subjects import ROOT, SUBJECTS
 from mutation.traces import Trace, choose_tests, trace_tests
 from mutation.trials import Verdicts, try_mutant
 
@@ -30,9 +30,7 @@ def read_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def score_module(
-    module: str, subject: Subject, traces: list[Trace], options: argparse.Namespace
-) -> Score:
+def score_module(module: str, traces: list[Trace], options: argparse.Namespace) -> Score:
     """Try mutants of a module, unless that was done already."""
     mutants, explanations = list_mutants(module), read_explanations()
     verdicts = Verdicts(options.folder / "verdicts.jsonl")
@@ -44,7 +42,7 @@ def score_module(
         verdict = verdicts.find(mutant)
         if verdict is None or (options.again and not verdict.caught):
             tests = choose_tests(traces, module, mutant.line, options.seconds)
-            verdict = try_mutant(mutant, tests, subject.plain)
+            verdict = try_mutant(mutant, tests)
             verdicts.add(verdict)
             if not verdict.caught:
                 print(f"  {mutant.key}: {verdict.how} ({verdict.tests})", flush=True)
@@ -69,7 +67,7 @@ def main() -> None:
         scores[subject.name] = []
         for module in modules:
             begin = time.monotonic()
-            scores[subject.name].append(score_module(module, subject, traces, options))
+            scores[subject.name].append(score_module(module, traces, options))
             print(f"{scores[subject.name][-1]} {time.monotonic() - begin:.0f} s", flush=True)
     report = write_report(scores)
     (options.folder / "report.md").write_text(report, encoding="utf-8")

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, TextIO
 
+from mutation import plain_kernels
 from mutation.mutants import SOURCES, Mutant, write_mutant
 from mutation.subjects import ROOT
 
@@ -47,6 +48,7 @@ def load_libraries() -> None:
     for name in LIBRARIES:
         importlib.import_module(name)
     _set_up_hypothesis()
+    sys.dont_write_bytecode = False  # or each process would compile the library anew
     os.chdir(ROOT)
     sys.path[:0] = [str(SOURCES), str(ROOT)]
     os.environ["PYTHONPATH"] = str(SOURCES)
@@ -124,14 +126,11 @@ def _wait(process: int, seconds: float) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def run_tests(tests: Sequence[str], plugin: object, plain: bool, *options: str) -> int:
+def run_tests(tests: Sequence[str], plugin: object, *options: str) -> int:
     """Run tests in this process, which has not yet imported the library."""
     import pytest
 
-    if plain:
-        from mutation import plain_kernels
-
-        plain_kernels.install()
+    plain_kernels.install()
     return int(pytest.main([*OPTIONS, *options, *tests], plugins=[plugin]))
 
 

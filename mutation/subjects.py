@@ -17,25 +17,21 @@ class Subject:
     ----------
     name
         What they are called in the report.
-    modules, without
-        Patterns of their paths below `src`, and of those that are left out.
+    modules
+        Patterns of their paths below `src`.
     tests
-        Folders and files below `tests`, which run in one process: a mutant lives in one alone.
-    plain
-        Whether kernels are plain Python; then only what is small is solved in time.
+        Folders and files below `tests`. Those that need other processes, which know nothing of a
+        mutant, or too much time don't help.
     """
 
     name: str
     modules: tuple[str, ...]
     tests: tuple[str, ...]
-    without: str = ""
-    plain: bool = False
 
     def list_modules(self) -> list[str]:
         """Return the paths of its modules below `src`."""
         found = {path for pattern in self.modules for path in (ROOT / "src").glob(pattern)}
-        left = found.difference((ROOT / "src").glob(self.without) if self.without else ())
-        return sorted(path.relative_to(ROOT / "src").as_posix() for path in left)
+        return sorted(path.relative_to(ROOT / "src").as_posix() for path in found)
 
     def list_tests(self) -> Iterator[Path]:
         """Yield the files of its tests."""
@@ -48,11 +44,32 @@ SUBJECTS = (
     Subject(
         "kernels",
         ("vulcan/kernels/*.py",),
-        ("kernels", "graphs", "solvers", "planning/test_solve.py", "execution/test_simulation.py"),
-        without="vulcan/kernels/compilation.py",
-        plain=True,
+        (
+            "kernels",
+            "graphs",
+            "execution/test_simulation.py",
+            "model/test_compiled_lies.py",
+            "planning/test_recorded.py",
+            *(f"solvers/layered/test_{name}.py" for name in ("coins", "dual", "pareto", "run")),
+            *(
+                f"solvers/tree/test_{name}.py"
+                for name in (
+                    "foresight",
+                    "forward_search",
+                    "gap",
+                    "golden_policies",
+                    "merged",
+                    "plans",
+                    "price_values",
+                    "proof",
+                    "shared",
+                    "vulcan_exact",
+                )
+            ),
+            "solvers/test_exact_solvers.py",
+            "solvers/test_prices.py",
+        ),
     ),
-    Subject("compilation", ("vulcan/kernels/compilation.py",), ("kernels", "package")),
     Subject(
         "certificate",
         tuple(
@@ -72,7 +89,7 @@ SUBJECTS = (
             *(f"vulcan/policies/{name}.py" for name in ("file", "policy", "randomised")),
             "vulcan/runtime/files.py",
         ),
-        ("policies", "certificates/test_randomised.py", "solvers/tree/test_checkpoint.py"),
+        ("policies", "certificates/test_randomised.py"),
     ),
     Subject(
         "reader",

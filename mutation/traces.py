@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, TextIO
@@ -22,10 +23,10 @@ from mutation.mutants import SOURCES
 from mutation.processes import run_apart, run_tests
 from mutation.subjects import ROOT, Subject
 
-LONGEST_TEST = 6.0
+LONGEST_TEST = 2.0
 """In seconds of the processor, while traced; longer ones don't take part."""
 
-LONGEST_FILE = 90.0
+LONGEST_FILE = 25.0
 
 MOST_CALLS = 2000
 """Of a function in one test: if some of its lines were not reached until then, they stay so."""
@@ -71,7 +72,8 @@ class Tracer:
     def enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Look into functions of these files, until all their lines were reached."""
         code = frame.f_code
-        if code.co_filename not in self.names:
+        # A module and a class are run once, for whichever test comes first.
+        if code.co_filename not in self.names or not code.co_flags & CO_OPTIMIZED:
             return None
         left = self.left.get(code)
         if left is None:
@@ -120,7 +122,7 @@ class Recorder:
             modules: defaultdict[str, list[int]] = defaultdict(list)
             for module, line in sorted(lines):
                 modules[module].append(line)
-            self.notes.write(json.dumps(asdict(Trace(item.nodeid, seconds, modules))) + "\n")
+            self.notes.write(json.dumps(asdict(Trace(item.nodeid, seconds, dict(modules)))) + "\n")
             self.notes.flush()
         return result
 
@@ -138,11 +140,11 @@ def trace_tests(subject: Subject, folder: Path) -> list[Trace]:
     sources = b"".join((SOURCES / module).read_bytes() for module in modules)
     traces: list[Trace] = []
     for path in subject.list_tests():
-        digest = hashlib.sha256(sources + path.read_bytes() + bytes(subject.plain)).hexdigest()
+        digest = hashlib.sha256(sources + path.read_bytes()).hexdigest()
         name = path.relative_to(ROOT).as_posix()
         known = folder / "traces" / f"{name.replace('/', '-')}-{digest[:16]}.json"
         if not known.exists():
-            found = _trace_file(name, modules, subject.plain)
+            found = _trace_file(name, modules)
             known.parent.mkdir(parents=True, exist_ok=True)
             known.write_text(json.dumps(found), encoding="utf-8")
             spent = sum(trace["seconds"] for trace in found)
@@ -151,11 +153,15 @@ def trace_tests(subject: Subject, folder: Path) -> list[Trace]:
     return traces
 
 
-def _trace_file(name: str, modules: list[str], plain: bool) -> list[Any]:
+def _trace_file(name: str, modules: list[str]) -> list[Any]:
     def work(notes: TextIO) -> None:
-        run_tests([name], Recorder(modules, notes), plain, "--maxfail=1000")
+        code = run_tests([name], Recorder(modules, notes), "--maxfail=1000")
+        if code > pytest.ExitCode.TESTS_FAILED:
+            raise RuntimeError(f"pytest ended with {code}")
 
-    found, _ = run_apart(work, LONGEST_FILE)
+    found, code = run_apart(work, LONGEST_FILE)
+    if code > 0:
+        raise RuntimeError(f"{name} could not be traced: run it by itself")
     return found
 
 
@@ -163,10 +169,10 @@ def choose_tests(traces: list[Trace], module: str, line: int, seconds: float) ->
     """Return the tests that may tell a mutant, the quickest first, for so many seconds in all.
 
     First those that reach its line, then the others of their files: what one test has computed may
-    be kept for another. A line at the top of the module matters to all that reach the module.
+    be kept for another. What is outside of functions matters to all that reach the module.
     """
-    near = [trace for trace in traces if module in trace.lines]
-    here = [trace for trace in near if line in trace.lines[module]] or near
+    near = [trace for trace in traces if module in trace.lines] or traces
+    here = [trace for trace in near if line in trace.lines.get(module, ())] or near
     files = {trace.test.partition("::")[0] for trace in here}
     beside = [trace for trace in near if trace.test.partition("::")[0] in files]
     order = sorted(here, key=_by_seconds) + sorted(beside, key=_by_seconds)

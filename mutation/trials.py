@@ -58,12 +58,12 @@ class Witness:
             self.notes.write(json.dumps(f"{report.nodeid} (while it was read)") + "\n")
 
 
-def try_mutant(mutant: Mutant, tests: Sequence[Trace], plain: bool) -> Verdict:
+def try_mutant(mutant: Mutant, tests: Sequence[Trace]) -> Verdict:
     """Run tests on a mutant until one fails."""
 
     def work(notes: TextIO) -> None:
         install_mutant(mutant)
-        code = run_tests([trace.test for trace in tests], Witness(notes), plain)
+        code = run_tests([trace.test for trace in tests], Witness(notes))
         notes.write(json.dumps(code) + "\n")
 
     def conclude(caught: bool, how: str) -> Verdict:
