@@ -1,8 +1,8 @@
 """Kernels as plain Python, for the tests of their mutants.
 
-Numba reads fields of records as attributes, and so do NumPy's own records. Compiled models are
-asked at the same addresses. What stays different is the arithmetic of mixed types: NumPy keeps
-single precision where Numba goes over to double. A test that notices doesn't take part.
+Numba reads fields of records as attributes, and so do the records here. Compiled models are asked
+at the same addresses. What stays different is the arithmetic of mixed types: NumPy keeps single
+precision where Numba goes over to double. A test that notices doesn't take part.
 """
 
 from __future__ import annotations
@@ -36,6 +36,19 @@ def install() -> None:
     )
 
 
+class Record(np.void):
+    """An element of an array, with its fields for attributes, whatever they are called."""
+
+    def __getattribute__(self, name: str) -> Any:
+        try:
+            return np.void.__getitem__(self, name)
+        except (ValueError, KeyError):
+            return np.void.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        np.void.__setitem__(self, name, value)
+
+
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that reads records as Numba does, and divides by zero without a word."""
 
@@ -51,7 +64,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 def open_records(value: Any) -> Any:
     """Return the same arrays, with fields that are attributes of their elements."""
     if isinstance(value, np.ndarray) and value.dtype.names is not None:
-        return value.view(np.dtype((np.record, value.dtype)))
+        return value.view(np.dtype((Record, value.dtype)))
     if isinstance(value, tuple):
         parts = map(open_records, value)
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
