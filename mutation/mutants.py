@@ -136,6 +136,8 @@ def find_changes(tree: ast.AST, function: str = "") -> Iterator[Change]:
             here = f"{function}.{node.name}".strip(".")
         elif isinstance(node, ast.stmt | ast.expr):
             for words, new in _list_replacements(node, field):
+                if isinstance(parent, ast.keyword):
+                    words = f"{parent.arg} {words}"
                 yield Change(node.lineno, here, words, _replace(parent, field, k, new))
         if isinstance(parent, ast.stmt | ast.expr) and type(node) in OPERATORS:
             other = OPERATORS[type(node)]

@@ -160,8 +160,8 @@ def _trace_file(name: str, modules: list[str]) -> list[Any]:
             raise RuntimeError(f"pytest ended with {code}")
 
     found, code = run_apart(work, LONGEST_FILE)
-    if code > 0:
-        raise RuntimeError(f"{name} could not be traced: run it by itself")
+    if code:
+        print(f"  {name}: not read to its end", flush=True)
     return found
 
 

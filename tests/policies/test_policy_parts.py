@@ -141,6 +141,15 @@ def test_a_run_knows_the_whole_and_what_a_search_knew() -> None:
     assert any(run.policy is member for member in mixed.members)
 
 
+def test_policies_are_shown_as_tables_and_cards() -> None:
+    policy = make_chain()
+    mixed = RandomisedPolicy([policy, policy], [0.5, 0.5])
+    assert len(policy.table()["action"]) == 5
+    assert len(mixed.table()["action"]) == 10
+    assert "Walk(5)" in policy._repr_html_()
+    assert "Walk(5)" in mixed._repr_html_()
+
+
 def test_weights_may_miss_one_by_the_tolerance_alone() -> None:
     policy = make_chain()
     assert RandomisedPolicy([policy, policy], [0.5, 0.5 + 5e-13]).weights[1] > 0.5
