@@ -135,10 +135,9 @@ def find_changes(tree: ast.AST, function: str = "") -> Iterator[Change]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             here = f"{function}.{node.name}".strip(".")
         elif isinstance(node, ast.stmt | ast.expr):
+            name = f"{parent.arg} " if isinstance(parent, ast.keyword) else ""
             for words, new in _list_replacements(node, field):
-                if isinstance(parent, ast.keyword):
-                    words = f"{parent.arg} {words}"
-                yield Change(node.lineno, here, words, _replace(parent, field, k, new))
+                yield Change(node.lineno, here, name + words, _replace(parent, field, k, new))
         if isinstance(parent, ast.stmt | ast.expr) and type(node) in OPERATORS:
             other = OPERATORS[type(node)]
             words = f"{type(node).__name__} to {other.__name__}"
