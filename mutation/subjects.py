@@ -40,60 +40,49 @@ class Subject:
             yield from sorted(place.rglob("test_*.py")) if place.is_dir() else (place,)
 
 
+def name_files(pattern: str, names: str) -> tuple[str, ...]:
+    """Return a path for each of some names."""
+    return tuple(pattern.format(name) for name in names.split())
+
+
 SUBJECTS = (
     Subject(
         "kernels",
         ("vulcan/kernels/*.py",),
         (
             "kernels",
-            "graphs",
+            *name_files("graphs/test_{}.py", "asker compiled_graph layered_graph levels"),
+            *name_files("solvers/tree/test_{}.py", "forward_search golden_policies foresight gap"),
+            *name_files("solvers/tree/test_{}.py", "plans price_values proof shared vulcan_exact"),
+            *name_files("solvers/layered/test_{}.py", "coins dual pareto run"),
+            *name_files("solvers/test_{}.py", "exact_solvers prices"),
             "execution/test_simulation.py",
-            "model/test_compiled_lies.py",
             "planning/test_recorded.py",
-            *(f"solvers/layered/test_{name}.py" for name in ("coins", "dual", "pareto", "run")),
-            *(
-                f"solvers/tree/test_{name}.py"
-                for name in (
-                    "foresight",
-                    "forward_search",
-                    "gap",
-                    "golden_policies",
-                    "merged",
-                    "plans",
-                    "price_values",
-                    "proof",
-                    "shared",
-                    "vulcan_exact",
-                )
-            ),
-            "solvers/test_exact_solvers.py",
-            "solvers/test_prices.py",
         ),
     ),
     Subject(
         "certificate",
-        tuple(
-            f"vulcan/certificates/{name}.py"
-            for name in ("certificate", "levels", "margin", "sweep")
-        ),
-        (
-            "certificates",
-            "policies",
-            "planning/test_lying_models.py",
-            "planning/test_disagreement.py",
-        ),
+        name_files("vulcan/certificates/{}.py", "certificate levels margin sweep"),
+        name_files("certificates/test_{}.py", "certificate margin randomised sweep text"),
     ),
     Subject(
         "policy files",
         (
-            *(f"vulcan/policies/{name}.py" for name in ("file", "policy", "randomised")),
+            *name_files("vulcan/policies/{}.py", "file policy randomised"),
             "vulcan/runtime/files.py",
         ),
-        ("policies", "certificates/test_randomised.py"),
+        name_files(
+            "policies/test_{}.py",
+            "execution file file_edges policy policy_parts randomised randomised_file text",
+        ),
     ),
     Subject(
         "reader",
-        tuple(f"vulcan/model/{name}.py" for name in ("reader", "rules", "observations")),
-        ("model", "graphs", "planning/test_lying_models.py", "certificates"),
+        name_files("vulcan/model/{}.py", "reader rules observations"),
+        (
+            *name_files("model/test_{}.py", "arrays checker checker_states interface observations"),
+            *name_files("policies/test_{}.py", "execution file"),
+            "certificates/test_certificate.py",
+        ),
     ),
 )
