@@ -80,7 +80,7 @@ SUBJECTS = (
         "reader",
         name_files("vulcan/model/{}.py", "reader rules observations"),
         (
-            *name_files("model/test_{}.py", "arrays checker checker_states interface observations"),
+            *name_files("model/test_{}.py", "checker checker_states observations reader"),
             *name_files("policies/test_{}.py", "execution file"),
             "certificates/test_certificate.py",
         ),
