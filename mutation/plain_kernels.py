@@ -21,10 +21,17 @@ WORD, NUMBER, REAL = ctypes.c_uint64, ctypes.c_int64, ctypes.c_double
 def install() -> None:
     """Let all kernels that are imported from now on be plain Python."""
     compilation = import_module("vulcan.kernels.compilation")
+    compile_part = compilation.part
+
+    def part(function: Callable[..., Any]) -> Any:
+        """Compile what belongs to a compiled model."""
+        ours = function.__module__.startswith("vulcan.kernels.")
+        return function if ours else compile_part(function)
+
     vars(compilation).update(
         kernel=kernel,
-        routine=lambda function: function,
-        part=lambda function: function,
+        routine=part,
+        part=part,
         borrow=lambda array: array,
         announce_compilation=lambda function: None,
     )
@@ -53,9 +60,10 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that reads records as Numba does, and divides by zero without a word."""
 
     @wraps(function)
-    def run(*arguments: Any) -> Any:
+    def run(*arguments: Any, **named: Any) -> Any:
+        opened = {name: open_records(argument) for name, argument in named.items()}
         with np.errstate(all="ignore"):
-            return function(*map(open_records, arguments))
+            return function(*map(open_records, arguments), **opened)
 
     run.py_func = function  # type: ignore[attr-defined]
     return run

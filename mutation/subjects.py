@@ -51,13 +51,8 @@ SUBJECTS = (
         ("vulcan/kernels/*.py",),
         (
             "kernels",
-            *name_files("graphs/test_{}.py", "asker compiled_graph layered_graph levels"),
-            *name_files("solvers/tree/test_{}.py", "forward_search golden_policies foresight gap"),
-            *name_files("solvers/tree/test_{}.py", "plans price_values proof shared vulcan_exact"),
-            *name_files("solvers/layered/test_{}.py", "coins dual pareto run"),
-            *name_files("solvers/test_{}.py", "exact_solvers prices"),
+            "graphs/test_levels.py",
             "execution/test_simulation.py",
-            "planning/test_recorded.py",
         ),
     ),
     Subject(
