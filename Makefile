@@ -2,13 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SPHINX = $(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --quiet --jobs 2 --doctree-dir build/docs/doctrees
-SOURCES := src tests benchmarks docs examples fuzzing reproduction tools
+SOURCES := src tests benchmarks docs examples fuzzing mutation reproduction tools
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 # Tests start many processes: each would compile the library anew if none kept the byte code.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint format docs linkcheck bench fuzz missions explorer reproduce audit dist clean
+.PHONY: help install demo test lint format docs linkcheck bench fuzz mutate missions explorer reproduce audit dist clean
 
 help:
 	@echo "make demo       install into .venv and solve the paper's bandit"
@@ -19,6 +19,7 @@ help:
 	@echo "make linkcheck  follow the links to the web"
 	@echo "make bench      measure the speed beside the C++ yardsticks, plain Python, programs and Storm"
 	@echo "make fuzz       hold random problems against exact arithmetic (MINUTES=10, SEED=7, RESUME=1)"
+	@echo "make mutate     change one thing in the sources at a time, and see whether tests notice (hours; make mutate SAMPLE=10: less)"
 	@echo "make reproduce  run the paper's experiments again (an hour and a half on two cores; make reproduce QUICK=1: two minutes)"
 	@echo "make missions   compare planners on exploration missions, ten seeds each (half an hour)"
 	@echo "make explorer   build the program of explorer pages anew (needs node and npm; the built one is kept)"
@@ -75,6 +76,9 @@ bench: .venv/installed-dev
 
 fuzz: .venv/installed-dev
 	$(BIN)/python -m fuzzing --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(if $(RESUME),--resume)
+
+mutate: .venv/installed-dev
+	nice -n 10 $(BIN)/python -m mutation $(if $(SAMPLE),--sample $(SAMPLE))
 
 missions: .venv/installed-dev
 	$(BIN)/vulcan solve exploration --bound "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)" --samples 262144 \

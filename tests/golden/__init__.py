@@ -14,6 +14,7 @@ from typing import Any
 
 import vulcan
 from tests.helpers.recorded import CASES, record
+from tests.helpers.small_cases import SMALL
 from tests.helpers.trees import SHORT, TINY, TINY_BOUND, as_document, sample, start, unfold
 from tests.oracles.brute_force import policy_choice
 from vulcan.domains import Bandit
@@ -53,7 +54,8 @@ def grow_trees(as_printed: bool) -> dict[str, Any]:
 
 
 DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
-    "recorded.json": lambda: {name: record(name) for name in CASES},
+    "recorded.json": lambda: {name: record(case) for name, case in CASES.items()},
+    "small.json": lambda: {name: record(case) for name, case in SMALL.items()},
     "tree.json": partial(grow_trees, as_printed=False),
     "paper-tree.json": partial(grow_trees, as_printed=True),
 } | {

@@ -85,9 +85,8 @@ def _list_cases() -> dict[str, Case]:
 CASES = _list_cases()
 
 
-def record(name: str) -> dict[str, Any]:
+def record(case: Case) -> dict[str, Any]:
     """Solve a case, and return what came out of it, the policy as a digest."""
-    case = CASES[name]
     problem = vulcan.Problem(case.model, case.bound)
     result = vulcan.solve(problem, case.solver, **case.options)
     certificate, statistics = result.certificate, result.statistics

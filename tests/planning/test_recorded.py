@@ -18,4 +18,4 @@ def test_every_case_is_recorded() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_has_changed(name: str) -> None:
-    assert record(name) == RECORDED[name]
+    assert record(CASES[name]) == RECORDED[name]

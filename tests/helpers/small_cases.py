@@ -1,0 +1,80 @@
+"""Problems so small that kernels solve them in an instant even as plain Python.
+
+Their answers are recorded in tests/golden/small.json. Each case is there for a few kernels, and
+goes through as much of them as it can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import vulcan
+from tests.helpers.recorded import CURVE, LINE, A, B, Case, G
+from tests.helpers.tables import Table
+from tests.helpers.trees import TINY, TINY_BOUND
+from vulcan import Outcome
+from vulcan.domains import Bandit, Exploration, Grid
+
+LONGER = replace(TINY, horizon=4, discount=0.9)
+UNMERGED = Table(
+    {
+        0: {
+            "safe": [Outcome(0.5, 1.0, 1), Outcome(0.5, 2.0, 2)],
+            "risky": [Outcome(0.6, 3.0, 1), Outcome(0.3, 4.0, 2), Outcome.failure(0.1)],
+        },
+        1: {
+            "safe": [Outcome(0.25, 0.0, 0), Outcome(0.75, 1.0, 2)],
+            "risky": [Outcome(0.5, 2.0, 0), Outcome(0.3, 6.0, 1), Outcome.failure(0.2)],
+            "stop": [Outcome(1.0, 1.5, 3)],
+        },
+        2: {
+            "safe": [Outcome(0.25, 0.0, 0), Outcome(0.75, 2.0, 1)],
+            "lost": [Outcome.failure(0.7, 5.0), Outcome.failure(0.3, 1.0)],
+        },
+        3: {},
+    },
+    horizon=4,
+    discount=0.9,
+    merges=False,
+)
+MERGED = replace(UNMERGED, merges=True)
+HISTORIES = Bandit(4, merges=False)
+MISSION = Exploration(horizon=2)
+
+
+def _list_cases() -> dict[str, Case]:
+    cases: dict[str, Case] = {}
+
+    def add(name: str, model: Any, bound: Any, solver: Any, **options: Any) -> None:
+        cases[name] = Case(model, bound, solver, options)
+
+    for letter, constraint in (("A", A), ("B", B), ("G", G)):
+        add(f"fs-{letter}", LONGER, TINY_BOUND, vulcan.ForwardSearch(constraint))
+        local = vulcan.LocalVulcan(constraint=constraint)
+        add(f"local-{letter}", LONGER, TINY_BOUND, local, samples=40, seed=1)
+        add(f"ends-{letter}", MERGED, TINY_BOUND, local, samples=15, seed=1)
+    add("fs-compiled", HISTORIES, LINE, vulcan.ForwardSearch())
+    add("local-compiled", HISTORIES, LINE, vulcan.LocalVulcan(), samples=60, seed=1)
+    bounded = vulcan.LocalVulcan(bounded=True)
+    add("local-bounded", HISTORIES, LINE, bounded, samples=60, seed=1)
+    add("local-merged", Bandit(4), LINE, bounded, samples=60, seed=2)
+    random = vulcan.LocalVulcan(default_policy="random")
+    add("local-random", UNMERGED, TINY_BOUND, random, samples=40, seed=2)
+    add("printed", UNMERGED, TINY_BOUND, vulcan.LocalVulcan.paper(1.0), samples=60, seed=3)
+    add("incomplete", HISTORIES, LINE, vulcan.LocalVulcan(), samples=9, seed=1, complete=False)
+    add("uct", LONGER, TINY_BOUND, vulcan.UCT(), samples=40, seed=3)
+    for samples in (10, 60):
+        add(f"vulcan-{samples}", UNMERGED, TINY_BOUND, vulcan.Vulcan(), samples=samples, seed=1)
+        add(f"vulcan-bandit-{samples}", HISTORIES, LINE, vulcan.Vulcan(), samples=samples, seed=1)
+    add("vulcan-mission", MISSION, CURVE, vulcan.Vulcan(), samples=20, seed=1)
+    add("local-mission", MISSION, CURVE, vulcan.LocalVulcan(), samples=60, seed=1)
+    for kind in (vulcan.Pareto, vulcan.Lagrangian, vulcan.RAOStar):
+        add(f"{kind.__name__}-tiny", LONGER, TINY_BOUND, kind())
+        add(f"{kind.__name__}-ends", MERGED, TINY_BOUND, kind())
+        add(f"{kind.__name__}-bandit", Bandit(3), LINE, kind())
+        add(f"{kind.__name__}-grid", Grid(6), vulcan.Constant(0.01), kind())
+    return cases
+
+
+SMALL = _list_cases()

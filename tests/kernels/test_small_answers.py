@@ -1,0 +1,18 @@
+"""Small answers, bit for bit: with these a slip in a kernel shows at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden import read_golden
+from tests.helpers.recorded import record
+from tests.helpers.small_cases import SMALL
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_nothing_has_changed(name: str) -> None:
+    assert record(SMALL[name]) == read_golden("small.json")[name]
+
+
+def test_every_case_is_recorded() -> None:
+    assert list(read_golden("small.json")) == list(SMALL)
