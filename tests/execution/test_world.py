@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 
 import vulcan
+from tests.helpers.lying_models import Mission, Sulky
 from tests.helpers.tables import Table
 from vulcan import Outcome
 from vulcan.domains import Bandit
@@ -215,3 +217,21 @@ def test_how_observations_are_recognised() -> None:
     node = Node("dig", (Row("3, reward 2", 2.0, 7), Row("3, reward 0", 0.0, 8)))
     assert _find(node, "3", 0.0, over=False) == 8
     assert _find(node, "9", 0.0, over=True) == END
+
+
+def test_states_that_can_not_be_compared_are_an_error_of_the_model() -> None:
+    def move(first: float, *states: Any) -> Mission:
+        ways = [Outcome(0.5, 1.0, state, name) for state, name in zip(states, "ab", strict=True)]
+        answers = {"start": [Outcome(1.0, first, "middle")], "middle": ways}
+        return Mission(
+            horizon=3,
+            actions=lambda state: ["go"],
+            outcomes=lambda state, action: (
+                answers[state] if isinstance(state, str) else [Outcome(1.0, 0.0, 0, "on")]
+            ),
+        )
+
+    policy = vulcan.solve(vulcan.Problem(move(1.0, 1, 2), 0.0)).policy
+    other = move(2.0, Sulky("a"), Sulky("b"))  # so that it is another model from the start
+    with pytest.raises(vulcan.ModelError, match=r"not with me.*model Mission"):
+        vulcan.simulate(policy, other, episodes=50, seed=1)

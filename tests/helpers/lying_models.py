@@ -93,6 +93,22 @@ class Unhashable:
         return "Unhashable()"
 
 
+class Sulky:
+    """A state or an action that has a hash like others, and a name, and is not to be compared."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("not with me")
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Shifty(float):
     """Converted, it is another number than where it is compared."""
 

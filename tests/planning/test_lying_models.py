@@ -13,6 +13,7 @@ from tests.helpers.lying_models import (
     VISIBLE_AT_ONCE,
     Lie,
     Mission,
+    Sulky,
     Wordless,
     answer_go,
     answer_in,
@@ -80,22 +81,6 @@ def test_solve_sees_a_root_that_changes_after_the_search() -> None:
     model = Mission(**answer_go(change([one("middle")], [one("middle", 9.0)]), "start"))
     with pytest.raises(vulcan.MismatchError):
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
-
-
-class Sulky:
-    """A state or an action that has a hash like others, and a name, and is not to be compared."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __hash__(self) -> int:
-        return 1
-
-    def __eq__(self, other: object) -> bool:
-        raise ValueError("not with me")
-
-    def __str__(self) -> str:
-        return self.name
 
 
 SOLVERS = [vulcan.Automatic(), vulcan.ForwardSearch(), vulcan.LocalVulcan(), vulcan.Vulcan()]

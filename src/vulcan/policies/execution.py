@@ -47,6 +47,9 @@ class Run:
     `Start.draw` it is called "start", nothing is to be done, and the first observation is the start
     state that was drawn; after `Start.choose` it is the choice.
 
+    Of a policy that is bound to a model, what there is to do and to observe is a `MismatchError`
+    where the model does not answer as it did when the policy was made.
+
     A copy (`copy.copy`) is a run of its own, from where this one is.
 
     Attributes

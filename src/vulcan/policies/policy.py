@@ -216,6 +216,8 @@ class Policy:
     def bind(self, model: Any) -> Policy:
         """Return the same policy, whose runs give the model's own actions instead of labels.
 
+        The fingerprint is compared at once, and each answer of the model when a run meets it.
+
         Parameters
         ----------
         model

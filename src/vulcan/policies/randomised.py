@@ -126,6 +126,8 @@ class RandomisedPolicy:
     def bind(self, model: Any) -> RandomisedPolicy:
         """Return the same policy, whose runs give the model's own actions instead of labels.
 
+        The fingerprint is compared at once, and each answer of the model when a run meets it.
+
         Parameters
         ----------
         model
