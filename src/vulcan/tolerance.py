@@ -4,7 +4,10 @@
 use the same one: a history passes its local constraint, and a policy its bound, when
 risk <= allowed + TOLERANCE. It is there for ties that are exact on paper and differ by a rounding
 in floating point (an action of risk 0.01 under the constant bound 0.01). By the theorems
-(docs/theory/proofs.md) a local slack adds the same amount to the policy's slack, and no more.
+(docs/theory/proofs.md) a local slack adds the same amount to the policy's slack, and no more. It is
+a share of 1, the largest probability, since probabilities are what is compared. What rounding does
+to a reward, and a steep bound to that, is no reason to accept more: certificates bound that error
+by itself (`vulcan.certificates.sums`), and hold the true numbers to this tolerance.
 
 `SUM_TOLERANCE` is how far the probabilities of one action's outcomes may be from summing to 1:
 what rounding does to honest numbers, and no more. They are used as given, never rescaled.

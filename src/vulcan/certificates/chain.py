@@ -25,6 +25,9 @@ __all__ = ["Chain", "Watch", "follow_places"]
 NEGLIGIBLE: Final = 1e-200
 """A probability that no sum would show; it counts as 0."""
 
+BLOCK: Final = 4_096
+"""Places that are computed with at once, where levels are small."""
+
 Floats = NDArray[np.float64]
 
 Watch = Callable[[float], None]
@@ -109,43 +112,64 @@ class Chain:
         return np.bincount(self.source, parts, len(self)).astype(float, copy=False)
 
     @cached_property
-    def _onward(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The ways to other places in the order of these, and the first way to each place."""
+    def _onward(self) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.intp]]:
+        """The ways to other places in the order of these, and the first of them to each place.
+
+        Between the two, where each way leads from, counted from the first place of its level.
+        """
         onward = np.flatnonzero(self.target >= 0)
         order = onward[np.argsort(self.target[onward], kind="stable")]
+        before = np.repeat(self.firsts[:-1].astype(np.int32), self.sizes)
+        source = self.source[order]
         counts = np.bincount(self.target[order], minlength=len(self))
-        return order, np.append(starts(counts), len(order))
+        return order, source - before[source], np.append(starts(counts), len(order))
 
-    def spread(self, start: Floats, probability: Floats, survival: Floats | None = None) -> Floats:
+    @cached_property
+    def blocks(self) -> list[tuple[int, int]]:
+        """Levels from one to another that are computed with at once, the last one excluded."""
+        blocks, begin = [], 0
+        for level in range(1, len(self.sizes) + 1):
+            after = self.firsts[min(level + 1, len(self.sizes))]
+            if level == len(self.sizes) or after - self.firsts[begin] > BLOCK:
+                blocks.append((begin, level))
+                begin = level
+        return blocks
+
+    def spread(
+        self, start: Floats, probability: Floats, survive: Callable[[slice], Floats] | None = None
+    ) -> Floats:
         """Return the probability of being in each place.
 
         Parameters
         ----------
         start
-            That of each place of the first level.
+            That of each place of the first level, in any number of columns.
         probability
             Of each way.
-        survival
-            What the ways from a place are multiplied by; it may have several columns, and then so
-            has what is returned.
+        survive
+            Of some places, what the ways from each of them are multiplied by, in as many columns.
         """
-        order, first = self._onward
-        source, likely = self.source[order], probability[order]
-        reach = np.zeros(len(self) if survival is None else survival.shape)
-        if survival is not None:
-            likely, start = likely[:, None], start[:, None]
+        order, source, first = self._onward
+        likely = probability[order].reshape(-1, *(1,) * (start.ndim - 1))
+        reach = np.zeros((len(self), *start.shape[1:]))
         reach[: len(start)] = start
-        leaving = reach if survival is None else np.zeros(survival.shape)
         firsts = self.firsts.tolist()
-        for before, begin, end in zip(firsts, firsts[1:], firsts[2:], strict=False):
-            if survival is not None:
-                np.multiply(reach[before:begin], survival[before:begin], out=leaving[before:begin])
-            ways = slice(first[begin], first[end])
-            flow = leaving.take(source[ways], axis=0)
-            flow *= likely[ways]
-            # Arithmetic at the lower end of floating point takes a hundred times as long.
-            flow[flow < NEGLIGIBLE] = 0.0
-            np.add.reduceat(flow, first[begin:end] - first[begin], axis=0, out=reach[begin:end])
+        for begin, end in self.blocks:
+            offset = firsts[begin]
+            survival = None if survive is None else survive(slice(offset, firsts[end]))
+            for level in range(begin, min(end, len(firsts) - 2)):
+                before, here, after = firsts[level : level + 3]
+                leaving = reach[before:here]
+                if survival is not None:
+                    leaving = leaving * survival[before - offset : here - offset]
+                ways = slice(first[here], first[after])
+                flow = leaving.take(source[ways], axis=0)
+                flow *= likely[ways]
+                # Arithmetic at the lower end of floating point takes a hundred times as long.
+                flow[flow < NEGLIGIBLE] = 0.0
+                np.add.reduceat(
+                    flow, first[here:after] - first[here], axis=0, out=reach[here:after]
+                )
         return reach
 
 

@@ -36,7 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -61,7 +61,7 @@ PRECISION: Final = 1e-7
 FEWEST_ROUNDS, MOST_ROUNDS = 12, 60
 """How often some intervals are tested: the larger a policy, the less often."""
 
-FEWEST_INTERVALS, MOST_INTERVALS = 3, 12
+FEWEST_INTERVALS, MOST_INTERVALS = 2, 12
 """How many are tested at once, likewise."""
 
 WORK: Final = 500_000
@@ -223,29 +223,44 @@ class _Scaled:
 
     def test(self, lows: Sequence[float], highs: Sequence[float]) -> Iterator[_Test]:
         """Yield what is known of the intervals from `lows` to `highs`."""
-        count, chain = len(lows), self._chain
         factors = np.append(
             np.array(lows) * (1 - self._widened), np.array(highs) * (1 + self._widened)
         )
-        failing_pay, safe_pay, failing_size, safe_size = self._pays
-        fails = np.minimum(1.0, self._risk * factors)
-        survives = 1 - fails
-        reach = chain.spread(self._start, self._likely, survives)
-        risk = add_by_halves(reach[:, count:] * fails[:, count:])
-        reach *= chain.weights[:, None]
-        likely, unlikely = reach[:, :count], reach[:, count:]
-        sizes = likely * (fails[:, count:] * failing_size + survives[:, :count] * safe_size)
-        earned = fails * failing_pay + survives * safe_pay
-        least = np.minimum(earned[:, :count], earned[:, count:])
-        most = np.maximum(earned[:, :count], earned[:, count:])
-        low = add_by_halves(np.where(least >= 0, unlikely, likely) * least)
-        high = add_by_halves(np.where(most >= 0, likely, unlikely) * most)
-        off = self._share * add_by_halves(sizes) + self._lost[1]
-        at_end = add_by_halves(unlikely * earned[:, count:])
+        chain = self._chain
+        reach = chain.spread(
+            np.repeat(self._start[:, None], len(factors), axis=1),
+            self._likely,
+            lambda span: 1 - np.minimum(1.0, self._risk[span] * factors),
+        )
+        firsts = chain.firsts.tolist()
+        spans = [slice(firsts[begin], firsts[end]) for begin, end in chain.blocks]
+        parts = np.array([self._add_up(span, reach[span], factors) for span in spans])
+        risk, size, low, high, at_end = add_by_halves(parts)
+        off = self._share * size + self._lost[1]
         for k, factor in enumerate(highs):
             risked = float(risk[k]) * (1 + self._share) + self._lost[0]
             holds = self._allows(risked, float(low[k] - off[k]), float(high[k] + off[k]))
             yield _Test(factor, holds, self._find_slack(float(at_end[k]), float(risk[k])))
+
+    def _add_up(self, span: slice, reach: Floats, factors: Floats) -> list[Any]:
+        """Return what some places add to risk, size of rewards, and least, most and last reward.
+
+        The first half of the columns is where intervals begin, the second where they end.
+        """
+        count = len(factors) // 2
+        failing_pay, safe_pay, failing_size, safe_size = (pay[span] for pay in self._pays)
+        fails = np.minimum(1.0, self._risk[span] * factors)
+        survives = 1 - fails
+        risk = reach[:, count:] * fails[:, count:]
+        weighted = reach * self._chain.weights[span, None]
+        likely, unlikely = weighted[:, :count], weighted[:, count:]
+        size = likely * (fails[:, count:] * failing_size + survives[:, :count] * safe_size)
+        earned = fails * failing_pay + survives * safe_pay
+        at_begin, at_end = earned[:, :count], earned[:, count:]
+        least, most = np.minimum(at_begin, at_end), np.maximum(at_begin, at_end)
+        low = np.where(least >= 0, unlikely, likely) * least
+        high = np.where(most >= 0, likely, unlikely) * most
+        return [add_by_halves(terms) for terms in (risk, size, low, high, unlikely * at_end)]
 
     def _allows(self, risk: float, low: float, high: float) -> bool:
         """Whether a risk is acceptable for all rewards between two."""
