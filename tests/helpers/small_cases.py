@@ -54,6 +54,10 @@ def _list_cases() -> dict[str, Case]:
         local = vulcan.LocalVulcan(constraint=constraint)
         add(f"local-{letter}", LONGER, TINY_BOUND, local, samples=40, seed=1)
         add(f"ends-{letter}", MERGED, TINY_BOUND, local, samples=15, seed=1)
+    for scale in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45):  # where the bound's table must be made finer
+        curve = vulcan.parse(f"{scale}*(1 - exp(-0.4*x))")
+        add(f"fs-curve-{scale}", LONGER, curve, vulcan.ForwardSearch())
+        add(f"local-curve-{scale}", MERGED, curve, vulcan.LocalVulcan(), samples=30, seed=1)
     add("fs-compiled", HISTORIES, LINE, vulcan.ForwardSearch())
     add("local-compiled", HISTORIES, LINE, vulcan.LocalVulcan(), samples=60, seed=1)
     bounded = vulcan.LocalVulcan(bounded=True)
