@@ -74,7 +74,9 @@ def try_mutant(mutant: Mutant, tests: Sequence[Trace]) -> Verdict:
     seconds = BEGINNING + SLOWER * sum(trace.seconds for trace in tests)
     found, code = run_apart(work, seconds)
     if found and found[-1] == 0:
-        return conclude(False, "all passed")
+        lines = (trace.lines.get(mutant.module, ()) for trace in tests)
+        reached = not mutant.function or any(mutant.line in reached for reached in lines)
+        return conclude(False, "all passed" if reached else "no test reaches it")
     if found and isinstance(found[0], str):
         return conclude(True, found[0])
     if code in (-signal.SIGXCPU, -signal.SIGKILL):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import vulcan
+from tests.helpers.constraints import KINDS, constraint
 from tests.helpers.recorded import CURVE, LINE, A, B, Case, G
 from tests.helpers.tables import Table
 from tests.helpers.trees import TINY, TINY_BOUND
@@ -39,6 +40,17 @@ UNMERGED = Table(
     merges=False,
 )
 MERGED = replace(UNMERGED, merges=True)
+POOR = replace(
+    MERGED,
+    table={
+        state: {
+            action: [Outcome(o.probability, o.reward - 1.5, o.state) for o in outcomes]
+            for action, outcomes in actions.items()
+        }
+        for state, actions in MERGED.table.items()
+    },
+)
+POOR_BOUND = vulcan.Linear(0.1, 0.05)
 HISTORIES = Bandit(4, merges=False)
 MISSION = Exploration(horizon=2)
 
@@ -49,11 +61,20 @@ def _list_cases() -> dict[str, Case]:
     def add(name: str, model: Any, bound: Any, solver: Any, **options: Any) -> None:
         cases[name] = Case(model, bound, solver, options)
 
-    for letter, constraint in (("A", A), ("B", B), ("G", G)):
-        add(f"fs-{letter}", LONGER, TINY_BOUND, vulcan.ForwardSearch(constraint))
-        local = vulcan.LocalVulcan(constraint=constraint)
+    for letter, under in (("A", A), ("B", B), ("G", G)):
+        add(f"fs-{letter}", LONGER, TINY_BOUND, vulcan.ForwardSearch(under))
+        local = vulcan.LocalVulcan(constraint=under)
         add(f"local-{letter}", LONGER, TINY_BOUND, local, samples=40, seed=1)
         add(f"ends-{letter}", MERGED, TINY_BOUND, local, samples=15, seed=1)
+    for kind in KINDS:  # where rewards are so low that nothing is allowed
+        own = constraint(kind, POOR)
+        add(f"fs-poor-{kind}", POOR, POOR_BOUND, vulcan.ForwardSearch(own))
+        tree = vulcan.LocalVulcan(constraint=own)
+        add(f"local-poor-{kind}", POOR, POOR_BOUND, tree, samples=30, seed=1)
+    for scale in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45):  # where the bound's table must be made finer
+        curve = vulcan.parse(f"{scale}*(1 - exp(-0.4*x))")
+        add(f"fs-curve-{scale}", LONGER, curve, vulcan.ForwardSearch())
+        add(f"local-curve-{scale}", MERGED, curve, vulcan.LocalVulcan(), samples=30, seed=1)
     add("fs-compiled", HISTORIES, LINE, vulcan.ForwardSearch())
     add("local-compiled", HISTORIES, LINE, vulcan.LocalVulcan(), samples=60, seed=1)
     bounded = vulcan.LocalVulcan(bounded=True)
@@ -68,6 +89,8 @@ def _list_cases() -> dict[str, Case]:
         add(f"vulcan-{samples}", UNMERGED, TINY_BOUND, vulcan.Vulcan(), samples=samples, seed=1)
         add(f"vulcan-bandit-{samples}", HISTORIES, LINE, vulcan.Vulcan(), samples=samples, seed=1)
     add("vulcan-mission", MISSION, CURVE, vulcan.Vulcan(), samples=20, seed=1)
+    near = vulcan.LocalVulcan(bounded=True)
+    add("bounded-mission", Exploration(horizon=3), CURVE, near, samples=30, seed=1)
     add("local-mission", MISSION, CURVE, vulcan.LocalVulcan(), samples=60, seed=1)
     for kind in (vulcan.Pareto, vulcan.Lagrangian, vulcan.RAOStar):
         add(f"{kind.__name__}-tiny", LONGER, TINY_BOUND, kind())
