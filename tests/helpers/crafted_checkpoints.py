@@ -207,8 +207,10 @@ def resume(kind: str, numbers: range) -> Counter[str]:
         path = Path(folder) / "search"
         kept = make_snapshot(kind)
         for number in numbers:
-            how, crafted = change(Random(number), kept)
-            print(f"{kind} {number}: {how}", flush=True)
+            random, crafted = Random(number), kept
+            for _ in range(random.choice([1, 1, 1, 2, 4])):
+                how, crafted = change(random, crafted)
+                print(f"{kind} {number}: {how}", flush=True)
             crafted.write(path)
             try:
                 solve(kind, checkpoint=path, resume=True)

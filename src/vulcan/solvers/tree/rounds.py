@@ -15,16 +15,13 @@ import logging
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
 from vulcan.certificates.certificate import Certificate, Judgement, certify
 from vulcan.certificates.problem import Problem
 from vulcan.errors import CheckpointError, ModelError
-from vulcan.graphs.base import Graph
 from vulcan.graphs.state_graph import StateGraph
-from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
 from vulcan.policies.policy import Policy
 from vulcan.runtime.limits import StopReason
@@ -35,8 +32,9 @@ from vulcan.solvers.base import Options, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status
 from vulcan.solvers.tree.checkpoint import MODEL, Snapshot, read_snapshot, require_free
 from vulcan.solvers.tree.draft import Draft
+from vulcan.solvers.tree.sampled_tree import SampledTree
 
-__all__ = ["Rounds", "SampledTree"]
+__all__ = ["Rounds"]
 
 FIRST_ROUND: Final = 1024
 GROWTH: Final = 4
@@ -60,42 +58,6 @@ SHORTEST_ROUND: Final = 1.0
 
 PATIENCE: Final = 0.5
 """Seconds that an answer may still take after Ctrl-C if there is one already."""
-
-
-class SampledTree(Protocol):
-    """What rounds need of a tree."""
-
-    reader: ModelReader
-    graph: Graph
-    full: bool
-
-    @property
-    def samples(self) -> int: ...
-    @property
-    def histories(self) -> int: ...
-    @property
-    def solved(self) -> bool: ...
-    @property
-    def exhausted(self) -> bool: ...
-    @property
-    def memory(self) -> int: ...
-    @property
-    def evaluations(self) -> int: ...
-    @property
-    def known_graph(self) -> StateGraph | None: ...
-    def credits(self) -> list[float]: ...
-    def sample(
-        self,
-        monitor: Monitor,
-        target: int,
-        reserve: float,
-        describe: Callable[[], Progress],
-        keep: Callable[[], None],
-    ) -> None: ...
-    def take_snapshot(
-        self, identity: dict[str, str], target: int, best: Draft | None
-    ) -> Snapshot: ...
-    def restore(self, snapshot: Snapshot) -> None: ...
 
 
 class Rounds(ABC):
