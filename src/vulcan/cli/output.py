@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from vulcan.runtime.files import find_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,12 +17,7 @@ __all__ = ["check_output", "check_plot", "save_plot", "tell_saved"]
 
 def check_output(path: Path) -> None:
     """Refuse a file that can't be written before the search, not after it."""
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
+    find_target(path)
 
 
 def check_plot(path: Path | None) -> None:

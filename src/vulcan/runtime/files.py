@@ -1,5 +1,9 @@
 """Files that are written at once or not at all, and whose damage is noticed.
 
+Whatever Vulcan writes is a plain file: a reader of it sees the old content or the new one, never
+half of one. That is done by renaming, which would put a file in the place of a pipe or a device, so
+that these are refused. Of a symbolic link it is the file behind it that is written.
+
 A sealed file is
 
     8 bytes   magic: what kind of file it is
@@ -7,26 +11,35 @@ A sealed file is
     8 bytes   length of the content
               content
     32 bytes  SHA-256 of everything before
-
-and a reader of it sees the old content or the new one, never half of one.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import secrets
+import stat
 import struct
-import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from vulcan.errors import VulcanError
 
-__all__ = ["Seal", "write_atomically"]
+__all__ = ["Seal", "find_target", "write_atomically"]
 
 HEADER: Final = struct.Struct("<8sIQ")
 DIGEST_SIZE: Final = hashlib.sha256().digest_size
+
+KINDS: Final = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+"""What a path can lead to beside plain files and directories."""
 
 
 @dataclass(frozen=True)
@@ -90,22 +103,98 @@ class Seal:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace the content of a file at once, or leave it as it was."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    """Replace the content of a plain file at once, or leave it as it was.
+
+    A file that was there keeps its mode, and its owner and group where that is allowed. A new one
+    has the mode that the process gives to new files.
+
+    Parameters
+    ----------
+    path
+        The file, or a symbolic link to it.
+    data
+        The content.
+
+    Raises
+    ------
+    OSError
+        If no plain file can be written there; see `find_target`.
+    """
+    target = find_target(path)
+    before = target.stat() if target.exists() else None
+    stream = _open_temporary(target, 0o666 if before is None else 0o600)
+    temporary = stream.name
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        if before is not None:
+            _keep_access(temporary, before)
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def find_target(path: str | os.PathLike[str]) -> Path:
+    """Return the plain file that is written at a path, whether it is there already or not.
+
+    Parameters
+    ----------
+    path
+        A path; where it is a symbolic link, the file is what that leads to.
+
+    Raises
+    ------
+    OSError
+        If something else is there, the file is protected, or its directory is missing or protected.
+    """
+    name = os.fspath(path)
+    with suppress(FileNotFoundError):
+        _require_plain(name, os.stat(name).st_mode)
+    target = Path(os.path.realpath(name))
+    if not target.parent.is_dir():
+        raise _refuse(errno.ENOENT, str(target.parent))
+    if not os.access(target.parent, os.W_OK):
+        raise _refuse(errno.EACCES, str(target.parent))
+    return target
+
+
+def _require_plain(name: str, mode: int) -> None:
+    """Refuse what is no plain file, or may not be written."""
+    if stat.S_ISDIR(mode):
+        raise _refuse(errno.EISDIR, name)
+    if not stat.S_ISREG(mode):
+        kind = KINDS.get(stat.S_IFMT(mode), "something else")
+        raise OSError(errno.EINVAL, f"this is {kind}, and only plain files are written", name)
+    if not os.access(name, os.W_OK):
+        raise _refuse(errno.EACCES, name)
+
+
+def _refuse(number: int, name: str) -> OSError:
+    return OSError(number, os.strerror(number), name)
+
+
+def _open_temporary(target: Path, mode: int) -> BinaryIO:
+    """Create the file beside the target that will replace it, with a mode that the umask limits."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    return open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode))
+
+
+def _keep_access(temporary: str, before: os.stat_result) -> None:
+    """Give a file the owner, group and mode of the one that it replaces, as far as we may.
+
+    Where it can't have the group, that of ours may do with it what everybody may.
+    """
+    now, mode = os.stat(temporary), stat.S_IMODE(before.st_mode)
+    if now.st_uid != before.st_uid:
+        with suppress(PermissionError):
+            os.chown(temporary, before.st_uid, -1)
+    if now.st_gid != before.st_gid:
+        try:
+            os.chown(temporary, -1, before.st_gid)
+        except PermissionError:
+            mode = mode & ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
+    os.chmod(temporary, mode)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import CheckpointError
-from vulcan.runtime.files import Seal
+from vulcan.runtime.files import Seal, find_target
 
 __all__ = [
     "Repetition",
@@ -137,9 +137,10 @@ def require_free(path: str | os.PathLike[str], *, resume: bool, overwrite: bool)
     resume, overwrite
         Whether a search that is there goes on, or is lost.
     """
-    folder = Path(path).absolute().parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
-        raise CheckpointError(f"{path}: no file can be written there")
+    try:
+        find_target(path)
+    except OSError as error:
+        raise CheckpointError(f"{path}: no file can be written there: {error.strerror}") from error
     if Path(path).exists() and not (resume or overwrite):
         raise CheckpointError(
             f"{path} exists already: resume goes on with the search in it, overwrite replaces it"
