@@ -2,7 +2,8 @@
 
 Whatever Vulcan writes is a plain file: a reader of it sees the old content or the new one, never
 half of one. That is done by renaming, which would put a file in the place of a pipe or a device, so
-that these are refused. Of a symbolic link it is the file behind it that is written.
+that these are refused. Of a symbolic link it is the file behind it that is written. What a killed
+process left half written is removed (`vulcan.runtime.leftovers`).
 
 A sealed file is
 
@@ -18,15 +19,15 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import secrets
 import stat
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from vulcan.errors import VulcanError
+from vulcan.runtime.leftovers import open_temporary, remove_leftovers
 
 __all__ = ["Seal", "find_target", "write_atomically"]
 
@@ -122,20 +123,20 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """
     target = find_target(path)
     before = target.stat() if target.exists() else None
-    stream = _open_temporary(target, 0o666 if before is None else 0o600)
-    temporary = stream.name
-    try:
-        with stream:
+    remove_leftovers(target)
+    with open_temporary(target, 0o666 if before is None else 0o600) as stream:
+        temporary = stream.name
+        try:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        if before is not None:
-            _keep_access(temporary, before)
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+            if before is not None:
+                _keep_access(temporary, before)
+            os.replace(temporary, target)  # while it is open, it is locked
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
 
 
 def find_target(path: str | os.PathLike[str]) -> Path:
@@ -175,12 +176,6 @@ def _require_plain(name: str, mode: int) -> None:
 
 def _refuse(number: int, name: str) -> OSError:
     return OSError(number, os.strerror(number), name)
-
-
-def _open_temporary(target: Path, mode: int) -> BinaryIO:
-    """Create the file beside the target that will replace it, with a mode that the umask limits."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    return open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode))
 
 
 def _keep_access(temporary: str, before: os.stat_result) -> None:
