@@ -131,7 +131,7 @@ class Automatic(Solver):
     def _be_cautious(self, run: LayeredRun, ends: float) -> Finding:
         """Look for the cautious policy, until the time is up and a little longer."""
         ends = max(ends, perf_counter() + OVERTIME)
-        corner = find_cautious(run.graph, lambda: perf_counter() < ends)
+        corner = find_cautious(run.graph, lambda: perf_counter() < ends and run.has_room())
         if corner is not None and accepts(run.bound, corner):
             run.rewards.append(corner.reward)
             run.offer(corner)

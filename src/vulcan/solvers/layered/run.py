@@ -20,7 +20,8 @@ from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
-from vulcan.runtime.limits import DEFAULT_MEMORY, StopReason
+from vulcan.runtime.limits import StopReason
+from vulcan.runtime.memory import find_default_memory
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.runtime.team import Team
@@ -47,6 +48,9 @@ GOOD_GAP: Final = 1e-4
 
 FAIR_GAP: Final = 1e-3
 """The same on graphs with many nodes, where every look takes long."""
+
+SHARE_OF_UNROLLING: Final = 0.8
+"""Of memory, for the state graph and its levels."""
 
 ROOM_FOR_FRONTS: Final = 4
 """Times the memory of the layered graph that is needed to do something with it."""
@@ -121,7 +125,7 @@ class LayeredRun:
         self._nodes = self._decisions = 0
         self._worths: list[Worth] = []
         memory = monitor.limits.memory
-        self._memory = DEFAULT_MEMORY if memory is None else memory
+        self._memory = find_default_memory() if memory is None else memory
 
     def unroll(self, *, tree: bool = False, within: Callable[[float], bool] | None = None) -> bool:
         """Build the levels; False if a limit or Ctrl-C came first.
@@ -137,7 +141,9 @@ class LayeredRun:
         def may_go_on(nodes: int, memory: int) -> bool:
             self._nodes = nodes
             self.report()
-            return (within is None or within(self.reserve)) and self.may_go_on(memory)
+            # What is done with the levels, and the policy, take memory as well.
+            enough = (self.graph.memory + memory) / SHARE_OF_UNROLLING - self.graph.memory
+            return (within is None or within(self.reserve)) and self.may_go_on(int(enough))
 
         levels = build_levels(self.graph, tree=tree, may_go_on=may_go_on)
         if levels is not None:
@@ -158,9 +164,13 @@ class LayeredRun:
         """Whether the limit of memory allows to write the levels out, and to work on them."""
         return self.may_go_on(ROOM_FOR_FRONTS * count_bytes(self.levels))
 
+    def has_room(self, memory: int = 0) -> bool:
+        """Whether there is room for this many bytes beside the state graph."""
+        return self.graph.memory + memory <= self._memory
+
     def may_go_on(self, memory: int = 0) -> bool:
         """Whether no limit is reached yet, with this many bytes in use beside the state graph."""
-        if self.graph.memory + memory > self._memory:
+        if not self.has_room(memory):
             self.monitor.stopped_by = StopReason.MEMORY
         stopped = self.monitor.stopped_by is not None
         return not stopped and not self.monitor.wants_stop(0, reserve=self.reserve)
