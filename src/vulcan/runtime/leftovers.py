@@ -37,15 +37,17 @@ def open_temporary(target: Path, mode: int) -> BinaryIO:
         Its mode, which the umask limits.
     """
     while True:
-        name = f".{target.name}.{secrets.token_hex(BYTES_OF_NAME)}{SUFFIX}"
-        stream = open(
-            target.with_name(name), "xb", opener=lambda path, flags: os.open(path, flags, mode)
-        )
+        stream = _create(target, mode)
         _lock(stream.fileno())
         # Somebody who cleans up may have been faster than the lock.
         if os.fstat(stream.fileno()).st_nlink:
             return stream
         stream.close()
+
+
+def _create(target: Path, mode: int) -> BinaryIO:
+    path = target.with_name(f".{target.name}.{secrets.token_hex(BYTES_OF_NAME)}{SUFFIX}")
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode))
 
 
 def remove_leftovers(target: Path) -> None:
