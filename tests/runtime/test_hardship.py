@@ -15,7 +15,7 @@ from vulcan.domains import Bandit
 from vulcan.runtime.files import write_atomically
 
 MODEL = ("bandit", "--set", "horizon=9", "--set", "merges=False", "--bound", "0.002*x")
-SEARCH = ("solve", *MODEL, "--solver", "vulcan", "--samples", "30000", "--json")
+SEARCH = ("solve", *MODEL, "--solver", "vulcan", "--samples", "4000", "--json")
 
 
 def solve(samples=3000):
@@ -34,9 +34,9 @@ def test_two_processes_write_one_checkpoint(tmp_path):
     assert [process.returncode for process in started] == [0, 0], answers
     assert os.listdir(tmp_path) == ["run.ckpt"]
     problem = vulcan.Problem(Bandit(9, merges=False), vulcan.Linear(0.002))
-    resumed = vulcan.solve(problem, vulcan.Vulcan(), samples=30_000, checkpoint=path, resume=True)
+    resumed = vulcan.solve(problem, vulcan.Vulcan(), samples=4000, checkpoint=path, resume=True)
     assert resumed.safe
-    assert resumed.statistics.samples >= 30_000
+    assert resumed.statistics.samples >= 4000
 
 
 def test_threads_of_one_process_plan_as_one_does():

@@ -31,8 +31,11 @@ FALLBACK: Final = 8 << 30
 BETWEEN_LOOKS: Final = 0.05
 """Seconds until it is looked again how much is taken."""
 
+SHARE_OF_GROWTH: Final = 0.9
+"""Of what a search may take, the process may grow by this part until it is stopped..."""
+
 UNCOUNTED: Final = 16 << 20
-"""Bytes that a process may grow by beside what its searches may take."""
+"""... and by so many bytes, which nobody can say the cause of."""
 
 OWN_GROUPS: Final = Path("/proc/self/cgroup")
 GROUPS: Final = Path("/sys/fs/cgroup")
@@ -97,7 +100,7 @@ class MemoryGrowth:
         self._looked = now
         if memory is None:
             self._default = memory = self._default or find_default_memory()
-        most = max(1, self._searches) * memory + UNCOUNTED
+        most = SHARE_OF_GROWTH * max(1, self._searches) * memory + UNCOUNTED
         return find_resident() - self._before > most
 
 

@@ -53,6 +53,7 @@ class Monitor(Interruption):
         self.patience = Patience()
         self._on_progress = on_progress
         self._began = self._reported = time.perf_counter()
+        self._started = False
         self._growth = MemoryGrowth()
         self._alarm = Alarm(self.is_late)
         self._token: Token[Monitor | None] | None = None
@@ -62,7 +63,6 @@ class Monitor(Interruption):
         self._token = _current.set(self)
         self._growth.__enter__()
         self._alarm.__enter__()
-        self._set_alarm()
         return self
 
     def __exit__(
@@ -81,6 +81,7 @@ class Monitor(Interruption):
         """Count time and memory from now on: a search calls this once it is ready to begin."""
         self._began = self._reported = time.perf_counter()
         self._growth.start()
+        self._started = True
         self._set_alarm()
 
     @contextmanager
@@ -123,9 +124,12 @@ class Monitor(Interruption):
         return self.stopped_by is not None
 
     def is_late(self, began: float) -> bool:
-        """Whether an answer that began at this time (`perf_counter`) is to be given up."""
+        """Whether an answer that began at this time (`perf_counter`) is to be given up.
+
+        None is while a search gets ready, and kernels may be compiled somewhere.
+        """
         limit = self.limits.time_limit
-        if limit is None:
+        if limit is None or not self._started:
             return False
         granted = self.patience.grant(limit)
         return self.seconds > limit + granted and time.perf_counter() - began > granted
@@ -138,5 +142,5 @@ class Monitor(Interruption):
             self._on_progress(describe())
 
     def _set_alarm(self) -> None:
-        if self.limits.time_limit is not None:
+        if self.limits.time_limit is not None and self._started:
             self._alarm.set(self.limits.time_limit - self.seconds)

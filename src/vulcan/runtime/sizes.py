@@ -31,6 +31,9 @@ MOST_VISITED: Final = 20_000
 GRAIN: Final = 16
 """Bytes in multiples of which memory is handed out."""
 
+HOLES: Final = 1.1
+"""Times what objects take that Python takes for them, since it can't fill every hole."""
+
 CODE: Final = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType)
 
 
@@ -60,7 +63,7 @@ class ObjectSizes:
             What these were made of, and share parts with.
         """
         measure(made_of, self._known)
-        self._rates.append(measure(new, self._known) / len(new))
+        self._rates.append(HOLES * measure(new, self._known) / len(new))
         self._bytes, self._counted = self.total(count), count
         self._next = count + count // INTERVAL
 

@@ -123,6 +123,8 @@ class Automatic(Solver):
         if limits.time_limit is not None:
             left = SHARE_OF_REST * (limits.time_limit - spent)
             run.monitor.limits = replace(limits, time_limit=max(0.0, left))
+        if not run.graph.merges:  # else it is the graph of the tree search as well
+            run.monitor.limits = replace(run.monitor.limits, memory=run.room)
         known = replace(options, graph=run.graph)
         finding = self._sample(run.problem, run.reader, run.monitor, known)
         seconds = finding.statistics.search_seconds + spent

@@ -13,7 +13,7 @@ import pytest
 import vulcan
 from vulcan.domains import Exploration
 from vulcan.executors.here import Threads
-from vulcan.runtime import patience
+from vulcan.runtime import monitor, patience
 from vulcan.solvers.tree import groves, price_run
 from vulcan.solvers.tree.forest import Forest
 from vulcan.solvers.tree.groves import Groves
@@ -119,12 +119,14 @@ def test_a_worker_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
         if self.samples >= 1500 and not stopped:
             stopped.append(self._groves._workers[0]._process.pid)
             os.kill(stopped[0], signal.SIGSTOP)
+            monitor._current.get()._began -= 1000  # and the time is up
         sample(self, work, most)
 
     monkeypatch.setattr(Forest, "_sample_parts", sample_and_stop)
     monkeypatch.setattr(patience, "LEAST_SECONDS", 0.2)
+    monkeypatch.setattr(patience, "SHARE_OF_LIMIT", 0.0)
     monkeypatch.setattr(groves, "BETWEEN_LOOKS", 0.1)
-    found = search(executor="processes", workers=2, time_limit=1)
+    found = search(executor="processes", workers=2, time_limit=1000)
     assert found.stopped_by == "error in the model"
     assert "a worker gave no answer in" in str(found.error)
     assert found.safe

@@ -164,6 +164,11 @@ class LayeredRun:
         """Whether the limit of memory allows to write the levels out, and to work on them."""
         return self.may_go_on(ROOM_FOR_FRONTS * count_bytes(self.levels))
 
+    @property
+    def room(self) -> int:
+        """How many bytes there is room for beside the state graph."""
+        return max(0, self._memory - self.graph.memory)
+
     def has_room(self, memory: int = 0) -> bool:
         """Whether there is room for this many bytes beside the state graph."""
         return self.graph.memory + memory <= self._memory
@@ -223,7 +228,7 @@ class LayeredRun:
         ways = self.sweeps.follow_weights(1.0, price)
         values = ways.rewards - price * ways.risks
         span = (min(dual.corners, key=lambda corner: corner.risk).reward, self.upper)
-        left = (self._memory - self.graph.memory) / 4
+        left = self.room / 4
         given = (levels, self.bound, price, values, span, self.may_go_on, left, self.team)
         search = coins.Coins(*given)
         for corner in coins.find_between(search, self.upper, self.best):
