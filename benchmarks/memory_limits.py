@@ -99,6 +99,8 @@ class Measured:
         Bytes in memory before it, and the most while it ran.
     counted
         What it counted itself.
+    decisions
+        Of the policy, which is certified when the search is over.
     stopped_by, safe
         How it ended.
     """
@@ -106,6 +108,7 @@ class Measured:
     start: int
     peak: int
     counted: int
+    decisions: int
     stopped_by: str | None
     safe: bool
 
@@ -146,6 +149,7 @@ def main(solver: str, model: str, memory: int) -> None:
         start,
         _read("VmHWM"),
         result.statistics.memory,
+        0 if result.policy is None else len(result.policy),
         None if result.stopped_by is None else str(result.stopped_by),
         result.safe,
     )
