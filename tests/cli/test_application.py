@@ -65,7 +65,14 @@ def test_a_bound_that_refuses_nothing_is_told_in_a_line(run):
 
 def test_help_lists_the_exit_codes_and_asks_for_limits(run):
     overview = run("--help").out
-    codes = [ExitCode.YES, ExitCode.NO, ExitCode.BAD_INPUT, ExitCode.DEFECT, ExitCode.INTERRUPTED]
+    codes = [
+        ExitCode.YES,
+        ExitCode.NO,
+        ExitCode.BAD_INPUT,
+        ExitCode.DEFECT,
+        ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
+    ]
     assert re.findall(r"\b\d+ ", overview.partition("Exit codes:")[2]) == [f"{c} " for c in codes]
     assert "a limit is usually wanted" in " ".join(run("solve", "--help").out.split())
 

@@ -167,6 +167,34 @@ def test_ctrl_c_shows_the_best_so_far(form):
         assert "  reward        3.750000\n" in out
 
 
+@pytest.mark.parametrize("command", ["solve", "compare"])
+def test_sigterm_shows_the_best_so_far_and_keeps_a_checkpoint(tmp_path, command):
+    path = tmp_path / "run.ckpt"
+    kept = ("--checkpoint", str(path)) if command == "solve" else ()
+    only = ("--solver", "vulcan") if command == "solve" else ("--solvers", "vulcan")
+    model = ("bandit", "--set", "horizon=12", "--set", "merges=False", "--bound", "0.002*x")
+    with subprocess.Popen(
+        [*COMMAND, command, *model, *only, *kept, "--json", "--progress", "--time-limit", "60"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            while "compiling" in process.stderr.readline():
+                pass  # what follows is the first report of its progress
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 143
+    assert "Traceback" not in err
+    document = json.loads(out)
+    assert document["stopped_by"] == "SIGTERM"
+    if command == "solve":
+        assert document["certificate"]["complete"]
+        assert path.exists()
+
+
 def test_shells_complete(tmp_path):
     words = {"COMP_WORDS": "vulcan solve ban", "COMP_CWORD": "2"}
     environment = {**os.environ, "_VULCAN_COMPLETE": "complete_bash", **words}

@@ -15,7 +15,7 @@ import pytest
 from tests.helpers.workers import Held, OddError, Raising, Slow, Unreadable
 from vulcan.errors import OptionError, VulcanError
 from vulcan.executors import crew as crew_module
-from vulcan.executors.base import Executor, Maker, Worker, WorkerLostError
+from vulcan.executors.base import Executor, LateError, Maker, Worker, WorkerLostError
 from vulcan.executors.crew import Crew, Piece
 from vulcan.executors.here import Here, Threads
 from vulcan.executors.losses import count_losses
@@ -272,3 +272,12 @@ def test_the_first_error_is_that_of_the_first_thing() -> None:
         for _ in range(5):
             with pytest.raises(TypeError, match="'int' and 'list'"):
                 crew.map("add", [1, [], "text", 2])
+
+
+def test_a_map_that_is_given_up_kills_its_workers() -> None:
+    began = time.monotonic()
+    with Crew(Processes(2), Held) as crew:
+        with pytest.raises(LateError) as caught:
+            crew.map("nap", [0.0, 600.0], lambda: time.monotonic() - began > 1.0)
+        assert caught.value.thing == 600.0
+        assert crew.map("add", [1, 2]) == [1, 2]

@@ -55,10 +55,55 @@ def test_a_file_finds_its_neighbours_and_replaces_nothing(folder):
     assert sys.modules["json"] is before
 
 
-def test_any_function_that_makes_a_model_will_do(folder):
-    text = PLAIN.format(name="Port") + "def wide(width): return Port(size=width)\n"
+def test_a_function_that_says_that_it_makes_a_model_will_do(folder):
+    text = (
+        PLAIN.format(name="Port")
+        + "import vulcan\n"
+        + "def wide(width) -> Port: return Port(size=width)\n"
+        + "def some(width) -> 'vulcan.Model': return Port(size=width)\n"
+        + "def any(width): raise AssertionError('called')\n"
+        + "def lost(width) -> 'Nowhere': raise AssertionError('called')\n"
+        + "def number(width) -> int: raise AssertionError('called')\n"
+    )
     write(folder / "port.py", text)
     assert open_model("port:wide", ["width=9"]).model.size == 9
+    assert open_model("port:some", ["width=9"]).model.size == 9
+    for name in ("any", "lost", "number"):
+        with pytest.raises(OptionError, match=f"def {name}\\(...\\) -> Class"):
+            open_model(f"port:{name}", ["width=9"])
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("os:system", ["command=touch called"]),
+        ("shutil:rmtree", ["path=kept"]),
+        ("os:mkdir", ["path=called"]),
+        ("pathlib:Path", []),
+        ("subprocess:Popen", ["args=('touch', 'called')"]),
+        ("pathlib:Path.cwd", []),
+    ],
+)
+def test_what_is_no_model_is_not_called(folder, text, settings):
+    (folder / "kept").mkdir()
+    with pytest.raises(OptionError, match=r"is not a model: it has no|is a |has no 'Path.cwd'"):
+        open_model(text, settings)
+    assert [path.name for path in folder.iterdir()] == ["kept"]
+
+
+def test_installed_modules_come_first(folder):
+    write(folder / "colorsys.py", "raise AssertionError('run')\n")
+    write(folder / "far" / "colorsys.py", "raise AssertionError('run')\n")
+    write(folder / "port.py", "import colorsys\n" + PLAIN.format(name="Port"))
+    write(folder / "far" / "boat.py", "import colorsys\n" + PLAIN.format(name="Boat"))
+    before = list(sys.path)
+    assert open_model("bandit", ["horizon=2"]).model.horizon == 2
+    assert sys.path == before
+    assert open_model("port:Port").model.size == 1
+    assert open_model("far/boat.py:Boat").model.size == 1
+    assert sys.path == [*before, str(folder), str(folder / "far")]
+    with pytest.raises(OptionError, match="colorsys has no 'Port'"):
+        open_model("colorsys:Port")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +148,8 @@ def test_settings_have_a_name(setting):
         ("port:Broken", ["size=3"], r"Broken\(size=3\) can't be made: ValueError: too small \("),
         ("port:Refusing", [], "refused by the model"),
         ("port:Harbour", [], "port has no 'Harbour'; it has port:Port"),
-        ("port:LIMIT", [], "port:LIMIT is a int, not a class"),
+        ("port:LIMIT", [], "port:LIMIT is a int, not the class of a model"),
+        ("port:Stranger", [], "port:Stranger is not a model: it has no initial_state, actions, ou"),
         ("port.py", [], "port.py needs a class after it; it has port.py:Port"),
         ("port.py:", [], "port.py needs a class after it"),
         ("empty.py:Port", [], "it has no class with initial_state, actions, outcomes"),
@@ -120,12 +166,14 @@ def test_settings_have_a_name(setting):
 def test_what_cannot_be_found_or_made_says_why(folder, text, settings, message):
     more = """
 LIMIT = 3
-class Need:
+class Need(Port):
     def __init__(self, depth, tide, *rest, size=1): pass
-class Bare: pass
-class Broken:
+class Bare(Port):
+    def __init__(self): pass
+class Stranger: pass
+class Broken(Port):
     def __init__(self, size): raise ValueError("too small")
-class Refusing:
+class Refusing(Port):
     def __init__(self):
         from vulcan.errors import VulcanError
         raise VulcanError("refused by the model")
@@ -141,5 +189,6 @@ class Refusing:
 
 
 def test_a_class_that_takes_anything_is_given_anything(folder):
-    write(folder / "port.py", "class Port:\n    def __init__(self, **rest): self.rest = rest\n")
-    assert open_model("port:Port", ["size=3"]).model.rest == {"size": 3}
+    own = "class Any(Port):\n    def __init__(self, **rest): self.rest = rest\n"
+    write(folder / "port.py", PLAIN.format(name="Port") + own)
+    assert open_model("port:Any", ["size=3"]).model.rest == {"size": 3}

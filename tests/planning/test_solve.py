@@ -99,15 +99,33 @@ def test_progress_is_told() -> None:
     assert told[-1].evaluations > 0
 
 
-def test_ctrl_c_returns_the_best_so_far() -> None:
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")]
+)
+def test_signals_return_the_best_so_far(number: int, name: str) -> None:
+    usual = signal.getsignal(number)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
     timer.start()
     result = vulcan.solve(vulcan.Problem(Bandit(14), LINEAR), FORWARD_SEARCH)
     timer.join()
     assert result.status is Status.STOPPED
-    assert "stopped by Ctrl-C after" in result.explanation
+    assert f"stopped by {name} after" in result.explanation
     assert result.safe
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(number) is usual
+
+
+def test_a_signal_that_somebody_handles_is_left_to_them() -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
+    try:
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.start()
+        result = vulcan.solve(vulcan.Problem(Bandit(14), LINEAR), FORWARD_SEARCH, time_limit=0.3)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert result.stopped_by == "time limit"
+    assert seen == [signal.SIGTERM]
 
 
 def test_ctrl_c_elsewhere_than_in_a_search_is_left_alone() -> None:

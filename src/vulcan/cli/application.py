@@ -70,7 +70,7 @@ rover.py, mission.toml, model.prism and plan.vulcan stand for files of your own.
 
 \b
 Exit codes:
-  0 yes, 1 no, 2 bad input, 70 defect in Vulcan, 130 interrupted by Ctrl-C
+  0 yes, 1 no, 2 bad input, 70 defect in Vulcan, 130 stopped by Ctrl-C, 143 by SIGTERM
 """
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["ExitCode"]
+from vulcan.runtime.limits import StopReason
+
+__all__ = ["ExitCode", "find_code"]
 
 
 class ExitCode(IntEnum):
@@ -29,3 +31,13 @@ class ExitCode(IntEnum):
     READER_LEFT = 141
     """Nobody reads the output any more, as under `| head -1`. A plan was saved before. This is what
     shells report of a program that a broken pipe ended."""
+
+    TERMINATED = 143
+    """Stopped by SIGTERM, after showing the best answer so far."""
+
+
+def find_code(stopped_by: StopReason | None, answer: ExitCode) -> ExitCode:
+    """Return how a command ended that has an answer, and may have been asked to stop early."""
+    if stopped_by is StopReason.TERMINATED:
+        return ExitCode.TERMINATED
+    return ExitCode.INTERRUPTED if stopped_by is StopReason.INTERRUPTED else answer

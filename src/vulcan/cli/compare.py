@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vulcan.cli.codes import ExitCode
+from vulcan.cli.codes import ExitCode, find_code
 from vulcan.cli.options import (
     AsJson,
     BoundText,
@@ -105,7 +105,7 @@ def compare(
     if plot is not None:
         tell_saved(plot, as_json, None if drawn else "there is no policy")
     if compared.stopped_by is not None:
-        raise typer.Exit(ExitCode.INTERRUPTED)
+        raise typer.Exit(find_code(compared.stopped_by, ExitCode.INTERRUPTED))
     if all(row.error is not None for row in compared):
         raise typer.Exit(ExitCode.BAD_INPUT)
     raise typer.Exit(ExitCode.YES if any(row.safe for row in compared) else ExitCode.NO)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from vulcan.cli.choices import read_numbers
-from vulcan.cli.codes import ExitCode
+from vulcan.cli.codes import ExitCode, find_code
 from vulcan.cli.options import (
     AsJson,
     Cluster,
@@ -115,9 +115,8 @@ def frontier(
         _show(traced, as_json)
     if plot is not None:
         tell_saved(plot, as_json, None if solved else "there is no policy")
-    if traced.stopped_by is not None:
-        raise typer.Exit(ExitCode.INTERRUPTED)
-    raise typer.Exit(ExitCode.YES if solved else ExitCode.NO)
+    answer = ExitCode.YES if solved else ExitCode.NO
+    raise typer.Exit(find_code(traced.stopped_by, answer))
 
 
 def _choose_range(

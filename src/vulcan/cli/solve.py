@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vulcan.cli.codes import ExitCode
+from vulcan.cli.codes import ExitCode, find_code
 from vulcan.cli.options import (
     AsJson,
     BoundText,
@@ -27,7 +27,6 @@ from vulcan.cli.options import (
 from vulcan.cli.output import check_output, tell_saved
 from vulcan.cli.search_options import SolverChoice, read_search, takes_search_options
 from vulcan.cli.workers import read_executor
-from vulcan.runtime.limits import StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,9 +106,8 @@ def solve(
     if output is not None:
         reason = "there is no policy" if result.policy is None else "the policy is not safe"
         tell_saved(output, as_json, None if saved else reason)
-    if result.stopped_by is StopReason.INTERRUPTED:
-        raise typer.Exit(ExitCode.INTERRUPTED)
-    raise typer.Exit(ExitCode.YES if result.safe else ExitCode.NO)
+    answer = ExitCode.YES if result.safe else ExitCode.NO
+    raise typer.Exit(find_code(result.stopped_by, answer))
 
 
 def _show(result: Result, with_trials: bool, depth: int | None, as_json: bool) -> None:

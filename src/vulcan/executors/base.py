@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from vulcan.errors import OptionError, VulcanError
 
-__all__ = ["Executor", "Line", "Maker", "Worker", "WorkerLostError", "require_workers"]
+__all__ = ["Executor", "LateError", "Line", "Maker", "Worker", "WorkerLostError", "require_workers"]
 
 Maker = Callable[..., Any]
 """Makes what a worker holds, given its line and arguments."""
@@ -29,6 +29,20 @@ Maker = Callable[..., Any]
 
 class WorkerLostError(VulcanError):
     """A worker is gone: its process was killed, or its machine."""
+
+
+class LateError(VulcanError):
+    """A worker did not answer in time, and was let go.
+
+    Parameters
+    ----------
+    thing
+        What it was asked about.
+    """
+
+    def __init__(self, thing: Any = None) -> None:
+        super().__init__("a worker gave no answer in time")
+        self.thing = thing
 
 
 class Line:

@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from vulcan.errors import VulcanError
-from vulcan.executors.base import Executor, Maker, Worker, WorkerLostError
+from vulcan.executors.base import Executor, LateError, Maker, Worker, WorkerLostError
 from vulcan.executors.losses import current_losses
 
 __all__ = ["Crew", "Piece"]
@@ -168,16 +168,32 @@ class Crew:
         while self.busy:
             yield from self.wait(on_note)
 
-    def map(self, name: str, things: Sequence[Any]) -> list[Any]:
+    def map(
+        self, name: str, things: Sequence[Any], gives_up: Callable[[], bool] = lambda: False
+    ) -> list[Any]:
         """Return the answers about several things in their order, or raise the first error.
 
         It is the first in that order, whoever was faster; things behind it may be left out.
+
+        Parameters
+        ----------
+        name, things
+            What to call, once with each thing.
+        gives_up
+            Asked now and then whether it takes too long. Then all workers are let go, whatever they
+            do, and what has not ended has a `LateError`.
         """
         pieces = [self.submit(name, thing) for thing in things]
-        for piece in self.run():
-            if piece.error is not None:
-                before = set(pieces[: pieces.index(piece)])
-                self._waiting = deque(other for other in self._waiting if other in before)
+        while self.busy:
+            for piece in self.wait():
+                if piece.error is not None:
+                    before = set(pieces[: pieces.index(piece)])
+                    self._waiting = deque(other for other in self._waiting if other in before)
+            if self.busy and gives_up():
+                self.close()
+                for piece in pieces:
+                    if not piece.ended:
+                        piece.ended, piece.error = True, LateError(*piece.arguments)
         return [piece.result() for piece in pieces]
 
     def stop(self) -> None:

@@ -2,8 +2,9 @@
 
 Processes are started afresh. What they are to make, what they are called for, and what they answer
 is pickled, and goes through a pipe; nothing of it is ever read from a file. They load the Python
-files that were loaded here (`vulcan.runtime.modules`), and print where this one prints. Ctrl-C is
-left to the one who hired them.
+files that were loaded here (`vulcan.runtime.modules`), and print where this one prints. Ctrl-C and
+SIGTERM, which a terminal or a service manager sends to all of them, are left to the one who hired
+them. None imports anything from the current directory before it knows where this one imports from.
 
 A process that dies closes its pipe. All that it was called for and has not answered then fails with
 a `WorkerLostError`. A process whose employer dies ends by itself.
@@ -52,7 +53,11 @@ NOTE: Final = b"n"
 ANSWER: Final = b"a"
 FAULT: Final = b"f"
 
-THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+SAFE_PATH: Final = "PYTHONSAFEPATH"
+SETTINGS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", SAFE_PATH)
+"""What is 1 for a process that is started: threads for algebra; nothing imported from here."""
+
+LEFT_TO_EMPLOYER: Final = (signal.SIGINT, signal.SIGTERM)
 
 UNGUARDED: Final = 79
 """Exit code of a process that ran the script of its employer, which hires workers at once."""
@@ -96,9 +101,8 @@ class _Process(Worker):
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
         quiet = sys.stdout is sys.stderr
-        self._process = context.Process(
-            target=_serve, args=(other, told, list_loaded(), quiet), daemon=True
-        )
+        told_all = (other, told, list_loaded(), quiet, SAFE_PATH in os.environ)
+        self._process = context.Process(target=_serve, args=told_all, daemon=True)
         with other, _starting():
             self._process.start()
         self._pending: deque[Future[Any]] = deque()
@@ -186,12 +190,12 @@ _start: Final = threading.Lock()
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Let a process that is started inside use one thread for algebra, and never hear Ctrl-C."""
+    """Let a process that is started inside have its settings, and leave signals to this one."""
     with _start:  # the environment and the mask belong to everybody
-        before = {name: os.environ.get(name) for name in THREADS}
-        os.environ.update(dict.fromkeys(THREADS, "1"))
+        before = {name: os.environ.get(name) for name in SETTINGS}
+        os.environ.update(dict.fromkeys(SETTINGS, "1"))
         masks = hasattr(signal, "pthread_sigmask")
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else None
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_EMPLOYER) if masks else None
         try:
             yield
         finally:
@@ -244,9 +248,14 @@ class _PipeLine(Line):
             self._pipe.send_bytes(message)
 
 
-def _serve(pipe: Connection, told: bytes, files: Sequence[Path], quiet: bool) -> None:
+def _serve(
+    pipe: Connection, told: bytes, files: Sequence[Path], quiet: bool, safe_path: bool
+) -> None:
     """Be a worker: the main function of its process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if not safe_path:  # which processes that a model starts would inherit
+        os.environ.pop(SAFE_PATH, None)
+    for number in LEFT_TO_EMPLOYER:
+        signal.signal(number, signal.SIG_IGN)
     if quiet:
         sys.stdout = sys.stderr
     line, calls = _PipeLine(pipe), queue.SimpleQueue[bytes]()

@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
-from vulcan.runtime.limits import DEFAULT_MEMORY
+from vulcan.runtime.memory import find_default_memory
 
 __all__ = ["read_archive"]
 
@@ -52,8 +52,8 @@ def read_archive(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
 def _check_size(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> None:
     size = sum(member.file_size for member in archive.infolist())
-    if size > DEFAULT_MEMORY:
-        taken, most = f"{size / 1e9:.3g} GB", f"{DEFAULT_MEMORY / 1e9:.3g} GB"
+    if size > (limit := find_default_memory()):
+        taken, most = f"{size / 1e9:.3g} GB", f"{limit / 1e9:.3g} GB"
         raise OptionError(f"{path}: its arrays take {taken}; {most} are allowed on this machine")
 
 

@@ -14,7 +14,7 @@ from vulcan.runtime.modules import load_file
 
 __all__ = ["FORMS", "find_maker"]
 
-FORMS: Final = {"path/to/file.py:Class": "a file"}
+FORMS: Final = {"path/to/file.py:Class": "a file; runs it"}
 
 
 def find_maker(text: str) -> Maker:

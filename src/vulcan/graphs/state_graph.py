@@ -26,6 +26,7 @@ from vulcan.policies.policy import About, Policy
 from vulcan.runtime.garbage import pause_collection
 from vulcan.runtime.packing import require, require_names, unpack_array
 from vulcan.runtime.ranges import ranges
+from vulcan.runtime.sizes import ObjectSizes
 from vulcan.sentinels import FAILED, FAILURE_STATE, NONE, UNASKED
 from vulcan.tolerance import LARGEST_REWARD, TOLERANCE
 
@@ -34,8 +35,14 @@ __all__ = ["StateGraph"]
 Credit = Callable[[Any, Any], float]
 """What a history may claim against the risk bound for a (state, action)."""
 
-BYTES_PER_STATE: Final = 300
-"""What a state object, its labels and its place in the index take in Python, roughly."""
+PLACE_BYTES: Final = 9
+"""What a place in a list takes, with the room that lists have for more."""
+
+INDEX_BYTES: Final = 70
+"""What a place in the index takes, and its number."""
+
+NUMBER_BYTES: Final = 41
+"""What a number in a list takes."""
 
 
 class StateGraph(Graph):
@@ -69,6 +76,7 @@ class StateGraph(Graph):
         self._index: dict[Any, int] = {}
         self._label_numbers: dict[str, int] = {}
         self._ended: set[int] = set()
+        self._state_sizes, self._label_sizes = ObjectSizes(), ObjectSizes()
         self._state_objects.append(reader.root)
         if reader.merges:
             self._index[reader.root] = self.ROOT
@@ -163,9 +171,15 @@ class StateGraph(Graph):
 
     @property
     def memory(self) -> int:
-        rows = (self.states, self.actions, self.outcomes)
-        known = sum(row.count * row.array.itemsize for row in rows)
-        return known + BYTES_PER_STATE * self.states.count
+        rows = sum(row.count * row.array.itemsize for row in self.kinds())
+        states, labels = len(self._state_objects), self._count_labels()
+        places = PLACE_BYTES * (states + labels)
+        places += INDEX_BYTES * len(self._index) + NUMBER_BYTES * len(self.expanded)
+        objects = self._state_sizes.total(states) + self._label_sizes.total(labels)
+        return int(rows + places + objects)
+
+    def _count_labels(self) -> int:
+        return len(self._action_labels) + len(self._outcome_labels)
 
     def pack(self) -> dict[str, bytes]:
         return {"expanded": np.array(self.expanded, np.int32).tobytes(), "digest": self._digest()}
@@ -254,6 +268,10 @@ class StateGraph(Graph):
         kept_actions: NDArray[np.intp],
         kept_outcomes: NDArray[np.intp],
     ) -> None:
+        kept, there = len(kept_actions) + len(kept_outcomes), other._count_labels()
+        self._label_sizes = other._label_sizes.share(kept, there)
+        kept, there = len(kept_states), len(other._state_objects)
+        self._state_sizes = other._state_sizes.share(kept, there)
         self._state_objects = [other._state_objects[k] for k in kept_states]
         self._action_labels = [other._action_labels[k] for k in kept_actions]
         self._outcome_labels = [other._outcome_labels[k] for k in kept_outcomes]
@@ -267,6 +285,7 @@ class StateGraph(Graph):
     ) -> None:
         """Gather what the model said of a state."""
         place = self._state_objects[state]
+        before = len(self._state_objects), len(self._action_labels), len(self._outcome_labels)
         rows = []
         for label, action, outcomes in answers:
             number = self._label_numbers.setdefault(label, len(self._label_numbers))
@@ -292,6 +311,16 @@ class StateGraph(Graph):
             self._action_labels.append(label)
             self._outcome_labels += [outcome.label for outcome in outcomes]
         self.expanded.append(state)
+        self._look(place, *before)
+
+    def _look(self, place: Any, states: int, actions: int, outcomes: int) -> None:
+        """See from time to time what objects take: those that came after so many of each kind."""
+        count, labels = len(self._state_objects), self._count_labels()
+        if count > states and self._state_sizes.is_due(count):
+            self._state_sizes.look(count, self._state_objects[states:], (place,))
+        if labels > actions + outcomes and self._label_sizes.is_due(labels):
+            new = [*self._action_labels[actions:], *self._outcome_labels[outcomes:]]
+            self._label_sizes.look(labels, new)
 
     def _find_all(self, outcomes: Sequence[Outcome]) -> list[int]:
         """Return the numbers of the states that outcomes lead to, new ones for new states."""

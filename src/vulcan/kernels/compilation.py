@@ -4,7 +4,7 @@ Numba caches a compiled function by the time stamp of its own source file. A cal
 would go on using an old version of a callee in another, or the old value of a constant that it
 froze. So the cache directory of a function is named after a digest of the Numba version, the file
 that the function is in, and all files of the same package that this one imports, directly or not:
-any change gives a new, empty one.
+any change gives a new, empty one. What is trusted there is in `vulcan.kernels.cache`.
 
 What makes these kernels as fast as C++ (measured on forward search, horizon 9, relative to the
 yardstick: 2.7 without either, 2.2 with the first, 2.4 with the second, 1.0 with both):
@@ -17,13 +17,9 @@ yardstick: 2.7 without either, 2.2 with the first, 2.4 with the second, 1.0 with
 from __future__ import annotations
 
 import ast
-import atexit
 import hashlib
 import logging
-import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -31,10 +27,11 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import cgutils
+from numba.core import caching, cgutils
 from numba.core import config as numba_config
 from numba.extending import intrinsic
-from platformdirs import user_cache_path
+
+from vulcan.kernels.cache import SUFFIX, KernelFile, find_directory
 
 __all__ = ["announce_compilation", "answer", "borrow", "kernel", "part", "routine"]
 
@@ -47,23 +44,7 @@ def cache_directory(module: str) -> Path:
     digest = hashlib.sha256(numba.__version__.encode())
     for name, source in sorted(find_sources(module).items()):
         digest.update(name.encode() + source)
-    name = f"kernels-{digest.hexdigest()[:16]}"
-    chosen = os.environ.get("VULCAN_CACHE_DIR")
-    directory = (Path(chosen) if chosen else user_cache_path("vulcan-planner")) / name
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=directory).close()
-    except OSError:
-        directory = _make_temporary_directory()
-    return directory
-
-
-@cache
-def _make_temporary_directory() -> Path:
-    """Return a place that nobody else can have prepared: Numba trusts what it finds there."""
-    directory = Path(tempfile.mkdtemp(prefix="vulcan-planner-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    return directory
+    return find_directory(f"kernels-{digest.hexdigest()[:16]}")
 
 
 def find_sources(module: str) -> dict[str, bytes]:
@@ -109,12 +90,14 @@ def _find_file(module: str) -> Path | None:
 @contextmanager
 def _own_cache(module: str) -> Iterator[None]:
     """Let Numba cache what is decorated here in our directory; a user's functions keep theirs."""
-    before = numba_config.CACHE_DIR
+    library: Any = caching
+    before = numba_config.CACHE_DIR, library.IndexDataCacheFile
     numba_config.CACHE_DIR = str(cache_directory(module))
+    library.IndexDataCacheFile = KernelFile
     try:
         yield
     finally:
-        numba_config.CACHE_DIR = before
+        numba_config.CACHE_DIR, library.IndexDataCacheFile = before
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -160,7 +143,7 @@ def announce_compilation(function: Any) -> None:
     """Say so if a kernel has never been compiled on this machine; once in a process."""
     name = function.py_func.__name__
     directory = cache_directory(function.py_func.__module__)
-    if not any(directory.rglob(f"*.{name}-*.nbi")):
+    if not any(directory.rglob(f"*.{name}-*{SUFFIX}")):
         _announce()
 
 

@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence, Set
 from enum import Enum
 from itertools import islice
+from time import perf_counter
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -37,9 +38,14 @@ from vulcan.model.rules import (
 )
 from vulcan.model.text import stable_text
 from vulcan.parameters import shorten
+from vulcan.runtime.monitor import note_answer
+from vulcan.runtime.patience import LateAnswer, question
 
 MOST_ANSWERS: Final = 100_000
 """More actions of one state, or outcomes of one action, are taken for a list that never ends."""
+
+NOTABLE: Final = 0.1
+"""Seconds from which on it is noted how long an answer took."""
 
 MOST_NAMED: Final = 1000
 """Of so many different lists of actions it is remembered that they keep the rules."""
@@ -66,18 +72,31 @@ class Questions:
             return str(self._call("action_label", action, state=state, action=action))
         return action.name if isinstance(action, Enum) else stable_text(action)
 
+    @question
     def _call(self, method: str, *arguments: Any, state: Any = None, action: Any = None) -> Any:
+        began = perf_counter()
         try:
-            return getattr(self.model, method)(*arguments)
+            answer = getattr(self.model, method)(*arguments)
         except (ModelError, PolicyError):
             raise  # the model, or its `locate`, says itself what is wrong, and where
+        except LateAnswer:
+            raise self._give_up(method, began, state, action) from None
         except Exception as error:
             message = f"{type(self.model).__name__}.{method} raised {shorten(error)}"
             raise ModelError(Violation(Rule.ANSWERS, message, state, action)) from error
+        if (seconds := perf_counter() - began) > NOTABLE:
+            note_answer(seconds)
+        return answer
 
+    def _give_up(self, method: str, began: float, state: Any, action: Any) -> ModelError:
+        seconds = perf_counter() - began
+        message = f"{type(self.model).__name__}.{method} gave no answer in {seconds:.1f} s"
+        return ModelError(Violation(Rule.ANSWERS, message, state, action))
+
+    @question
     def _ask_model(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
         """Return the actions of a state, or the outcomes of an action, as a tuple."""
-        where = (state, *action)
+        where, began = (state, *action), perf_counter()
         answer = self._call(kind, *where, state=state, action=action[0] if action else None)
         if type(answer) in (list, tuple) and len(answer) <= MOST_ANSWERS:
             return tuple(answer)
@@ -89,6 +108,8 @@ class Questions:
             gathered = tuple(islice(answer, MOST_ANSWERS + 1))
         except ModelError:
             raise
+        except LateAnswer:
+            raise self._give_up(kind, began, state, action[0] if action else None) from None
         except Exception as error:
             message = f"{kind} raised {shorten(error)}"
             raise ModelError(Violation(Rule.ANSWERS, message, *where)) from error

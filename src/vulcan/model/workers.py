@@ -7,22 +7,25 @@ would not have asked alone. It pays where an answer takes a millisecond or more;
 to another process and back takes about a tenth of that.
 
 Workers hold the model (`vulcan.executors`): they are processes of this machine, or actors of a Ray
-cluster. A question whose worker is lost is asked again, of another one.
+cluster. A question whose worker is lost is asked again, of another one. Workers that don't answer
+are killed once the time limit is over, and some patience (`vulcan.runtime.patience`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Final, Self
 
 from vulcan.errors import ModelError, OptionError
-from vulcan.executors.base import Executor, Line
+from vulcan.executors.base import Executor, LateError, Line
 from vulcan.executors.crew import Crew
 from vulcan.model.compiled import forget_compiled
 from vulcan.model.interface import Outcome, Start
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
+from vulcan.runtime.monitor import is_late, note_answer
 
 __all__ = ["WorkerReader"]
 
@@ -80,13 +83,17 @@ class WorkerReader(ModelReader):
         """Return the outcomes of actions in states."""
         portion = max(1, len(questions) // (PORTIONS * self._workers))
         portions = [questions[k : k + portion] for k in range(0, len(questions), portion)]
+        began = perf_counter()
         try:
-            answers = self._crew.map("answer", portions)
+            answers = self._crew.map("answer", portions, lambda: is_late(began))
         except (ModelError, OptionError):
             raise
+        except LateError as error:
+            raise self._give_up("outcomes", began, *error.thing[0]) from None
         except Exception as error:  # workers that died, or an answer that can't be sent
             message = f"the workers gave no answer: {error!r}"
             raise ModelError(Violation(Rule.ANSWERS, message, questions[0][0])) from error
+        note_answer(perf_counter() - began)
         return [outcomes for some in answers for outcomes in some]
 
 

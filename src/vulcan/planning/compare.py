@@ -156,7 +156,7 @@ def compare(
                 added = sweep.ask("bound", limits) or added
             sweep.require_whole()
         except KeyboardInterrupt:
-            stopped_by = StopReason.INTERRUPTED
+            stopped_by = sweep.reason
     ordered = [rows[name] for name in named if name in rows]
     return _share_bounds(problem, ordered, added, stopped_by, sweep.lost)
 

@@ -26,7 +26,7 @@ from vulcan.planning.jobs import Job
 from vulcan.planning.result import Result
 from vulcan.planning.spread import SeedRun, Spread
 from vulcan.planning.sweep import Searcher, Sweep, describe_error
-from vulcan.runtime.limits import Limits, StopReason
+from vulcan.runtime.limits import Limits
 from vulcan.runtime.progress import OnProgress
 from vulcan.solvers.base import Options, Solver, refuse_unknown, require_solver
 from vulcan.solvers.layered.upper_bound import RewardBound
@@ -143,7 +143,7 @@ class _Tries:
             tuple(seed for seed in self._seeds if seed not in self._runs),
             sweep.lost,
         )
-        stopped_by = StopReason.INTERRUPTED if sweep.stopped else self.best.stopped_by
+        stopped_by = sweep.reason if sweep.stopped else self.best.stopped_by
         return replace(self.best, spread=spread, stopped_by=stopped_by)
 
 

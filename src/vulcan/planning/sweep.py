@@ -148,6 +148,11 @@ class Sweep:
         """How many workers were lost."""
         return self._crew.lost
 
+    @property
+    def reason(self) -> StopReason:
+        """Who stopped it, if somebody did."""
+        return self._interruption.reason
+
     def submit(self, name: str, *arguments: Any) -> Piece:
         """Add something to do: a method of what the workers hold, and what it is given."""
         return self._crew.submit(name, *arguments)
@@ -178,10 +183,8 @@ class Sweep:
             for piece in self.wait():
                 yield piece
                 answer = piece.answer
-                if (
-                    isinstance(answer, Answer)
-                    and answer.result.stopped_by is StopReason.INTERRUPTED
-                ):
+                stopped_by = answer.result.stopped_by if isinstance(answer, Answer) else None
+                if stopped_by is not None and stopped_by.is_request:
                     self.stop()  # whoever asked it to stop means all
 
     def ask(self, name: str, *arguments: Any) -> Any:

@@ -2,7 +2,8 @@
 
 Whatever Vulcan writes is a plain file: a reader of it sees the old content or the new one, never
 half of one. That is done by renaming, which would put a file in the place of a pipe or a device, so
-that these are refused. Of a symbolic link it is the file behind it that is written.
+that these are refused. Of a symbolic link it is the file behind it that is written. What a killed
+process left half written is removed (`vulcan.runtime.leftovers`).
 
 A sealed file is
 
@@ -18,7 +19,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import secrets
 import stat
 import struct
 from contextlib import suppress
@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from vulcan.errors import VulcanError
-from vulcan.runtime.limits import DEFAULT_MEMORY
+from vulcan.runtime.leftovers import open_temporary, remove_leftovers
+from vulcan.runtime.memory import find_default_memory
 
 __all__ = ["Seal", "find_target", "write_atomically"]
 
@@ -41,9 +42,9 @@ KINDS: Final = {
     stat.S_IFBLK: "a device",
 }
 """What a path can lead to beside plain files and directories."""
-LARGEST_CONTENT: Final = DEFAULT_MEMORY
+
 PIECE: Final = 1 << 24
-"""Bytes of content that are read, at all and at once."""
+"""Bytes of content that are read at once."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Seal:
             data = stream.read(HEADER.size)
             whole = len(data) == HEADER.size and data.startswith(self.magic)
             length = HEADER.unpack(data)[2] if whole else 0
-            left = DIGEST_SIZE + 1 + (length if length <= LARGEST_CONTENT else 0)
+            left = DIGEST_SIZE + 1 + (length if length <= find_default_memory() else 0)
             pieces = [data]
             # Piece by piece: memory is taken for what is there, not for what is claimed.
             while left > 0 and (piece := stream.read(min(left, PIECE))):
@@ -105,8 +106,8 @@ class Seal:
             return f"the file is cut off: only {len(data)} bytes are left"
         _, version, length = HEADER.unpack_from(data)
         whole = HEADER.size + length + DIGEST_SIZE
-        if length > LARGEST_CONTENT:
-            return f"the file claims {length} bytes; at most {LARGEST_CONTENT} are read"
+        if length > (most := find_default_memory()):
+            return f"the file claims {length} bytes; at most {most} are read"
         if version > self.version:
             return f"the file has format {version}; this Vulcan reads up to {self.version}"
         if version < self.oldest:
@@ -142,20 +143,20 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """
     target = find_target(path)
     before = target.stat() if target.exists() else None
-    stream = _open_temporary(target, 0o666 if before is None else 0o600)
-    temporary = stream.name
-    try:
-        with stream:
+    remove_leftovers(target)
+    with open_temporary(target, 0o666 if before is None else 0o600) as stream:
+        temporary = stream.name
+        try:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        if before is not None:
-            _keep_access(temporary, before)
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+            if before is not None:
+                _keep_access(temporary, before)
+            os.replace(temporary, target)  # while it is open, it is locked
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
 
 
 def find_target(path: str | os.PathLike[str]) -> Path:
@@ -195,12 +196,6 @@ def _require_plain(name: str, mode: int) -> None:
 
 def _refuse(number: int, name: str) -> OSError:
     return OSError(number, os.strerror(number), name)
-
-
-def _open_temporary(target: Path, mode: int) -> BinaryIO:
-    """Create the file beside the target that will replace it, with a mode that the umask limits."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    return open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode))
 
 
 def _keep_access(temporary: str, before: os.stat_result) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C as a request to finish, not as an exception in the middle of something.
+"""Ctrl-C and SIGTERM as requests to finish, not as ends in the middle of something.
 
 A worker gets such requests from the one who hired it instead (`listen`).
 """
@@ -11,11 +11,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Final, Self
+
+from vulcan.runtime.limits import StopReason
 
 __all__ = ["Interruption", "listen"]
 
 _asks: ContextVar[Callable[[], bool] | None] = ContextVar("asks", default=None)
+
+USUAL: Final[dict[int, Any]] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
+"""What happens at a signal if nobody has changed that."""
+
+REASONS: Final = {
+    signal.SIGINT: StopReason.INTERRUPTED,
+    signal.SIGTERM: StopReason.TERMINATED,
+}
 
 
 @contextmanager
@@ -33,30 +46,36 @@ def listen(asks: Callable[[], bool]) -> Iterator[None]:
 
 
 class Interruption:
-    """While entered, the first Ctrl-C sets `requested`; a second one raises as usual.
+    """While entered, the first Ctrl-C or SIGTERM is a request; a second one ends as usual.
 
-    Only Python's main thread receives signals; elsewhere this does nothing.
+    Only Python's main thread receives signals; elsewhere this does nothing. Where somebody else
+    handles a signal, that is left to them.
     """
 
     def __init__(self) -> None:
-        self._requested = False
+        self._reason: StopReason | None = None
         self._asks = _asks.get()
-        self._before: signal.Handlers | object = None
+        self._taken: list[int] = []
 
     @property
     def requested(self) -> bool:
         """Whether it is time to finish."""
-        return self._requested or (self._asks is not None and self._asks())
+        return self._reason is not None or (self._asks is not None and self._asks())
+
+    @property
+    def reason(self) -> StopReason:
+        """Who requested it: Ctrl-C, as long as nobody else did."""
+        return self._reason or StopReason.INTERRUPTED
 
     def request(self) -> None:
         """Say that it is time to finish."""
-        self._requested = True
+        self._reason = self._reason or StopReason.INTERRUPTED
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.getsignal(signal.SIGINT)
-            if self._before is signal.default_int_handler:
-                signal.signal(signal.SIGINT, self._handle)
+            self._taken = [n for n, usual in USUAL.items() if signal.getsignal(n) is usual]
+        for number in self._taken:
+            signal.signal(number, self._handle)
         return self
 
     def __exit__(
@@ -65,9 +84,9 @@ class Interruption:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._before is signal.default_int_handler:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in self._taken:
+            signal.signal(number, USUAL[number])
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.request()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._reason = REASONS[signal.Signals(number)]
+        signal.signal(number, USUAL[number])

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Any
 
 from vulcan.errors import OptionError
 
-__all__ = ["DEFAULT_MEMORY", "Limits", "StopReason"]
+__all__ = ["Limits", "StopReason"]
 
 
 class StopReason(StrEnum):
     """What ended a search early; users see the text."""
 
     INTERRUPTED = "Ctrl-C"
+    TERMINATED = "SIGTERM"
     TIME = "time limit"
     SAMPLES = "limit of samples"
     HISTORIES = "limit of histories"
@@ -25,19 +25,10 @@ class StopReason(StrEnum):
     GAP = "target gap"
     MODEL = "error in the model"
 
-
-FEWEST_BYTES: Final = 4 << 30
-
-
-def _find_default_memory() -> int:
-    try:
-        return max(FEWEST_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
-    except (AttributeError, OSError, ValueError):  # not every system tells
-        return FEWEST_BYTES
-
-
-DEFAULT_MEMORY: Final = _find_default_memory()
-"""Bytes that a search may take by default: half of what the machine has."""
+    @property
+    def is_request(self) -> bool:
+        """Whether somebody asked for it, rather than a limit."""
+        return self in (StopReason.INTERRUPTED, StopReason.TERMINATED)
 
 
 @dataclass(frozen=True)
@@ -51,7 +42,7 @@ class Limits:
     samples, histories
         Samples taken, and histories visited or kept in a tree.
     memory
-        Bytes of the search tree and the state graph.
+        Bytes that the search may take: its tree, the state graph, and the objects behind it.
     gap
         Relative distance between the best policy and an upper bound.
     """

@@ -1,8 +1,9 @@
 """Python files as modules, in this process and in others.
 
-Like a script, a file finds its neighbours. It gets a name of its own, so that a file called
-numpy.py replaces nothing. Nobody can import that name, and objects are pickled by it: a process
-that is to read them loads the same files first (`list_loaded`).
+A file finds its neighbours, but installed modules first, and it gets a name of its own: a file that
+is called numpy.py, be it the one or the other, replaces nothing. Nobody can import that name, and
+objects are pickled by it: a process that is to read them loads the same files first
+(`list_loaded`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _loaded: dict[str, Path] = {}
 
 def load_file(path: Path) -> ModuleType:
     """Run a Python file and return it as a module; whatever it raises passes through."""
-    sys.path.insert(0, str(path.resolve().parent))
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
     name = f"vulcan_model_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None

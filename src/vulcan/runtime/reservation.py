@@ -19,7 +19,7 @@ __all__ = ["lengthen", "set_apart"]
 LINE: Final = 128
 """Bytes that processors exchange at a time, with the neighbour that they fetch beside it."""
 
-LARGE: Final = 1 << 22
+LARGE: Final = 1 << 18
 """Bytes from which on an array is worth a mapping."""
 
 NO_RESERVE: Final = 0x4000

@@ -122,6 +122,8 @@ class Automatic(Solver):
         if limits.time_limit is not None:
             left = SHARE_OF_REST * (limits.time_limit - spent)
             run.monitor.limits = replace(limits, time_limit=max(0.0, left))
+        if not run.graph.merges:  # else it is the graph of the tree search as well
+            run.monitor.limits = replace(run.monitor.limits, memory=run.room)
         known = replace(options, graph=run.graph)
         finding = self._sample(run.problem, run.reader, run.monitor, known)
         seconds = finding.statistics.search_seconds + spent
@@ -130,7 +132,7 @@ class Automatic(Solver):
     def _be_cautious(self, run: LayeredRun, ends: float) -> Finding:
         """Look for the cautious policy, until the time is up and a little longer."""
         ends = max(ends, perf_counter() + OVERTIME)
-        corner = find_cautious(run.graph, lambda: perf_counter() < ends)
+        corner = find_cautious(run.graph, lambda: perf_counter() < ends and run.has_room())
         if corner is not None and run.referee.accepts(corner):
             run.rewards.append(corner.reward)
             run.offer(corner)

@@ -13,7 +13,8 @@ import vulcan
 from tests.helpers.workers import Aside
 from vulcan.domains import Exploration
 from vulcan.executors.here import Threads
-from vulcan.solvers.tree import price_run
+from vulcan.runtime import monitor, patience
+from vulcan.solvers.tree import groves, price_run
 from vulcan.solvers.tree.forest import Forest
 from vulcan.solvers.tree.groves import Groves
 
@@ -101,6 +102,29 @@ def test_a_worker_that_is_killed_is_made_up_for(
     assert killed
     assert found.statistics.lost_workers == 1
     assert_same(found, alone)
+
+
+def test_a_worker_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = []
+    sample = Forest._sample_parts
+
+    def sample_and_stop(self: Forest, work: Any, most: float) -> None:
+        if self.samples >= 1500 and not stopped:
+            stopped.append(self._groves._workers[0]._process.pid)
+            os.kill(stopped[0], signal.SIGSTOP)
+            monitor._current.get()._began -= 1000  # and the time is up
+        sample(self, work, most)
+
+    monkeypatch.setattr(Forest, "_sample_parts", sample_and_stop)
+    monkeypatch.setattr(patience, "LEAST_SECONDS", 0.2)
+    monkeypatch.setattr(patience, "SHARE_OF_LIMIT", 0.0)
+    monkeypatch.setattr(groves, "BETWEEN_LOOKS", 0.1)
+    found = search(executor="processes", workers=2, time_limit=1000)
+    assert found.stopped_by == "error in the model"
+    assert "a worker gave no answer in" in str(found.error)
+    assert found.safe
+    with pytest.raises(ProcessLookupError):
+        os.kill(stopped[0], 0)
 
 
 @pytest.mark.parametrize("method", ["_sample_parts", "_move_values", "follow", "_open_tops"])

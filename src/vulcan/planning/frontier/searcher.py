@@ -14,7 +14,7 @@ from typing import Final
 from vulcan.errors import ModelError, OptionError
 from vulcan.planning.solve import plan_and_certify
 from vulcan.planning.sweep import Searcher
-from vulcan.runtime.limits import Limits, StopReason
+from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import EXACT, Options
 from vulcan.solvers.finding import Worth
@@ -90,7 +90,7 @@ class FrontierSearcher(Searcher):
         result = plan_and_certify(
             self._problem, UCT(), limits, options, on_progress=self._line.tell
         )
-        if result.stopped_by is StopReason.INTERRUPTED:
+        if result.stopped_by is not None and result.stopped_by.is_request:
             raise KeyboardInterrupt
         if result.certificate is None:
             raise OptionError(

@@ -171,7 +171,7 @@ def trace_frontier(
             tracer.trace(wanted, points, on_point)
             sweep.require_whole()
         except KeyboardInterrupt:
-            tracer.stopped_by = StopReason.INTERRUPTED
+            tracer.stopped_by = sweep.reason
         return tracer.finish(batch.seconds)
 
 

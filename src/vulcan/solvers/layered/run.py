@@ -19,7 +19,8 @@ from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
-from vulcan.runtime.limits import DEFAULT_MEMORY, StopReason
+from vulcan.runtime.limits import StopReason
+from vulcan.runtime.memory import find_default_memory
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.runtime.team import Team
@@ -48,6 +49,9 @@ GOOD_GAP: Final = 1e-4
 
 FAIR_GAP: Final = 1e-3
 """The same on graphs with many nodes, where every look takes long."""
+
+SHARE_OF_UNROLLING: Final = 0.8
+"""Of memory, for the state graph and its levels."""
 
 ROOM_FOR_FRONTS: Final = 4
 """Times the memory of the layered graph that is needed to do something with it."""
@@ -126,7 +130,7 @@ class LayeredRun:
         self._worths: list[Worth] = []
         self._arbiter = Arbiter(problem, self.write_out, self.may_go_on)
         memory = monitor.limits.memory
-        self._memory = DEFAULT_MEMORY if memory is None else memory
+        self._memory = find_default_memory() if memory is None else memory
 
     def unroll(self, *, tree: bool = False, within: Callable[[float], bool] | None = None) -> bool:
         """Build the levels; False if a limit or Ctrl-C came first.
@@ -142,7 +146,9 @@ class LayeredRun:
         def may_go_on(nodes: int, memory: int) -> bool:
             self._nodes = nodes
             self.report()
-            return (within is None or within(self.reserve)) and self.may_go_on(memory)
+            # What is done with the levels, and the policy, take memory as well.
+            enough = (self.graph.memory + memory) / SHARE_OF_UNROLLING - self.graph.memory
+            return (within is None or within(self.reserve)) and self.may_go_on(int(enough))
 
         levels = build_levels(self.graph, tree=tree, may_go_on=may_go_on)
         if levels is not None:
@@ -164,9 +170,18 @@ class LayeredRun:
         """Whether the limit of memory allows to write the levels out, and to work on them."""
         return self.may_go_on(ROOM_FOR_FRONTS * count_bytes(self.levels))
 
+    @property
+    def room(self) -> int:
+        """How many bytes there is room for beside the state graph."""
+        return max(0, self._memory - self.graph.memory)
+
+    def has_room(self, memory: int = 0) -> bool:
+        """Whether there is room for this many bytes beside the state graph."""
+        return self.graph.memory + memory <= self._memory
+
     def may_go_on(self, memory: int = 0) -> bool:
         """Whether no limit is reached yet, with this many bytes in use beside the state graph."""
-        if self.graph.memory + memory > self._memory:
+        if not self.has_room(memory):
             self.monitor.stopped_by = StopReason.MEMORY
         stopped = self.monitor.stopped_by is not None
         return not stopped and not self.monitor.wants_stop(0, reserve=self.reserve)
@@ -219,7 +234,7 @@ class LayeredRun:
         ways = self.sweeps.follow_weights(1.0, price)
         values = ways.rewards - price * ways.risks
         span = (min(dual.corners, key=lambda corner: corner.risk).reward, self.upper)
-        left = (self._memory - self.graph.memory) / 4
+        left = self.room / 4
         given = (levels, self.referee, price, values, span, self.may_go_on, left, self.team)
         search = coins.Coins(*given)
         for corner in coins.find_between(search, self.upper, self.best):

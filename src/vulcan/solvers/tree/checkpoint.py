@@ -26,6 +26,7 @@ import msgspec
 
 from vulcan.errors import CheckpointError
 from vulcan.runtime.files import Seal, find_target
+from vulcan.runtime.leftovers import remove_leftovers
 from vulcan.runtime.packing import require
 
 __all__ = [
@@ -142,6 +143,8 @@ def _list_differences(there: Mapping[str, str], here: Mapping[str, str]) -> list
 def require_free(path: str | os.PathLike[str], *, resume: bool, overwrite: bool) -> None:
     """Refuse a checkpoint file that can't be written or is not ours, before the search.
 
+    What killed searches left of checkpoints that they were writing there is removed.
+
     Parameters
     ----------
     path
@@ -150,10 +153,11 @@ def require_free(path: str | os.PathLike[str], *, resume: bool, overwrite: bool)
         Whether a search that is there goes on, or is lost.
     """
     try:
-        find_target(path)
+        target = find_target(path)
     except OSError as error:
         raise CheckpointError(f"{path}: no file can be written there: {error.strerror}") from error
     if Path(path).exists() and not (resume or overwrite):
         raise CheckpointError(
             f"{path} exists already: resume goes on with the search in it, overwrite replaces it"
         )
+    remove_leftovers(target)

@@ -18,7 +18,7 @@ from vulcan.executors.base import Line
 from vulcan.graphs.rows import ACTION
 from vulcan.kernels.price_tree import PRICES
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import DEFAULT_MEMORY
+from vulcan.runtime.memory import find_default_memory
 from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import NONE
 from vulcan.solvers.tree.completion import HistoryCompletion, Points
@@ -118,13 +118,13 @@ class Grove:
         self._sizes: dict[int, Size] = {}
         self._capacity = self._histories = self._evaluations = 0
         self._grown: dict[int, GrownTop] = {}
-        self._most = float(DEFAULT_MEMORY)
+        self._most = float(find_default_memory())
         self._full = False
 
     def prepare(self) -> tuple[str, int]:
         """Load the kernels; return the machine and the bytes that searches may take on it."""
         warm_up()
-        return socket.gethostname(), DEFAULT_MEMORY
+        return socket.gethostname(), find_default_memory()
 
     def limit(self, most: float) -> None:
         """Take no more than so many bytes."""

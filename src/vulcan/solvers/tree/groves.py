@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, wait
+from time import perf_counter
 from typing import Any, Final
 
 from vulcan.certificates.problem import Problem
-from vulcan.errors import OptionError
+from vulcan.errors import ModelError, OptionError
 from vulcan.executors.base import Executor, Worker, WorkerLostError
 from vulcan.executors.losses import current_losses
 from vulcan.model.compiled import forget_compiled
+from vulcan.model.rules import Rule, Violation
+from vulcan.runtime.monitor import is_late
 from vulcan.solvers.tree.events import Events
 from vulcan.solvers.tree.grove import Grove, Standing
 from vulcan.solvers.tree.part_tree import Parcel, Seedling
@@ -23,6 +27,9 @@ __all__ = ["Groves"]
 
 UNEVEN: Final = 1.2
 """A worker gives parts away that has more than this many times an even share of samples."""
+
+BETWEEN_LOOKS: Final = 1.0
+"""Seconds until it is looked again whether an answer takes too long."""
 
 MOST_TRIES: Final = 3
 """When this many times all workers were lost, and nothing was done meanwhile, there is a cause."""
@@ -108,7 +115,7 @@ class Groves:
         while fresh := [worker for worker in self._workers if worker not in machines]:
             for worker, future in [(worker, worker.call("prepare")) for worker in fresh]:
                 try:
-                    machines[worker] = future.result()
+                    machines[worker] = self._wait(future)
                 except WorkerLostError as error:
                     self._lose(worker, error)
         names = Counter(machines[worker][0] for worker in self._workers)
@@ -138,7 +145,7 @@ class Groves:
             lost = {}
             for worker, some, future in [(w, some, call(w, some)) for w, some in shares.items()]:
                 try:
-                    answers.append((worker, some, future.result()))
+                    answers.append((worker, some, self._wait(future)))
                     waiting.difference_update(some)
                 except WorkerLostError as error:
                     lost[worker] = error
@@ -208,9 +215,20 @@ class Groves:
             self._owners[number] = worker
         owner = self._owners[number]
         try:
-            owner.call("take", parcels).result()
+            self._wait(owner.call("take", parcels))
         except WorkerLostError as error:
             self._lose(owner, error)
+
+    def _wait(self, future: Future[Any]) -> Any:
+        """Return an answer, unless it does not come in time: then all workers are let go."""
+        began = perf_counter()
+        while not wait([future], BETWEEN_LOOKS).done:
+            if is_late(began):
+                self.close()
+                seconds = perf_counter() - began
+                message = f"a worker gave no answer in {seconds:.1f} s: is it in the model?"
+                raise ModelError(Violation(Rule.ANSWERS, message))
+        return future.result()
 
     def _lose(self, worker: Worker, error: WorkerLostError) -> None:
         """Let others have the parts of a worker that is gone."""
@@ -239,6 +257,6 @@ class Groves:
             futures.append((heir, heir.call("adopt", some, self.events.repeat(some))))
         for heir, future in futures:
             try:
-                future.result()
+                self._wait(future)
             except WorkerLostError as another:
                 self._lose(heir, another)

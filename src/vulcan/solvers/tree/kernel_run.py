@@ -22,7 +22,7 @@ from vulcan.graphs.compiled_graph import CompiledGraph, find_compiled
 from vulcan.graphs.rows import MOST_ROWS
 from vulcan.graphs.state_graph import StateGraph
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import DEFAULT_MEMORY
+from vulcan.runtime.memory import find_default_memory
 from vulcan.solvers.constraints import LocalConstraint
 
 __all__ = ["CappedRun", "KernelRun", "choose_graph"]
@@ -191,7 +191,7 @@ class CappedRun(KernelRun, ABC):
         compiled: bool = True,
     ) -> None:
         super().__init__(problem, reader, constraint, known, compiled)
-        self._memory = DEFAULT_MEMORY if memory is None else memory
+        self._memory = find_default_memory() if memory is None else memory
         self._largest_answer = 0
 
     @property

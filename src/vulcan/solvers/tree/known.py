@@ -25,7 +25,9 @@ def plan_known(run: PriceRun) -> Iterator[Draft]:
     sampled = run.edges["visits"] > 0
     for usable in (_find_whole(run, sampled), sampled):
         for lane in range(run.prices.shape[1]):
-            yield _write(run, usable, lane)
+            draft = _write(run, usable, lane)
+            if len(draft) or not draft.frontier:  # nothing is known of how to begin otherwise
+                yield draft
 
 
 def _find_whole(run: PriceRun, sampled: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -178,7 +178,9 @@ class Rounds(ABC):
                 monitor.stopped_by = StopReason.MEMORY
             ended = run.solved or run.exhausted or monitor.stopped_by is not None
             hurried = (
-                monitor.stopped_by is StopReason.INTERRUPTED and self._round_seconds > PATIENCE
+                monitor.stopped_by is not None
+                and monitor.stopped_by.is_request
+                and self._round_seconds > PATIENCE
             )
             if self._is_worth_a_round() and not (hurried and self._best):
                 self._take_round(ended)

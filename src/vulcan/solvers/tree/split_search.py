@@ -109,7 +109,7 @@ class SplitRun(TopRun):
         else:
             sent = Problem(forget_compiled(problem.model), problem.risk_bound)
             self._crew = Crew(executor, PieceWorker, sent, solver)
-        self._workers = executor.workers
+        self._workers, self._near = executor.workers, executor.near
         self._pieces: deque[FoundPiece] = deque()
         self._under_way: dict[Call, FoundPiece] = {}
         self._searched: set[int] = set()  # the states that pieces began in
@@ -130,7 +130,7 @@ class SplitRun(TopRun):
         trace: TracebackType | None,
     ) -> None:
         self._crew.stop()
-        if error is None:
+        if error is None and self._near:
             for _ in self._crew.run():  # nobody asks the model any more after this
                 pass
         self._crew.close()

@@ -1,0 +1,223 @@
+"""Where compiled functions are kept, what is trusted there, and what becomes of damage."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from vulcan.kernels import cache, compilation
+from vulcan.kernels.cache import KernelFile, find_directory
+
+KERNELS = """
+from vulcan.kernels.compilation import kernel
+
+@kernel
+def double(number):
+    return 2 * number
+"""
+
+PROGRAM = """
+from glider.kernels import double
+print(double(21), sum(double._cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Let temporary directories be made where nothing else is, and forget the one there is."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(cache.tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("VULCAN_CACHE_DIR", str(tmp_path / "cache"))
+    registered = []
+    monkeypatch.setattr(cache.atexit, "register", lambda *call, **how: registered.append(call))
+    cache._make_temporary_directory.cache_clear()
+    yield folder
+    cache._make_temporary_directory.cache_clear()
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with a kernel that is compiled in no time, and its cache."""
+    folder = tmp_path / "glider"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "kernels.py").write_text(KERNELS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("VULCAN_CACHE_DIR", str(tmp_path / "cache"))
+    yield tmp_path
+    for name in ("glider", "glider.kernels"):
+        sys.modules.pop(name, None)
+
+
+def load_again():
+    """Return the kernel as a new process would have it."""
+    for name in ("glider", "glider.kernels"):
+        sys.modules.pop(name, None)
+    for cached in (compilation.cache_directory, compilation._list_imports, compilation._find_file):
+        cached.cache_clear()
+    return import_module("glider.kernels").double
+
+
+def call(function, number=21):
+    """Return what it answers, and whether it was in the cache."""
+    return function(number), sum(function._cache_hits.values()) > 0
+
+
+def damage(how, content):
+    match how:
+        case "empty":
+            return b""
+        case "cut off":
+            return content[:-1]
+        case "garbage":
+            return os.urandom(len(content))
+        case "one bit":
+            middle = len(content) // 2
+            return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+def test_damaged_files_are_compiled_again(package, caplog):
+    assert call(load_again()) == (42, False)
+    assert call(load_again()) == (42, True)
+    [file] = package.glob("cache/*/*/*.nbc")
+    whole = file.read_bytes()
+    for how in ("empty", "cut off", "garbage", "one bit"):
+        file.write_bytes(damage(how, whole))
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            assert call(load_again()) == (42, False)
+        assert f"{file} is damaged, so this kernel is compiled again" in caplog.text
+        assert call(load_again()) == (42, True)
+
+
+def test_files_of_other_sources_are_not_read(tmp_path):
+    file = KernelFile(str(tmp_path), "kernels.double", "today")
+    file.save("key", "compiled")
+    assert file.load("key") == "compiled"
+    assert file.load("another") is None
+    assert KernelFile(str(tmp_path), "kernels.double", "yesterday").load("key") is None
+    file.flush()
+    assert file.load("key") is None
+
+
+def test_a_kernel_that_can_not_be_kept_is_run_all_the_same(tmp_path, caplog):
+    cache._tell_unsaved.cache_clear()
+    gone = KernelFile(str(tmp_path / "gone"), "kernels.double", "today")
+    with caplog.at_level(logging.WARNING):
+        gone.save("key", "compiled")
+    assert "kernels can't be kept in" in caplog.text
+
+
+@pytest.mark.usefixtures("temporary")
+def test_directories_are_ours_alone(tmp_path):
+    directory = find_directory("kernels-1")
+    assert directory.parent == tmp_path / "cache"
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert find_directory("kernels-1") == directory
+
+
+def spoil_by_link(directory):
+    elsewhere = directory.with_name("elsewhere")
+    directory.rename(elsewhere)
+    directory.symlink_to(elsewhere)
+
+
+def spoil_by_owner(directory):
+    if os.getuid() != 0:
+        pytest.skip("only root gives directories away")
+    os.chown(directory, 12345, -1)
+
+
+def open_to_others(directory):
+    directory.chmod(0o770)
+
+
+def open_parent_to_others(directory):
+    directory.parent.chmod(0o777)
+
+
+def replace_by_file(directory):
+    directory.rmdir()
+    directory.write_text("")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (spoil_by_link, "is not a directory"),
+        (spoil_by_owner, "belongs to somebody else"),
+        (open_to_others, "others may write to"),
+        (open_parent_to_others, "others may write there"),
+        (replace_by_file, "File exists"),
+    ],
+)
+def test_what_others_could_have_prepared_is_not_used(tmp_path, temporary, caplog, spoil, reason):
+    directory = find_directory("kernels-1")
+    spoil(directory)
+    with caplog.at_level(logging.WARNING):
+        found = find_directory("kernels-1")
+    assert found.is_relative_to(temporary)
+    assert found.parent.stat().st_mode & 0o777 == 0o700
+    assert f"{tmp_path / 'cache'} can't be used as a cache (" in caplog.text
+    assert reason in caplog.text
+    assert os.environ["VULCAN_CACHE_DIR"] == str(found.parent)  # for workers
+
+
+def run(folder: Path, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Call the kernel in a process of its own."""
+    path = os.pathsep.join([str(folder), *filter(None, sys.path)])
+    return subprocess.run(
+        [sys.executable, "-c", "\n".join([*more, PROGRAM])],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_without_a_home_nothing_is_left(package):
+    left = package / "temporary"
+    left.mkdir()
+    nowhere = {"HOME": "/proc/nowhere", "VULCAN_CACHE_DIR": "", "XDG_CACHE_HOME": ""}
+    killed = "import atexit, glider.kernels, os; atexit.register(os._exit, 0)"
+    answer = run(package, killed, TMPDIR=str(left), **nowhere)
+    assert "can't be used as a cache" in answer.stderr
+    assert len(os.listdir(left)) == 1
+    # The next one clears that away, but nothing of one that lives.
+    living = (
+        "import os, subprocess, sys; import glider.kernels; mine = os.environ['VULCAN_CACHE_DIR']\n"
+        "os.environ['VULCAN_CACHE_DIR'] = ''\n"
+        "subprocess.run([sys.executable, '-c', 'import glider.kernels'], check=True)\n"
+        f"assert os.listdir({str(left)!r}) == [os.path.basename(mine)]"
+    )
+    assert run(package, living, TMPDIR=str(left), **nowhere).stdout == "42 0\n"
+    assert os.listdir(left) == []
+
+
+def test_a_full_disk_keeps_nothing_from_running(package):
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+    answer = run(package, full)
+    assert answer.stdout == "42 0\n"
+    assert "kernels can't be kept in" in answer.stderr
+    assert list(package.glob("cache/*/*/*")) == []
+
+
+def test_two_processes_share_a_cache(package):
+    path = os.pathsep.join([str(package), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    answers = [process.communicate()[0] for process in started]
+    assert {answer.split()[0] for answer in answers} == {"42"}
+    assert call(load_again()) == (42, True)
