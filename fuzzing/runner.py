@@ -180,9 +180,13 @@ def run_campaign(
     crew: list[_Worker] = []
     finished = True
     try:
-        crew += [campaign.hire() for _ in range(0 if campaign.is_over() else workers)]
+        # One first: if there are kernels to compile, not everybody needs to do it.
+        crew += [] if campaign.is_over() else [campaign.hire()]
         busy = list(crew)
         while busy:
+            if campaign.began is not None and len(crew) < workers and not campaign.is_over():
+                crew.append(campaign.hire())
+                busy.append(crew[-1])
             over = campaign.seconds >= seconds
             ready = wait([worker.connection for worker in busy], timeout=1.0)
             for worker in list(busy):
