@@ -184,10 +184,10 @@ def run_campaign(
         crew += [] if campaign.is_over() else [campaign.hire()]
         busy = list(crew)
         while busy:
-            if campaign.began is not None and len(crew) < workers and not campaign.is_over():
+            over = campaign.seconds >= seconds
+            if campaign.began and not over and len(crew) < workers and not campaign.is_over():
                 crew.append(campaign.hire())
                 busy.append(crew[-1])
-            over = campaign.seconds >= seconds
             ready = wait([worker.connection for worker in busy], timeout=1.0)
             for worker in list(busy):
                 if worker.connection in ready and campaign.listen(worker):
