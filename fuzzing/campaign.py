@@ -5,6 +5,7 @@ Problem n of campaign seed s can be done again alone: all that is drawn comes fr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -14,10 +15,11 @@ from fuzzing.checks.registry import ANSWER, CHECKS
 from fuzzing.claims import Fault
 from fuzzing.oracle import Oracle
 from fuzzing.planners import draw_planner
+from fuzzing.problems import PlainProblem
 from fuzzing.shapes import draw_problem, seed_random
 from fuzzing.statistics import Statistics
 
-__all__ = ["Finding", "draw_cases", "run_problem"]
+__all__ = ["Finding", "draw_cases", "run_case", "run_problem"]
 
 SECOND_PLANNER = 0.1
 """How often a problem is given to another planner as well."""
@@ -60,9 +62,8 @@ def draw_cases(random: Random) -> tuple[Oracle, list[Case]]:
     return oracle, cases
 
 
-def _draw_case(random, name, problem):  # type: ignore[no-untyped-def]
-    rare = CHECKS.get(name)
-    planner = rare.planner(random) if rare and rare.planner else draw_planner(random)
+def _draw_case(random: Random, name: str, problem: PlainProblem) -> Case:
+    planner = (CHECKS[name].planner or draw_planner)(random)
     return Case(name, problem, planner, random.randrange(1 << 32))
 
 
@@ -77,7 +78,8 @@ def run_problem(seed: int, number: int, means: Means, statistics: Statistics) ->
             yield Finding(seed, number, case, tuple(faults))
 
 
-def run_case(case: Case, means: Means, oracle: Oracle | None = None):  # type: ignore[no-untyped-def]
+def run_case(
+    case: Case, means: Means, oracle: Oracle | None = None
+) -> tuple[list[Fault], Counter[str]]:
     """Return the faults of a case, and what happened."""
-    rare = CHECKS[case.check]
-    return find_faults(rare.check, case, means, oracle)
+    return find_faults(CHECKS[case.check].check, case, means, oracle)

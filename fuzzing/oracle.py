@@ -131,10 +131,12 @@ class Oracle:
     # Scaling: what a number with k decisions left is a multiple of.
 
     def _risk_unit(self, left: int) -> int:
-        return self._chances**left
+        unit: int = self._chances**left
+        return unit
 
     def _reward_unit(self, left: int) -> int:
-        return self._rewards * (self._chances * self._discounts) ** left
+        unit: int = self._rewards * (self._chances * self._discounts) ** left
+        return unit
 
     def _point(self, found: Whole, left: int) -> Point:
         risk, reward = found
@@ -266,7 +268,7 @@ def add_up(ways: Sequence[Way]) -> Any:
     parts = [way.probability for way in ways]
     if len(parts) == 1:
         return parts[0]
-    total = sum(map(Fraction, parts))
+    total = sum((Fraction(part) for part in parts), Fraction(0))
     return min(1, float(total) if isinstance(parts[0], float) else total)
 
 

@@ -22,7 +22,7 @@ Key = str | tuple[int | None, float]
 class Way(NamedTuple):
     """One outcome of an action; it leads to a state, or to None: failure."""
 
-    probability: float | Fraction
+    probability: Any
     reward: float
     target: int | None
     label: str | None = None

@@ -180,10 +180,14 @@ def run_campaign(
     crew: list[_Worker] = []
     finished = True
     try:
-        crew += [campaign.hire() for _ in range(0 if campaign.is_over() else workers)]
+        # One first: if there are kernels to compile, not everybody needs to do it.
+        crew += [] if campaign.is_over() else [campaign.hire()]
         busy = list(crew)
         while busy:
             over = campaign.seconds >= seconds
+            if campaign.began and not over and len(crew) < workers and not campaign.is_over():
+                crew.append(campaign.hire())
+                busy.append(crew[-1])
             ready = wait([worker.connection for worker in busy], timeout=1.0)
             for worker in list(busy):
                 if worker.connection in ready and campaign.listen(worker):

@@ -99,7 +99,7 @@ def _draw_tree(random: Random) -> Skeleton:
     states: list[list[list[int | None]]] = [[]]
     level = [0]
     for _ in range(horizon):
-        following = []
+        following: list[int] = []
         for state in level:
             for _ in range(random.choice((1, 2, 2, 3) if state == 0 else (1, 1, 2))):
                 drawn = _draw_targets(random, (0,))
@@ -139,7 +139,8 @@ def _draw_corridor(random: Random) -> Skeleton:
     """Draw a long way with one decision at a time."""
     horizon = random.choice((5, 8, 12))
     loop: list[int | None] = [0, *[None] * random.choice((1, 1, 2))]
-    leave: list[int | None] = random.choice(([1], [1, None], [None]))
+    ends: list[list[int | None]] = [[1], [1, None], [None]]
+    leave = random.choice(ends)
     return horizon, [[loop, leave] if random.random() < 0.7 else [loop], []]
 
 

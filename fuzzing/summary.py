@@ -10,6 +10,9 @@ from fuzzing.statistics import FAULTS, SOLVES, STATUSES, Statistics
 
 __all__ = ["write_summary"]
 
+DETAILS = ("safe", "too close", "exact", "executed", "bound refused")
+"""What else is told of a solver's answers."""
+
 
 def write_summary(statistics: Statistics, header: Mapping[str, Any]) -> str:
     """Return what was done and found.
@@ -34,7 +37,7 @@ def write_summary(statistics: Statistics, header: Mapping[str, Any]) -> str:
         "## By solver",
         "",
         *_write_table(
-            ["solver", SOLVES, *STATUSES, "safe", "exact", "executed", "bound refused", FAULTS],
+            ["solver", SOLVES, *STATUSES, *DETAILS, FAULTS],
             statistics.solvers,
         ),
         "",

@@ -30,8 +30,8 @@ def check_answer(trial: Trial) -> Iterator[Fault]:
         point, lost = trial.weigh(policy)
         yield from check_numbers(trial, certificate, point, lost)
         yield from check_verdict(trial.truth, certificate, point)
-        if certificate.safe:
-            trial.counts["safe"] += 1
+        trial.counts["safe"] += certificate.safe
+        trial.counts["too close"] += getattr(certificate, "undecided", False)
         draw = trial.random.random()
         if draw < 0.1:
             yield from check_exact(trial, problem, policy, point)
@@ -44,12 +44,12 @@ def check_answer(trial: Trial) -> Iterator[Fault]:
 
 def check_numbers(trial: Trial, certificate: Any, point: Point, lost: Fraction) -> Iterator[Fault]:
     """Hold the numbers of a certificate against the truth."""
-    sizes = {"reward": Fraction(trial.problem.reach), "risk": 1, "frontier": 1}
+    sizes: dict[str, Fraction] = {"reward": Fraction(trial.problem.reach)}
     for name, true in (("reward", point.reward), ("risk", point.risk), ("frontier", lost)):
         told = getattr(certificate, name)
         error = getattr(certificate, f"{name}_error", None)
         if error is None:
-            error = Fraction(ROUNDING) * sizes[name] + Fraction(1, 10**300)
+            error = Fraction(ROUNDING) * sizes.get(name, Fraction(1)) + Fraction(1, 10**300)
         if error < math.inf and abs(Fraction(told) - true) > Fraction(error):
             message = f"{float(told)!r} within {float(error)!r}, true is {float(true)!r}"
             yield Fault(f"certificate's {name}", message)

@@ -56,7 +56,7 @@ class _Liar(TableModel):
 
     def lie(self, random: Random) -> None:
         """Choose where to lie, and how."""
-        self.where = random.choice([key for key in self._keys if key[0] is not None])
+        self.where = random.choice([(s, a) for s, a in self._keys if s is not None])
         self.place = random.randrange(len(self._keys[self.where]))
         self.changes = random.random() < 0.3
         self.name = "changes" if self.changes else random.choice(list(LIES))
