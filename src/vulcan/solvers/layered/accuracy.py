@@ -9,7 +9,7 @@ one number multiply it by a factor between (1 - u)^n and (1 + u)^n. So with
 
 a reward that was computed is at most e E Σ γ^t |r| from the exact one, and a risk, whose parts are
 all positive, at most e er. That knows that rewards may cancel: where 1e8 is earned and lost again,
-digits of 1e8 are lost. With P the largest E Σ γ^t max(r, 0) of any policy, one more dynamic program,
+digits of 1e8 are lost. With P the largest E Σ γ^t max(r, 0) of any policy, one dynamic program,
 
     E Σ γ^t |r|  =  2 E Σ γ^t max(r, 0) - E g  <=  2 P - E g,
 
