@@ -140,6 +140,7 @@ class RAOStarRun(LayeredRun):
             return False
         if self.best is None:
             self._finished = self.upper == -math.inf
+            self._least_upper = min(self._least_upper, self.upper)
             return False
         tips_of_best = self.best.plan.decide().find_tips()
         self._finished = not tips_of_best

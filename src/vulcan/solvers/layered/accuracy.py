@@ -5,11 +5,15 @@ factors that it is made of, and in each sum that it is a part of. With m outcome
 most, that is less than m + 16 times at each level, n times in all. With u = 2^-53, the roundings of
 one number multiply it by a factor between (1 - u)^n and (1 + u)^n. So with
 
-    e = n u / (1 - n u)    and    A  =  max over policies of  E Σ γ^t |r|
+    e = n u / (1 - n u)
 
-a reward that was computed is at most e A from the exact one, and a risk, whose parts are all
-positive, at most e er. A is one dynamic program more, with the sizes of all rewards. It knows that
-rewards may cancel: where 1e8 is earned and lost again, digits of 1e8 are lost.
+a reward that was computed is at most e E Σ γ^t |r| from the exact one, and a risk, whose parts are
+all positive, at most e er. That knows that rewards may cancel: where 1e8 is earned and lost again,
+digits of 1e8 are lost. With P the largest E Σ γ^t max(r, 0) of any policy, one dynamic program,
+
+    E Σ γ^t |r|  =  2 E Σ γ^t max(r, 0) - E g  <=  2 P - E g,
+
+so that what nobody would do, a way out that costs 1e15, does not blur what others earn.
 
 Actions that can only fail count as risk 1, although their probabilities sum to 1 only up to
 `SUM_TOLERANCE`.
@@ -49,14 +53,21 @@ class Accuracy:
 
     Attributes
     ----------
-    reward
-        To the reward of a policy, at most.
+    share
+        e: by which share the sizes of rewards are rounded.
+    gains
+        P: no policy gains more, losses not counted.
     risk
-        To its risk, as a share of that.
+        By which share a risk is rounded.
     """
 
-    reward: float = 0.0
+    share: float = 0.0
+    gains: float = 0.0
     risk: float = 0.0
+
+    def at(self, reward: float) -> float:
+        """Return what rounding may have done to a policy that earns this, or about as much."""
+        return self.share * (1 + self.share) * (2 * self.gains + abs(reward))
 
 
 def find_accuracy(
@@ -70,14 +81,14 @@ def find_accuracy(
         As `Sweeps` gets them.
     """
     share = _find_share(levels.graph, len(levels.arrays.first) - 1)
-    sizes = levels.arrays._replace(expected_reward=_find_sizes(levels.graph))
+    gains = levels.arrays._replace(expected_reward=_find_gains(levels.graph))
     if tips is not None:
         tips = tips.copy()
         # What nobody knows is larger than anything, however it is rounded.
         known = np.abs(tips["reward"]) <= LARGEST_REWARD
-        tips["reward"] = np.where(known, np.abs(tips["reward"]), 0.0)
-    size = Sweeps(Levels(levels.graph, sizes), tips, team).find_best(1.0, 0.0).reward
-    return _make_accuracy(levels.graph, share, size)
+        tips["reward"] = np.where(known, np.maximum(tips["reward"], 0.0), 0.0)
+    most = Sweeps(Levels(levels.graph, gains), tips, team).find_best(1.0, 0.0).reward
+    return _make_accuracy(levels.graph, share, most)
 
 
 def bound_accuracy(graph: Graph) -> Accuracy:
@@ -89,14 +100,14 @@ def bound_accuracy(graph: Graph) -> Accuracy:
         What is known of the model.
     """
     weights = graph.reader.weights
-    size = float(np.sum(weights)) * float(_find_sizes(graph).max(initial=0.0))
-    return _make_accuracy(graph, _find_share(graph, len(weights)), size)
+    most = float(np.sum(weights)) * float(_find_gains(graph).max(initial=0.0))
+    return _make_accuracy(graph, _find_share(graph, len(weights)), most)
 
 
-def _make_accuracy(graph: Graph, share: float, size: float) -> Accuracy:
+def _make_accuracy(graph: Graph, share: float, gains: float) -> Accuracy:
     actions = graph.actions.array[: graph.actions.count]
     certain = bool((actions["safe_count"] == 0).any())
-    return Accuracy(share * size * (1 + share), share + (SUM_TOLERANCE if certain else 0.0))
+    return Accuracy(share, gains * (1 + share), share + (SUM_TOLERANCE if certain else 0.0))
 
 
 def _find_share(graph: Graph, levels: int) -> float:
@@ -106,15 +117,15 @@ def _find_share(graph: Graph, levels: int) -> float:
     return count * UNIT / (1 - count * UNIT)
 
 
-def _find_sizes(graph: Graph) -> NDArray[np.float64]:
-    """Return the expected size of the reward of each action, its sign left out."""
+def _find_gains(graph: Graph) -> NDArray[np.float64]:
+    """Return what each action is expected to gain, losses not counted."""
     actions = graph.actions.array[: graph.actions.count]
     outcomes = graph.outcomes.array
-    sizes = np.zeros(len(actions))
+    gains = np.zeros(len(actions))
     for begin in range(0, len(actions), BLOCK):
         counts = actions["outcome_count"][begin : begin + BLOCK]
         rows = ranges(actions["first_outcome"][begin : begin + BLOCK], counts)
-        parts = outcomes["probability"][rows] * np.abs(outcomes["reward"][rows])
+        parts = outcomes["probability"][rows] * np.maximum(outcomes["reward"][rows], 0.0)
         owner = np.repeat(np.arange(len(counts)), counts)
-        sizes[begin : begin + BLOCK] = np.bincount(owner, parts, len(counts))
-    return sizes
+        gains[begin : begin + BLOCK] = np.bincount(owner, parts, len(counts))
+    return gains

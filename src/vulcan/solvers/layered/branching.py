@@ -171,7 +171,7 @@ class _Cases:
     def upper(self) -> float:
         """No acceptable policy earns more."""
         largest = -self._pending[0][0] if self._pending else -math.inf
-        known = self.known + self._run.referee.accuracy.reward
+        known = self._run.referee.raise_reward(self.known) if self._run.best else -math.inf
         return max(largest, self._settled, known, self._floor.reward)
 
     @property

@@ -65,7 +65,7 @@ class Floor:
         """Return what the policy of least risk says, of those the one that earns most."""
         if referee.refuses(safest):
             return cls(referee.raise_reward(safest.reward), -math.inf)
-        return cls(safest.reward - referee.accuracy.reward, referee.raise_reward(safest.reward))
+        return cls(referee.lower_reward(safest.reward), referee.raise_reward(safest.reward))
 
     def limit(
         self, referee: Referee, weights: Weights, value: float, most: float

@@ -8,7 +8,6 @@ certain?
 
 from __future__ import annotations
 
-import math
 from typing import Final, Protocol
 
 from vulcan.bounds.base import RiskBound
@@ -64,12 +63,12 @@ class Referee:
 
     def refuses(self, point: Point) -> bool:
         """Whether the bound refuses a policy for certain, and all that earn and risk the same."""
-        most = self.bound.enclose(point.reward, point.reward + self.accuracy.reward)[1]
+        most = self.bound.enclose(point.reward, self.raise_reward(point.reward))[1]
         return point.risk * (1 - self.accuracy.risk) - float(most) > TOLERANCE
 
     def allow(self, reward: float) -> float:
         """Return the least risk that is allowed for a reward, whatever that is without rounding."""
-        return float(self.bound.enclose(reward - self.accuracy.reward, reward)[0])
+        return float(self.bound.enclose(self.lower_reward(reward), reward)[0])
 
     def slack(self, point: Point) -> float:
         """Return how much less a policy risks than is allowed."""
@@ -77,17 +76,21 @@ class Referee:
 
     def raise_reward(self, reward: float) -> float:
         """Return what a policy earns at most, from what was computed."""
-        return math.nextafter(reward + self.accuracy.reward, math.inf)
+        return reward + 2 * self.accuracy.at(reward)
+
+    def lower_reward(self, reward: float) -> float:
+        """Return what a policy earns at least, from what was computed."""
+        return reward - 2 * self.accuracy.at(reward)
 
     def find_rounding(self, upper: float) -> float:
         """Return how far rounding alone may take an upper bound from what a policy earns."""
-        return max(EXACT_GAP * abs(upper), ROUNDINGS * self.accuracy.reward)
+        return max(EXACT_GAP * abs(upper), ROUNDINGS * self.accuracy.at(upper))
 
     def raise_value(self, value: float, weights: Weights, most: float) -> float:
         """Return what no policy is worth more than, from the largest value that was computed.
 
-        A policy that risks much may be wrong by much. But as it earns no more than `most`, it is
-        worth little, and by a smaller share more is still less than the value of the best.
+        The value of a policy that risks or loses much may be wrong by much. But as it earns no more
+        than `most`, it is worth little, and by a small share more is still less than the best.
 
         Parameters
         ----------
@@ -98,6 +101,7 @@ class Referee:
         most
             No policy earns more.
         """
+        accuracy = self.accuracy
         loss = max(0.0, weights[0] * most - value)  # what a policy of this value pays for its risk
-        margin = weights[0] * self.accuracy.reward + 2 * self.accuracy.risk * loss
-        return math.nextafter(value + margin, math.inf)
+        margin = weights[0] * accuracy.at(most) + accuracy.share * abs(value)
+        return value + 2 * (margin + accuracy.risk * loss)

@@ -1,0 +1,196 @@
+"""Claims of solvers where roundings decide, against all policies in fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+
+import vulcan
+from tests.helpers.hard_problems import random_hard_problem
+from tests.helpers.tables import SEEDS, Table
+from tests.oracles.exact_policies import (
+    Worth,
+    accepts_exactly,
+    best_exactly,
+    best_mixture_exactly,
+    enumerate_exactly,
+)
+from vulcan import Outcome, Status
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.layered.run import LayeredRun
+from vulcan.tolerance import EXACT_GAP
+
+SOLVERS = {
+    "automatic": vulcan.Automatic(),
+    "pareto": vulcan.Pareto(),
+    "lagrangian": vulcan.Lagrangian(),
+    "linear program": vulcan.LinearProgram(),
+    "integer program": vulcan.IntegerProgram(),
+    "rao": vulcan.RAOStar(),
+}
+MIXING = ("linear program", "lagrangian")
+FEW = 40
+"""Policies of which all mixtures are looked at."""
+
+
+def check_claims(
+    name: str, result: vulcan.Result, bound: vulcan.RiskBound, worths: set[Worth]
+) -> None:
+    """Check that nothing is claimed that fractions contradict."""
+    best, upper = best_exactly(bound, worths), result.upper_bound
+    assert upper is not None
+    if best is not None:
+        mixes = name in MIXING and len(worths) <= FEW
+        most = best_mixture_exactly(bound, worths) if mixes else best
+        assert upper >= most
+        assert result.status is not Status.INFEASIBLE
+    if result.certificate is not None and result.policy is not None:
+        exact = vulcan.certify(result.problem, result.policy, exact=True)
+        assert exact.reward <= upper or not accepts_exactly(bound, (exact.reward, exact.risk))
+    if result.status is Status.SOLVED:
+        assert result.safe
+        reward = Fraction(exact.reward)
+        assert "within" in result.explanation
+        if result.explanation.startswith("best"):
+            assert upper - reward <= max(EXACT_GAP * abs(upper), result.rounding)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@settings(max_examples=30, deadline=None)
+@given(seed=SEEDS)
+def test_nothing_is_claimed_that_fractions_contradict(name: str, seed: int) -> None:
+    made = random_hard_problem(Random(seed))
+    if made is None:
+        return
+    table, bound, worths = made
+    proof = {"gap": 0.0} if name == "automatic" else {}
+    result = vulcan.solve(vulcan.Problem(table, bound), SOLVERS[name], **proof)
+    check_claims(name, result, bound, worths)
+    assert str(result)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=SEEDS)
+def test_rewards_and_risks_are_as_accurate_as_is_said(seed: int) -> None:
+    made = random_hard_problem(Random(seed))
+    if made is None:
+        return
+    table, bound, worths = made
+    run = LayeredRun(vulcan.Problem(table, bound), ModelReader(table), Monitor(Limits()), None)
+    assert run.unroll()
+    for weights in ((1.0, 0.0), (1.0, 1.0), (0.0, 1.0)):
+        corner = run.sweep(*weights)
+        low, high = (
+            Fraction(change(corner.reward))
+            for change in (run.referee.lower_reward, run.referee.raise_reward)
+        )
+        share = Fraction(run.referee.accuracy.risk)
+        assert any(
+            low <= reward <= high and abs(risk - Fraction(corner.risk)) <= share * risk
+            for reward, risk in worths
+        )
+
+
+CANCELLING = Table(
+    {
+        0: {
+            "detour": [Outcome(1.0, 1e17, 1)],
+            "wait": [Outcome(1.0, 0.0, 2)],
+        },
+        1: {
+            "back": [Outcome(0.9, -1e17, 2), Outcome.failure(0.1, -1e17)],
+        },
+        2: {},
+    },
+    horizon=2,
+)
+"""On the detour 1e17 is earned and lost again, up to what the probabilities round."""
+
+
+def test_rewards_that_cancel_leave_an_upper_bound_that_is_rounded_up() -> None:
+    worths = enumerate_exactly(CANCELLING)
+    for offset in (0.0, 0.2):
+        bound = vulcan.Linear(0.007, offset)
+        result = vulcan.solve(vulcan.Problem(CANCELLING, bound), vulcan.Pareto())
+        assert result.upper_bound >= best_exactly(bound, worths)
+        assert result.upper_bound < 1e5
+
+
+def test_the_upper_bound_is_not_rounded_down_to_the_reward() -> None:
+    """A third is no float, and the exact reward is above the one that is computed."""
+    table = Table({0: {"go": [Outcome(1 / 3, 0.1, 1), Outcome(2 / 3, 0.7, 2)]}})
+    problem = vulcan.Problem(table, vulcan.Constant(0.1))
+    for solver in SOLVERS.values():
+        result = vulcan.solve(problem, solver)
+        exact = vulcan.certify(problem, result.policy, exact=True)
+        assert result.upper_bound >= exact.reward
+        assert result.upper_bound > result.certificate.reward
+        assert result.gap <= EXACT_GAP
+        assert "the best possible" in str(result)
+        assert result.explanation.startswith("best ")
+
+
+def test_waiting_is_the_best_although_other_rewards_are_rounded() -> None:
+    """Nothing is earned for certain, and what is less than that is still added up."""
+    table = Table(
+        {
+            0: {
+                "wait": [Outcome(1.0, 0.0, 0)],
+                "go": [Outcome(0.3, 0.1, 0), Outcome(0.6, 0.7, 0), Outcome.failure(0.1)],
+            }
+        },
+        horizon=3,
+    )
+    result = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0.0)), vulcan.Pareto())
+    assert result.status is Status.SOLVED
+    assert result.certificate.reward == 0
+    assert result.gap == 0
+    assert "the best possible" in str(result)
+
+
+def edge_table(reward: float) -> Table:
+    """Return a model with one policy, of no risk, that earns a sum of rounded parts."""
+    parts = [Outcome(0.1, reward, 1), Outcome(0.2, reward, 2), Outcome(0.7, reward, 3)]
+    return Table({0: {"go": parts}})
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("reward", [1e-9, 0.3, 1e8])
+def test_minus_infinity_beside_what_is_earned_is_no_proof(name: str, reward: float) -> None:
+    """In floating point the policy earns a digit too little; whether it does is not known."""
+    table = edge_table(reward)
+    ((exact, _),) = enumerate_exactly(table)
+    edge = float(exact)
+    for _ in range(2):
+        before = math.nextafter(edge, -math.inf)
+        for bound in (
+            vulcan.PiecewiseLinear([(before, -1.0), (edge, 0.1)]),
+            vulcan.Concave(lambda x, edge=edge: 0.1 if x >= edge else -math.inf),
+        ):
+            result = vulcan.solve(vulcan.Problem(table, bound), SOLVERS[name])
+            check_claims(name, result, bound, {(exact, Fraction(0))})
+        edge = math.nextafter(edge, math.inf)
+
+
+@pytest.mark.parametrize("width", [3e-10, 1e-10, 9e-10])
+def test_a_piecewise_bound_of_no_width_is_solved_by_programs(width: float) -> None:
+    table = Table(
+        {
+            0: {
+                "dare": [Outcome(0.9, 1.0, 1), Outcome.failure(0.1, 1.0)],
+                "wait": [Outcome(1.0, 0.5, 1)],
+            }
+        }
+    )
+    for at in (1.0, 0.5, 0.75):
+        bound = vulcan.PiecewiseLinear([(at - width, 0.0), (at, 0.1)])
+        for solver in (vulcan.LinearProgram(), vulcan.IntegerProgram()):
+            result = vulcan.solve(vulcan.Problem(table, bound), solver)
+            check_claims("linear program", result, bound, enumerate_exactly(table))
+            assert str(result)
