@@ -52,7 +52,7 @@ def test_an_archive_is_not_unpacked_beyond_what_a_search_may_take(
     path = tmp_path / "model.npz"
     np.savez_compressed(path, transitions=np.zeros((1000, 4)))
     assert path.stat().st_size < 1000
-    monkeypatch.setattr(archive, "DEFAULT_MEMORY", 30_000)
+    monkeypatch.setattr(archive, "find_default_memory", lambda: 30_000)
     with pytest.raises(OptionError, match=r"its arrays take 3.21e-05 GB; 3e-05 GB are allowed"):
         open_model(str(path), ["horizon=3"])
 

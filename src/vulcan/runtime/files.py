@@ -24,7 +24,7 @@ import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from vulcan.errors import VulcanError
 from vulcan.runtime.leftovers import open_temporary, remove_leftovers
