@@ -98,14 +98,14 @@ def add_up(chain: Chain, start: Sequence[Number]) -> Sums:
     earned, size = chain.gather(parts), chain.gather(np.abs(parts))
     weighted = chain.weights * reach
     share = Fraction(find_share(count_operations(chain)))
-    lost, cheap = _count_lost(chain, reach)
+    lost, unpaid = _count_lost(chain, reach)
     longest = 2 * len(chain.sizes) * Fraction(float(size.max()))
     most = Fraction(float(add_by_halves(weighted * size)))
     risk, frontier = (float(add_by_halves(reach * part)) for part in (chain.risk, chain.unplanned))
     return Sums(
         Sum(
             float(add_by_halves(weighted * earned)),
-            round_up(share * most + (lost + cheap) * (1 + longest)),
+            round_up(share * most + (lost + unpaid) * (1 + longest)),
         ),
         Sum(risk, round_up(share * Fraction(risk) + 2 * lost)),
         Sum(frontier, round_up(share * Fraction(frontier) + 2 * lost)),
