@@ -41,6 +41,42 @@ def test_a_steep_function_far_from_zero_passes():
     bound.verify(np.linspace(1000, 1000.00002, 1001).tolist())
 
 
+def join(steep, mild, kink, level):
+    """Return two lines that meet up to a rounding: the first one may end above the second."""
+    before, after = level - steep * kink, level - mild * kink
+    return lambda x: (
+        steep * x + before if x < (after - before) / (steep - mild) else mild * x + after
+    )
+
+
+KINKS = {
+    "two lines": (
+        join(70.66109704932286, 1.6310209941657032, 557.475214224683, 0.3),
+        557.475214224683,
+    ),
+    "far from zero inside": (lambda x: min(0.3 + 3e7 * ((x + 1.0) - 1.0000000005), 0.3), 5e-10),
+    "a large number that cancels": (lambda x: min((1e5 + 40 * x) - 1e5, 0.2), 0.005),
+    "rounded by its author": (lambda x: round(min(300 * x, 0.3), 10), 1e-3),
+}
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_a_function_may_round_beside_a_kink(name):
+    function, kink = KINKS[name]
+    random = np.random.default_rng(0)
+    for width in 10.0 ** np.arange(-12, 0):
+        near = kink + width * random.uniform(-1, 1, 9)
+        Concave(function).verify([*near.tolist(), kink, kink + width])
+
+
+def test_what_scatters_by_more_than_a_rounding_is_caught():
+    for size in (1e-6, 1e-3):
+        with pytest.raises(BoundError, match="not concave"):
+            Concave(lambda x, size=size: x / 100 + size * math.sin(1e7 * x)).verify([0.0, 1.0])
+    with pytest.raises(BoundError, match="not concave"):  # a bend just beside a kink
+        Concave(lambda x: min(1e6 * x, 0.1 + max(0.0, x - 1e-6) ** 2)).verify([0.0, 2e-7, 1e-3])
+
+
 scales = st.sampled_from([1e-6, 1e-3, 1.0, 1e6])
 
 

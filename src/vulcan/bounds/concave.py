@@ -25,6 +25,9 @@ GRID: Final = 256
 FEW: Final = 3
 """Bends up, or down, of some values that are not taken for scatter if they are fewer."""
 
+NARROW: Final = 1e-8
+"""As a share of rewards: so close to each other, their values may scatter by a rounding."""
+
 LARGEST_SCATTER: Final = 1e-7
 """Values that scatter by more, relative to those above 1, are not rounded but wrong."""
 
@@ -166,15 +169,18 @@ class Concave(RiskBound):
         Of values at even distances, those that scatter bend up and down in turn. Kinks and jumps
         are few, and all other functions bend one way.
         """
-        scatter, width = 0.0, 64 * math.ulp(reward)
-        while width < (high - low) / GRID:
-            near = {reward + width * (k / 8) for k in range(-8, 9)}
-            values = [self(place) for place in sorted(near) if low <= place <= high]
+        scatter, width = 0.0, 10 * math.pi * math.ulp(reward)  # no multiple of what it rounds to
+        widest = max((high - low) / 8, NARROW * max(abs(low), abs(high)))
+        while width < widest:
+            near = sorted({reward + width * (k / 8) for k in range(-8, 9)})
             width *= 8
-            if len(values) < 9 or -math.inf in values:
+            try:
+                values = [self(place) for place in near]
+            except BoundError:  # beside what is verified it need not have a value
                 continue
-            bends = np.sort(np.diff(values, 2))
-            scatter = max(scatter, min(bends[-FEW], -bends[FEW - 1]))
+            if -math.inf not in values and len(near) > 2 * FEW:
+                bends = np.sort(np.diff(values, 2))
+                scatter = max(scatter, min(bends[-FEW], -bends[FEW - 1]))
         return min(4 * float(scatter), LARGEST_SCATTER * max(1.0, abs(self(reward))))
 
     def scale(self, factor: float) -> Concave:

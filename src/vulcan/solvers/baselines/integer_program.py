@@ -184,6 +184,7 @@ class _Search:
         allowed, self._size = run.bound(self._top), abs(self._top) or 1.0
         if run.referee.refuses(Corner(self._top, 0.0)):  # and less is allowed for smaller rewards
             run.upper = -math.inf
+        if allowed == -math.inf:  # and there is no tangent
             return
         whole = Reduced(run.layers, complete=True)
         sizes = (self._size, max(min(1.0, allowed), float(edges["risk"].max())))

@@ -128,10 +128,11 @@ def advance_fronts(run: LayeredRun, dual: Dual, most_pairs: int | None = None) -
         # More of what keeps the bound up.
         goal = known + run.tolerance
         too_little, too_few = fronts.upper_of_dropped > goal, fronts.upper_of_kept > goal
+        before, too_few = slack, too_few and fronts.thinned
         if too_little:
-            slack = min(GROWTH * slack, fronts.enough_slack())
-        elif not fronts.thinned:
-            return
+            slack = max(slack, min(GROWTH * slack, fronts.enough_slack()))
+        if slack == before and not too_few:
+            return  # roundings keep the bound up, and nothing else
         if too_few:
             points *= GROWTH
 
