@@ -22,8 +22,8 @@ from fuzzing.worker import BLOCK, READY, REPRODUCERS, WARM_UPS, Order, work
 
 __all__ = ["Progress", "run_campaign"]
 
-SILENCE = 180.0
-"""Seconds after which a worker that says nothing is given up."""
+SILENCE = 900.0
+"""Seconds after which a worker that does not move is given up: a kernel that never ends."""
 
 BLOCKS_PER_WORKER = 400
 """Blocks after which a worker is replaced, so that none grows."""

@@ -60,7 +60,7 @@ class Means:
     simulate: Callable[..., vulcan.Simulation] = vulcan.simulate
     load: Callable[..., Any] = vulcan.Policy.load
     verify: Callable[..., Any] = vulcan.verify
-    patience: float = 20.0
+    patience: float = 10.0
 
 
 @dataclass
