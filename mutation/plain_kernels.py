@@ -43,7 +43,7 @@ def install() -> None:
     )
 
 
-class Record(np.void):
+class Record(np.void):  # type: ignore[misc]
     """An element of an array, with its fields for attributes, whatever they are called."""
 
     def __getattribute__(self, name: str) -> Any:

@@ -49,7 +49,7 @@ def load_libraries() -> None:
         importlib.import_module(name)
     _set_up_hypothesis()
     sys.dont_write_bytecode = False  # or each process would compile the library anew
-    os.fsync = lambda number: None  # files of tests need not outlive the machine
+    os.fsync = lambda fd: None  # files of tests need not outlive the machine
     os.chdir(ROOT)
     sys.path[:0] = [str(SOURCES), str(ROOT)]
     os.environ["PYTHONPATH"] = str(SOURCES)

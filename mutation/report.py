@@ -70,7 +70,9 @@ def read_explanations() -> dict[tuple[str, str, str, str], str]:
 
 def is_explained(mutant: Mutant, explanations: dict[tuple[str, str, str, str], str]) -> bool:
     """Whether it is said why a mutant behaves like the original."""
-    return (mutant.module, mutant.function, mutant.text, mutant.change) in explanations
+    place = (mutant.module, mutant.function, mutant.text)
+    names = (mutant.change, f"{mutant.change} #{mutant.count}")
+    return any((*place, name) in explanations for name in names)
 
 
 def write_report(scores: dict[str, list[Score]]) -> str:

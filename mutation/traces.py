@@ -28,6 +28,9 @@ LONGEST_TEST = 2.0
 
 LONGEST_FILE = 25.0
 
+HELPERS = ("helpers", "oracles", "golden")
+"""What tests use: when it changes, they are traced anew."""
+
 MOST_CALLS = 2000
 """Of a function in one test: if some of its lines were not reached until then, they stay so."""
 
@@ -67,7 +70,7 @@ class Tracer:
             self.depth -= 1
             if not self.depth:
                 sys.settrace(None)
-                threading.settrace(None)  # type: ignore[arg-type]
+                threading.settrace(None)
 
     def enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Look into functions of these files, until all their lines were reached."""
@@ -137,7 +140,10 @@ def _give_up(number: int, frame: FrameType | None) -> None:
 def trace_tests(subject: Subject, folder: Path) -> list[Trace]:
     """Return what the tests of a subject reach; what is known from earlier is in a folder."""
     modules = subject.list_modules()
-    sources = b"".join((SOURCES / module).read_bytes() for module in modules)
+    common = [SOURCES / module for module in modules]
+    for helpers in HELPERS:
+        common += sorted((ROOT / "tests" / helpers).glob("*.*"))
+    sources = b"".join(path.read_bytes() for path in common)
     traces: list[Trace] = []
     for path in subject.list_tests():
         digest = hashlib.sha256(sources + path.read_bytes()).hexdigest()
