@@ -23,13 +23,13 @@ Change = Callable[[Any], None]
 
 def test_nothing_crashes_or_goes_on_for_ever() -> None:
     """In a process of its own: kernels that read beyond their arrays would end this one."""
-    command = [sys.executable, "-m", "tests.helpers.crafted_checkpoints", "0", "6"]
+    command = [sys.executable, "-m", "tests.helpers.crafted_checkpoints", "0", "4"]
     found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     last = "\n".join(found.stdout.splitlines()[-3:])
     assert found.returncode == 0, f"{last}\n{found.stderr[-2000:]}"
     refused = re.findall(r"^(.+): {.*'CheckpointError': (\d+)", found.stdout, re.MULTILINE)
     assert [kind for kind, _ in refused] == list(KINDS)
-    assert sum(int(count) for _, count in refused) > 2 * len(KINDS)
+    assert sum(int(count) for _, count in refused) > len(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
