@@ -187,7 +187,7 @@ class Drawer:
         (np.float64(1.0), np.float64(1.0), None),
         (np.float64(1.0), 1.0, "is np.float64(1.0) and 1.0"),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_differences_are_found(first: Any, other: Any, difference: str | None) -> None:
     found = find_difference(first, other)
