@@ -254,7 +254,7 @@ def choose_edge(problem, tree, returns, node, control):
         power = SECOND if node.level == 1 else LATER
         if fewest < np.float64(node.visits) ** power / node.edge_count - 1.0:
             return rarest
-    return chosen
+    return rarest if chosen == NONE else chosen  # scores of rewards beyond all bounds are none
 
 
 @part
