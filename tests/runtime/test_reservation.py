@@ -40,7 +40,7 @@ def test_a_large_array_grows_where_it_is() -> None:
     assert grown[5] == 7.0
     assert not grown[1000:].any()
     # And beyond the space that was set aside for it, it is copied once more.
-    further = lengthen(grown, 1000, reservation.FORESIGHT * (LARGE // 8) + 1)
+    further = lengthen(grown, 1000, reservation.LEAST_SPACE // 8 + 1)
     assert further.ctypes.data != grown.ctypes.data
     assert (further[:1000] == grown[:1000]).all()
 

@@ -92,6 +92,11 @@ class MemoryGrowth:
             if self._before is not None:
                 self._before += max(0, find_resident() - before)
 
+    @property
+    def taken(self) -> int:
+        """How much it is."""
+        return 0 if self._before is None else max(0, find_resident() - self._before)
+
     def exceeds(self, memory: int | None) -> bool:
         """Whether it is more than a search may take, None for the default; looked at at times."""
         now = perf_counter()
@@ -101,7 +106,7 @@ class MemoryGrowth:
         if memory is None:
             self._default = memory = self._default or find_default_memory()
         most = SHARE_OF_GROWTH * max(1, self._searches) * memory + UNCOUNTED
-        return find_resident() - self._before > most
+        return self.taken > most
 
 
 def find_resident() -> int:

@@ -100,6 +100,11 @@ class Monitor(Interruption):
         """Time since the search began."""
         return time.perf_counter() - self._began
 
+    @property
+    def grown(self) -> int:
+        """Bytes that this process has taken since the search began; 0 where nobody says."""
+        return self._growth.taken
+
     def wants_stop(self, histories: int, samples: int = 0, reserve: float = 0.0) -> bool:
         """Whether the search must stop now; `stopped_by` says why.
 

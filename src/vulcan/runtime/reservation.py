@@ -25,9 +25,12 @@ LARGE: Final = 1 << 18
 NO_RESERVE: Final = 0x4000
 """MAP_NORESERVE of Linux, which Python 3.11 has no name for."""
 
-FORESIGHT: Final = 1024
-"""For how many times its length a large array gets address space: to copy a few hundred megabytes,
-and have as many new pages, takes a second."""
+FORESIGHT: Final = 64
+"""For how many times its length a large array gets address space, ..."""
+
+LEAST_SPACE: Final = 1 << 32
+"""... but no less than for so many bytes: to copy a few hundred megabytes, and have as many new
+pages, takes a second, and the copy would be beside the array for a moment."""
 
 
 def set_apart(length: int, dtype: Any) -> NDArray[Any]:
@@ -56,11 +59,12 @@ def _make(like: NDArray[Any], length: int) -> NDArray[Any]:
     row = like[:1].nbytes if len(like) else like.dtype.itemsize
     if length * row >= LARGE and sys.platform == "linux":
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
+        most = max(FORESIGHT * length, LEAST_SPACE // row)
         try:
-            space = mmap.mmap(-1, FORESIGHT * length * row, flags=flags)
+            space = mmap.mmap(-1, most * row, flags=flags)
         except (OSError, OverflowError, ValueError):
             pass
         else:
-            whole = np.ndarray((FORESIGHT * length, *like.shape[1:]), like.dtype, buffer=space)
+            whole = np.ndarray((most, *like.shape[1:]), like.dtype, buffer=space)
             return whole[:length]
     return np.zeros((length, *like.shape[1:]), like.dtype)

@@ -101,7 +101,9 @@ class Automatic(Solver):
             ends = perf_counter() + FAIR_TIME
         if finding.complete or finding.error is not None:
             return finding
-        return replace(self._be_cautious(run, ends), statistics=finding.statistics)
+        statistics = finding.statistics
+        del finding  # with its tree
+        return replace(self._be_cautious(run, ends), statistics=statistics)
 
     def _search_levels(self, run: LayeredRun) -> Finding:
         """Search what is unrolled."""
@@ -122,8 +124,11 @@ class Automatic(Solver):
         if limits.time_limit is not None:
             left = SHARE_OF_REST * (limits.time_limit - spent)
             run.monitor.limits = replace(limits, time_limit=max(0.0, left))
-        if not run.graph.merges:  # else it is the graph of the tree search as well
-            run.monitor.limits = replace(run.monitor.limits, memory=run.room)
+        if not run.graph.merges:  # then the tree search has a graph of its own
+            run.forget_graph()
+            # The model may have kept something of its own for each answer.
+            left = max(run.room // 2, run.room - run.monitor.grown)
+            run.monitor.limits = replace(run.monitor.limits, memory=left)
         known = replace(options, graph=run.graph)
         finding = self._sample(run.problem, run.reader, run.monitor, known)
         seconds = finding.statistics.search_seconds + spent

@@ -155,6 +155,10 @@ class LayeredRun:
             self.use(levels)
         return levels is not None
 
+    def forget_graph(self) -> None:
+        """Begin with a state graph of which nothing is known."""
+        self.graph = open_graph(self.reader)
+
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
         """Work on some levels, with what is known of their tips."""
         self.levels, self.sweeps = levels, Sweeps(levels, tips, self.team)
