@@ -227,7 +227,7 @@ def _check_upper_bound(truth: Truth, result: vulcan.Result, *, every: bool) -> I
     if result.upper_bound == float("inf"):
         return
     upper = Fraction(result.upper_bound)
-    margin = Fraction(0) if hasattr(result, "rounding") else _rounding(truth, result)
+    margin = UNDERFLOW if hasattr(result, "rounding") else _rounding(truth, result)
     if best is not None and best.reward > upper + margin:
         yield Fault("upper bound", f"{float(upper)!r} is below {_show(truth, best)}")
     elif every and truth.mixes(upper + margin + Fraction(1, 10**30)):
