@@ -40,6 +40,9 @@ UNDERFLOW = Fraction(1e-318)
 
 INFINITE = (float("inf"), -float("inf"))
 
+ROUNDED_TOLERANCE = Fraction(1.01 * TOLERANCE)
+"""What a search of single histories may exceed a bound by: the tolerance, and its roundings."""
+
 TOUCHY = 1e3
 """Where a bound rises by this many risks over the rewards that there are, roundings decide."""
 
@@ -181,7 +184,7 @@ def _check_admitted(
     if surely is not None and surely > reward + margin:
         yield Fault("admitted", f"{float(reward)!r} is called the best, not {float(surely)!r}")
     perhaps = find_best_admitted(
-        problem, constraint, lambda credit: allow(bound, credit)[1] + Fraction(TOLERANCE)
+        problem, constraint, lambda credit: allow(bound, credit)[1] + ROUNDED_TOLERANCE
     )
     if perhaps is None or perhaps < reward - margin:
         most = None if perhaps is None else float(perhaps)
@@ -227,7 +230,7 @@ def _check_upper_bound(truth: Truth, result: vulcan.Result, *, every: bool) -> I
     if result.upper_bound == float("inf"):
         return
     upper = Fraction(result.upper_bound)
-    margin = Fraction(0) if hasattr(result, "rounding") else _rounding(truth, result)
+    margin = UNDERFLOW if hasattr(result, "rounding") else _rounding(truth, result)
     if best is not None and best.reward > upper + margin:
         yield Fault("upper bound", f"{float(upper)!r} is below {_show(truth, best)}")
     elif every and truth.mixes(upper + margin + Fraction(1, 10**30)):

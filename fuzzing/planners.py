@@ -145,12 +145,12 @@ def _penalty(random: Random) -> Planner:
 
 
 RECIPES: dict[Callable[[Random], Planner], float] = {
-    _automatic: 20,
-    _pareto: 20,
-    _lagrangian: 12,
-    _forward_search: 15,
-    _vulcan: 6,
-    _local_vulcan: 10,
+    _automatic: 16,
+    _pareto: 16,
+    _lagrangian: 15,
+    _forward_search: 18,
+    _vulcan: 4,
+    _local_vulcan: 14,
     _uct: 3,
     _linear_program: 4,
     _integer_program: 3,

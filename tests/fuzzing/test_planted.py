@@ -161,6 +161,17 @@ def test_whatever_is_raised_without_cause_is_found(error: Exception, fault: str)
     assert find("answer", Means(solve=solve)) == {fault}
 
 
+def test_a_search_without_an_end_is_found() -> None:
+    def solve(*given: Any, **options: Any) -> Any:
+        while True:
+            try:
+                sum(range(1000))
+            except Exception:  # as somebody would who asks a model
+                continue
+
+    assert find("answer", Means(solve=solve, patience=0.1)) == {"no answer"}
+
+
 def test_what_a_constraint_admits_is_known() -> None:
     assert find("answer", planner=FORWARD) == set()
     assert "admitted" in find("answer", Means(solve=solve_otherwise(0.01)), FORWARD)
