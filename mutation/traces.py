@@ -23,10 +23,10 @@ from mutation.mutants import SOURCES
 from mutation.processes import run_apart, run_tests
 from mutation.subjects import ROOT, Subject
 
-LONGEST_TEST = 2.0
+LONGEST_TEST = 4.0
 """In seconds of the processor, while traced; longer ones don't take part."""
 
-LONGEST_FILE = 25.0
+LONGEST_FILE = 60.0
 
 HELPERS = ("helpers", "oracles", "golden")
 """What tests use: when it changes, they are traced anew."""

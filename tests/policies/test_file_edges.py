@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -219,3 +221,12 @@ def test_what_can_not_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     write_atomically(tmp_path / "file", b"bytes")
     assert (tmp_path / "file").read_bytes() == b"bytes"
+
+
+def test_writing_leaves_the_mask_of_the_process_alone(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "file", b"bytes")
+        assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
+    finally:
+        assert os.umask(before) == 0o027

@@ -122,6 +122,7 @@ def test_policies_pass_to_other_processes_with_their_model() -> None:
     again = pickle.loads(pickle.dumps(mixed))
     assert again == mixed
     assert [member.reader is None for member in again.members] == [False, True]
+    assert [member.reader for member in mixed.detach().members] == [None, None]
 
 
 def test_randomised_policies_say_how_many_they_are() -> None:
