@@ -147,7 +147,8 @@ def test_sampling_ends_when_pairs_have_proved_the_best_policy(
     assert result.status is vulcan.Status.SOLVED
     assert result.explanation.startswith("best deterministic policy, proved")
     assert result.statistics.samples == 1024
-    assert result.upper_bound == result.certificate.reward
+    assert result.upper_bound >= result.certificate.reward
+    assert result.gap <= 1e-9
     best = vulcan.solve(problem, vulcan.Pareto())
     assert result.certificate.reward == pytest.approx(best.certificate.reward, rel=1e-9)
 

@@ -184,7 +184,7 @@ class Planning:
             reward = float(point["reward"]) + self._fronts.error
             if not referee.refuses(Corner(reward, float(point["risk"]))):
                 upper = referee.raise_reward(reward)
-                return upper, referee.find_rounding(upper)
+                return upper, max(referee.find_rounding(upper), 2 * self._fronts.error)
         return -math.inf, 0.0
 
     def _estimate(self) -> None:
