@@ -13,12 +13,12 @@ def convoy(tmp_path):
     write(
         tmp_path / "convoy.py",
         "from tests.helpers.convoys import CONVOY\n"
-        "class Convoy:\n"
-        "    def __new__(cls): return CONVOY\n",
+        "from tests.helpers.tables import Table\n"
+        "def convoy() -> Table: return CONVOY\n",
     )
     path = tmp_path / "plan.vulcan"
     vulcan.solve(vulcan.Problem(CONVOY, 1.0)).policy.save(path)
-    return path, f"{tmp_path / 'convoy.py'}:Convoy"
+    return path, f"{tmp_path / 'convoy.py'}:convoy"
 
 
 def test_explain_says_that_nothing_is_odd(run, plan):

@@ -53,7 +53,7 @@ def test_json_is_one_strict_document_with_every_digit(run):
     assert set(document) == {
         *("status", "explanation", "stopped_by", "safe", "certificate", "statistics", "policy"),
         *("model", "bound", "solver", "upper_bound", "gap", "price", "trials"),
-        *("estimate", "error", "safest", "sufficient", "relaxed", "spread"),
+        *("estimate", "error", "safest", "sufficient", "relaxed", "spread", "rounding"),
     }
     assert document["status"] == "solved"
     assert document["stopped_by"] is None

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -167,11 +169,21 @@ def describe_certificate(certificate: Certificate | None) -> Document | None:
         return None
     document = describe_fields(certificate, "slack", "passes", "undecided")
     if certificate.exact:
-        # Python refuses to write very long integers; these are its own, and wanted in full.
-        sys.set_int_max_str_digits(0)
         names = ("reward", "risk", "allowed", "slack", "frontier")
-        document["fractions"] = {name: str(getattr(certificate, name)) for name in names}
+        with _allow_long_integers():
+            document["fractions"] = {name: str(getattr(certificate, name)) for name in names}
     return document
+
+
+@contextmanager
+def _allow_long_integers() -> Iterator[None]:
+    """Let Python write very long integers; others, which it reads, it goes on to refuse."""
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(before)
 
 
 def describe_explanation(explanation: Explanation, problem: Problem, most: int) -> Document:
