@@ -34,36 +34,42 @@ class Straight(RiskBound):
     def __hash__(self) -> int:
         return hash(tuple(self._pieces))
 
-    def _piece(self, reward: float | Fraction) -> tuple[float, float, Fraction]:
-        after = bisect_right(self._pieces, reward, key=lambda piece: piece[0])
-        return self._pieces[max(0, after - 1)]
+    @cached_property
+    def _exact_pieces(self) -> Sequence[tuple[Fraction, Fraction, Fraction]]:
+        return [(Fraction(start), Fraction(value), slope) for start, value, slope in self._pieces]
+
+    def _find(self, reward: Number) -> int:
+        """Return the number of the piece that a reward lies on."""
+        if len(self._pieces) == 1:
+            return 0
+        return max(0, bisect_right(self._pieces, reward, key=lambda piece: piece[0]) - 1)
 
     def __call__(self, reward: float) -> float:
         """Return the risk that is acceptable for an expected reward."""
-        start, value, slope = self._piece(reward)
+        start, value, slope = self._pieces[self._find(reward)]
         return value + float(slope) * (reward - start)
 
-    def exact(self, reward: Fraction) -> Fraction:
+    def exact(self, reward: Number) -> Fraction:
         """Return the same without rounding."""
-        start, value, slope = self._piece(reward)
-        return Fraction(value) + slope * (reward - Fraction(start))
+        start, value, slope = self._exact_pieces[self._find(reward)]
+        return value + slope * (Fraction(reward) - start) if slope else value
 
     def enclose(self, low: Number, high: Number) -> tuple[Number, Number]:
         """Return the least and the largest value between two rewards.
 
         Those of fractions are fractions, without rounding; others are floats, rounded outwards.
         """
-        least = -math.inf if low == -math.inf else self.exact(Fraction(low))
+        least = -math.inf if low == -math.inf else self.exact(low)
         most = least
         if high != low:
-            most = math.inf if high == math.inf else self.exact(Fraction(high))
+            most = math.inf if high == math.inf else self.exact(high)
         if isinstance(low, Fraction):
             return least, most
         return round_down(least), round_up(most)
 
     def tangent(self, reward: float) -> Tangent:
         """Return the tangent at an expected reward; at a corner, the one that goes on."""
-        return Tangent(reward, self(reward), float(self._piece(reward)[2]))
+        return Tangent(reward, self(reward), float(self._pieces[self._find(reward)][2]))
 
     def table(self) -> BoundTable:
         """Return the pieces themselves."""
