@@ -108,7 +108,8 @@ class _Process(Worker):
         self._pending: deque[Future[Any]] = deque()
         self._lock = threading.Lock()
         self._calls = 0
-        self._ready = self._gone = False
+        self._ready = False
+        self._loss: Exception | None = None  # why it is gone
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
@@ -121,8 +122,8 @@ class _Process(Worker):
             except OptionError as error:
                 future.set_exception(error)
                 return future
-            if self._gone:
-                future.set_exception(WorkerLostError("its process is gone"))
+            if self._loss is not None:
+                future.set_exception(self._loss)
                 return future
             self._pending.append(future)
             with suppress(OSError):  # who listens will notice
@@ -135,7 +136,7 @@ class _Process(Worker):
 
     def close(self) -> None:
         with self._lock:
-            if not self._gone:
+            if self._loss is None:
                 self._process.kill()
         self._listener.join()
 
@@ -151,17 +152,16 @@ class _Process(Worker):
         except Exception as error:  # such as too little memory for an answer
             reason = f"its answer could not be read: {error!r}"
         with self._lock:
-            self._gone = True
             left = list(self._pending)
             self._pending.clear()
             self._pipe.close()
             self._process.join(timeout=1.0)  # it may be on its way out
             self._process.kill()
             self._process.join()
-            code = self._process.exitcode
+            loss = self._loss = self._explain(self._process.exitcode, reason)
             self._process.close()
         for future in left:
-            future.set_exception(self._explain(code, reason))
+            future.set_exception(loss)
 
     def _hear(self, kind: bytes, content: Any) -> None:
         """Take what the process said."""
