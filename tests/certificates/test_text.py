@@ -18,7 +18,7 @@ SAFE = one_action(Outcome(1.0, 1.0, 1))
     ("model", "level", "margin"),
     [
         (RISKY, 0.75, "holds until all risks are 1.5 times as large"),
-        (RISKY, 0.5, "no room: would not hold if the risks were any larger"),
+        (RISKY, 0.5, "no room for larger risks"),
         (RISKY, 0.5002, "holds until all risks are 0.04 % larger"),
         (RISKY, 0.25, "would hold if all risks were at most 0.5 times as large"),
         (RISKY, -0.1, "would hold, if at all, only without any risk"),

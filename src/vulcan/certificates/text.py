@@ -108,7 +108,7 @@ def _describe_margin(certificate: Certificate) -> str:
     if not certificate.passes:
         return f"(would hold if all risks were at most {margin:.4g} times as large)"
     if margin < 1 + NO_ROOM:
-        return "(no room: would not hold if the risks were any larger)"
+        return "(no room for larger risks)"
     if margin < 1.001:
         return f"(holds until all risks are {100 * (margin - 1):.2g} % larger)"
     return f"(holds until all risks are {margin:.4g} times as large)"
