@@ -68,6 +68,20 @@ def test_every_policy_lies_under_the_drawn_limit_of_scaled_bounds(table, bound):
     check(trace_frontier(problem, solver=Lagrangian(), scales=[0.5, 2]), plans, grid=1e-3)
 
 
+def test_the_limit_of_scaled_bounds_is_drawn_as_bent_as_it_is():
+    """Far apart, the points of the curve would leave policies above the line between them."""
+    bound = vulcan.parse("0.002 - 0.001 * exp(-3 * x)")
+    frontier = trace_frontier(Problem(SMALL, bound), solver=Lagrangian(), scales=[0.1, 20])
+    drawn = extract_curves(frontier).limit
+    heights = [height for _, height in drawn if not math.isnan(height)]
+    for place in [0.1 + 19.9 * k / 997 for k in range(998)]:
+        height = interpolate(drawn, place)
+        limit = frontier.enclosure.find_limit(place)
+        assert math.isnan(height) or height == pytest.approx(
+            limit, abs=2e-4 * (max(heights) - min(heights))
+        )
+
+
 def test_between_two_points_the_limit_is_not_the_line_through_them():
     """Two points far apart: certified policies lie above that line, and under the limit."""
     coarse = trace_frontier(SMALL, levels=[0.0, 0.0047])
