@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import vulcan
-from tests.helpers.tables import bounds, one_action, tables
+from tests.helpers.tables import Table, bounds, one_action, tables
 from tests.helpers.unrolled import allow_questions
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Lagrangian, Linear, Outcome, Pareto, Problem
@@ -70,11 +70,15 @@ def test_every_policy_lies_under_the_drawn_limit_of_scaled_bounds(table, bound):
 
 def test_the_limit_of_scaled_bounds_is_drawn_as_bent_as_it_is():
     """Far apart, the points of the curve would leave policies above the line between them."""
-    bound = vulcan.parse("0.002 - 0.001 * exp(-3 * x)")
-    frontier = trace_frontier(Problem(SMALL, bound), solver=Lagrangian(), scales=[0.1, 20])
+    careful = [Outcome(0.9, -2.0, 1), Outcome.failure(0.1)]
+    daring = [Outcome(0.5, 1.0, 1), Outcome.failure(0.5)]
+    problem = Problem(
+        Table({0: {"care": careful, "dare": daring}}), vulcan.parse("0.2 - 0.02 * exp(-2 * x)")
+    )
+    frontier = trace_frontier(problem, solver=Lagrangian(), scales=[0.2, 4])
     drawn = extract_curves(frontier).limit
     heights = [height for _, height in drawn if not math.isnan(height)]
-    for place in [0.1 + 19.9 * k / 997 for k in range(998)]:
+    for place in [0.2 + 3.8 * k / 997 for k in range(998)]:
         height = interpolate(drawn, place)
         limit = frontier.enclosure.find_limit(place)
         assert math.isnan(height) or height == pytest.approx(
