@@ -11,7 +11,7 @@ from vulcan.solvers.layered.accuracy import find_extremes
 
 
 def test_actions_of_the_last_step_count_though_a_compiled_model_does_not_store_them() -> None:
-    model = draw_chart(10, 4)
+    model = draw_chart(14, 3)
     problem = vulcan.Problem(model, vulcan.parse("min(0.01*x, 0.05)"))
     found = vulcan.solve(problem, vulcan.Vulcan(), samples=300, seed=2, keep=True)
     assert found.status is vulcan.Status.SOLVED
