@@ -158,7 +158,9 @@ def test_each_solver_solves_from_the_command_line(solve, name):
     reward, upper = document["certificate"]["reward"], document["upper_bound"]
     assert 2.0166 < reward <= best + 1e-9
     assert best - 1e-9 <= upper < 2.0674
-    assert document["gap"] == pytest.approx((upper - reward) / upper, abs=1e-12)
+    # Upper bounds are rounded up, those of HiGHS by its tolerances; that alone is no gap.
+    distance = (upper - reward) / upper
+    assert document["gap"] == (0 if distance < 1e-9 else pytest.approx(distance, abs=1e-12))
 
 
 def test_exact_solvers_find_the_best_policy(solve):

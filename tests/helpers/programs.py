@@ -7,7 +7,8 @@ from random import Random
 
 import vulcan
 from tests.helpers.tables import Table
-from vulcan import Outcome
+from tests.oracles.hulls import Point
+from vulcan import Outcome, Status
 
 
 def make_edged(seed: int) -> vulcan.RiskBound:
@@ -24,6 +25,19 @@ def make_edged(seed: int) -> vulcan.RiskBound:
         ]
     )
     return vulcan.Concave(lambda x: function(x) if x >= start else -math.inf)
+
+
+def is_open(result: vulcan.Result, points: list[Point], bound: vulcan.RiskBound) -> bool:
+    """Whether nothing was decided, as a policy earns what a bound begins with up to roundings.
+
+    A function rounds what it is given, so that no arithmetic tells whether the policy is within.
+    """
+    begins = any(bound(g - 1e-9) == -math.inf < bound(g + 1e-9) for g, _ in points)
+    if result.status is not Status.DONE or not begins:
+        return False
+    acceptable = [g for g, x in points if x <= bound(g)]
+    assert result.upper_bound >= max(acceptable, default=-math.inf)
+    return True
 
 
 class Choose(Table):

@@ -22,7 +22,7 @@ drops every row that is neither on the search's path nor in the policy under con
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -111,6 +111,10 @@ class Graph(ABC):
     @abstractmethod
     def memory(self) -> int:
         """Bytes of the rows that are filled, and about those of the objects behind them."""
+
+    def ask_unstored(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield actions whose outcomes are not stored, and what the model says of them."""
+        yield from ()
 
     @abstractmethod
     def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:

@@ -8,7 +8,7 @@ those of the policy, and a compiled form that says something else is found out.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -25,7 +25,8 @@ from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
 from vulcan.policies.policy import About, Policy, PolicyBuilder
 from vulcan.runtime.packing import pack_array, require, require_names, unpack_array
-from vulcan.sentinels import FAILED, UNASKED
+from vulcan.runtime.ranges import ranges
+from vulcan.sentinels import FAILED, NONE, UNASKED
 from vulcan.tolerance import AGREEMENT
 
 __all__ = ["CompiledGraph", "find_compiled"]
@@ -250,6 +251,21 @@ class CompiledGraph(Graph):
         )
         message = f"the compiled outcomes break a rule; there must be {rule}"
         return Violation(Rule.COMPILED, message, record, self.compiled.actions[number])
+
+    def ask_unstored(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        # After the last step nothing comes, so that no kernel stores what leads there.
+        states, actions = (rows.array[: rows.count] for rows in (self.states, self.actions))
+        opened = np.flatnonzero(states["action_count"] > 0)
+        counts = states["action_count"][opened]
+        rows = ranges(states["first_action"][opened], counts)
+        unstored = actions["first_outcome"][rows] == NONE
+        ask, answers = self.compiled.outcomes.ctypes, np.zeros_like(self.answers)
+        following = np.zeros_like(self._following)
+        given, written = self._parameters.ctypes.data, (answers.ctypes.data, following.ctypes.data)
+        owners = np.repeat(opened, counts)[unstored].tolist()
+        for row, state in zip(rows[unstored].tolist(), owners, strict=True):
+            count = ask(given, self.find_record(state), int(actions["number"][row]), *written)
+            yield row, answers[:count]
 
     def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
         rows = np.fromiter(action_rows, np.intp, len(action_rows))

@@ -109,6 +109,7 @@ def plot_frontier(frontier: Frontier, ax: Axes | None = None, price_ax: Axes | N
 
     Points are bounds that were planned for. Between them everything that is drawn is proved: what
     is acceptable for some allowed risk is so for every larger one, and no policy exceeds the limit.
+    That is bent for multiples of a bound, and drawn with lines too short for the eye to tell.
 
     Parameters
     ----------

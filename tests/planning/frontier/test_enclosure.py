@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import vulcan
-from tests.helpers.tables import bounds, one_action, tables
+from tests.helpers.tables import Table, bounds, one_action, tables
 from tests.helpers.unrolled import allow_questions
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Lagrangian, Linear, Outcome, Pareto, Problem
@@ -66,6 +66,24 @@ def test_every_policy_lies_under_the_drawn_limit_of_scaled_bounds(table, bound):
     # The curve is bent there, and drawn as straight pieces.
     check(trace_frontier(problem, solver=Pareto(), scales=[0.2, 1, 4]), plans, grid=1e-3)
     check(trace_frontier(problem, solver=Lagrangian(), scales=[0.5, 2]), plans, grid=1e-3)
+
+
+def test_the_limit_of_scaled_bounds_is_drawn_as_bent_as_it_is():
+    """Far apart, the points of the curve would leave policies above the line between them."""
+    careful = [Outcome(0.9, -2.0, 1), Outcome.failure(0.1)]
+    daring = [Outcome(0.5, 1.0, 1), Outcome.failure(0.5)]
+    problem = Problem(
+        Table({0: {"care": careful, "dare": daring}}), vulcan.parse("0.2 - 0.02 * exp(-2 * x)")
+    )
+    frontier = trace_frontier(problem, solver=Lagrangian(), scales=[0.2, 4])
+    drawn = extract_curves(frontier).limit
+    heights = [height for _, height in drawn if not math.isnan(height)]
+    for place in [0.2 + 3.8 * k / 997 for k in range(998)]:
+        height = interpolate(drawn, place)
+        limit = frontier.enclosure.find_limit(place)
+        assert math.isnan(height) or height == pytest.approx(
+            limit, abs=2e-4 * (max(heights) - min(heights))
+        )
 
 
 def test_between_two_points_the_limit_is_not_the_line_through_them():

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 from vulcan.bounds.base import RiskBound
@@ -36,7 +36,13 @@ if TYPE_CHECKING:
 __all__ = ["Enclosure", "trim_lines"]
 
 PARTS: Final = 16
-"""Straight lines that a curve is drawn with, between two places where it bends."""
+"""Straight lines that a curve is drawn with at least, between two places where it bends."""
+
+STRAIGHT: Final = 1e-4
+"""Of the height of a curve: how far it may be from the straight lines that it is drawn with."""
+
+SHORTEST: Final = 2.0**-12
+"""Of the range that a curve is drawn over: a line no longer than this may be farther from it."""
 
 Step = tuple[float, float]
 """A level or scale, and a reward."""
@@ -157,8 +163,25 @@ class Enclosure:
         jumps = [math.nextafter(place, math.inf) for place, _ in self.limits]
         places = sorted({*self._spread(low, high), *(end for end in jumps if low < end < high)})
         limits = [(place, self.find_limit(place)) for place in places]
-        known = [(place, limit if math.isfinite(limit) else math.nan) for place, limit in limits]
-        return known if any(not math.isnan(limit) for _, limit in known) else []
+        heights = [limit for _, limit in limits if math.isfinite(limit)]
+        if not heights:
+            return []
+        if self._base is not None:
+            most, shortest = STRAIGHT * (max(heights) - min(heights)), SHORTEST * (high - low)
+            pieces = [self._bend(*ends, most, shortest) for ends in pairwise(limits)]
+            limits = [*limits[:1], *chain.from_iterable(pieces)]
+        return [(place, limit if math.isfinite(limit) else math.nan) for place, limit in limits]
+
+    def _bend(self, left: Step, right: Step, most: float, shortest: float) -> Iterator[Step]:
+        """Yield points of the limit after one up to another, the closer the more it is bent."""
+        if right[0] - left[0] > shortest:
+            place = (left[0] + right[0]) / 2
+            middle = (place, self.find_limit(place))
+            if abs(middle[1] - (left[1] + right[1]) / 2) > most:
+                yield from self._bend(left, middle, most, shortest)
+                yield from self._bend(middle, right, most, shortest)
+                return
+        yield right
 
     def trace_price(self, low: float, high: float) -> list[Step]:
         """Return where steps of the price of risk begin, and the end of the last; NaN if unknown.

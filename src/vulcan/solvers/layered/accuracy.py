@@ -22,8 +22,9 @@ Actions that can only fail count as risk 1, although their probabilities sum to 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,14 @@ from vulcan.runtime.team import Team
 from vulcan.solvers.layered.sweeps import Sweeps
 from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
-__all__ = ["Accuracy", "bound_accuracy", "find_accuracy"]
+__all__ = [
+    "Accuracy",
+    "Extremes",
+    "bound_accuracy",
+    "find_accuracy",
+    "find_extremes",
+    "join_extremes",
+]
 
 UNIT: Final = sys.float_info.epsilon / 2
 """By which share a single operation rounds."""
@@ -70,6 +78,24 @@ class Accuracy:
         return self.share * (1 + self.share) * (2 * self.gains + abs(reward))
 
 
+class Extremes(NamedTuple):
+    """What is largest among the actions of a graph.
+
+    Attributes
+    ----------
+    outcomes
+        How many outcomes an action has.
+    gains
+        What one is expected to gain, losses not counted.
+    certain
+        Whether there is one that can only fail.
+    """
+
+    outcomes: int
+    gains: float
+    certain: bool
+
+
 def find_accuracy(
     levels: Levels, tips: NDArray[np.void] | None = None, team: Team | None = None
 ) -> Accuracy:
@@ -80,41 +106,53 @@ def find_accuracy(
     levels, tips, team
         As `Sweeps` gets them.
     """
-    share = _find_share(levels.graph, len(levels.arrays.first) - 1)
-    gains = levels.arrays._replace(expected_reward=_find_gains(levels.graph))
+    each = _find_gains(levels.graph)
+    gains = levels.arrays._replace(expected_reward=each)
     if tips is not None:
         tips = tips.copy()
         # What nobody knows is larger than anything, however it is rounded.
         known = np.abs(tips["reward"]) <= LARGEST_REWARD
         tips["reward"] = np.where(known, np.maximum(tips["reward"], 0.0), 0.0)
     most = Sweeps(Levels(levels.graph, gains), tips, team).find_best(1.0, 0.0).reward
-    return _make_accuracy(levels.graph, share, most)
+    return _make_accuracy(_collect(levels.graph, each), len(levels.arrays.first) - 1, most)
 
 
-def bound_accuracy(graph: Graph) -> Accuracy:
+def bound_accuracy(extremes: Extremes, weights: NDArray[np.float64]) -> Accuracy:
     """Return how accurately policies are evaluated in any form: less sharp, and quickly found.
 
     Parameters
     ----------
-    graph
-        What is known of the model.
+    extremes
+        Of all that is known of the model.
+    weights
+        The discount of each level.
     """
-    weights = graph.reader.weights
-    most = float(np.sum(weights)) * float(_find_gains(graph).max(initial=0.0))
-    return _make_accuracy(graph, _find_share(graph, len(weights)), most)
+    return _make_accuracy(extremes, len(weights), float(np.sum(weights)) * extremes.gains)
 
 
-def _make_accuracy(graph: Graph, share: float, gains: float) -> Accuracy:
+def find_extremes(graph: Graph) -> Extremes:
+    """Return what is largest among the actions of a graph."""
+    return _collect(graph, _find_gains(graph))
+
+
+def join_extremes(some: Iterable[Extremes]) -> Extremes:
+    """Return what is largest among the actions of several graphs."""
+    return Extremes(*map(max, zip(*some, strict=True)))
+
+
+def _collect(graph: Graph, gains: NDArray[np.float64]) -> Extremes:
     actions = graph.actions.array[: graph.actions.count]
+    outcomes = int(actions["outcome_count"].max(initial=1))
     certain = bool((actions["safe_count"] == 0).any())
-    return Accuracy(share, gains * (1 + share), share + (SUM_TOLERANCE if certain else 0.0))
+    return Extremes(outcomes, float(gains.max(initial=0.0)), certain)
 
 
-def _find_share(graph: Graph, levels: int) -> float:
-    """Return by which share a sum over some levels is rounded."""
-    actions = graph.actions.array[: graph.actions.count]
-    count = levels * (int(actions["outcome_count"].max(initial=1)) + EVERY_LEVEL)
-    return count * UNIT / (1 - count * UNIT)
+def _make_accuracy(extremes: Extremes, levels: int, gains: float) -> Accuracy:
+    """Return the accuracy of sums over some levels, where no policy gains more."""
+    count = levels * (extremes.outcomes + EVERY_LEVEL)
+    share = count * UNIT / (1 - count * UNIT)
+    risk = share + (SUM_TOLERANCE if extremes.certain else 0.0)
+    return Accuracy(share, gains * (1 + share), risk)
 
 
 def _find_gains(graph: Graph) -> NDArray[np.float64]:
@@ -123,9 +161,12 @@ def _find_gains(graph: Graph) -> NDArray[np.float64]:
     outcomes = graph.outcomes.array
     gains = np.zeros(len(actions))
     for begin in range(0, len(actions), BLOCK):
-        counts = actions["outcome_count"][begin : begin + BLOCK]
+        stored = actions["first_outcome"][begin : begin + BLOCK] >= 0
+        counts = np.where(stored, actions["outcome_count"][begin : begin + BLOCK], 0)
         rows = ranges(actions["first_outcome"][begin : begin + BLOCK], counts)
         parts = outcomes["probability"][rows] * np.maximum(outcomes["reward"][rows], 0.0)
         owner = np.repeat(np.arange(len(counts)), counts)
         gains[begin : begin + BLOCK] = np.bincount(owner, parts, len(counts))
+    for row, answers in graph.ask_unstored():
+        gains[row] = sum(p * max(r, 0.0) for p, r, _ in answers.tolist())
     return gains

@@ -23,6 +23,7 @@ from vulcan.graphs.compiled_graph import CompiledGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.packing import require, require_names
 from vulcan.sentinels import NONE
+from vulcan.solvers.layered.accuracy import Extremes, join_extremes
 from vulcan.solvers.tree.checkpoint import Snapshot
 from vulcan.solvers.tree.completion import Completion
 from vulcan.solvers.tree.draft import Draft
@@ -256,6 +257,13 @@ class Forest(PriceRun):
     @property
     def evaluations(self) -> int:
         return self.graph.evaluations + self._groves.evaluations
+
+    def find_extremes(self) -> Extremes:
+        def call(worker: Worker, some: list[int]) -> Any:
+            return worker.call("find_extremes", some)
+
+        parts = self.ask_workers(self._groves.parts, call)
+        return join_extremes([super().find_extremes(), *parts])
 
     def merge_returns(self) -> NDArray[Any]:
         collected: dict[int, NDArray[Any]] = {}

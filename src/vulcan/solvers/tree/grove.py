@@ -21,6 +21,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.memory import find_default_memory
 from vulcan.runtime.ranges import ranges
 from vulcan.sentinels import NONE
+from vulcan.solvers.layered.accuracy import Extremes, find_extremes, join_extremes
 from vulcan.solvers.tree.completion import HistoryCompletion, Points
 from vulcan.solvers.tree.draft import Draft
 from vulcan.solvers.tree.part_tree import Division, Packed, Parcel, PartTree, Seedling
@@ -217,6 +218,10 @@ class Grove:
         shown = {number: _shorten(self._grown[number], least) for number in places}
         self._grown.clear()
         return shown
+
+    def find_extremes(self, numbers: Iterable[int]) -> Extremes:
+        """Return what is largest among the actions of parts."""
+        return join_extremes(find_extremes(self._trees[number].graph) for number in numbers)
 
     def collect(self) -> dict[int, NDArray[Any]]:
         """Return what samples of parts collected."""

@@ -179,7 +179,8 @@ class Planning:
 
         The bound is -inf if no policy is acceptable, whatever rounding can do.
         """
-        referee = Referee(self._run.problem.risk_bound, bound_accuracy(self._run.graph))
+        accuracy = bound_accuracy(self._run.find_extremes(), self._run.reader.weights)
+        referee = Referee(self._run.problem.risk_bound, accuracy)
         for point in reversed(self._fronts.points(0)):
             reward = float(point["reward"]) + self._fronts.error
             if not referee.refuses(Corner(reward, float(point["risk"]))):

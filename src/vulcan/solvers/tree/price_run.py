@@ -22,6 +22,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.progress import Progress
 from vulcan.solvers.knowledge import Knowledge
+from vulcan.solvers.layered.accuracy import Extremes, find_extremes
 from vulcan.solvers.tree.completion import Completion
 from vulcan.solvers.tree.hands import Hand, Hands
 from vulcan.solvers.tree.kept_arrays import LARGEST_BATCH, KeptArrays
@@ -267,6 +268,10 @@ class PriceRun(KeptArrays):
         """How large rewards are, as far as is known."""
         low, high = self.reward_span()
         return max(abs(low), abs(high), high - low, 1e-9)
+
+    def find_extremes(self) -> Extremes:
+        """Return what is largest among the actions that are known."""
+        return find_extremes(self.graph)
 
     @property
     def exhausted(self) -> bool:
