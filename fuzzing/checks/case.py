@@ -21,6 +21,7 @@ from fuzzing.oracle import Oracle, Point, TooLargeError, UnfollowableError
 from fuzzing.planners import Planner
 from fuzzing.problems import PlainProblem
 from vulcan.errors import BoundError, DisagreementError, VulcanError
+from vulcan.solvers.tree.precision import LARGEST, PrecisionError
 
 __all__ = ["Case", "Check", "Means", "Trial", "find_faults"]
 
@@ -155,6 +156,10 @@ def find_faults(
             faults.append(Fault("bound refused", str(error)))
     except DisagreementError as error:
         faults.append(Fault("disagreement", str(error)))
+    except PrecisionError as error:
+        trial.counts["rewards too large"] += 1
+        if case.problem.reach <= LARGEST:
+            faults.append(Fault("refused without cause", f"{type(error).__name__}: {error}"))
     except VulcanError as error:
         faults.append(Fault("refused without cause", f"{type(error).__name__}: {error}"))
     except Exception as error:

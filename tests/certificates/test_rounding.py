@@ -174,6 +174,22 @@ def test_ties_on_paper_are_safe(probability: float, times: int, bound: vulcan.Ri
         assert certificate.safe
 
 
+@pytest.mark.parametrize("other", [0.2, 0.3, 0.6, 0.7])
+def test_what_fractions_decide_is_not_lost_in_floats(other: float) -> None:
+    # The risk is no float, and the last digit of one decides.
+    failures = [Outcome.failure(risk, label=f"{risk}") for risk in (0.1, other)]
+    outcomes = [Outcome(1 - 0.1 - other, 1.0, 1, "on"), *failures]
+    model, risk = one_action(*outcomes), Fraction(0.1) + Fraction(other)
+    level = float(risk - Fraction(TOLERANCE))
+    for allowed in (math.nextafter(level, 0), level, math.nextafter(level, 1)):
+        problem = vulcan.Problem(model, vulcan.Constant(allowed))
+        certificate = vulcan.certify(problem, take(model, outcomes))
+        assert certificate.refined
+        assert not certificate.undecided
+        assert certificate.passes is (Fraction(allowed) + Fraction(TOLERANCE) >= risk)
+        assert certificate.decided is certificate.passes
+
+
 def make_long(discount: float, horizon: int = 60) -> tuple[Table, Plan]:
     """Return a model that can be gone through in one way only, and its policy."""
     odd = [Outcome(0.3, 0.1, 0, "0"), Outcome(0.65, -7.7, 1, "1"), Outcome.failure(0.05)]

@@ -130,6 +130,9 @@ class Certificate(Judgement):
         Whether the numbers are rationals, computed without rounding.
     refined
         Whether floating point was too close to say, and fractions were used to decide.
+    decided
+        What they decided: whether the policy passes. None where they were not used, or could not
+        say either. The numbers above are the fractions as floats, which may be too coarse for it.
     evaluations
         How many (state, action) of the policy the model was asked. For the fingerprint the other
         actions of the initial state were asked as well.
@@ -142,23 +145,25 @@ class Certificate(Judgement):
     margin: float
     exact: bool
     refined: bool
+    decided: bool | None
     evaluations: int
 
     @property
     def passes(self) -> bool:
         """Whether the risk is acceptable for the reward, whatever rounding did to the two."""
-        return self._slack_range[0] >= -TOLERANCE
+        return self._verdict is True
 
     @property
     def undecided(self) -> bool:
         """Whether rounding decides if the risk is acceptable: it is too close to say."""
-        least, most = self._slack_range
-        return least < -TOLERANCE <= most
+        return self._verdict is None
 
     @property
-    def _slack_range(self) -> tuple[Number, Number]:
+    def _verdict(self) -> bool | None:
+        if self.decided is not None:
+            return self.decided
         allowed, risk = Sum(self.allowed, self.allowed_error), Sum(self.risk, self.risk_error)
-        return enclose_slack(allowed, risk)
+        return decide(allowed, risk)
 
     def __repr__(self) -> str:
         numbers = {name: float(getattr(self, name)) for name in ("reward", "risk", "allowed")}
@@ -224,14 +229,14 @@ def certify(
         "allowed": found.allowed,
         "frontier": frontier,
     }
-    least, _ = enclose_slack(found.allowed, risk)
     return Certificate(
         **{name: number.value for name, number in numbers.items()},
         **{f"{name}_error": number.error for name, number in numbers.items()},
-        margin=find_margin(chain, start, bound, reward.value, least >= -TOLERANCE),
+        margin=find_margin(chain, start, bound, reward.value, found.verdict is True),
         complete=policy.complete,
         exact=exact,
         refined=found.refined,
+        decided=found.verdict if found.refined else None,
         evaluations=evaluations,
     )
 
@@ -250,17 +255,19 @@ def follow_policy(
 
 
 class _Found(NamedTuple):
-    """What was added up, what is allowed for it, and whether it took fractions to decide."""
+    """What was added up, what is allowed for it, the verdict, and whether that took fractions."""
 
     sums: Sums
     allowed: Sum
+    verdict: bool | None
     refined: bool
 
 
 def _add_up(chain: Chain, start: Sequence[Number], bound: RiskBound, exact: bool) -> _Found:
     if exact:
         sums = add_up_exactly(chain, start)
-        return _Found(sums, _allow(bound, sums.reward), refined=False)
+        allowed = _allow(bound, sums.reward)
+        return _Found(sums, allowed, decide(allowed, sums.risk), refined=False)
     small = len(chain.source) <= MOST_WAYS
     sums = add_up(chain, start)
     try:
@@ -269,12 +276,14 @@ def _add_up(chain: Chain, start: Sequence[Number], bound: RiskBound, exact: bool
         if not small:
             raise
         allowed = Sum(-math.inf, math.inf)
-    least, most = enclose_slack(allowed, sums.risk)
-    if not small or not least < -TOLERANCE <= most:
-        return _Found(sums, allowed, refined=False)
+    verdict = decide(allowed, sums.risk)
+    if not small or verdict is not None:
+        return _Found(sums, allowed, verdict, refined=False)
     sums = add_up_exactly(chain, start, PLACES)
-    allowed = _allow(bound, sums.reward).to_floats()
-    return _Found(Sums(*(number.to_floats() for number in sums)), allowed, refined=True)
+    allowed = _allow(bound, sums.reward)
+    verdict = decide(allowed, sums.risk)  # now: floats may be too coarse to say so
+    floats = Sums(*(number.to_floats() for number in sums))
+    return _Found(floats, allowed.to_floats(), verdict, refined=True)
 
 
 def _allow(bound: RiskBound, reward: Sum) -> Sum:
@@ -290,10 +299,12 @@ def _allow(bound: RiskBound, reward: Sum) -> Sum:
     return Sum(allowed, max(exactly - Fraction(least), Fraction(most) - exactly))
 
 
-def enclose_slack(allowed: Sum, risk: Sum) -> tuple[Number, Number]:
-    """Return two numbers between which the true slack lies."""
+def decide(allowed: Sum, risk: Sum) -> bool | None:
+    """Return whether a risk is acceptable; None where that is too close to say."""
     (least, most), (lowest, highest) = allowed.enclose(), risk.enclose()
-    return least - highest, most - lowest
+    if least - highest >= -TOLERANCE:
+        return True
+    return None if most - lowest >= -TOLERANCE else False
 
 
 def _to_exact_weights(weights: Sequence[float]) -> list[Fraction]:

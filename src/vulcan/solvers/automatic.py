@@ -3,9 +3,9 @@
 It unrolls the state graph as long as that pays (`vulcan.solvers.layered.growth`). What could be
 unrolled is solved with a proved gap: the dual bound, a deterministic policy close to it, and fronts
 where the gap is still larger than asked for. What could not is left to `Vulcan`, and where that
-finds nothing acceptable, to the most cautious policy that looks one step ahead. Limits that only a
-tree search knows, such as samples, choose that at once, and so does a checkpoint that is to be
-resumed. A checkpoint that is only to be written changes nothing.
+finds nothing acceptable, or rewards are too large for it, to the most cautious policy that looks
+one step ahead. Limits that only a tree search knows, such as samples, choose that at once, and so
+does a checkpoint that is to be resumed. A checkpoint that is only to be written changes nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.simple import find_cautious
 from vulcan.solvers.tree.checkpoint import require_free
+from vulcan.solvers.tree.precision import PrecisionError
 from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["Automatic"]
@@ -96,7 +97,10 @@ class Automatic(Solver):
         if run.graph.merges and _is_short(monitor):
             monitor.stopped_by = StopReason.TIME
             return _mention_checkpoint(self._be_cautious(run, ends), options)
-        finding = self._sample_on(run, options)
+        try:
+            finding = self._sample_on(run, options)
+        except PrecisionError:
+            return _mention_checkpoint(self._be_cautious(run, ends), options)
         if limits.time_limit is None:
             ends = perf_counter() + FAIR_TIME
         if finding.complete or finding.error is not None:

@@ -217,6 +217,16 @@ def test_starts_and_discounts() -> None:
         assert result.certificate.reward == pytest.approx(dual.upper_bound, abs=1e-9)
 
 
+def test_what_is_left_open_near_0_is_stated() -> None:
+    # To fail for certain is known up to 1e-12, so that a mixture stays that far away from it.
+    ways = {"fail": [Outcome.failure(1.0)], "pay": [Outcome(1.0, -1e-9, 1)]}
+    result = solve(Table({0: ways}), vulcan.Constant(1.0))
+    assert result.status is Status.SOLVED
+    assert -1e-20 < result.certificate.reward < 0.0
+    assert result.certificate.reward + result.rounding >= 0.0
+    assert result.rounding < 1e-20
+
+
 def test_limits_and_interruption() -> None:
     assert solve(Bandit(9), LINEAR, time_limit=0).policy is None
     few = solve(Bandit(9), LINEAR, memory=1000)

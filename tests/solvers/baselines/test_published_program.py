@@ -86,6 +86,19 @@ class One(Steps):
         return ["stay"]
 
 
+class Rare(Steps):
+    """Histories that are hardly ever met, and some whose probability is no float."""
+
+    def __init__(self, chance: float) -> None:
+        self.chance = chance
+
+    def outcomes(self, state: int, action: str) -> list[vulcan.Outcome]:
+        if action == "leap":
+            return [vulcan.Outcome.failure(1.0)]
+        rare = vulcan.Outcome(self.chance, 1.0, 1, "rare")
+        return [vulcan.Outcome(1.0 - self.chance, 0.23, 0, "usual"), rare]
+
+
 @pytest.mark.parametrize("on", ["tree", "graph"])
 @pytest.mark.parametrize(
     ("model", "bound"),
@@ -99,8 +112,10 @@ class One(Steps):
         (Steps(), vulcan.Concave(lambda g: 0.01 * g + 0.01 if g <= 2 else 0.0)),
         (Steps(), vulcan.Concave(lambda g: g - 2 if g >= 1 else -math.inf)),
         (One(), vulcan.Constant(0.1)),
+        (Rare(1e-14), vulcan.Constant(0.0)),
+        (Rare(1e-200), vulcan.Constant(0.0)),
     ],
-    ids=["no risk", "root", "bend", "nothing", "no choice"],
+    ids=["no risk", "root", "bend", "nothing", "no choice", "rare", "underflow"],
 )
 def test_it_agrees_with_ours_where_numbers_are_awkward(
     on: Any, model: Any, bound: vulcan.RiskBound

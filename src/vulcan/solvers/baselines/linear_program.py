@@ -124,7 +124,14 @@ class LinearProgram(Solver):
         if finding.status is Status.SOLVED or not run.meets(self.tolerance):
             return finding
         explanation = f"within {100 * run.gap:.2g} % of the best randomised policy, proved"
-        return replace(finding, status=Status.SOLVED, explanation=explanation)
+        rounding = finding.rounding
+        if run.gap <= EXACT_GAP:  # near 0 that is more than the share of a reward which is rounding
+            assert run.mix is not None
+            left = run.upper - run.referee.lower_reward(finding.reward)
+            # The weights of a mixture are rounded as well.
+            spread = abs(run.mix.daring.reward - run.mix.safe.reward)
+            rounding = max(rounding, left + ROUNDING * spread)
+        return replace(finding, status=Status.SOLVED, explanation=explanation, rounding=rounding)
 
 
 class _MixRun(LayeredRun):

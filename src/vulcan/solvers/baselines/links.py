@@ -76,7 +76,7 @@ class Links:
             np.maximum.at(arriving, which, most[source] * self.probability[links])
             np.add.at(most, pairs % nodes, arriving)
             np.minimum(most, 1.0, out=most)
-        return most
+        return np.maximum(most, np.finfo(float).tiny)  # what is too small for a float is no 0
 
 
 def judge(layers: Layers, choice: Choice) -> tuple[float, float]:

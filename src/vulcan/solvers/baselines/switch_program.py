@@ -29,6 +29,9 @@ __all__ = ["TOLERANCE_OF_ROWS", "SwitchProgram"]
 TOLERANCE_OF_ROWS: Final = 1e-6
 """Up to what HiGHS satisfies rows, and variables are whole."""
 
+LARGEST_VALUE: Final = 1e12
+"""Coefficients above this are not used; HiGHS refuses those of 1e15."""
+
 
 class SwitchProgram(FlowProgram):
     """A flow program for deterministic policies.
@@ -62,8 +65,11 @@ class SwitchProgram(FlowProgram):
         # The column that says whether an edge is taken.
         self._taken = edges.copy()
         self._taken[switched] = self._highs.getNumCol() + np.arange(len(switched))
-        # The largest flow of an edge, in these units: most(n), or 1 as published.
-        largest = 1 / self._most[links.owner] if published else np.ones(len(edges))
+        # The largest flow of an edge, in these units: most(n), or 1 as published, as far as HiGHS
+        # takes such numbers. No flow is larger than most(n), so that all this is the same program.
+        largest = np.ones(len(edges))
+        if published:
+            largest = 1 / np.maximum(self._most[links.owner], 1 / LARGEST_VALUE)
         self._add_switches(switched, largest)
         self._require(
             self._highs.changeColsBounds(

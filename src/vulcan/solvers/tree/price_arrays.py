@@ -21,6 +21,7 @@ from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.knowledge import Knowledge
 from vulcan.solvers.tree.kernel_run import CappedRun
 from vulcan.solvers.tree.parts import Origin, Part, make_part, make_returns
+from vulcan.solvers.tree.precision import require_size
 
 __all__ = ["PriceArrays"]
 
@@ -267,8 +268,9 @@ class PriceArrays(CappedRun):
             self._retired[node] = inherited
             self._parts.pop(node, None)
         state = self.graph.states.array[self.nodes["state"][node]]
-        first = int(self.nodes["first_edge"][node])
-        for k in range(int(state["action_count"])):
+        first, count = int(self.nodes["first_edge"][node]), int(state["action_count"])
+        require_size(self.graph.actions.array["expected_reward"][state["first_action"] :][:count])
+        for k in range(count):
             edge = self.edges[first + k]
             if edge["first_child"] == NONE:
                 continue

@@ -27,6 +27,7 @@ from vulcan.solvers.tree.completion import Completion
 from vulcan.solvers.tree.hands import Hand, Hands
 from vulcan.solvers.tree.kept_arrays import LARGEST_BATCH, KeptArrays
 from vulcan.solvers.tree.parts import Job, make_returns
+from vulcan.solvers.tree.precision import require_size
 from vulcan.solvers.tree.prices import begin_prices
 from vulcan.solvers.tree.tops import GrownTop, grow_top
 
@@ -180,6 +181,9 @@ class PriceRun(KeptArrays):
         ]
         self._sample_parts(work, most)
         self._samples += count
+        if self._span[0] <= self._span[1]:
+            # A value is never above all rewards, and what is far below them is never chosen.
+            require_size(self._span, np.maximum(self.node_values[roots], 0.0))
 
     def _sample_parts(self, work: Sequence[tuple[int, NDArray[Any]]], most: float) -> None:
         """Carry out the orders of parts."""
