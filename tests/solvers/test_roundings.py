@@ -194,3 +194,26 @@ def test_a_piecewise_bound_of_no_width_is_solved_by_programs(width: float) -> No
             result = vulcan.solve(vulcan.Problem(table, bound), solver)
             check_claims("linear program", result, bound, enumerate_exactly(table))
             assert str(result)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        (vulcan.Pareto(), {"gap": 0.0}),
+        (vulcan.IntegerProgram(), {"gap": 0.0}),
+        (vulcan.LinearProgram(), {}),
+        (vulcan.Vulcan(), {"samples": 8}),
+        (vulcan.Automatic(), {"gap": 0.0}),
+    ],
+    ids=lambda thing: type(thing).__name__ if isinstance(thing, vulcan.Solver) else "",
+)
+def test_a_search_ends_where_rewards_are_the_smallest_floats(
+    solver: vulcan.Solver, options: dict[str, float]
+) -> None:
+    # A share of such a size is 0, which no number of doublings makes any larger.
+    again = [Outcome(0.975609756097561, 5e-324, 0), Outcome.failure(0.02439024390243903)]
+    table = Table({0: {"again": again, "end": [Outcome(1.0, 5e-324, 1)]}}, 5)
+    problem = vulcan.Problem(table, vulcan.Constant(0.024390243926829275))
+    result = vulcan.solve(problem, solver, **options)
+    assert result.safe
+    assert 0.0 <= result.certificate.reward <= result.upper_bound
