@@ -141,7 +141,15 @@ class _MixRun(LayeredRun):
         """Whether reward and bound meet, but for what the tolerance of the bound is worth."""
         if self.best is None or self.gap <= tolerance:
             return self.best is not None
-        return self.upper - self.best.reward <= (self.price or 0.0) * TOLERANCE
+        price = max(self.price or 0.0, self._price_of_mix())
+        return self.upper - self.best.reward <= price * TOLERANCE + self.rounding
+
+    def _price_of_mix(self) -> float:
+        """Return what the mixture would earn for more risk, per unit."""
+        if self.mix is None or self.mix.daring.risk <= self.mix.safe.risk:
+            return 0.0
+        earned = self.mix.daring.reward - self.mix.safe.reward
+        return earned / (self.mix.daring.risk - self.mix.safe.risk)
 
 
 class _SimplexProgram(FlowProgram):
