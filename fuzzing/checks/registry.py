@@ -63,8 +63,8 @@ CHECKS: dict[str, RareCheck] = {
     "simulation": RareCheck(check_simulation, 0.002, draw_cheap),
     "lies": RareCheck(check_lies, 0.02),
     "memory": RareCheck(check_memory, 0.01, draw_thrifty),
-    "policy bytes": RareCheck(check_policy_bytes, 0.001, draw_cheap),
-    "resealed policy": RareCheck(check_resealed_policy, 0.001, draw_cheap),
-    "checkpoint bytes": RareCheck(check_checkpoint_bytes, 0.001, draw_sampling),
+    "policy bytes": RareCheck(check_policy_bytes, 0.0005, draw_cheap),
+    "resealed policy": RareCheck(check_resealed_policy, 0.0003, draw_cheap),
+    "checkpoint bytes": RareCheck(check_checkpoint_bytes, 0.0005, draw_sampling),
     "kill": RareCheck(check_kill, 0.001, draw_sampling),
 }

@@ -9,18 +9,27 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-__all__ = ["Number", "round_down", "round_up"]
+__all__ = ["Number", "divide_down", "round_down", "round_up"]
 
 Number = float | Fraction
 
 
+def divide_down(numerator: int, denominator: int) -> float:
+    """Return the largest float that is not above a quotient, whose denominator is positive."""
+    try:
+        nearest = numerator / denominator
+    except OverflowError:  # beyond all floats
+        return math.nextafter(math.inf, 0.0) if numerator > 0 else -math.inf
+    top, bottom = nearest.as_integer_ratio()
+    above = top * denominator > numerator * bottom
+    return math.nextafter(nearest, -math.inf) if above else nearest
+
+
 def round_down(number: Number) -> float:
     """Return the largest float that is not above a number."""
-    try:
-        nearest = float(number)
-    except OverflowError:  # beyond all floats
-        nearest = math.inf if number > 0 else -math.inf
-    return math.nextafter(nearest, -math.inf) if nearest > number else nearest
+    if isinstance(number, Fraction):
+        return divide_down(number.numerator, number.denominator)
+    return float(number)
 
 
 def round_up(number: Number) -> float:

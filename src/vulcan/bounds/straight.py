@@ -17,7 +17,7 @@ from vulcan.bounds.shape import Point, verify_shape
 from vulcan.bounds.table import BoundTable, ExactTable
 from vulcan.errors import BoundError
 from vulcan.parameters import require_number
-from vulcan.rounding import Number, round_down, round_up
+from vulcan.rounding import Number, divide_down
 
 
 class Straight(RiskBound):
@@ -37,6 +37,16 @@ class Straight(RiskBound):
     @cached_property
     def _exact_pieces(self) -> Sequence[tuple[Fraction, Fraction, Fraction]]:
         return [(Fraction(start), Fraction(value), slope) for start, value, slope in self._pieces]
+
+    @cached_property
+    def _lines(self) -> Sequence[tuple[int, int, int]]:
+        """Triples of integers (a, b, d): the piece is (a + b · reward) / d."""
+        lines = []
+        for start, value, slope in self._exact_pieces:
+            at_zero = value - slope * start
+            common = math.lcm(at_zero.denominator, slope.denominator)
+            lines.append((int(at_zero * common), int(slope * common), common))
+        return lines
 
     def _find(self, reward: Number) -> int:
         """Return the number of the piece that a reward lies on."""
@@ -59,13 +69,21 @@ class Straight(RiskBound):
 
         Those of fractions are fractions, without rounding; others are floats, rounded outwards.
         """
-        least = -math.inf if low == -math.inf else self.exact(low)
-        most = least
-        if high != low:
-            most = math.inf if high == math.inf else self.exact(high)
         if isinstance(low, Fraction):
-            return least, most
-        return round_down(least), round_up(most)
+            least = self.exact(low)
+            return least, least if high == low else self.exact(high)
+        return self._round(low, 1), -self._round(high, -1) + 0.0  # never -0.0
+
+    def _round(self, reward: float, sign: int) -> float:
+        """Return the value at a reward times a sign, rounded down.
+
+        Searches ask this so often that it is done in integers.
+        """
+        if math.isinf(reward):
+            return sign * reward
+        constant, slope, common = self._lines[self._find(reward)]
+        top, bottom = reward.as_integer_ratio()
+        return divide_down(sign * (constant * bottom + slope * top), common * bottom)
 
     def tangent(self, reward: float) -> Tangent:
         """Return the tangent at an expected reward; at a corner, the one that goes on."""

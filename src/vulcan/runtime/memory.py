@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -131,22 +132,30 @@ def _list_limits() -> list[int]:
 
 def _read_groups() -> Iterator[int]:
     """Yield the limits of the groups that this process is in, and of those around them."""
+    for path in _find_limits(OWN_GROUPS, GROUPS):
+        yield from _read_limit(path)
+
+
+@cache
+def _find_limits(own_groups: Path, groups: Path) -> Sequence[Path]:
+    """Return the files with limits of groups: limits may change, a process stays in its groups."""
     try:
-        lines = OWN_GROUPS.read_text().splitlines()
+        lines = own_groups.read_text().splitlines()
     except OSError:
-        return
+        return ()
+    found: list[Path] = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
-        top = GROUPS / "memory" if controllers else GROUPS
+        top = groups / "memory" if controllers else groups
         inner = top / path.lstrip("/")
         # In a container, the path may be one that only the machine around it knows.
         for folder in (inner, *inner.parents):
-            for name in LIMITS_OF_GROUPS:
-                yield from _read_limit(folder / name)
+            found += filter(Path.exists, (folder / name for name in LIMITS_OF_GROUPS))
             if folder == top:
                 break
+    return found
 
 
 def _read_limit(path: Path) -> Iterator[int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -238,6 +239,7 @@ class FrontArrays:
         self._hands = [hand._replace(**{name: longer}) for hand in self._hands]
 
 
+@cache
 def load_kernels() -> None:
     """Load or compile the kernels of fronts."""
     from vulcan.kernels import pareto_fronts

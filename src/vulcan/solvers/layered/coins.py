@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -328,6 +328,7 @@ def _count_work(hands: Sequence[Any]) -> int:
     return sum(int(fronts.control["work"][0]) for fronts in hands)
 
 
+@cache
 def load_kernels() -> None:
     """Load or compile the kernels of thin fronts, by a search of one node with an action."""
     from vulcan.kernels.compilation import announce_compilation

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -168,6 +169,7 @@ def make_smallest_levels() -> Any:
     )
 
 
+@cache
 def load_kernels() -> None:
     """Load or compile the kernels of dynamic programs and of unrolling."""
     from vulcan.graphs.rows import ACTION, OUTCOME, STATE
