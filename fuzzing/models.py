@@ -10,8 +10,9 @@ import numpy as np
 
 import vulcan
 from fuzzing.problems import Bound, Key, PlainProblem, Way
-from fuzzing.risk_bounds import evaluate_float, write_text
+from fuzzing.risk_bounds import EPSILON, ROUNDINGS, evaluate_float, write_text
 from vulcan import Outcome, Start
+from vulcan.bounds.concave import LARGEST_SCATTER
 
 __all__ = ["TableModel", "has_values", "make_arrays", "make_bound", "make_problem"]
 
@@ -148,13 +149,16 @@ def make_problem(problem: PlainProblem, merges: bool = True) -> vulcan.Problem:
 def has_values(bound: Bound, reach: float) -> bool:
     """Whether a bound has a value wherever a search may look, so that it can't be refused.
 
-    A text has none below its floor; a function may overflow.
+    A text has none below its floor; a function may overflow, and one whose large terms cancel
+    rounds its values near 0 by more than anybody could take for rounding.
     """
     if bound.form == "text" and bound.kind in ("root", "logarithm"):
         return False
     try:
-        return all(
-            not math.isnan(evaluate_float(bound, place)[0]) for place in (-reach, 0.0, reach)
-        )
+        found = [evaluate_float(bound, place) for place in (-reach, 0.0, reach)]
     except ArithmeticError:
         return False
+    return all(
+        not math.isnan(value) and ROUNDINGS * EPSILON * size <= LARGEST_SCATTER
+        for value, size in found
+    )

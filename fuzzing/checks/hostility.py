@@ -97,9 +97,17 @@ def check_lies(trial: Trial) -> Iterator[Fault]:
         return
     if model.changes:
         # Only what the policy does is asked again.
-        believed = result.policy is not None and _takes(trial, result.policy, model.where)
+        believed = (
+            result.policy is not None
+            and way.probability > 0
+            and way.reward + 1 < way.reward + 2 < way.reward + 3  # else it is the same each time
+            and _takes(trial, result.policy, model.where)
+        )
     else:
+        # A bound that was to be added to an answer is forgone instead.
+        forgone = trial.case.planner.options.get("bound") and result.upper_bound is None
         believed = model.asked > 0 and way.probability > 0 and _matters(model.name, way)
+        believed &= not forgone
     if believed:
         yield Fault("lies", f"{model.name} was asked {model.asked} times and believed: {result!r}")
     trial.counts["lies not asked"] += not model.asked

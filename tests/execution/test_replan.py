@@ -187,6 +187,21 @@ def test_a_randomised_continuation_is_drawn_in_each_mission_anew() -> None:
     assert set(drawn) == {0.0, 0.5}
 
 
+def test_states_that_end_a_mission_belong_to_the_rest_of_it() -> None:
+    risky = [Outcome.failure(7e-9), Outcome(0.999999993, 1.0, 2)]
+    table = {
+        0: {"a": [Outcome(0.1, 0.0, 1), Outcome(0.9, 1.0, 1)]},
+        1: {"a": [Outcome(1.0, 0.0, 2)], "b": risky},
+        2: {},
+    }
+    problem = vulcan.Problem(Table(table, horizon=3), vulcan.Constant(0.0))
+    result = vulcan.solve(problem, vulcan.Automatic())
+    run = result.policy.start()
+    run.observe(next(iter(run.expected)))
+    bound = vulcan.Concave(lambda reward: 0.0)
+    assert not vulcan.replan(run, risk_bound=bound).changed
+
+
 def test_a_limit_that_is_refused_changes_nothing() -> None:
     run = start_poorly(Bandit(2), 0.1)
     with pytest.raises(vulcan.OptionError, match="time_limit"):

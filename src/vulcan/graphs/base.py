@@ -258,6 +258,7 @@ class Graph(ABC):
         rows = self.states.array[: self.states.count]
         present = rows["action_count"] > 0
         rows["first_action"][present] = action_map[rows["first_action"][present]]
+        rows["first_action"][~present] = 0  # none: there may be less rows than its number now
         filled = self.actions.array[: self.actions.count]
         stored = filled["first_outcome"] >= 0
         filled["first_outcome"][stored] = outcome_map[filled["first_outcome"][stored]]

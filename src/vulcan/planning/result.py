@@ -60,7 +60,8 @@ class Result:
         No policy within the risk bound earns more: no deterministic one, and for a randomised
         policy no randomised one either. None if it is not known.
     rounding
-        How far rounding alone may take the upper bound from what a policy earns.
+        How far rounding alone may take the upper bound from what a policy earns; of a linear
+        program also what the tolerance of the risk bound is worth.
     trials
         The policies that the search weighed against each other (`Penalty`, `Lagrangian`).
     price

@@ -40,7 +40,8 @@ class Finding:
         No policy of the same kind (deterministic or randomised) earns more within the risk bound;
         None if the search has no such bound.
     rounding
-        How far rounding alone may take the upper bound from what a policy earns.
+        How far rounding alone may take the upper bound from what a policy earns; of a linear
+        program also what the tolerance of the risk bound is worth.
     trials
         The policies that the search weighed against each other, if that is how it works.
     price

@@ -227,6 +227,14 @@ def test_what_is_left_open_near_0_is_stated() -> None:
     assert result.rounding < 1e-20
 
 
+def test_what_the_tolerance_of_the_bound_is_worth_is_stated() -> None:
+    table = {0: {"stay": [Outcome(1.0, -3e8, 0)], "fail": [Outcome.failure(1.0)]}}
+    problem = vulcan.Problem(Table(table), vulcan.parse("1.3 - 0.3 * exp(-0 * x)"))
+    result = vulcan.solve(problem, vulcan.LinearProgram())
+    assert result.status is vulcan.Status.SOLVED
+    assert result.certificate.reward + result.rounding >= 0.0  # failing for sure earns 0
+
+
 def test_limits_and_interruption() -> None:
     assert solve(Bandit(9), LINEAR, time_limit=0).policy is None
     few = solve(Bandit(9), LINEAR, memory=1000)

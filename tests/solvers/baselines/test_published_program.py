@@ -99,10 +99,25 @@ class Rare(Steps):
         return [vulcan.Outcome(1.0 - self.chance, 0.23, 0, "usual"), rare]
 
 
+class Faint(Steps):
+    """A good action whose risk is far below what HiGHS tells from 0."""
+
+    horizon = 1
+
+    def actions(self, state: int) -> list[str]:
+        return ["go", "leap", "stay"]
+
+    def outcomes(self, state: int, action: str) -> list[vulcan.Outcome]:
+        if action == "go":
+            return [vulcan.Outcome(0.9999999999999999, 4.0, 1), vulcan.Outcome.failure(1e-16)]
+        return [vulcan.Outcome(1.0, 0.0, 1) if action == "stay" else vulcan.Outcome.failure(1.0)]
+
+
 @pytest.mark.parametrize("on", ["tree", "graph"])
 @pytest.mark.parametrize(
     ("model", "bound"),
     [
+        (Faint(), vulcan.Linear(9e-17)),
         (Steps(), vulcan.Constant(0.0)),
         # It has no value, or another shape, beyond what any policy earns.
         (
@@ -115,7 +130,7 @@ class Rare(Steps):
         (Rare(1e-14), vulcan.Constant(0.0)),
         (Rare(1e-200), vulcan.Constant(0.0)),
     ],
-    ids=["no risk", "root", "bend", "nothing", "no choice", "rare", "underflow"],
+    ids=["faint", "no risk", "root", "bend", "nothing", "no choice", "rare", "underflow"],
 )
 def test_it_agrees_with_ours_where_numbers_are_awkward(
     on: Any, model: Any, bound: vulcan.RiskBound

@@ -16,6 +16,7 @@ import vulcan
 from tests.helpers.merging import Treasure
 from tests.helpers.missions import BOUND
 from tests.helpers.stopping import LARGE, require_stopped
+from tests.helpers.tables import Table
 from vulcan import Outcome, Progress
 from vulcan.domains import Bandit, Exploration
 from vulcan.model.reader import ModelReader
@@ -53,6 +54,12 @@ def test_next_to_no_time(problem: vulcan.Problem, limits: dict[str, int], by: st
     result = vulcan.solve(problem, vulcan.Vulcan(), **limits)
     require_stopped(result, by)
     require_certified(result)
+
+
+@pytest.mark.parametrize("merges", [True, False])
+def test_next_to_no_memory(merges: bool) -> None:
+    problem = vulcan.Problem(Table({0: {"a": [Outcome(1.0, 1.0, 0)]}}, merges=merges), LINEAR)
+    require_certified(vulcan.solve(problem, vulcan.Vulcan(), memory=1))
 
 
 @pytest.mark.parametrize("problem", [LARGE, MISSION], ids=["plain", "compiled"])

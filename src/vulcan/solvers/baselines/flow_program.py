@@ -48,8 +48,9 @@ SMALLEST_SHARE: Final = 1e-4
 SMALLEST_SIZE: Final = 1e-200
 """Rewards and risks that are all smaller are not scaled up any further."""
 
-SMALLEST_VALUE: Final = 1e-12
-"""Coefficients below this are dropped; HiGHS allows no smaller limit."""
+NEGLIGIBLE: Final = 1e-3
+"""Coefficients below this share of the tolerance of rows are dropped: beside larger ones, HiGHS's
+presolve divides by them."""
 
 ROUNDING: Final = 1e-15
 """What a few operations do to a number, as a share of the largest that is involved."""
@@ -127,7 +128,7 @@ Entries = tuple[Any, Any, Any]
 
 
 def pack(
-    parts: Sequence[Entries], major: int, size: int
+    parts: Sequence[Entries], major: int, size: int, least: float = 0.0
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
     """Return a matrix in compressed form: starts, indices and values.
 
@@ -139,12 +140,14 @@ def pack(
         0 for a matrix that is stored row by row, 1 for column by column.
     size
         How many rows or columns that makes.
+    least
+        Smaller values are dropped.
     """
     shaped = [np.broadcast_arrays(*part) for part in parts]
     rows, columns, values = (np.concatenate([part[k].ravel() for part in shaped]) for k in range(3))
     first, second = (columns, rows) if major else (rows, columns)
     order = np.lexsort((second, first))
-    order = order[np.abs(values[order]) >= SMALLEST_VALUE]
+    order = order[np.abs(values[order]) >= least]
     starts = np.searchsorted(first[order], np.arange(size + 1))
     return starts.astype(np.int32), second[order].astype(np.int32), values[order].astype(float)
 
@@ -191,6 +194,7 @@ class FlowProgram:
         self.risk_unit = _find_unit(risk_size, risks)
         self._reward_column = len(layers.arrays.edges)
         self._risk_column = self._reward_column + 1
+        self._negligible = NEGLIGIBLE * tolerance
         self.cuts: list[Cut] = []
         self._trouble: BaseException | None = None
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -200,7 +204,7 @@ class FlowProgram:
             ("primal_feasibility_tolerance", tolerance),
             ("dual_feasibility_tolerance", tolerance),
             ("mip_feasibility_tolerance", tolerance),
-            ("small_matrix_value", SMALLEST_VALUE),
+            ("small_matrix_value", self._negligible),
         ):
             self._require(self._highs.setOptionValue(name, value))
         self._require(self._highs.passModel(self._describe()))
@@ -244,7 +248,9 @@ class FlowProgram:
         program.row_lower_ = program.row_upper_ = level
         matrix = program.a_matrix_
         matrix.format_ = highspy.MatrixFormat.kColwise
-        matrix.start_, matrix.index_, matrix.value_ = pack(parts, 1, program.num_col_)
+        matrix.start_, matrix.index_, matrix.value_ = pack(
+            parts, 1, program.num_col_, self._negligible
+        )
         return program
 
     def _require(self, status: Any) -> None:
@@ -265,7 +271,7 @@ class FlowProgram:
         return 1 / max(cut.risk * self.risk_unit, cut.reward * self.reward_unit)
 
     def _add_row(self, limit: float, columns: NDArray[Any], values: Floats) -> None:
-        kept = np.abs(values) >= SMALLEST_VALUE
+        kept = np.abs(values) >= self._negligible
         columns, values = columns[kept].astype(np.int32), values[kept]
         self._require(self._highs.addRow(-np.inf, limit, len(columns), columns, values))
 

@@ -192,8 +192,10 @@ class _Search:
             program.stop_at(run.monitor.limits.gap or 0.0)
             program.add_cut(Cut.along(run.bound.tangent(self._top)))
             within = self._solve_with_cuts(program, whole, suggest=False)
-        if within == -math.inf and not run.referee.refuses(run.sweep(0.0, 1.0)):
-            self._proved, within = False, math.inf  # HiGHS errs: the policy of least risk passes
+        for weights in ((0.0, 1.0), (1.0, 0.0)):
+            corner = run.sweeps.find_best(*weights)
+            if corner.reward > within and not run.referee.refuses(corner):
+                self._proved, within = False, math.inf  # HiGHS errs: here is a better policy
         if self._on == "tree":  # functions of state and step bound no other policies
             run.upper = within
 

@@ -201,9 +201,10 @@ class PriceRun(KeptArrays):
 
     def _open_actions(self, node: int) -> None:
         """Give a history all its actions and their outcomes."""
-        open_top = self._root_kernels.open_top
+        open_top, state = self._root_kernels.open_top, int(self.nodes["state"][node])
         while (wants := open_top(self.arrays(), self.tree(), node)) != codes.DONE:
-            self.satisfy(wants, int(self.nodes["state"][node]), math.inf)
+            if not self.satisfy(wants, state, math.inf):
+                self._expand(state)  # without room, too: nothing can be said before that
 
     def _divide(self) -> None:
         """Let histories with much of the tree below them belong to the top."""
