@@ -190,15 +190,15 @@ def test_a_randomised_continuation_is_drawn_in_each_mission_anew() -> None:
 def test_states_that_end_a_mission_belong_to_the_rest_of_it() -> None:
     risky = [Outcome.failure(7e-9), Outcome(0.999999993, 1.0, 2)]
     table = {
-        0: {"a": [Outcome(0.1, 0.0, 1), Outcome(0.9, 1.0, 1)]},
+        0: {"a": [Outcome(0.1, 0.0, 1, "low"), Outcome(0.9, 1.0, 1, "high")]},
         1: {"a": [Outcome(1.0, 0.0, 2)], "b": risky},
         2: {},
     }
-    problem = vulcan.Problem(Table(table, horizon=3), vulcan.Constant(0.0))
-    result = vulcan.solve(problem, vulcan.Automatic())
-    run = result.policy.start()
+    bound = vulcan.Concave(lambda reward: 0.0 if reward > 0 else -math.inf)
+    problem = vulcan.Problem(Table(table, horizon=3, merges=False), bound)
+    run = vulcan.solve(problem, vulcan.Automatic()).policy.start()
+    vulcan.replan(run, risk_bound=bound)
     run.observe(next(iter(run.expected)))
-    bound = vulcan.Concave(lambda reward: 0.0)
     assert not vulcan.replan(run, risk_bound=bound).changed
 
 
