@@ -179,7 +179,7 @@ def _check_admitted(
         if surely is not None:
             yield Fault("not admitted", f"none is said to be admitted; one earns {float(surely)!r}")
         return
-    margin = Fraction(EXACT_GAP) * max(truth.size, Fraction(problem.reach))
+    margin = max(Fraction(EXACT_GAP) * max(truth.size, Fraction(problem.reach)), UNDERFLOW)
     reward = Fraction(0) if point is None else point.reward
     if surely is not None and surely > reward + margin:
         yield Fault("admitted", f"{float(reward)!r} is called the best, not {float(surely)!r}")

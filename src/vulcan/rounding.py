@@ -9,9 +9,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-__all__ = ["Number", "divide_down", "round_down", "round_up"]
+__all__ = ["Number", "divide_down", "is_infinite", "round_down", "round_up"]
 
 Number = float | Fraction
+
+
+def is_infinite(number: Number) -> bool:
+    """Whether a number is infinite; fractions are not, however large."""
+    return number in (math.inf, -math.inf)
 
 
 def divide_down(numerator: int, denominator: int) -> float:

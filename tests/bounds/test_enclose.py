@@ -62,3 +62,11 @@ def test_rounding_beyond_all_floats():
     assert round_up(Fraction(10) ** 400) == math.inf
     assert round_down(-(Fraction(10) ** 400)) == -math.inf
     assert round_down(Fraction(10) ** 400) == math.nextafter(math.inf, 0)
+
+
+def test_fractions_beyond_all_floats_are_rounded_as_well():
+    huge, largest = Fraction(10) ** 400, math.nextafter(math.inf, 0.0)
+    assert (round_down(huge), round_up(huge)) == (largest, math.inf)
+    assert (round_down(-huge), round_up(-huge)) == (-math.inf, -largest)
+    steep = vulcan.Linear(1e300)
+    assert steep.enclose(1e200, 1e200) == (largest, math.inf)

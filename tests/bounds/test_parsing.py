@@ -3,6 +3,7 @@
 import math
 import pickle
 import re
+from fractions import Fraction
 
 import pytest
 from hypothesis import example, given, settings
@@ -133,6 +134,15 @@ def test_a_clipped_line_has_the_values_of_its_text(slope, offset, level, x):
     assert isinstance(bound, PiecewiseLinear) or abs(level) + abs(offset) < 1e-290
     value = min(slope * x + offset, level)
     assert bound(x) == pytest.approx(value, abs=1e-13 * (1 + abs(value) + abs(offset)))
+
+
+def test_a_steep_line_whose_corner_is_no_float_says_how_far_it_rounds():
+    steep = parse("min(1e9*x - 1e9, 0.1)")
+    place = 1 + 3 * 2.0**-36
+    exact = 10**9 * Fraction(3, 2**36)
+    least, most = steep.enclose(place, place)
+    assert least <= exact <= most
+    assert isinstance(parse("min(1e9*x, 0.1)"), PiecewiseLinear)  # here it is one
 
 
 def test_a_clipped_line_beyond_all_floats_is_still_a_bound():

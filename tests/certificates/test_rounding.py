@@ -262,3 +262,13 @@ def test_a_reward_that_is_rounded_out_of_the_bound() -> None:
     model = one_action(*outcomes)
     certificate = vulcan.certify(vulcan.Problem(model, "sqrt(x)"), take(model, outcomes))
     assert certificate.safe
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_allowed_may_be_beyond_all_floats(sign: int) -> None:
+    outcomes = [Outcome(0.9, sign * 1e20, 0), Outcome.failure(0.1)]
+    model = Table({0: {"go": outcomes}})
+    certificate = vulcan.certify(vulcan.Problem(model, vulcan.Linear(1e300)), take(model, outcomes))
+    assert certificate.safe == (sign > 0)
+    assert certificate.refined
+    assert sign * certificate.allowed > 1e308

@@ -18,6 +18,7 @@ import reprlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache, partial
 from numbers import Real
 from operator import add
@@ -26,6 +27,7 @@ from typing import Any, Final
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.concave import Concave
 from vulcan.bounds.straight import Constant, Linear, PiecewiseLinear
+from vulcan.bounds.table import GUARD
 from vulcan.errors import BoundError
 from vulcan.parameters import require_number, shorten
 
@@ -164,7 +166,14 @@ def _clip_line(*terms: _Term) -> PiecewiseLinear | None:
     width = depth / slope
     if min(depth, width) < 1e-300 or not math.isfinite(corner - width):
         return None
-    return PiecewiseLinear([(corner - width, level - depth), (corner, level)])
+    ends = [(corner - width, level - depth), (corner, level)]
+    exact = (Fraction(slope) * Fraction(reward) + Fraction(offset) for reward, _ in ends)
+    # A steep line may be elsewhere at a corner that is rounded; a function says how far it rounds.
+    close = all(
+        abs(value - Fraction(risk)) <= Fraction(GUARD) * max(1, abs(value))
+        for value, (_, risk) in zip(exact, ends, strict=True)
+    )
+    return PiecewiseLinear(ends) if close else None
 
 
 class _Reader:

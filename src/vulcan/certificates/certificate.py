@@ -48,7 +48,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.policies.comparison import describe_mismatch
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.policies.walk import PolicyWalk
-from vulcan.rounding import Number
+from vulcan.rounding import Number, is_infinite
 from vulcan.runtime.garbage import pause_collection
 from vulcan.tolerance import TOLERANCE
 
@@ -293,7 +293,7 @@ def _allow(bound: RiskBound, reward: Sum) -> Sum:
     least, most = bound.enclose(*reward.enclose())
     if allowed == least == most:
         return Sum(allowed, 0)
-    if not all(map(math.isfinite, (allowed, least, most))):
+    if any(map(is_infinite, (allowed, least, most))):
         return Sum(allowed, math.inf)
     exactly = Fraction(allowed)  # a float and a fraction would be subtracted as floats
     return Sum(allowed, max(exactly - Fraction(least), Fraction(most) - exactly))

@@ -33,6 +33,7 @@ dropped is counted and added up. It has the same effect as above.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -40,7 +41,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vulcan.certificates.chain import NEGLIGIBLE, Chain, Floats
-from vulcan.rounding import Number, round_up
+from vulcan.rounding import Number, is_infinite, round_up
 from vulcan.sentinels import FAILED, UNPLANNED
 
 __all__ = ["Sum", "Sums", "add_by_halves", "add_up", "add_up_exactly", "find_share"]
@@ -57,18 +58,22 @@ class Sum(NamedTuple):
 
     def enclose(self) -> tuple[Number, Number]:
         """Return two numbers between which the true one lies."""
-        if math.isinf(self.error):
+        if is_infinite(self.error):
             return -math.inf, math.inf
-        if math.isinf(self.value):
+        if is_infinite(self.value):
             return self.value, self.value
         value, error = Fraction(self.value), Fraction(self.error)
         return value - error, value + error
 
     def to_floats(self) -> Sum:
         """Return the same as floats, with what that rounds."""
-        if math.isinf(self.value) or math.isinf(self.error):
+        if is_infinite(self.value) or is_infinite(self.error):
             return Sum(float(self.value), float(self.error))
-        value = float(self.value)
+        try:
+            value = float(self.value)
+        except OverflowError:  # beyond all floats
+            largest = sys.float_info.max
+            return Sum(largest if self.value > 0 else -largest, math.inf)
         off = abs(Fraction(value) - Fraction(self.value))
         return Sum(value, round_up(off + Fraction(self.error)))
 
