@@ -1,7 +1,8 @@
 """What a campaign has done so far: an append-only file of JSON lines.
 
-The first line of each start is a header. Then a line is one of
+A line is one of
 
+    {"seed": s, ...}         a start, with the revision that is tried from here on
     {"block": k, ...}        the problems of block k are done; with what was counted
     {"lost": n, ...}         problem n ended its process, or never ended
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import platform
+import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +41,8 @@ class Log:
         Blocks that are done, and problems that must not be tried again.
     statistics
         What was counted so far.
+    header
+        What is tried: the seed, versions, and the revisions of all starts.
     """
 
     def __init__(self, path: Path, seed: int) -> None:
@@ -46,16 +50,20 @@ class Log:
         self.done: set[int] = set()
         self.lost: set[int] = set()
         self.statistics = Statistics()
+        self._revisions: dict[str, None] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             self._read()
+        revision = _find_revision()
+        self._revisions[revision] = None
         self.header: Mapping[str, Any] = {
             "seed": seed,
             "version": vulcan.__version__,
             "python": platform.python_version(),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "revisions": list(self._revisions),
         }
-        self._append(self.header)
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._append({"seed": seed, "revision": revision, "started": started})
 
     def _read(self) -> None:
         """Read what was done, and end a line that was cut off."""
@@ -65,12 +73,14 @@ class Log:
                 record = json.loads(line)
             except ValueError:
                 continue
-            if "block" in record:
+            if "block" in record and record["block"] not in self.done:
                 self.done.add(record["block"])
                 self.statistics.add_record(record)
             elif "lost" in record:
                 self.lost.add(record["lost"])
                 self.statistics.findings[record["signature"]] += 1
+            elif "revision" in record:
+                self._revisions[record["revision"]] = None
         if not text.endswith("\n"):
             self._write("\n")
 
@@ -93,6 +103,18 @@ class Log:
         self.lost.add(number)
         self.statistics.findings[signature] += 1
         self._append({"lost": number, "signature": signature})
+
+
+def _find_revision() -> str:
+    """Return which sources are tried, as git calls them."""
+    command = ["git", "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()
 
 
 def find_last_log(folder: Path) -> Path | None:

@@ -28,7 +28,8 @@ def write_summary(statistics: Statistics, header: Mapping[str, Any]) -> str:
     lines = [
         "# Campaign",
         "",
-        f"Seed {header['seed']}, Vulcan {header['version']}, Python {header['python']}.",
+        f"Seed {header['seed']}, Vulcan {header['version']} "
+        f"({', '.join(header['revisions'])}), Python {header['python']}.",
         f"{problems:,} problems in {seconds:,.0f} s of processor time "
         f"({problems / seconds:,.0f} a second and core); "
         f"{statistics.found:,} cases had faults.",
