@@ -2,17 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SPHINX = $(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --quiet --jobs 2 --doctree-dir build/docs/doctrees
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
 SOURCES := src tests benchmarks docs examples fuzzing mutation reproduction tools
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 # Tests start many processes: each would compile the library anew if none kept the byte code.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint format docs linkcheck bench fuzz mutate missions explorer reproduce audit dist clean
+.PHONY: help install demo test slow lint format docs linkcheck bench fuzz mutate missions explorer reproduce audit dist clean
 
 help:
 	@echo "make demo       install into .venv and solve the paper's bandit"
-	@echo "make test       lint, then run all tests"
+	@echo "make test       lint, then run the tests"
+	@echo "make slow       the tests that take long: clusters, processes that are killed, notebooks, statistics"
 	@echo "make lint       ruff, mypy, the directions of imports, and links in the documents"
 	@echo "make format     let ruff rewrite the sources"
 	@echo "make docs       build the site into build/docs/html; warnings are errors"
@@ -50,7 +52,10 @@ demo: .venv/installed
 	@$(BIN)/vulcan solve bandit --set horizon=9 --bound "0.002*x" --gap 0
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
+	$(PYTEST) -m "not slow"
+
+slow: .venv/installed-dev
+	$(PYTEST) -m slow
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check $(SOURCES)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +23,29 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Ray looks at it when it is imported, by whichever test: no cluster listens beyond loopback.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+
+
+# Whole programs and experiments, each of them a process or more, and what needs a cluster.
+SLOW_PLACES = (
+    "cli/test_process",
+    "docs/test_snippets",
+    "package/test_examples",
+    "package/test_notebooks",
+    "plotting/test_readable",
+    "reproduction/",
+    "solvers/tree/test_forest",
+)
+SLOW_FIXTURES = {"ray_cluster", "ray_executor"}
+
+
+def pytest_collection_modifyitems(items):
+    """Leave what takes long by its nature to `make slow`."""
+    for item in items:
+        place = item.path.relative_to(Path(__file__).parent).as_posix()
+        chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        on_ray = SLOW_FIXTURES & {*item.fixturenames} or any(c == "ray" for c in map(str, chosen))
+        if on_ray or place.startswith(SLOW_PLACES):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,7 @@ def test_an_interruption_is_not_taken_for_an_error_of_the_function():
 
 
 @given(concave(), st.floats(0, 1), shares, st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_tangents_of_functions(sample, at, places, derivative_given):
     bound = Concave(sample.function, derivative=sample.derivative if derivative_given else None)
     span = 30 * sample.width

@@ -180,7 +180,7 @@ def test_derivatives_are_exact(text, derivative):
 
 
 @given(expressions(), st.floats(0.1, 5))
-@settings(max_examples=500)
+@settings(max_examples=150)
 def test_derivatives_agree_with_differences(text, x):
     try:
         bound = parse(text)
@@ -198,7 +198,7 @@ def test_derivatives_agree_with_differences(text, x):
 
 
 @given(expressions(), st.floats(-3, 30))
-@settings(max_examples=500)
+@settings(max_examples=150)
 def test_every_text_of_the_language_is_what_python_makes_of_it(text, x):
     names = {name: getattr(math, name) for name in FUNCTIONS} | CONSTANTS | CHOICES
     try:

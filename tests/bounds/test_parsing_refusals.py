@@ -201,24 +201,24 @@ def check_that_it_is_a_bound_or_refused(text):
 
 
 @given(st.lists(st.sampled_from(words + signs), max_size=12).map("".join))
-@settings(max_examples=800)
+@settings(max_examples=200)
 def test_any_text_of_familiar_parts_gives_a_bound_or_an_error(text):
     check_that_it_is_a_bound_or_refused(text)
 
 
 @given(st.text(alphabet="0123456789.ex+-*/(), minaxsqrt", max_size=25))
-@settings(max_examples=500)
+@settings(max_examples=150)
 def test_any_text_over_the_alphabet_gives_a_bound_or_an_error(text):
     check_that_it_is_a_bound_or_refused(text)
 
 
 @given(st.text(max_size=15))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_any_text_at_all_gives_a_bound_or_an_error(text):
     check_that_it_is_a_bound_or_refused(text)
 
 
 @given(expressions(depth=5))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_any_expression_gives_a_bound_or_an_error(text):
     check_that_it_is_a_bound_or_refused(text)

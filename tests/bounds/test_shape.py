@@ -15,7 +15,7 @@ from vulcan.domains import Bandit
 
 
 @given(concave(), shares, st.sampled_from([1e-6, 1.0, 30.0]))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_a_concave_function_passes(sample, places, span):
     Concave(sample.function).verify(sample.start + span * sample.width * x for x in places)
 

@@ -117,7 +117,7 @@ def samples(draw):
 
 
 @given(samples(), st.lists(st.floats(0, 1), min_size=1, max_size=20))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_no_piece_of_a_function_is_above_it_or_further_below_than_its_error(given_, shares):
     sample, credits_asked = given_
     bound = Concave(sample.function)
@@ -139,7 +139,7 @@ def test_no_piece_of_a_function_is_above_it_or_further_below_than_its_error(give
 
 
 @given(samples())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_a_function_is_compared_as_if_it_were_called(given_):
     sample, credits_asked = given_
     check_decisions(bound := Concave(sample.function), bound.table(), credits_asked)

@@ -66,7 +66,7 @@ def weigh(plans: list[Plan], weights: list[float]) -> tuple[float, float]:
     return math.fsum(w * p.reward for w, p in pairs), math.fsum(w * p.risk for w, p in pairs)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds(), seed=SEEDS)
 def test_reward_and_risk_are_weighted_sums(
     table: Table, bound: vulcan.RiskBound, seed: int
@@ -143,7 +143,7 @@ def scale(table: Table, factor: float) -> Table:
     return Table(changed, table.horizon, table.discount)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(seed=SEEDS)
 def test_margin_against_models_of_scaled_risks(seed: int) -> None:
     random = Random(seed)

@@ -84,7 +84,7 @@ def solve_first(random: Random, problem: vulcan.Problem) -> vulcan.Result:
     return vulcan.solve(problem, random.choice([poor, poor, vulcan.Lagrangian()]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(seed=SEEDS)
 def test_whoever_replans_whenever_the_whole_keeps_the_promise(seed: int) -> None:
     random = Random(seed)

@@ -84,6 +84,7 @@ def test_chunks_are_different_episodes(policy: vulcan.Policy) -> None:
     assert both.tally["episodes"] == 2 * CHUNK == both.bins[2:].sum()
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_exact_values_as_often_as_they_say(policy: vulcan.Policy) -> None:
     held = {"reward": 0, "risk": 0}
     for seed in range(200):
@@ -189,6 +190,7 @@ def test_what_cannot_be_simulated_is_refused(policy: vulcan.Policy) -> None:
             vulcan.simulate(policy, **options)
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_they_say(policy: vulcan.Policy) -> None:
     exact = expect(policy)
     for count in (1, 10, 1000):

@@ -275,8 +275,9 @@ def test_the_first_error_is_that_of_the_first_thing() -> None:
 
 
 def test_a_map_that_is_given_up_kills_its_workers() -> None:
-    began = time.monotonic()
     with Crew(Processes(2), Held) as crew:
+        assert crew.map("add", [1, 2]) == [1, 2]  # now they are there
+        began = time.monotonic()
         with pytest.raises(LateError) as caught:
             crew.map("nap", [0.0, 600.0], lambda: time.monotonic() - began > 1.0)
         assert caught.value.thing == 600.0

@@ -183,6 +183,7 @@ def follow(environment: Any, policy: Any, model: Any, episodes: int) -> tuple[An
     return rewards, failures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "bound"),
     [

@@ -61,7 +61,7 @@ def test_counts_add_up_and_make_a_page() -> None:
     record = json.loads(json.dumps(second.to_record()))
     first.add_record(record)
     assert first.to_record() == both.to_record()
-    page = write_summary(both, {"seed": 2, "version": "1", "python": "3"})
+    page = write_summary(both, {"seed": 2, "version": "1", "python": "3", "revisions": ["a", "b"]})
     assert "10 problems" in page
     assert "## By solver" in page
 
@@ -90,6 +90,7 @@ def test_a_log_that_was_cut_off_goes_on(tmp_path: Path) -> None:
     assert find_last_log(tmp_path) == path
 
 
+@pytest.mark.slow
 def test_a_campaign_goes_on_and_survives_a_worker_that_dies(tmp_path: Path) -> None:
     log = Log(tmp_path / "3.jsonl", 3)
     killed = []

@@ -98,7 +98,7 @@ def test_plain_search_finds_the_same_trees(horizon: int) -> None:
 
 @pytest.mark.parametrize("printed", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     table=tables(),
     bound=bounds(),

@@ -174,6 +174,7 @@ def test_a_killed_worker_is_replaced_and_what_it_was_at_is_done_again(tmp_path):
     assert "1 died on the way; others did their work" in str(best)
 
 
+@pytest.mark.slow
 def test_a_search_that_kills_its_workers_or_can_not_be_sent_stops_no_others(tmp_path):
     solvers = {
         "mortal": Mortal(str(tmp_path), seed=0, again=True),

@@ -17,7 +17,7 @@ UNDER_A = vulcan.ForwardSearch(vulcan.SequenceConstraint())
 UNDER_A_RECEIVED = vulcan.ForwardSearch(vulcan.SequenceConstraint("received"))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(sure_failure=False))
 def test_lemma_1_safe_histories_divided_by_survival_sum_to_one(table: Table) -> None:
     for plan in enumerate_plans(table)[:50]:
@@ -25,7 +25,7 @@ def test_lemma_1_safe_histories_divided_by_survival_sum_to_one(table: Table) -> 
         assert math.fsum(h.probability / h.survival for h in safe) == pytest.approx(1, abs=1e-9)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(sure_failure=False))
 def test_lemma_2_execution_risk_is_expected_sequence_execution_risk(table: Table) -> None:
     for plan in enumerate_plans(table)[:50]:
@@ -35,7 +35,7 @@ def test_lemma_2_execution_risk_is_expected_sequence_execution_risk(table: Table
 
 
 @pytest.mark.parametrize("kind", ["A", "A received", "A own", "B"])
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(table=tables(), bound=bounds())
 def test_theorems_every_admissible_policy_satisfies_the_bound(
     kind: str, table: Table, bound: vulcan.RiskBound
@@ -60,7 +60,7 @@ def fit_least_bound(kind: str, plan: Plan) -> vulcan.RiskBound:
 
 
 @pytest.mark.parametrize("kind", ["A", "A own"])
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(sure_failure=False))
 def test_b_admits_whatever_a_with_f1_or_less_admits(kind: str, table: Table) -> None:
     # If it does so under the least bound, it does so under every other.

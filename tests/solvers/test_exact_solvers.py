@@ -20,7 +20,7 @@ EXACT = {"pareto": vulcan.Pareto(), "automatic": vulcan.Automatic(), "rao": vulc
 
 
 @pytest.mark.parametrize("name", EXACT)
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds(), merges=st.booleans())
 def test_the_best_history_dependent_policy(
     name: str, table: Table, bound: vulcan.RiskBound, merges: bool

@@ -46,7 +46,7 @@ def split_table(seed: int) -> Table:
             return table
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables())
 def test_values_are_those_of_the_best_policies_and_convex_in_the_price(table: Table) -> None:
     root = grow(table)
@@ -68,7 +68,7 @@ def test_values_are_those_of_the_best_policies_and_convex_in_the_price(table: Ta
             assert least - 1e-9 <= -slope <= most + 1e-9  # it falls as fast as best policies risk
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds())
 def test_a_first_action_is_worth_its_best_mixture(table: Table, bound: vulcan.RiskBound) -> None:
     root = grow(table)
@@ -87,7 +87,7 @@ def test_a_first_action_is_worth_its_best_mixture(table: Table, bound: vulcan.Ri
         assert lack(best + 1e-3) > 0  # and at some price nothing more is
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), price=st.sampled_from(PRICES))
 def test_shortfalls_add_up(table: Table, price: float) -> None:
     root = grow(table)
@@ -144,7 +144,7 @@ def list_kept(
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(seed=SEEDS, bound=bounds())
 def test_nothing_is_dropped_that_a_better_policy_needs(seed: int, bound: vulcan.RiskBound) -> None:
     table = split_table(seed)
@@ -175,7 +175,7 @@ def test_most_actions_are_dropped_once_a_good_policy_is_known() -> None:
     assert remaining < everything / 2
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(seed=SEEDS, share=st.floats(0.01, 0.99), steepness=st.floats(0, 0.95), which=SEEDS)
 def test_switching_histories_comes_close_to_the_mixture(
     seed: int, share: float, steepness: float, which: int

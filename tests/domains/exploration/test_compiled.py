@@ -76,6 +76,7 @@ def compare_answers(
     return after
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(mission=missions(), seed=st.integers(0, 1 << 32))
 def test_compiled_exploration_says_what_the_plain_one_says(mission: Exploration, seed: int) -> None:

@@ -27,6 +27,7 @@ def test_histories_are_counted_right(mission: Exploration) -> None:
     assert count_histories(mission) == walk(mission, mission.initial_state(), 0)
 
 
+@pytest.mark.slow
 def test_default_map_has_more_than_ten_to_the_thirteen_histories() -> None:
     count = count_histories(Exploration())
     assert count == (341_602_505_089, 8_454_777_046_176, 1_608_565_487_447)

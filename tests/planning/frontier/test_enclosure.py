@@ -47,6 +47,7 @@ def check(frontier, plans, grid=1e-9):
         assert earned <= enclosure.find_limit(place) + 1e-9
 
 
+@pytest.mark.slow
 @given(tables(sure_failure=False))
 @settings(max_examples=60)
 def test_every_policy_lies_under_the_drawn_limit(table):
@@ -58,6 +59,7 @@ def test_every_policy_lies_under_the_drawn_limit(table):
         check(trace_frontier(table, solver=solver, levels=[0.1, 0.3, 1]), plans)
 
 
+@pytest.mark.slow
 @given(tables(), bounds())
 @settings(max_examples=60)
 def test_every_policy_lies_under_the_drawn_limit_of_scaled_bounds(table, bound):

@@ -85,7 +85,7 @@ def check(result: vulcan.Result, points: list[Point], bound: vulcan.RiskBound) -
         assert result.upper_bound >= max(surely) - 1e-9
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds())
 def test_it_finds_the_best_of_all_policies(table: Table, bound: vulcan.RiskBound) -> None:
     points = [(plan.reward, plan.risk) for plan in enumerate_plans(table)]
@@ -93,7 +93,7 @@ def test_it_finds_the_best_of_all_policies(table: Table, bound: vulcan.RiskBound
         check(solve(replace(table, merges=merges, calls={}), bound), points, bound)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds())
 def test_it_finds_the_best_function_of_state_and_step(
     table: Table, bound: vulcan.RiskBound
@@ -108,7 +108,7 @@ def test_it_finds_the_best_function_of_state_and_step(
         assert result.explanation == f"no {KIND} is within the risk bound, proved by HiGHS"
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), seed=SEEDS)
 def test_bounds_that_begin_somewhere(table: Table, seed: int) -> None:
     bound = make_edged(seed)

@@ -87,14 +87,14 @@ def check(result: vulcan.Result, table: Table, bound: vulcan.RiskBound) -> None:
     assert result.upper_bound >= max(acceptable, default=-math.inf) - 1e-9
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds())
 def test_it_finds_the_best_mixture_of_all_policies(table: Table, bound: vulcan.RiskBound) -> None:
     for on in ("graph", "tree"):
         check(solve(replace(table, calls={}), bound, on), table, bound)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(table=tables(), seed=SEEDS)
 def test_bounds_that_begin_somewhere(table: Table, seed: int) -> None:
     bound = make_edged(seed)

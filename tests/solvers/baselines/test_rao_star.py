@@ -130,7 +130,7 @@ class Guided(Table):
         return min(1.0, total)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     table=tables(),
     bound=bounds(),

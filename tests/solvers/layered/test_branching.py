@@ -39,7 +39,7 @@ def bound(problem: vulcan.Problem) -> tuple[LayeredRun, float]:
 
 
 @given(tables(), bounds())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_deterministic_policy_earns_more(model: Table, risk_bound: vulcan.RiskBound) -> None:
     run, dual = bound(vulcan.Problem(model, risk_bound))
     assume(dual > -math.inf)

@@ -56,7 +56,7 @@ class Search:
         return vulcan.certify(self.problem, self.run.graph.policy(rows, children, self.about))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds())
 def test_a_corner_is_what_its_policy_attains_and_the_best_if_nothing_is_cut(
     table: Table, bound: vulcan.RiskBound

@@ -19,7 +19,7 @@ from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.run import LayeredRun
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds())
 def test_the_dual_bound_is_the_best_randomised_policy(
     table: Table, bound: vulcan.RiskBound

@@ -15,7 +15,7 @@ from vulcan import Outcome, Status
 from vulcan.solvers.finding import Worth
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds())
 def test_what_comes_closest_to_the_bound(table: Table, bound: vulcan.RiskBound) -> None:
     result = vulcan.solve(vulcan.Problem(table, bound), vulcan.Lagrangian())

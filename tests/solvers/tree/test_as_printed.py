@@ -21,7 +21,7 @@ LINEAR = vulcan.Linear(0.002)
 UNDER_A = vulcan.SequenceConstraint()
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(table=tables(), bound=bounds(), kind=st.sampled_from(KINDS), seed=SEEDS)
 def test_as_printed_says_infeasible_only_where_it_is(
     table: Table, bound: RiskBound, kind: str, seed: int
@@ -42,7 +42,7 @@ def test_as_printed_says_infeasible_only_where_it_is(
         assert admits(kind, bound, find_plan(table, result))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(table=tables(), bound=bounds(), seed=SEEDS)
 def test_paper_never_claims_a_proof_of_the_best(table: Table, bound: RiskBound, seed: int) -> None:
     problem = vulcan.Problem(table, bound)

@@ -86,6 +86,7 @@ result.policy.save(sys.argv[2])
 """
 
 
+@pytest.mark.slow
 def test_kill_9_at_random_moments(tmp_path: Path) -> None:
     checkpoint, plan = tmp_path / "search", tmp_path / "plan"
     command = [sys.executable, "-c", SCRIPT, str(checkpoint), str(plan)]

@@ -21,6 +21,7 @@ from vulcan.solvers.tree.checkpoint import Snapshot
 Change = Callable[[Any], None]
 
 
+@pytest.mark.slow
 def test_nothing_crashes_or_goes_on_for_ever() -> None:
     """In a process of its own: kernels that read beyond their arrays would end this one."""
     command = [sys.executable, "-m", "tests.helpers.crafted_checkpoints", "0", "4"]

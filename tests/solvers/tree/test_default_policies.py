@@ -25,7 +25,7 @@ LINEAR = vulcan.Linear(0.002)
 
 
 @pytest.mark.parametrize("position", [0, -1])
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(
     table=tables(),
     bound=bounds(),

@@ -72,7 +72,7 @@ def require_kept(node: Node | None, choice: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     table=tables(),
     bound=bounds(),
@@ -131,7 +131,7 @@ def fit_bound(kind: str, plan: Plan) -> RiskBound | None:
 
 
 @pytest.mark.parametrize("kind", FORESEEN)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     table=tables([0.0, 0.1, 0.5, 1.0, 3.0], sure_failure=False),
     which=st.integers(0, 1 << 30),
@@ -254,7 +254,7 @@ def test_the_algorithm_as_printed_refuses_nothing_early() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(table=tables(), level=st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.5]), seed=st.integers(0, 999))
 def test_what_is_refused_for_its_risk_alone_was_never_admissible(
     kind: str, table: Table, level: float, seed: int

@@ -26,7 +26,7 @@ from vulcan.solvers.tree.forward_search import ForwardSearchRun
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(table=tables(), bound=bounds(), cut_short=st.booleans(), merges=st.booleans())
 def test_returns_the_best_admissible_policy(
     kind: str, table: Table, bound: vulcan.RiskBound, cut_short: bool, merges: bool

@@ -29,7 +29,7 @@ class Bounded(Table):
         return 3.0 * (self.horizon - step)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(table=tables(), bound=bounds(), samples=st.integers(1, 30), seed=st.integers(0, 99))
 def test_no_admissible_policy_is_above_the_bound(
     table: Table, bound: vulcan.RiskBound, samples: int, seed: int

@@ -26,7 +26,7 @@ from vulcan.solvers.tree import rounds as planner
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     table=tables(),
     bound=bounds(),
@@ -71,7 +71,7 @@ def test_ends_with_the_reward_of_forward_search(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(
     table=tables(),
     bound=bounds(),
@@ -118,7 +118,7 @@ def test_every_number_of_samples_gives_a_complete_policy(
 
 @pytest.mark.parametrize("printed", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(
     table=tables(),
     bound=bounds(),
@@ -169,7 +169,7 @@ class Bounded(Table):
         )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     table=tables(),
     bound=bounds(),

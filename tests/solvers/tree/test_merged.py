@@ -60,7 +60,7 @@ def test_what_is_found_is_close_to_the_upper_bound(horizon: int) -> None:
     assert float(certificate.reward) > 0.97 * merged.upper
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds())
 def test_no_policy_is_beyond_the_upper_bound(table: Table, bound: RiskBound) -> None:
     run = begin(table, bound)

@@ -110,7 +110,7 @@ def test_same_seed_same_policy_and_resumed(tmp_path: Path, bound: str) -> None:
         assert getattr(resumed.statistics, name) == getattr(whole.statistics, name)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds(), samples=st.integers(0, 30), seed=SEEDS)
 def test_without_a_constraint_the_rest_is_the_best(
     table: Table, bound: RiskBound, samples: int, seed: int
@@ -128,7 +128,7 @@ def test_without_a_constraint_the_rest_is_the_best(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds(), samples=st.integers(0, 30), seed=SEEDS)
 def test_what_is_found_is_within_the_bound(
     kind: str, table: Table, bound: RiskBound, samples: int, seed: int
@@ -146,7 +146,7 @@ def test_what_is_found_is_within_the_bound(
             assert min(plans, key=key) not in safe
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(table=tables(), bound=bounds(), samples=st.integers(1, 60), seed=SEEDS)
 def test_results_are_safe_or_none(table: Table, bound: RiskBound, samples: int, seed: int) -> None:
     # `solve` itself compares the numbers of the search with the certificate's.

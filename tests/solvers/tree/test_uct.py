@@ -18,7 +18,7 @@ from vulcan.domains import Bandit
 LINEAR = vulcan.Linear(0.002)
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(table=tables(), merges=st.booleans(), seed=SEEDS)
 def test_uct_finds_the_best_of_all_policies(table: Table, merges: bool, seed: int) -> None:
     best = max(plan.reward for plan in enumerate_plans(table))

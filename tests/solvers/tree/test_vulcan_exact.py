@@ -28,7 +28,7 @@ def find_best(problem: vulcan.Problem, seed: int = 0) -> vulcan.Result:
     return vulcan.solve(problem, vulcan.Vulcan(), samples=ENOUGH, seed=seed)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds(), merges=st.booleans(), seed=st.integers(0, 99))
 def test_the_best_history_dependent_policy(
     table: Table, bound: vulcan.RiskBound, merges: bool, seed: int

@@ -167,6 +167,7 @@ KILLED = {
 """What is searched, with how many samples: enough to be killed among them."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KILLED)
 def test_kill_9_at_a_random_moment(tmp_path: Path, kind: str) -> None:
     checkpoint, plan = tmp_path / "search", tmp_path / "plan"
