@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 import vulcan
-from tests.helpers.certified import CERTIFIED, FORKED, PAYING, TRIP, Certified, scale
+from tests.helpers.certified import (
+    CERTIFIED,
+    FORKED,
+    PAYING,
+    TRIP,
+    Certified,
+    find_claims,
+    scale,
+)
 from tests.helpers.plans import build
 from tests.helpers.tables import Table
 from tests.oracles.brute_force import enumerate_plans
@@ -155,6 +163,7 @@ def test_intervals_end_beyond_the_smallest_risk(monkeypatch: pytest.MonkeyPatch)
     assert list_factors(0.5) == [1.0001, 1.01, 1.2, 2, most / 0.5]
     assert list_factors(0.9995) == [1.0001, most / 0.9995]
     assert list_factors(1.0) == [most]
+    assert list_factors(most / 2) == [1.0001, 1.01, 1.2, 2]
     assert list_factors(1e-304)[-2:] == [1e12, 1e300]
     # Of several places the smallest counts.
     ways = [(0, 1, 0.75, 0.0), (0, FAILED, 0.25, 0.0), (1, END, 0.5, 0.0), (1, FAILED, 0.5, 0.0)]
@@ -222,9 +231,9 @@ def test_the_roundings_of_scaled_risks_are_counted() -> None:
     assert chain.sizes.tolist() == [1, 2, 2, 2, 2, 2, 2]
     doubts = sum(6 / 0.999 if risk else 6.0 for risk in [0, 1, 0, 1, 0, 1, 0])
     operations = count_operations(chain) + 4 * 7 + 3 * 2 + 16 + 2 * doubts
-    assert scaled._share == pytest.approx(2 * find_share(operations), rel=1e-12)
+    assert scaled._share == pytest.approx(2 * find_share(operations), rel=1e-12, abs=0)
     lost = 4 * NEGLIGIBLE * (len(chain.source) + len(chain))
-    assert scaled._lost == pytest.approx((lost, lost * (1 + 2 * 7 * 10.0)), rel=1e-12)
+    assert scaled._lost == pytest.approx((lost, lost * (1 + 2 * 7 * 10.0)), rel=1e-12, abs=0)
     assert scaled.used == (1.0, 1.0)
 
 
@@ -235,20 +244,35 @@ def test_a_share_of_all_proves_nothing() -> None:
     assert scaled._share == 1.0
 
 
-def find_claims(
-    scaled: margin._Scaled, lows: list[float], highs: list[float]
-) -> list[tuple[float, float, float]]:
-    """Return of each interval the largest risk, and the least and the largest reward."""
-    claims: list[tuple[float, float, float]] = []
+def test_risks_are_at_most_one() -> None:
+    def find_risk(*ways: tuple[int, float]) -> Any:
+        chain = make_chain(*((0, target, likely, 1.0) for target, likely in ways))
+        scaled = margin._Scaled(chain, np.ones(1), FREE, 1.0)
+        assert np.isfinite(scaled._likely).all()
+        return scaled._risk.tolist()
 
-    def note(*claim: float) -> bool:
-        claims.append(claim)  # type: ignore[arg-type]
-        return True
+    assert find_risk((END, 0.75), (FAILED, 0.25)) == [[0.25]]
+    # Ten tenths are less than 1, and with no other outcome they are 1 all the same.
+    assert math.fsum([0.1] * 10) == 1 > sum([0.1] * 10)
+    assert find_risk(*[(FAILED, 0.1)] * 10) == [[1.0]]
+    assert find_risk((END, 0.0), *[(FAILED, 0.1)] * 10) == [[1.0]]
+    # As far beyond 1 as is tolerated.
+    assert find_risk((END, 1e-13), (FAILED, 0.5), (FAILED, 0.5 + 2e-13)) == [[1.0]]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scaled, "_allows", note)
-        list(scaled.test(lows, highs))
-    return claims
+
+def test_what_may_be_lost_counts_against_a_claim() -> None:
+    # Nothing is earned but where nobody comes, and nothing is risked with a factor of 0.
+    ways = [(0, 1, 1e-201, 0.0), (0, END, 0.75, 0.0), (0, FAILED, 0.25, 0.0), (1, END, 1.0, 1e100)]
+    scaled = margin._Scaled(make_chain(*ways, sizes=(1, 1)), np.ones(1), FREE, 0.0)
+    lost = 4 * NEGLIGIBLE * (4 + 2)
+    assert scaled._lost == pytest.approx((lost, lost * (1 + 2 * 2 * 1e100)), rel=1e-12, abs=0)
+    assert find_claims(scaled, [0.0], [0.0]) == [
+        (scaled._lost[0], -scaled._lost[1], scaled._lost[1])
+    ]
+    small = margin._Scaled(make_chain((0, END, 1.0, -0.5)), np.ones(1), FREE, 0.0)
+    assert small._lost == pytest.approx((8e-200, 8e-200 * (1 + 2 * 0.5)), rel=1e-12, abs=0)
+    ((risk, *_),) = find_claims(scaled, [1.0], [2.0])
+    assert risk == 0.5 * (1 + scaled._widened) * (1 + scaled._share)
 
 
 def list_tables() -> list[Table]:
@@ -294,7 +318,7 @@ def test_places_are_added_up_alike_in_blocks(monkeypatch: pytest.MonkeyPatch) ->
         with monkeypatch.context() as patch:
             patch.setattr("vulcan.certificates.chain.BLOCK", 1)
             parts = find_claims(scale(CERTIFIED[name]), [0.5, 1.0], [1.0, 3.0])
-        assert np.array(parts) == pytest.approx(np.array(whole), rel=1e-12)
+        assert np.array(parts) == pytest.approx(np.array(whole), rel=1e-12, abs=0)
 
 
 def test_what_a_bound_allows_for_all_rewards_between_two() -> None:

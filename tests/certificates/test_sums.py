@@ -137,13 +137,13 @@ def test_what_was_dropped_is_part_of_the_error() -> None:
     chain = Chain([1, 1], zip(*ways, strict=True), [1, 1])
     reward, risk, frontier = add_up(chain, [1.0])
     assert (reward.value, risk.value, frontier.value) == (0, 0, 0)
-    assert reward.error == pytest.approx(1e-200 * (1 + 2 * 2 * 5e90), rel=1e-14)
+    assert reward.error == pytest.approx(1e-200 * (1 + 2 * 2 * 5e90), rel=1e-14, abs=0)
     assert risk.error == frontier.error == 2e-200
     ways[0] = (0, 1, 1.0, 0.0)
     ways[2:] = [(1, END, 1.0, 1e-201)]
     chain = Chain([1, 1], zip(*[ways[0], ways[2]], strict=True), [1, 1])
     reward, risk, frontier = add_up(chain, [1.0])
-    assert reward.error == pytest.approx(2e-200, rel=1e-14)
+    assert reward.error == pytest.approx(2e-200, rel=1e-14, abs=0)
     assert risk.error == frontier.error == 0
 
 

@@ -220,6 +220,7 @@ def test_the_policy_to_be_changed() -> None:
         ("child", 0, 2),  # one decision in two states
         ("child", 5, 3),
         ("child", 0, 0),  # a decision that is taken at several levels
+        ("child", 4, 0),
         ("child", 3, 1),
         ("child", 3, 2),
         ("child", 7, 4),  # beyond the horizon
@@ -231,6 +232,30 @@ def test_anything_else_is_left_to_the_plain_walk(name: str, place: int, value: f
     changed = change(name, place, value)
     assert changed != PLANNED
     assert sweep_model(MODEL, [changed]) is None
+
+
+def test_decisions_beyond_the_horizon_are_left_to_the_plain_walk() -> None:
+    longer = replace(MODEL, horizon=4)
+    expect_the_same_chain(longer, build_merged(longer))
+    assert sweep_model(MODEL, [build_merged(longer)]) is None
+
+
+def test_a_decision_that_is_taken_at_several_levels_is_left_to_the_plain_walk() -> None:
+    model = Table(
+        {
+            0: {"go": [Outcome(0.5, 1.0, 1), Outcome(0.5, 2.0, 2)]},
+            1: {"go": [Outcome(1.0, 3.0, 2)]},
+            2: {"go": [Outcome(1.0, 4.0, 9)]},
+        },
+        horizon=3,
+    )
+    builder = PolicyBuilder(build_merged(model).about)
+    builder.add("go", ["1", "2"], [0.5, 0.5], [1.0, 2.0], [1, 2])
+    builder.add("go", ["2"], [1.0], [3.0], [2])
+    builder.add("go", ["9"], [1.0], [4.0], [END])
+    policy = builder.build()
+    assert vulcan.certify(vulcan.Problem(model, 0.0), policy).reward == 1.5 + 1.5 + 4.0
+    assert sweep_model(model, [policy]) is None
 
 
 def test_where_nothing_is_planned_nothing_is_asked() -> None:

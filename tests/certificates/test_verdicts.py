@@ -69,7 +69,7 @@ def test_what_fractions_decided_stands() -> None:
 
 def test_a_judgement_has_no_errors() -> None:
     def judge(slack: float, complete: bool = True) -> Judgement:
-        return Judgement(reward=1.0, risk=0.0, allowed=slack, complete=complete, frontier=0.0)
+        return Judgement(reward=1.0, risk=-slack, allowed=0.0, complete=complete, frontier=0.0)
 
     assert judge(-TOLERANCE).passes
     assert judge(-TOLERANCE).slack == -TOLERANCE
@@ -111,7 +111,8 @@ def test_large_policies_are_swept_and_exact_ones_never(monkeypatch: pytest.Monke
     def is_swept(large: int, exact: bool = False) -> bool:
         swept.clear()
         monkeypatch.setattr(certificates, "LARGE", large)
-        chain, evaluations = follow_policy(policy, CarefulReader(TRIP), exact)
+        options: dict[str, Any] = {"exact": True} if exact else {}
+        chain, evaluations = follow_policy(policy, CarefulReader(TRIP), **options)
         assert len(chain) == len(policy)
         assert evaluations == 3
         return bool(swept)
@@ -151,6 +152,7 @@ def test_fractions_decide_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
         (vulcan.PiecewiseLinear([(0.0, 0.0), (1.0, 0.5)]), Sum(1.0, 0.5), (0.5, 0.25)),
         # Without a value on one side.
         (vulcan.parse("sqrt(x)"), Sum(0.0, 0.5), (0.0, math.inf)),
+        (vulcan.Concave(lambda x: -math.inf), Sum(0.0, 0.5), (-math.inf, 0)),
         (vulcan.Linear(1.0), Sum(0.5, math.inf), (0.5, math.inf)),
         (vulcan.Linear(1.0), Sum(Fraction(1, 3), Fraction(1, 9)), (Fraction(1, 3), Fraction(1, 9))),
         (vulcan.Linear(4.0), Sum(Fraction(1, 3), Fraction(0)), (Fraction(4, 3), 0)),

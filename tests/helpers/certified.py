@@ -153,7 +153,10 @@ CERTIFIED = _list_cases()
 
 
 def record_certificate(case: Certified) -> dict[str, Any]:
-    """Return all numbers of a certificate, and the intervals in which its margin was looked for."""
+    """Return all numbers of a certificate, and how its margin was looked for.
+
+    That is, the intervals that were tested, and what is claimed of two of them.
+    """
     with watch_tests() as tests:
         certificate = vulcan.certify(case.problem, case.policy)
     found: dict[str, Any] = {
@@ -161,6 +164,9 @@ def record_certificate(case: Certified) -> dict[str, Any]:
     }
     found["margin"] = f"{certificate.margin:.11g}"
     found["tests"] = tests
+    if len(case.policy):
+        claims = find_claims(scale(case), [0.5, 1.0], [1.0, 3.0])
+        found["claims"] = [" ".join(map(repr, claim)) for claim in claims]
     return found
 
 
@@ -189,3 +195,19 @@ def scale(case: Certified) -> margin._Scaled:
     """Return the policy of a case with its risks to be multiplied by factors."""
     chain, _ = follow_policy(case.policy, CarefulReader(case.problem.model))
     return margin._Scaled(chain, np.array(case.policy.weights), case.problem.risk_bound, 1.0)
+
+
+def find_claims(
+    scaled: margin._Scaled, lows: list[float], highs: list[float]
+) -> list[tuple[float, float, float]]:
+    """Return of each interval the largest risk, and the least and the largest reward."""
+    claims: list[tuple[float, float, float]] = []
+
+    def note(risk: float, low: float, high: float) -> bool:
+        claims.append((risk, low, high))
+        return True
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scaled, "_allows", note)
+        list(scaled.test(lows, highs))
+    return claims
