@@ -312,11 +312,12 @@ def test_what_is_claimed_of_a_single_factor_is_exact(table: Table) -> None:
         assert test.holds == (exact >= 0)
 
 
-def test_places_are_added_up_alike_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block", [1, 4, 5, 20])
+def test_places_are_added_up_alike_in_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("forked", "paying", "randomised", "buried"):
         whole = find_claims(scale(CERTIFIED[name]), [0.5, 1.0], [1.0, 3.0])
         with monkeypatch.context() as patch:
-            patch.setattr("vulcan.certificates.chain.BLOCK", 1)
+            patch.setattr("vulcan.certificates.chain.BLOCK", block)
             parts = find_claims(scale(CERTIFIED[name]), [0.5, 1.0], [1.0, 3.0])
         assert np.array(parts) == pytest.approx(np.array(whole), rel=1e-12, abs=0)
 
