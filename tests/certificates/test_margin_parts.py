@@ -312,6 +312,15 @@ def test_what_is_claimed_of_a_single_factor_is_exact(table: Table) -> None:
         assert test.holds == (exact >= 0)
 
 
+@pytest.mark.parametrize("reward", [-3.0, -0.5, 0.5, 3.0])
+def test_losses_count_where_they_are_likely_and_gains_where_they_are_not(reward: float) -> None:
+    # Place 1 is reached with 1 - κ / 2, and earns whatever the factor is.
+    ways = [(0, 1, 0.5, 0.0), (0, FAILED, 0.5, 0.0), (1, END, 1.0, reward)]
+    scaled = margin._Scaled(make_chain(*ways, sizes=(1, 1)), np.ones(1), FREE, 0.0)
+    ((_, low, high),) = find_claims(scaled, [0.5], [1.0])
+    assert [low, high] == pytest.approx(sorted([0.75 * reward, 0.5 * reward]), rel=1e-12)
+
+
 @pytest.mark.parametrize("block", [1, 4, 5, 20])
 def test_places_are_added_up_alike_in_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("forked", "paying", "randomised", "buried"):

@@ -334,9 +334,12 @@ def test_states_that_can_not_be_compared_are_an_error() -> None:
 
 def test_too_many_pairs_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     # Three states are known when the second level is looked up, and there is room for six then.
-    for most, fits in ((6, True), (5, False)):
+    both = build_merged(MODEL, lambda level, state, names: names[-1])
+    for policy, most in ((PLANNED, 6), (both, 12)):  # with one action, and with two
         monkeypatch.setattr(sweep, "MOST_ENTRIES", most)
-        assert (sweep_model(MODEL, [PLANNED]) is not None) == fits
+        assert sweep_model(MODEL, [policy]) is not None
+        monkeypatch.setattr(sweep, "MOST_ENTRIES", most - 1)
+        assert sweep_model(MODEL, [policy]) is None
 
 
 def test_arrays_become_twice_as_long_as_they_must() -> None:
