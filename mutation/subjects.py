@@ -62,8 +62,12 @@ SUBJECTS = (
     ),
     Subject(
         "certificate",
-        name_files("vulcan/certificates/{}.py", "certificate levels margin sweep"),
-        name_files("certificates/test_{}.py", "certificate margin randomised sweep text"),
+        name_files("vulcan/certificates/{}.py", "certificate chain margin sums sweep"),
+        (
+            *name_files("certificates/test_{}.py", "certificate chain margin margin_parts problem"),
+            *name_files("certificates/test_{}.py", "randomised recorded_certificates rounding"),
+            *name_files("certificates/test_{}.py", "sums sweep sweep_arrays text verdicts"),
+        ),
     ),
     Subject(
         "policy files",

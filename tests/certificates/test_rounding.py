@@ -255,13 +255,20 @@ def test_fractions_of_the_model_are_not_rounded() -> None:
     expect_within(vulcan.certify(problem, builder.build()), exact)
 
 
-def test_a_reward_that_is_rounded_out_of_the_bound() -> None:
-    # On paper and in fractions the reward is 0, where the root begins; in floats it is below.
-    outcomes = [Outcome(0.5, 1e17 / 3, 1, "a"), Outcome(0.25, -1e17 / 3, 1, "b")]
-    outcomes.append(Outcome(0.25, -1e17 / 3, 2, "c"))
+def test_a_reward_that_is_rounded_out_of_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    # In fractions the reward is a little above 0, where the root begins; in floats it is below.
+    rewards = [(0.3, 4392.0), (0.3, -5444.0), (0.4, 789.0)]
+    assert 0 < sum(Fraction(p) * Fraction(r) for p, r in rewards) < 1e-13
+    assert sum(p * r for p, r in rewards) < 0
+    outcomes = [Outcome(p, r, k, str(k)) for k, (p, r) in enumerate(rewards, 1)]
     model = one_action(*outcomes)
-    certificate = vulcan.certify(vulcan.Problem(model, "sqrt(x)"), take(model, outcomes))
+    problem, policy = vulcan.Problem(model, "sqrt(x)"), take(model, outcomes)
+    certificate = vulcan.certify(problem, policy)
     assert certificate.safe
+    assert certificate.refined
+    monkeypatch.setattr(certificates, "MOST_WAYS", 2)  # and there are three
+    with pytest.raises(vulcan.BoundError, match="can't be evaluated at -"):
+        vulcan.certify(problem, policy)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import vulcan
+from tests.helpers.certified import CERTIFIED, record_certificate
 from tests.helpers.recorded import CASES, record
 from tests.helpers.small_cases import SMALL
 from tests.helpers.trees import SHORT, TINY, TINY_BOUND, as_document, sample, start, unfold
@@ -54,6 +55,7 @@ def grow_trees(as_printed: bool) -> dict[str, Any]:
 
 
 DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "certificates.json": lambda: {n: record_certificate(case) for n, case in CERTIFIED.items()},
     "recorded.json": lambda: {name: record(case) for name, case in CASES.items()},
     "small.json": lambda: {name: record(case) for name, case in SMALL.items()},
     "tree.json": partial(grow_trees, as_printed=False),

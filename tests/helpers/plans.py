@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tests.helpers.tables import Table
@@ -10,7 +11,7 @@ from vulcan import Outcome, Policy
 from vulcan.model.observations import label_outcomes
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import About, PolicyBuilder
-from vulcan.sentinels import END, FAILED
+from vulcan.sentinels import END, FAILED, UNPLANNED
 
 
 def about(model: Any) -> About:
@@ -46,4 +47,52 @@ def build(table: Table, plan: Plan) -> Policy:
             [o.reward for o in outcomes],
             children,
         )
+    return builder.build()
+
+
+def build_merged(
+    model: Any,
+    choose: Callable[[int, Any, list[str]], str | None] = lambda level, state, names: names[0],
+) -> Policy:
+    """Return the policy that does the same wherever a state is reached after as many decisions.
+
+    Decisions are numbered as they are met, level by level.
+
+    Parameters
+    ----------
+    model
+        Any model.
+    choose
+        Of a level, a state and the labels of its actions, the one to take; None to plan nothing.
+    """
+    reader, builder = ModelReader(model), PolicyBuilder(about(model))
+    places, first = [reader.root] if reader.actions(reader.root) else [], 0
+    for level in range(reader.levels):
+        first += len(places)
+        following: dict[Any, int] = {}
+        for state in places:
+            actions = reader.actions(state)
+            name = choose(level, state, list(actions))
+            assert name is not None
+            outcomes = reader.outcomes(state, actions[name])
+            children = []
+            for outcome in outcomes:
+                names = [] if outcome.fails else list(reader.actions(outcome.state))
+                if outcome.fails:
+                    children.append(FAILED)
+                elif level + 1 == reader.levels or not names:
+                    children.append(END)
+                elif choose(level + 1, outcome.state, names) is None:
+                    children.append(UNPLANNED)
+                else:
+                    number = following.setdefault(outcome.state, first + len(following))
+                    children.append(number)
+            builder.add(
+                name,
+                label_outcomes(outcomes),
+                [float(o.probability) for o in outcomes],
+                [float(o.reward) for o in outcomes],
+                children,
+            )
+        places = list(following)
     return builder.build()

@@ -105,7 +105,7 @@ def find_margin(
     ends = [End(1.0, -TOLERANCE)]
     if passes:
         # Beyond this every risky action fails for sure, and nothing changes any more.
-        most = max(1 + PRECISION, min(LARGEST, (1 + PRECISION) / smallest))
+        most = min(LARGEST, (1 + PRECISION) / smallest)
         ends = [End(most), *(End(factor) for factor in reversed(FACTORS) if factor < most)]
     found = _march(scaled, End(begin, at_once.slack), ends)
     try:

@@ -1,0 +1,213 @@
+"""Small policies whose certificates are recorded in tests/golden/certificates.json.
+
+Each has something that rounds, cancels, vanishes or decides: with all errors recorded bit for bit,
+a slip in the analysis of roundings shows at once. Factors of the margin are recorded to eleven
+digits: between them are powers, which not every machine rounds alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import vulcan
+from tests.helpers.plans import build_merged
+from tests.helpers.tables import Table, one_action
+from vulcan import Outcome
+from vulcan.certificates import margin
+from vulcan.certificates.certificate import follow_policy
+from vulcan.model.careful import CarefulReader
+from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
+
+
+class Certified(NamedTuple):
+    """A policy, and what it is judged by."""
+
+    problem: vulcan.Problem
+    policy: AnyPolicy
+
+
+COIN = [Outcome(0.3, 1.7, 0), Outcome(0.65, -0.2, 1), Outcome.failure(0.05, 0.3)]
+DOUBLE = [Outcome(0.1, 2.3, 0), Outcome(0.2, 0.7, 1), Outcome(0.69, 1.1, 2)]
+DOUBLE += [Outcome.failure(0.007, label="lost"), Outcome.failure(0.003, -1.0, "broken")]
+REST = [Outcome(1.0, 0.1, 2)]
+TRIP = Table({0: {"go": COIN}, 1: {"go": DOUBLE}, 2: {"go": COIN, "rest": REST}}, horizon=5)
+FADING = replace(TRIP, discount=0.9)
+HALF = [Outcome(0.5, 1.0, 1), Outcome.failure(0.5)]
+
+# Without the failure in 1, more risk would be more reward up to some factor only.
+PAYING = Table(
+    {
+        0: {"go": [Outcome(0.3, -1.0, 0), Outcome(0.6, 2.0, 1), Outcome.failure(0.1, 5.0)]},
+        1: {"go": [Outcome(0.98, 1.0, 0), Outcome.failure(0.02, -3.0)]},
+    },
+    horizon=6,
+)
+# Products too small to count: of probabilities alone, with rewards, and with discounts.
+FAINT = [Outcome(1e-120, 0.0, 0), Outcome(1.0, 0.0, 1)]
+VANISHING = Table(
+    {
+        0: {"go": FAINT},
+        1: {"go": [Outcome(1.0, 0.0, 3)]},
+        3: {"go": [Outcome(1e-90, 1e-130, 3), Outcome(1.0, 0.0, 4)]},
+    },
+    horizon=4,
+)
+BURIED = Table(
+    {
+        0: {"go": FAINT},
+        1: {"go": [Outcome(1e-90, 1e-130, 5), Outcome(1.0, 0.0, 6)]},
+        5: {"go": [Outcome(0.75, 1e100, 7), Outcome.failure(0.25, -1e99)]},
+    },
+    horizon=4,
+)
+BURIED.table[7] = {"go": [Outcome(0.5, 3.0, 7), Outcome.failure(0.5)]}
+CANCELLING = one_action(
+    *(Outcome(0.3, r, k + 1) for k, r in enumerate([88180747.6, -20541439.5, -67639307.76666667])),
+    Outcome.failure(0.1),
+)
+# Every third step fails at one half of the places, for sure at one of them.
+FORKED = Table(
+    {
+        0: {"a": [Outcome(0.5, 0.1, 1), Outcome(0.5, 0.2, 2)]},
+        1: {"a": [Outcome(0.999, 3.0, 0), Outcome.failure(0.001, 10.0)]},
+        2: {"a": [Outcome(0.001, -3.0, 3), Outcome(0.999, 0.7, 0)]},
+        3: {"a": [Outcome.failure(0.6, 4.0), Outcome.failure(0.4, -6.0)]},
+    },
+    horizon=7,
+    discount=0.7,
+)
+
+
+def _rest_sometimes(level: int, state: Any, names: list[str]) -> str:
+    return names[-1] if level % 2 else names[0]
+
+
+def _stop_early(level: int, state: Any, names: list[str]) -> str | None:
+    return None if level == 3 and state == 1 else names[0]
+
+
+def _list_cases() -> dict[str, Certified]:
+    cases: dict[str, Certified] = {}
+
+    def add(name: str, model: Any, bound: Any, policy: AnyPolicy | None = None) -> None:
+        problem = vulcan.Problem(model, bound)
+        cases[name] = Certified(problem, policy or build_merged(model))
+
+    resting = build_merged(TRIP, _rest_sometimes)
+    mixed = RandomisedPolicy([build_merged(TRIP), resting, build_merged(TRIP)], [0.1, 0.7, 0.2])
+    incomplete = build_merged(TRIP, _stop_early)
+    drawn = replace(FADING, start=vulcan.Start.draw([Outcome(0.3, 0.0, 0), Outcome(0.7, 0.0, 1)]))
+    add("linear", TRIP, vulcan.Linear(0.04))
+    add("linear-refused", TRIP, vulcan.Linear(0.01, 0.02))
+    add("linear-hopeless", TRIP, vulcan.Linear(0.01, -0.2))
+    add("constant", TRIP, vulcan.Constant(0.2))
+    add("constant-1", TRIP, vulcan.Constant(1.0))
+    add("pieces", TRIP, vulcan.PiecewiseLinear([(0.0, -0.1), (2.0, 0.1), (3.0, 0.16)]))
+    add("pieces-refused", TRIP, vulcan.PiecewiseLinear([(0.0, 0.05), (9.0, 0.1)]))
+    add("function", TRIP, vulcan.parse("0.1*sqrt(1 + x)"))
+    add("function-refused", TRIP, vulcan.parse("0.02*sqrt(1 + x)"))
+    add("function-ends", PAYING, vulcan.parse("0.5 + 0.01*sqrt(x - 4)"))
+    add("discount", FADING, vulcan.Linear(0.05))
+    add("drawn", drawn, vulcan.Linear(0.05))
+    add("randomised", TRIP, vulcan.Linear(0.1), mixed)
+    add("randomised-refused", TRIP, vulcan.Linear(0.02), mixed)
+    add("incomplete", TRIP, vulcan.Linear(0.04), incomplete)
+    add("histories", replace(TRIP, horizon=3, merges=False), vulcan.Linear(0.04))
+    add("paying", PAYING, vulcan.parse("0.3 + 0.001*x"))
+    add("paying-steep", PAYING, vulcan.Linear(0.3, -1.0))
+    add("paying-refused", PAYING, vulcan.Linear(0.01))
+    add("forked", FORKED, vulcan.Linear(0.001, 0.01))
+    add("forked-refused", FORKED, vulcan.Constant(0.001))
+    add("cancelling", CANCELLING, vulcan.Linear(1.0))
+    add("cancelling-gently", CANCELLING, vulcan.Linear(0.1, 0.09))
+    add("cancelling-widely", CANCELLING, vulcan.Constant(0.9))
+    add("steep", TRIP, vulcan.Linear(1e12, -3e12))
+    add("steep-refused", TRIP, vulcan.Linear(1e12, -4e12))
+    add("vanishing", VANISHING, vulcan.Linear(1.0))
+    add("vanishing-discount", replace(VANISHING, discount=1e-110), vulcan.Constant(0.0))
+    add("buried", BURIED, vulcan.Linear(0.5))
+    add("buried-discount", replace(BURIED, discount=0.0), vulcan.Linear(0.5, 0.1))
+    add("certain", one_action(Outcome.failure(0.25, 2.0), Outcome.failure(0.75, 1.0)), 1.0)
+    add("edge", one_action(*HALF), vulcan.Constant(0.5 - 1e-12))
+    add("edge-refused", one_action(*HALF), vulcan.Constant(0.5 - 1.001e-12))
+    add("edge-function", one_action(*HALF), vulcan.Concave(lambda x: 0.5 - 1e-12))
+    add("rare", one_action(Outcome(1.0, 1.0, 1), Outcome.failure(1e-13)), vulcan.Linear(0.3))
+    add("rarest", one_action(Outcome(1.0, 1.0, 1), Outcome.failure(1e-305)), vulcan.Linear(0.3))
+    add("safe", one_action(Outcome(1.0, 1.0, 1)), vulcan.Constant(0.0))
+    add("safe-refused", one_action(Outcome(1.0, 1.0, 1)), vulcan.Linear(1.0, -2.0))
+    third = Fraction(1, 3)
+    add("fractions", one_action(Outcome(1 - third, 1, 1), Outcome.failure(third)), 0.4)
+    add("empty", Table({}), vulcan.Constant(0.0))
+    add("empty-refused", Table({}), vulcan.Constant(-1.0))
+    return cases
+
+
+CERTIFIED = _list_cases()
+
+
+def record_certificate(case: Certified) -> dict[str, Any]:
+    """Return all numbers of a certificate, and how its margin was looked for.
+
+    That is, the intervals that were tested, and what is claimed of two of them.
+    """
+    with watch_tests() as tests:
+        certificate = vulcan.certify(case.problem, case.policy)
+    found: dict[str, Any] = {
+        field.name: repr(getattr(certificate, field.name)) for field in fields(certificate)
+    }
+    found["margin"] = f"{certificate.margin:.11g}"
+    found["tests"] = tests
+    if len(case.policy):
+        claims = find_claims(scale(case), [0.5, 1.0], [1.0, 3.0])
+        found["claims"] = [" ".join(map(repr, claim)) for claim in claims]
+    return found
+
+
+@contextmanager
+def watch_tests() -> Iterator[list[str]]:
+    """Note which intervals of factors are tested meanwhile, and whether the bound holds there."""
+    told: list[str] = []
+    plain = margin._Scaled.test
+
+    def test(self: Any, lows: Any, highs: Any) -> Iterator[Any]:
+        assert list(lows[1:]) == list(highs[:-1])
+        factors = " ".join(f"{factor:.11g}" for factor in [lows[0], *highs])
+        told.append(factors)
+        marks = ""
+        for result in plain(self, lows, highs):  # whoever asks may not want to know all of it
+            marks += "-+"[result.holds]
+            told[-1] = f"{factors} {marks}"
+            yield result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(margin._Scaled, "test", test)
+        yield told
+
+
+def scale(case: Certified) -> margin._Scaled:
+    """Return the policy of a case with its risks to be multiplied by factors."""
+    chain, _ = follow_policy(case.policy, CarefulReader(case.problem.model))
+    return margin._Scaled(chain, np.array(case.policy.weights), case.problem.risk_bound, 1.0)
+
+
+def find_claims(
+    scaled: margin._Scaled, lows: list[float], highs: list[float]
+) -> list[tuple[float, float, float]]:
+    """Return of each interval the largest risk, and the least and the largest reward."""
+    claims: list[tuple[float, float, float]] = []
+
+    def note(risk: float, low: float, high: float) -> bool:
+        claims.append((risk, low, high))
+        return True
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scaled, "_allows", note)
+        list(scaled.test(lows, highs))
+    return claims
