@@ -170,7 +170,7 @@ def _clip_line(*terms: _Term) -> PiecewiseLinear | None:
     exact = (Fraction(slope) * Fraction(reward) + Fraction(offset) for reward, _ in ends)
     # A steep line may be elsewhere at a corner that is rounded; a function says how far it rounds.
     close = all(
-        abs(value - Fraction(risk)) <= Fraction(GUARD) * max(1, abs(value))
+        abs(value - Fraction(risk)) <= Fraction(GUARD) * max(Fraction(1), abs(value))
         for value, (_, risk) in zip(exact, ends, strict=True)
     )
     return PiecewiseLinear(ends) if close else None

@@ -17,7 +17,7 @@ from vulcan.bounds.shape import Point, verify_shape
 from vulcan.bounds.table import BoundTable, ExactTable
 from vulcan.errors import BoundError
 from vulcan.parameters import require_number
-from vulcan.rounding import Number, divide_down
+from vulcan.rounding import Number, divide_down, is_infinite
 
 
 class Straight(RiskBound):
@@ -74,13 +74,13 @@ class Straight(RiskBound):
             return least, least if high == low else self.exact(high)
         return self._round(low, 1), -self._round(high, -1) + 0.0  # never -0.0
 
-    def _round(self, reward: float, sign: int) -> float:
+    def _round(self, reward: Number, sign: int) -> float:
         """Return the value at a reward times a sign, rounded down.
 
         Searches ask this so often that it is done in integers.
         """
-        if math.isinf(reward):
-            return sign * reward
+        if is_infinite(reward):
+            return float(sign * reward)
         constant, slope, common = self._lines[self._find(reward)]
         top, bottom = reward.as_integer_ratio()
         return divide_down(sign * (constant * bottom + slope * top), common * bottom)
