@@ -137,8 +137,11 @@ def _give_up(number: int, frame: FrameType | None) -> None:
     raise TimeoutError("this test takes too long to tell mutants apart")
 
 
-def trace_tests(subject: Subject, folder: Path) -> list[Trace]:
-    """Return what the tests of a subject reach; what is known from earlier is in a folder."""
+def trace_tests(subject: Subject, folder: Path, named: str = "") -> list[Trace]:
+    """Return what the tests of a subject reach; what is known from earlier is in a folder.
+
+    Only files with some name in their path take part.
+    """
     modules = subject.list_modules()
     common = [SOURCES / module for module in modules]
     for helpers in HELPERS:
@@ -146,8 +149,10 @@ def trace_tests(subject: Subject, folder: Path) -> list[Trace]:
     sources = b"".join(path.read_bytes() for path in common)
     traces: list[Trace] = []
     for path in subject.list_tests():
-        digest = hashlib.sha256(sources + path.read_bytes()).hexdigest()
         name = path.relative_to(ROOT).as_posix()
+        if named not in name:
+            continue
+        digest = hashlib.sha256(sources + path.read_bytes()).hexdigest()
         known = folder / "traces" / f"{name.replace('/', '-')}-{digest[:16]}.json"
         if not known.exists():
             found = _trace_file(name, modules)
