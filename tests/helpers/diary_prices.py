@@ -1,0 +1,169 @@
+"""Searches with prices and their proofs in small steps, of which diaries are kept."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import vulcan
+from tests.helpers.charts import Chart, draw_chart
+from tests.helpers.diary_models import ALIKE, DEAD_ENDS, change_settings
+from tests.helpers.diary_trees import LIES, make_bounded_chart
+from tests.helpers.recorded import CURVE, LINE
+from tests.helpers.small_cases import HISTORIES, LONGER, MISSION, POOR, UNMERGED
+from tests.helpers.trees import TINY_BOUND
+from vulcan.domains import Exploration
+from vulcan.graphs.compiled_graph import CompiledGraph
+from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import Limits
+from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.tree.plans import Planning
+from vulcan.solvers.tree.price_run import PriceRun
+from vulcan.solvers.tree.proof import Proof
+from vulcan.solvers.tree.tops import Detail, make_top
+
+LATE = {"vulcan.solvers.tree.price_run.FEWEST_TO_DIVIDE": 24}
+HASTY = {
+    "vulcan.solvers.tree.completion.CHUNK": 3,
+    "vulcan.solvers.tree.completion.FIRST_LENGTH": 2,
+    "vulcan.solvers.tree.price_run.FIRST_SAMPLES": 12,
+    "vulcan.solvers.tree.tops.FEWEST_VISITS": 3,
+    "vulcan.solvers.fronts.CHUNK": 40,
+}
+"""What makes searches of a few samples go through all that long ones do."""
+
+
+DETAIL = Detail(12, 8)
+
+
+def _no_progress() -> Any:
+    raise AssertionError("no progress is told so early")
+
+
+def _go_on(run: PriceRun, target: int) -> None:
+    run.sample(Monitor(Limits()), target, 0.0, _no_progress, lambda: None)
+
+
+def begin(model: Any, bound: vulcan.RiskBound, seed: int) -> PriceRun:
+    """Return a search in arrays without any room to spare."""
+    run = PriceRun(
+        vulcan.Problem(model, bound), ModelReader(model), None, None, seed=seed, exploration=0.1
+    )
+    for name in ("nodes", "edges", "node_values", "edge_values"):
+        setattr(run, name, getattr(run, name)[:1].copy())
+    if isinstance(run.graph, CompiledGraph):
+        for rows in run.graph.kinds():
+            rows.array = rows.array[: max(1, rows.count)].copy()
+    run.prepare()
+    return run
+
+
+def search_with_prices(
+    model: Any,
+    bound: vulcan.RiskBound,
+    samples: tuple[int, ...],
+    seed: int = 1,
+) -> None:
+    """Sample, plan, be guided by the plan, and write policies, several times."""
+    with change_settings(HASTY | LATE), suppress(vulcan.ModelError):
+        run = begin(model, bound, seed)
+        _go_on(run, samples[0])
+        for target in samples[1:]:
+            planning = Planning(run, run.complete(), lambda: True, DETAIL)
+            planning.guide()
+            _go_on(run, target)
+        planning = Planning(run, run.complete(), lambda: True, DETAIL)
+        plan = planning.settle()
+        if plan is not None:
+            planning.write(plan)
+        for lane in (0, len(run.prices[0]) - 1):
+            run.follow([], [])
+            run.complete().write(lane)
+
+
+def grow_top(samples: int, rooms: tuple[int, int, int]) -> None:
+    """Grow the top of a tree in arrays of some lengths."""
+    from vulcan.kernels import plan_top
+
+    with change_settings(HASTY):
+        run = begin(UNMERGED, TINY_BOUND, 2)
+        _go_on(run, samples)
+        top = make_top(20)
+        for name, room in zip(("nodes", "edges", "targets"), rooms, strict=True):
+            top = top._replace(**{name: getattr(top, name)[:room].copy()})
+        top.growth["closeness"] = 0.25
+        plan_top.grow_top(run.arrays(), run.tree(), run.tops, run.judged, top)
+
+
+def tighten(
+    model: Any, bound: vulcan.RiskBound, prices: tuple[float, ...], steps: int, reach: int = 3
+) -> None:
+    """Prove upper bounds for some prices, with as much work for each in turn."""
+    settings = {
+        "vulcan.solvers.tree.proof.HISTORIES_AT_ONCE": 3,
+        "vulcan.solvers.tree.proof.REACH": reach,
+    }
+    with change_settings(settings), suppress(vulcan.ModelError):
+        proof = Proof(vulcan.Problem(model, bound), ModelReader(model))
+        for price in prices:
+            tree = proof._tree_of(price)
+            tree.nodes, tree._edges = tree.nodes[:1].copy(), tree._edges[:1].copy()
+        for histories in (1, steps, steps):
+            for price in prices:
+                proof.advance(price, histories)
+        proof.bound_reward()
+
+
+def forget_bound(chart: Chart) -> Chart:
+    """Return a chart whose compiled form has no bound."""
+    chart.compiled = dataclasses.replace(chart.compiled, bound=None)
+    return chart
+
+
+STEPS: dict[str, Callable[[], Any]] = {}
+for _name, _model, _bound, _samples in (
+    ("python", UNMERGED, TINY_BOUND, (1, 13, 20)),
+    ("ends", DEAD_ENDS, TINY_BOUND, (5, 25, 40)),
+    ("loose", DEAD_ENDS, vulcan.Constant(1.0), (5, 25)),
+    ("alike", ALIKE, vulcan.Constant(0.25), (2, 15, 30)),
+    ("merged", LONGER, TINY_BOUND, (3, 14, 30)),
+    ("poor", POOR, vulcan.Linear(0.1, 0.05), (13, 20)),
+    ("bandit", HISTORIES, LINE, (1, 13, 30)),
+    ("curve", MISSION, CURVE, (2, 20)),
+    ("mission", Exploration(horizon=3), CURVE, (13, 20)),
+    ("chart", make_bounded_chart(2.0), vulcan.Constant(0.05), (13, 26)),
+    ("chart-5", draw_chart(4, 5), vulcan.Linear(0.01), (13, 20)),
+    ("short", replace(UNMERGED, horizon=1), TINY_BOUND, (5,)),
+    ("two", replace(UNMERGED, horizon=2), TINY_BOUND, (5, 30)),
+    ("over", replace(UNMERGED, start=3), TINY_BOUND, (5,)),
+):
+    STEPS[f"prices-{_name}"] = partial(search_with_prices, _model, _bound, _samples)
+for _name, _model in (("python", UNMERGED), ("bandit", HISTORIES), ("ends", DEAD_ENDS)):
+    STEPS[f"proof-{_name}"] = partial(tighten, _model, TINY_BOUND, (0.0, 2.0, 40.0), 6)
+for _reach in (0, 1, 3):
+    STEPS |= {
+        f"proof-chart-{_reach}": partial(
+            tighten, make_bounded_chart(2.0), TINY_BOUND, (0.0, 2.0), 5, _reach
+        ),
+        f"proof-free-{_reach}": partial(tighten, draw_chart(3, 4), TINY_BOUND, (2.0,), 5, _reach),
+    }
+STEPS |= {
+    "proof-mission": partial(tighten, Exploration(horizon=3), CURVE, (0.0, 30.0), 3),
+    "proof-mission-1": partial(tighten, Exploration(horizon=3), CURVE, (3.0,), 3, 1),
+    "proof-discount-0": partial(
+        tighten, replace(UNMERGED, discount=0.0), TINY_BOUND, (0.0, 1.0), 5
+    ),
+}
+STEPS |= {
+    f"top-{k}": partial(grow_top, 40, rooms)
+    for k, rooms in enumerate(((99, 99, 99), (6, 99, 99), (99, 4, 99), (99, 99, 5), (7, 9, 9)))
+}
+for _name, _chart in LIES.items():
+    STEPS[f"prices-lie-{_name}"] = partial(
+        search_with_prices, _chart, vulcan.Constant(0.5), (6, 12)
+    )
+    STEPS[f"proof-lie-{_name}"] = partial(tighten, _chart, TINY_BOUND, (1.0,), 4)
