@@ -11,22 +11,31 @@ from typing import Any
 import numpy as np
 
 import vulcan
-from tests.helpers.diary_models import ALIKE, DEAD_ENDS, change_settings
+from tests.helpers.diary_models import (
+    ALIKE,
+    DEAD_ENDS,
+    THREE_WAYS,
+    begin_by_choice,
+    change_settings,
+)
 from tests.helpers.recorded import LINE
 from tests.helpers.small_cases import HISTORIES, LONGER, MERGED, POOR, UNMERGED
 from tests.helpers.trees import TINY_BOUND
+from tests.helpers.unrolled import unroll_levels
 from vulcan.domains import Bandit, Grid
 from vulcan.execution.played import PlayedPolicy, start_histogram
 from vulcan.graphs.layered_graph import EDGE, NODE, TARGET, LayerArrays, write_layers
+from vulcan.kernels.unrolling import DECIDED
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.runtime.team import Team
-from vulcan.sentinels import END
+from vulcan.sentinels import END, NONE
 from vulcan.solvers.fronts import FrontArrays, Pruning
 from vulcan.solvers.layered.coins import Coins
 from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.run import LayeredRun
+from vulcan.solvers.layered.sweeps import Sweeps
 
 FEW = {
     "vulcan.solvers.layered.coins.CHUNK": 100,
@@ -204,6 +213,26 @@ def sweep_levels(model: Any, count: int) -> None:
         evaluate(layers.arrays)
 
 
+def decide(model: Any, tree: bool) -> None:
+    """Number decisions over levels, or over histories: of one choice, and of several."""
+    with change_settings({"vulcan.solvers.layered.sweeps.LEAST_OUTCOMES": 2}):
+        levels = unroll_levels(model, tree=tree)
+        sweeps = Sweeps(levels, team=InTurn(2))
+        choices = np.stack([sweeps.choose(weight, 1.0 - weight) for weight in (1.0, 0.0)])
+        sweeps.find_best(1.0, 2.0).plan.decide()
+        sweeps.follow_weights(0.0, 1.0)
+        for rows in (choices[:1], choices[1:]):
+            levels.decide(rows)
+        arrays, decided = levels.arrays, list[Any]()
+        for node in (0, int(arrays.first[1])):
+            row = int(choices[1, node])
+            ways = [(k % 2, NONE) for k in range(int(arrays.safe_count[row]))]
+            decided.append((node, row, ways))
+        if arrays.action_count[arrays.target[arrays.first_outcome[decided[0][1]]]] > 0:
+            decided[0][2][0] = (DECIDED, 1)
+        levels.decide(choices, decided)
+
+
 def solve(model: Any, bound: vulcan.RiskBound, solver: vulcan.Solver, **options: Any) -> None:
     """Solve a problem as anybody would."""
     vulcan.solve(vulcan.Problem(model, bound), solver, **options)
@@ -259,6 +288,27 @@ STEPS: dict[str, Callable[[], Any]] = {
     "lagrangian-tree": partial(solve, DEAD_ENDS, TINY_BOUND, vulcan.Lagrangian()),
     "pareto-tree": partial(solve, ALIKE, vulcan.Constant(0.25), vulcan.Pareto()),
 }
+STEPS |= {
+    "coins-three": partial(toss_coins, THREE_WAYS, vulcan.Constant(0.5), 4.0, (0.5, 9.0), 3),
+    "coins-fine": partial(toss_coins, THREE_WAYS, vulcan.Linear(0.05), 4.0, (9.0,), 12),
+    "coins-none": partial(
+        toss_coins, THREE_WAYS, vulcan.Constant(0.5), 4.0, (9.0,), 3, span=(50.0, 60.0)
+    ),
+    "coins-begun": partial(
+        toss_coins, begin_by_choice(LONGER), vulcan.Constant(0.5), 4.0, (9.0,), 3
+    ),
+    "fronts-tight": partial(compute_fronts, LAYERS, 4.0, 0.05, 9, None),
+    "fronts-none": partial(compute_fronts, LAYERS, 4.0, 0.0, 9, None),
+    "fronts-cramped": partial(compute_fronts, draw_layers(8, 2, 2), 2.0, 1e299, 9, None, room=2),
+    "sweep-begun": partial(sweep_levels, begin_by_choice(LONGER), 1),
+}
+for _tree in (False, True):
+    STEPS |= {
+        f"decide-ends-{_tree}": partial(decide, replace(DEAD_ENDS, merges=True), _tree),
+        f"decide-three-{_tree}": partial(decide, THREE_WAYS, _tree),
+        f"decide-begun-{_tree}": partial(decide, begin_by_choice(LONGER), _tree),
+        f"decide-alike-{_tree}": partial(decide, replace(ALIKE, merges=True), _tree),
+    }
 for _most in (3, 9, 99):
     STEPS[f"merge-{_most}"] = partial(merge_tops, (99, 99, 99), _most)
 STEPS |= {

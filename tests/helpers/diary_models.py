@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import vulcan
 from tests.helpers.tables import Table
 from vulcan import Outcome
 
@@ -43,6 +44,44 @@ ALIKE = Table(
     merges=False,
 )
 """Actions that are worth the same: which of them is taken must not change."""
+
+
+THREE_WAYS = Table(
+    {
+        0: {
+            "fan": [Outcome(0.25, 1.0, 1), Outcome(0.25, 0.5, 2), Outcome(0.5, 0.0, 3)],
+            "dare": [Outcome(0.5, 2.0, 1), Outcome(0.25, 1.0, 3), Outcome.failure(0.25)],
+        },
+        1: {"a": [Outcome(0.75, 4.0, 2), Outcome.failure(0.25)], "b": [Outcome(1.0, 1.0, 3)]},
+        2: {"a": [Outcome(0.875, 2.0, 1), Outcome.failure(0.125)], "b": [Outcome(1.0, 0.5, 1)]},
+        3: {
+            "a": [Outcome(0.5, 1.0, 0), Outcome(0.25, 3.0, 1), Outcome.failure(0.25)],
+            "b": [Outcome(0.5, 0.0, 2), Outcome(0.5, 1.0, 0)],
+        },
+    },
+    horizon=4,
+)
+"""Actions with several outcomes, after each of which there is a choice of risks."""
+
+
+class Begun(Table):
+    """A table that begins with an initial action, which no step is taken for."""
+
+    def initial_state(self) -> Any:
+        return vulcan.Start(
+            {
+                "near": [Outcome(0.5, 0.25, self._name(0)), Outcome(0.5, 0.0, self._name(1))],
+                "far": [Outcome(0.75, 2.0, self._name(2)), Outcome.failure(0.25, 1.0)],
+            }
+        )
+
+    def _name(self, state: int) -> Any:
+        return state if self.merges else (state,)
+
+
+def begin_by_choice(model: Table) -> Begun:
+    """Return the same table after an initial action."""
+    return Begun(model.table, model.horizon, model.discount, model.start, model.merges)
 
 
 @contextmanager

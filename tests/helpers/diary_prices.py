@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +10,13 @@ from typing import Any
 
 import vulcan
 from tests.helpers.charts import Chart, draw_chart
-from tests.helpers.diary_models import ALIKE, DEAD_ENDS, change_settings
+from tests.helpers.diary_models import (
+    ALIKE,
+    DEAD_ENDS,
+    THREE_WAYS,
+    begin_by_choice,
+    change_settings,
+)
 from tests.helpers.diary_trees import LIES, make_bounded_chart
 from tests.helpers.recorded import CURVE, LINE
 from tests.helpers.small_cases import HISTORIES, LONGER, MISSION, POOR, UNMERGED
@@ -85,6 +90,23 @@ def search_with_prices(
             run.complete().write(lane)
 
 
+def write_at_once(model: Any, samples: int) -> None:
+    """Write the policies of some prices where little is known of what they come to."""
+    with change_settings(HASTY), suppress(vulcan.ModelError):
+        run = begin(model, TINY_BOUND, 3)
+        _go_on(run, samples)
+        for lane in (0, len(run.prices[0]) // 2):
+            run.complete().write(lane)
+
+
+def solve_in_batches(model: Any, bound: vulcan.RiskBound) -> None:
+    """Sample until all is solved, in batches that are as large as all before."""
+    with change_settings({"vulcan.solvers.tree.price_run.BATCHES": 1}):
+        run = begin(model, bound, 5)
+        run.edges, run.edge_values = run.edges.repeat(64), run.edge_values.repeat(64, axis=0)
+        _go_on(run, 200)
+
+
 def grow_top(samples: int, rooms: tuple[int, int, int]) -> None:
     """Grow the top of a tree in arrays of some lengths."""
     from vulcan.kernels import plan_top
@@ -118,9 +140,10 @@ def tighten(
         proof.bound_reward()
 
 
-def forget_bound(chart: Chart) -> Chart:
-    """Return a chart whose compiled form has no bound."""
-    chart.compiled = dataclasses.replace(chart.compiled, bound=None)
+def make_worthless_chart() -> Chart:
+    """Return a chart of which only the first step is worth anything."""
+    chart = make_bounded_chart(2.0)
+    vars(chart)["discount"] = 0.0
     return chart
 
 
@@ -152,6 +175,21 @@ for _reach in (0, 1, 3):
         f"proof-free-{_reach}": partial(tighten, draw_chart(3, 4), TINY_BOUND, (2.0,), 5, _reach),
     }
 STEPS |= {
+    "prices-begun": partial(
+        search_with_prices, begin_by_choice(UNMERGED), vulcan.Constant(0.4), (2, 14, 26)
+    ),
+    "prices-three": partial(
+        search_with_prices, replace(THREE_WAYS, merges=False), TINY_BOUND, (2, 14, 26)
+    ),
+    "batches-two": partial(solve_in_batches, replace(UNMERGED, horizon=2), TINY_BOUND),
+    "batches-ends": partial(solve_in_batches, replace(DEAD_ENDS, horizon=3), TINY_BOUND),
+    "batches-chart": partial(solve_in_batches, draw_chart(4, 3), vulcan.Linear(0.01)),
+    "write-python": partial(write_at_once, UNMERGED, 2),
+    "write-ends": partial(write_at_once, DEAD_ENDS, 9),
+    "write-bandit": partial(write_at_once, HISTORIES, 2),
+    "write-chart": partial(write_at_once, draw_chart(4, 4), 3),
+    "proof-begun": partial(tighten, begin_by_choice(UNMERGED), TINY_BOUND, (0.0, 2.0), 5),
+    "proof-chart-discount-0": partial(tighten, make_worthless_chart(), TINY_BOUND, (1.0,), 5, 1),
     "proof-mission": partial(tighten, Exploration(horizon=3), CURVE, (0.0, 30.0), 3),
     "proof-mission-1": partial(tighten, Exploration(horizon=3), CURVE, (3.0,), 3, 1),
     "proof-discount-0": partial(
@@ -166,4 +204,5 @@ for _name, _chart in LIES.items():
     STEPS[f"prices-lie-{_name}"] = partial(
         search_with_prices, _chart, vulcan.Constant(0.5), (6, 12)
     )
+    STEPS[f"plan-lie-{_name}"] = partial(search_with_prices, _chart, vulcan.Constant(0.5), (1,))
     STEPS[f"proof-lie-{_name}"] = partial(tighten, _chart, TINY_BOUND, (1.0,), 4)

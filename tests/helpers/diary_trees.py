@@ -14,7 +14,13 @@ import numpy as np
 
 import vulcan
 from tests.helpers.charts import HONEST, Chart, draw_chart, look_ahead
-from tests.helpers.diary_models import ALIKE, DEAD_ENDS, change_settings
+from tests.helpers.diary_models import (
+    ALIKE,
+    DEAD_ENDS,
+    THREE_WAYS,
+    begin_by_choice,
+    change_settings,
+)
 from tests.helpers.recorded import CURVE, A, B, G
 from tests.helpers.small_cases import HISTORIES, LONGER, MERGED, POOR, UNMERGED
 from tests.helpers.trees import TINY_BOUND, sample, start
@@ -25,6 +31,8 @@ from vulcan.kernels.forward_search import CLOSE
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.constraints import NoConstraint
+from vulcan.solvers.tree.allowance import Allowance
 from vulcan.solvers.tree.forward_search import ForwardSearchRun
 from vulcan.solvers.tree.sampling import TreeRun
 
@@ -64,6 +72,8 @@ def grow_tree(
                 sample(run, target)
                 run.bound_reward()
                 run.plan(complete, lambda: False)
+                if run.graph.merges and run.constraint.constrains:
+                    run.plan_by_pairs(Allowance(math.inf, math.inf, math.inf))
 
 
 def search_forward(
@@ -106,9 +116,9 @@ def make_bounded_chart(bounds: float, horizon: int = 4, answers: Any = None) -> 
     return chart
 
 
-def lie(place: tuple[int, int], field: str, value: float) -> Chart:
+def lie(place: tuple[int, int], field: str, value: float, horizon: int = 4) -> Chart:
     """Return a chart that breaks a rule in one answer, of the first outcome."""
-    chart = make_bounded_chart(4.0, 4, HONEST)
+    chart = make_bounded_chart(4.0, horizon, HONEST)
     chart.table[field][0, *place, *(() if field == "counts" else (0,))] = value
     return chart
 
@@ -121,15 +131,16 @@ LIES = {
     "order": lie((0, 0), "fails", 1),
     "negative": lie((2, 0), "counts", -1),
     "many": lie((1, 1), "counts", 9),
+    "late": lie((2, 0), "reward", math.nan, 2),
     "bound": make_bounded_chart(math.nan, 4, HONEST),
 }
 
 
 def ask_again(spoil: Callable[[Any], None] | None = None) -> None:
     """Have a compiled model asked again for all rows of a tree, of which one may be wrong."""
-    chart = make_bounded_chart(3.0)
+    chart = make_bounded_chart(8.0, 4, HONEST)
     run = start(chart, vulcan.Constant(0.5))
-    sample(run, 12)
+    sample(run, 6)
     packed = run.graph.pack()
     fresh = CompiledGraph(run.reader, chart.compiled)
     if spoil is not None:
@@ -139,7 +150,7 @@ def ask_again(spoil: Callable[[Any], None] | None = None) -> None:
         fresh.unpack(packed)
 
 
-def _spoil(field: str, value: float, place: Any = (0, 0, 1)) -> Callable[[Any], None]:
+def _spoil(field: str, value: Any, place: Any) -> Callable[[Any], None]:
     def spoil(table: Any) -> None:
         table[field][place] = value
 
@@ -156,7 +167,7 @@ for _letter, _under in (("A", A), ("B", B), ("G", G)):
         f"tree-tight-{_letter}": partial(
             _grow, UNMERGED, vulcan.Constant(0.125), samples=(1, 2, 30), seed=4
         ),
-        f"tree-curve-{_letter}": partial(_grow, UNMERGED, CURVED, samples=(1, 15)),
+        f"tree-curve-{_letter}": partial(_grow, UNMERGED, CURVED, samples=(0, 1, 15)),
         f"tree-chart-{_letter}": partial(
             _grow, make_bounded_chart(2.0), vulcan.parse("min(0.01*x, 0.05)"), samples=(2, 20)
         ),
@@ -208,8 +219,34 @@ STEPS |= {
     ),
     "forward-curve": partial(search_forward, UNMERGED, CURVED, vulcan.ForwardSearch(G)),
     "again": ask_again,
-    "again-probability": partial(ask_again, _spoil("probability", 0.9, (0, 1, 2))),
-    "again-bound": partial(ask_again, _spoil("bounds", 17.0, (0, 1))),
+    "again-sum": partial(ask_again, _spoil("probability", 0.9, (0, 1, 1, 0))),
+    "again-reward": partial(ask_again, _spoil("reward", [1.75, 1.0], (0, 0, 0, slice(0, 2)))),
+    "again-more": partial(ask_again, _spoil("counts", 1, (0, 2, 2))),
+    "again-less": partial(ask_again, _spoil("counts", 0, (0, 0, 0))),
+    "again-none": partial(ask_again, _spoil("counts", 0, (0, 0, 2))),
+    "again-fails": partial(ask_again, _spoil("fails", 1, (0, 0, 0, 1))),
+    "again-bound": partial(ask_again, _spoil("bounds", 17.0, (0, 2, 1))),
+    "tree-begun": partial(
+        grow_tree, begin_by_choice(UNMERGED), vulcan.Constant(0.4), _free, (0, 3, 25)
+    ),
+    "tree-begun-merged": partial(grow_tree, begin_by_choice(LONGER), TINY_BOUND, A, (3, 25)),
+    "tree-negative": partial(grow_tree, LONGER, vulcan.Linear(0.1, -0.05), A, (0, 3, 25)),
+    "tree-negative-G": partial(grow_tree, LONGER, vulcan.Linear(0.1, -0.05), G, (0, 3, 25)),
+    "tree-three": partial(grow_tree, THREE_WAYS, vulcan.Linear(0.05), B, (3, 20)),
+    "tree-chart-curve": partial(grow_tree, make_bounded_chart(2.0), CURVED, _free, (0, 20)),
+    "tree-printed-B": partial(
+        grow_tree, DEAD_ENDS, vulcan.Constant(1.0), B, (3, 30), as_printed=True
+    ),
+    "tree-uct": partial(grow_tree, UNMERGED, TINY_BOUND, NoConstraint(), (3, 25)),
+    "tree-nan-bound": partial(
+        grow_tree, LIES["bound"], vulcan.Constant(0.5), _free, (3,), bounded=True
+    ),
+    "forward-negative": partial(
+        search_forward, LONGER, vulcan.Linear(0.1, -0.05), vulcan.ForwardSearch(A)
+    ),
+    "forward-begun": partial(
+        search_forward, begin_by_choice(LONGER), TINY_BOUND, vulcan.ForwardSearch(B)
+    ),
 }
 STEPS |= {f"forward-stopped-{most}": partial(stop_forward, most) for most in (1, 8, 40)}
 for _name, _chart in LIES.items():
