@@ -64,6 +64,22 @@ THREE_WAYS = Table(
 """Actions with several outcomes, after each of which there is a choice of risks."""
 
 
+LONG = Table(
+    {
+        0: {
+            "on": [
+                Outcome(0.625, 1.0, 0),
+                *(Outcome(0.125, 0.5 * k, 9, f"end {k}") for k in range(3)),
+            ],
+            "off": [Outcome(0.5, 1.0, 0), Outcome(0.25, 1.5, 0, "again"), Outcome.failure(0.25)],
+        },
+        9: {},
+    },
+    horizon=9,
+)
+"""Missions most of whose outcomes end them."""
+
+
 class Begun(Table):
     """A table that begins with an initial action, which no step is taken for."""
 

@@ -17,6 +17,7 @@ from tests.helpers.charts import HONEST, Chart, draw_chart, look_ahead
 from tests.helpers.diary_models import (
     ALIKE,
     DEAD_ENDS,
+    LONG,
     THREE_WAYS,
     begin_by_choice,
     change_settings,
@@ -236,6 +237,10 @@ STEPS |= {
     "tree-chart-curve": partial(grow_tree, make_bounded_chart(2.0), CURVED, _free, (0, 20)),
     "tree-printed-B": partial(
         grow_tree, DEAD_ENDS, vulcan.Constant(1.0), B, (3, 30), as_printed=True
+    ),
+    "tree-long": partial(grow_tree, LONG, vulcan.Constant(0.1), _free, (3, 24)),
+    "tree-alike-merged": partial(
+        grow_tree, replace(ALIKE, merges=True), vulcan.Constant(0.5), _free, (2, 25)
     ),
     "tree-uct": partial(grow_tree, UNMERGED, TINY_BOUND, NoConstraint(), (3, 25)),
     "tree-nan-bound": partial(
