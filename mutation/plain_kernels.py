@@ -48,7 +48,7 @@ def install() -> None:
 
 def sort_as_compiled(argsort: Callable[..., Any]) -> Callable[..., Any]:
     """Return what sorts as Numba does, unless it is asked for a certain way of sorting."""
-    order = make_py_quicksort(is_argsort=True).run_quicksort
+    order = make_py_quicksort(is_argsort=True).run_quicksort  # type: ignore[no-untyped-call]
 
     @wraps(argsort)
     def sort(array: Any, *options: Any, **named: Any) -> Any:
