@@ -26,7 +26,8 @@ from mutation.subjects import ROOT, Subject
 LONGEST_TEST = 4.0
 """In seconds of the processor, while traced; longer ones don't take part."""
 
-LONGEST_FILE = 60.0
+LONGEST_FILE = 300.0
+"""What comes later in a file does not take part."""
 
 HELPERS = ("helpers", "oracles", "golden")
 """What tests use: when it changes, they are traced anew."""

@@ -153,7 +153,7 @@ def fan(edges: int) -> LayerArrays:
     return LayerArrays(nodes, np.array(rows, EDGE), targets)
 
 
-def merge_tops(rooms: tuple[int, int, int], most: int) -> None:
+def merge_tops(most: int, longest: int = 99) -> None:
     """Merge the tops of two parts with that of a search, in arrays of some lengths."""
     from vulcan.kernels.plan_top import PartLayers, merge_tops
     from vulcan.solvers.tree.tops import make_top
@@ -174,10 +174,13 @@ def merge_tops(rooms: tuple[int, int, int], most: int) -> None:
     arrays[2]["node"][inside] += later[inside]
     assert len(shifts[0]) == starts[-1]
     layers = PartLayers(*arrays, np.arange(starts[-1]) < 4)
-    top = make_top(most)
-    for name, room in zip(("nodes", "edges", "targets"), rooms, strict=True):
-        top = top._replace(**{name: getattr(top, name)[:room].copy()})
-    merge_tops(layers, links, top)
+    for name in ("nodes", "edges", "targets"):
+        for room in range(1 if longest < 99 else 98, longest):
+            top = make_top(most)
+            top = top._replace(**{name: getattr(top, name)[:room].copy()})
+            for kept in ("reach", "haste", "heap", "nodes", "edges", "targets"):
+                top = top._replace(**{kept: getattr(top, kept)[:99].copy()})
+            merge_tops(layers, links, top)
 
 
 def evaluate(layers: LayerArrays) -> None:
@@ -309,9 +312,5 @@ for _tree in (False, True):
         f"decide-begun-{_tree}": partial(decide, begin_by_choice(LONGER), _tree),
         f"decide-alike-{_tree}": partial(decide, replace(ALIKE, merges=True), _tree),
     }
-for _most in (3, 9, 99):
-    STEPS[f"merge-{_most}"] = partial(merge_tops, (99, 99, 99), _most)
-STEPS |= {
-    f"merge-short-{k}": partial(merge_tops, rooms, 99)
-    for k, rooms in enumerate(((7, 99, 99), (99, 5, 99), (99, 99, 7), (8, 99, 99), (99, 99, 8)))
-}
+STEPS |= {f"merge-{most}": partial(merge_tops, most) for most in (3, 9, 99)}
+STEPS["merge-short"] = partial(merge_tops, 99, 20)

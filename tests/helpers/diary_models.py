@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -78,6 +79,23 @@ LONG = Table(
     horizon=9,
 )
 """Missions most of whose outcomes end them."""
+
+
+FEW_WAYS = replace(LONG, table={0: {"on": LONG.table[0]["on"]}, 9: {}}, horizon=12)
+"""The same with one action, so that decisions are few beside ends."""
+
+DEEP = Table(
+    {
+        0: {
+            "good": [Outcome(1.0, 2.0, 0)],
+            "bad": [Outcome(0.9375, 0.5, 0), Outcome.failure(0.0625)],
+            "worse": [Outcome(1.0, 0.25, 0)],
+        }
+    },
+    horizon=7,
+    merges=False,
+)
+"""Histories that are visited often far from the start."""
 
 
 class Begun(Table):

@@ -13,6 +13,7 @@ from tests.helpers.charts import Chart, draw_chart
 from tests.helpers.diary_models import (
     ALIKE,
     DEAD_ENDS,
+    DEEP,
     THREE_WAYS,
     begin_by_choice,
     change_settings,
@@ -107,18 +108,21 @@ def solve_in_batches(model: Any, bound: vulcan.RiskBound) -> None:
         _go_on(run, 200)
 
 
-def grow_top(samples: int, rooms: tuple[int, int, int]) -> None:
-    """Grow the top of a tree in arrays of some lengths."""
+def grow_top(model: Any, samples: int) -> None:
+    """Grow the top of a tree in arrays of all lengths."""
     from vulcan.kernels import plan_top
 
     with change_settings(HASTY):
-        run = begin(UNMERGED, TINY_BOUND, 2)
+        run = begin(model, TINY_BOUND, 2)
         _go_on(run, samples)
-        top = make_top(20)
-        for name, room in zip(("nodes", "edges", "targets"), rooms, strict=True):
-            top = top._replace(**{name: getattr(top, name)[:room].copy()})
-        top.growth["closeness"] = 0.25
-        plan_top.grow_top(run.arrays(), run.tree(), run.tops, run.judged, top)
+        for name in ("nodes", "edges", "targets"):
+            for room in range(1, 14):
+                top = make_top(14)
+                top = top._replace(**{name: getattr(top, name)[:room].copy()})
+                for kept in ("reach", "haste", "heap", "nodes", "edges", "targets"):
+                    top = top._replace(**{kept: getattr(top, kept)[:64].copy()})
+                top.growth["closeness"] = 0.25
+                plan_top.grow_top(run.arrays(), run.tree(), run.tops, run.judged, top)
 
 
 def tighten(
@@ -197,8 +201,11 @@ STEPS |= {
     ),
 }
 STEPS |= {
-    f"top-{k}": partial(grow_top, 40, rooms)
-    for k, rooms in enumerate(((99, 99, 99), (6, 99, 99), (99, 4, 99), (99, 99, 5), (7, 9, 9)))
+    "top": partial(grow_top, UNMERGED, 40),
+    "top-ends": partial(grow_top, DEAD_ENDS, 30),
+    "prices-deep": partial(search_with_prices, DEEP, vulcan.Constant(0.25), (45,)),
+    "prices-hopeless": partial(search_with_prices, UNMERGED, vulcan.parse("-1"), (30,)),
+    "prices-hopeless-alike": partial(search_with_prices, THREE_WAYS, vulcan.parse("-1"), (40,)),
 }
 for _name, _chart in LIES.items():
     STEPS[f"prices-lie-{_name}"] = partial(

@@ -17,6 +17,7 @@ from tests.helpers.charts import HONEST, Chart, draw_chart, look_ahead
 from tests.helpers.diary_models import (
     ALIKE,
     DEAD_ENDS,
+    FEW_WAYS,
     LONG,
     THREE_WAYS,
     begin_by_choice,
@@ -77,6 +78,33 @@ def grow_tree(
                     run.plan_by_pairs(Allowance(math.inf, math.inf, math.inf))
 
 
+def share_visits() -> None:
+    """Sample where an action has been tried exactly as often as its share is."""
+    run = start(UNMERGED, vulcan.Constant(1.0), exploration=0.0)
+    sample(run, 9)
+    first = int(run._nodes["first_edge"][0])
+    for visits in ((39, 1), (38, 2), (19, 1), (79, 1)):
+        run._nodes["visits"][0], run._edges["visits"][first : first + 2] = sum(visits), visits
+        run._edges["value"][first : first + 2] = 9.0, 1.0
+        sample(run, run.samples + 1)
+
+
+def write_over() -> None:
+    """Write a policy where others were written before."""
+    from vulcan.kernels import extraction
+
+    run = start(UNMERGED, vulcan.Constant(0.3))
+    sample(run, 12)
+    assert run._settle_tree(False, lambda: False)
+    levels = np.zeros(run.reader.levels + 1, extraction.LEVEL)
+    summary = np.ones(1, extraction.SUMMARY)
+    for length in range(1, 12):
+        below = np.full(length + 2, 7, np.int32)
+        rows, firsts = np.full(length, 7, np.int32), np.full(length + 1, 7, np.int32)
+        given = (run.arrays(), run.tree(), run._choice, levels, rows, firsts)
+        extraction.write_outline(*given, below, summary)
+
+
 def search_forward(
     model: Any, bound: vulcan.RiskBound, solver: vulcan.ForwardSearch, **changes: Any
 ) -> None:
@@ -107,6 +135,16 @@ def stop_forward(most: int) -> None:
     )
     run.advance(Monitor(Limits(histories=most)))
     run.build_policy(stopped=True)
+
+
+def pause_forward() -> None:
+    """Search forward with a limit of histories that is raised one by one."""
+    run = ForwardSearchRun(
+        vulcan.Problem(LONGER, TINY_BOUND), ModelReader(LONGER), vulcan.ForwardSearch()
+    )
+    for most in range(1, 30):
+        while run.step(most) not in (codes.PAUSED, codes.DONE):
+            pass
 
 
 def make_bounded_chart(bounds: float, horizon: int = 4, answers: Any = None) -> Chart:
@@ -242,6 +280,10 @@ STEPS |= {
     "tree-alike-merged": partial(
         grow_tree, replace(ALIKE, merges=True), vulcan.Constant(0.5), _free, (2, 25)
     ),
+    "tree-few-ways": partial(grow_tree, FEW_WAYS, vulcan.Constant(0.1), _free, (30,)),
+    "tree-share": share_visits,
+    "tree-over": write_over,
+    "forward-paused": pause_forward,
     "tree-uct": partial(grow_tree, UNMERGED, TINY_BOUND, NoConstraint(), (3, 25)),
     "tree-nan-bound": partial(
         grow_tree, LIES["bound"], vulcan.Constant(0.5), _free, (3,), bounded=True
