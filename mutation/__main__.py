@@ -22,6 +22,7 @@ def read_arguments() -> argparse.Namespace:
     names = [subject.name for subject in SUBJECTS]
     parser.add_argument("--subject", action="append", choices=names, help="only these")
     parser.add_argument("--module", default="", help="only modules with this in their path")
+    parser.add_argument("--tests", default="", help="only files of tests with this in their path")
     parser.add_argument("--sample", type=int, default=30, help="mutants of each module; 0: all")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--seconds", type=float, default=30.0, help="of tests for each mutant")
@@ -63,7 +64,7 @@ def main() -> None:
         if not modules or (options.subject and subject.name not in options.subject):
             continue
         print(f"{subject.name}: which tests reach which lines", flush=True)
-        traces = trace_tests(subject, options.folder)
+        traces = trace_tests(subject, options.folder, options.tests)
         scores[subject.name] = []
         for module in modules:
             begin = time.monotonic()

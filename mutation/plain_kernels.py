@@ -1,8 +1,9 @@
 """Kernels as plain Python, for the tests of their mutants.
 
 Numba reads fields of records as attributes, and so do the records here. Compiled models are asked
-at the same addresses. What stays different is the arithmetic of mixed types: NumPy keeps single
-precision where Numba goes over to double. A test that notices doesn't take part.
+at the same addresses. Sorting is Numba's, so that equals come out in the same order. What stays
+different is the arithmetic of mixed types: NumPy keeps single precision where Numba goes over to
+double. A test that notices doesn't take part.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numba.misc.quicksort import make_py_quicksort
 
 WORD, NUMBER, REAL = ctypes.c_uint64, ctypes.c_int64, ctypes.c_double
 
@@ -41,6 +43,20 @@ def install() -> None:
         call_bound=call(REAL, WORD, WORD, NUMBER),
         call_value_bound=call(REAL, WORD, WORD, NUMBER, REAL),
     )
+    np.argsort = sort_as_compiled(np.argsort)
+
+
+def sort_as_compiled(argsort: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what sorts as Numba does, unless it is asked for a certain way of sorting."""
+    order = make_py_quicksort(is_argsort=True).run_quicksort  # type: ignore[no-untyped-call]
+
+    @wraps(argsort)
+    def sort(array: Any, *options: Any, **named: Any) -> Any:
+        if options or named or np.ndim(array) != 1:
+            return argsort(array, *options, **named)
+        return order(array)
+
+    return sort
 
 
 class Record(np.void):  # type: ignore[misc]

@@ -12,6 +12,7 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -131,8 +132,13 @@ def run_tests(tests: Sequence[str], plugin: object, *options: str) -> int:
     """Run tests in this process, which has not yet imported the library."""
     import pytest
 
+    subprocess.Popen.__init__ = _refuse_program  # type: ignore[method-assign]
     plain_kernels.install()
     return int(pytest.main([*OPTIONS, *options, *tests], plugins=[plugin]))
+
+
+def _refuse_program(self: object, *arguments: object, **named: object) -> None:
+    raise RuntimeError("another program knows nothing of a mutant")
 
 
 class _MutantLoader(SourceFileLoader):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any, TextIO
+
+import pytest
 
 from mutation.mutants import SOURCES, Mutant
 from mutation.processes import install_mutant, run_apart, run_tests
@@ -18,6 +21,9 @@ SLOWER = 4.0
 """A mutant may take this many times as long as the original, and some seconds to begin."""
 
 BEGINNING = 20.0
+
+PATIENCE = 5.0
+"""How many seconds longer a single test may take: one that never ends costs no more."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,21 @@ class Verdict:
 
 
 class Witness:
-    """Notes the first thing that goes wrong."""
+    """Notes the first thing that goes wrong, and has no patience with what never ends."""
 
-    def __init__(self, notes: TextIO) -> None:
+    def __init__(self, notes: TextIO, tests: Sequence[Trace]) -> None:
         self.notes = notes
+        self.seconds = {trace.test: trace.seconds for trace in tests}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
+        signal.signal(signal.SIGPROF, _give_up)
+        longest = PATIENCE + SLOWER * self.seconds.get(item.nodeid, 0.0)
+        signal.setitimer(signal.ITIMER_PROF, longest)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
@@ -58,12 +75,16 @@ class Witness:
             self.notes.write(json.dumps(f"{report.nodeid} (while it was read)") + "\n")
 
 
+def _give_up(number: int, frame: FrameType | None) -> None:
+    raise TimeoutError("it never ends")
+
+
 def try_mutant(mutant: Mutant, tests: Sequence[Trace]) -> Verdict:
     """Run tests on a mutant until one fails."""
 
     def work(notes: TextIO) -> None:
         install_mutant(mutant)
-        code = run_tests([trace.test for trace in tests], Witness(notes))
+        code = run_tests([trace.test for trace in tests], Witness(notes, tests))
         notes.write(json.dumps(code) + "\n")
 
     def conclude(caught: bool, how: str) -> Verdict:

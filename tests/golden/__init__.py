@@ -14,6 +14,8 @@ from typing import Any
 
 import vulcan
 from tests.helpers.certified import CERTIFIED, record_certificate
+from tests.helpers.diaries import keep_diary
+from tests.helpers.diary_cases import STEPS
 from tests.helpers.recorded import CASES, record
 from tests.helpers.small_cases import SMALL
 from tests.helpers.trees import SHORT, TINY, TINY_BOUND, as_document, sample, start, unfold
@@ -54,10 +56,22 @@ def grow_trees(as_printed: bool) -> dict[str, Any]:
     return found
 
 
+def keep_diaries() -> dict[str, Any]:
+    """Return what kernels leave behind in small searches, by their names."""
+    searches = {name: partial(record, case) for name, case in SMALL.items()} | STEPS
+    found = {}
+    for name, search in searches.items():
+        with keep_diary() as diary:
+            search()
+        found[name] = diary.close()
+    return found
+
+
 DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "certificates.json": lambda: {n: record_certificate(case) for n, case in CERTIFIED.items()},
     "recorded.json": lambda: {name: record(case) for name, case in CASES.items()},
     "small.json": lambda: {name: record(case) for name, case in SMALL.items()},
+    "diaries.json": keep_diaries,
     "tree.json": partial(grow_trees, as_printed=False),
     "paper-tree.json": partial(grow_trees, as_printed=True),
 } | {

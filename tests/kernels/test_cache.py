@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from vulcan.kernels import cache, compilation
+from tests.helpers.fresh_modules import import_again
+from vulcan.kernels import cache
 from vulcan.kernels.cache import KernelFile, find_directory
 
 KERNELS = """
@@ -45,6 +46,7 @@ def temporary(tmp_path, monkeypatch):
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """A package with a kernel that is compiled in no time, and its cache."""
+    import_again("vulcan.kernels.compilation", monkeypatch)
     folder = tmp_path / "glider"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -60,6 +62,7 @@ def load_again():
     """Return the kernel as a new process would have it."""
     for name in ("glider", "glider.kernels"):
         sys.modules.pop(name, None)
+    compilation = import_module("vulcan.kernels.compilation")
     for cached in (compilation.cache_directory, compilation._list_imports, compilation._find_file):
         cached.cache_clear()
     return import_module("glider.kernels").double

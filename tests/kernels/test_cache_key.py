@@ -58,3 +58,9 @@ def test_compiled_domains_depend_on_what_they_freeze() -> None:
     kernels = compilation.find_sources("vulcan.kernels.tree_search")
     assert {"vulcan.tolerance", "vulcan.sentinels", "vulcan.kernels.constraints"} <= set(kernels)
     assert "vulcan.solvers.tree.local" not in kernels
+
+
+def test_what_is_not_there_has_no_sources() -> None:
+    clear()
+    assert compilation.find_sources("nowhere.to_be_found") == {}
+    assert "vulcan.no_such_module" not in compilation.find_sources("vulcan.no_such_module")

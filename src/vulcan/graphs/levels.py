@@ -132,10 +132,10 @@ class Levels:
             int(arrays.safe_count[rows[rows != NONE]].sum(dtype=np.int64)) for rows in choices
         )
         found = Found(
-            rows=np.empty(size, np.int32),
-            nodes=np.empty(size, np.int32),
-            modes=np.empty(size, np.int8),
-            children=np.empty(outcomes + len(ways), np.int32),
+            rows=np.zeros(size, np.int32),
+            nodes=np.zeros(size, np.int32),
+            modes=np.zeros(size, np.int8),
+            children=np.zeros(outcomes + len(ways), np.int32),
             numbers=np.full((modes, len(arrays.action_count)), NONE, np.int32),
         )
         given = (np.array(firsts, DECISION), np.array(ways, WAY))
@@ -308,7 +308,7 @@ class _Builder:
             longer = np.full(len(graph.states.array), NONE, np.int32)
             longer[: len(self._met)] = self._met
             self._met = longer
-        following = np.empty(graph.states.count, np.int32)
+        following = np.zeros(graph.states.count, np.int32)
         rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
         count = find_following(*rows, here, level, self._met, following)
         return following[:count].copy()

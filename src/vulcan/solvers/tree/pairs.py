@@ -134,9 +134,9 @@ class Pairs:
         numbers[which[goes_on], points[goes_on]] = 0
         decisions, entries = len(top.decisions), len(top.below)
         count, more = kernels.number_shared(*self.arrays(run), choice, numbers, decisions)
-        rows = np.empty(decisions + count, np.int32)
-        firsts = np.empty(decisions + count + 1, np.int32)
-        below = np.empty(entries + more, np.int32)
+        rows = np.zeros(decisions + count, np.int32)
+        firsts = np.zeros(decisions + count + 1, np.int32)
+        below = np.zeros(entries + more, np.int32)
         rows[:decisions], firsts[:decisions] = top.decisions["row"], top.decisions["first"]
         firsts[decisions], below[:entries] = entries, top.below
         if decisions:
@@ -172,7 +172,7 @@ def unroll(run: CappedRun, frontier: NDArray[Any], allowance: Allowance) -> Pair
     count, questions = 0, 0
     for level in range(run.reader.levels):
         place = _lengthen(place, run.graph.states.count)
-        found = np.empty(len(place), np.int32)
+        found = np.zeros(len(place), np.int32)
         seeds = frontier["state"][order[ends[level] : ends[level + 1]]]
         reached = found[: reach_level(run.arrays(), states, seeds, place, found)]
         for state in reached[run.count_actions(reached) == UNASKED].tolist():

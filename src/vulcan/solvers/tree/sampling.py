@@ -221,8 +221,8 @@ class TreeRun(TreeArrays):
         summary = np.zeros(1, extraction.SUMMARY)
         length = FIRST_LENGTH
         while True:
-            rows, firsts = np.empty(length, np.int32), np.empty(length + 1, np.int32)
-            below = np.empty(2 * length, np.int32)
+            rows, firsts = np.zeros(length, np.int32), np.zeros(length + 1, np.int32)
+            below = np.zeros(2 * length, np.int32)
             arrays = (self._choice, levels, rows, firsts, below, summary)
             if extraction.write_outline(self.arrays(), self.tree(), *arrays):
                 break
