@@ -235,6 +235,14 @@ def test_what_the_tolerance_of_the_bound_is_worth_is_stated() -> None:
     assert result.certificate.reward + result.rounding >= 0.0  # failing for sure earns 0
 
 
+def test_the_same_is_stated_where_nothing_is_mixed() -> None:
+    faint = [Outcome(0.999999992, 0.0, 1), Outcome.failure(8e-9)]
+    costly = [Outcome(0.2, -1e-9, 1, "a"), Outcome(0.2, -1e-9, 1, "b"), Outcome(0.6, 0.0, 2)]
+    result = solve(Table({0: {"faint": faint, "costly": costly}}), vulcan.Linear(0.002))
+    assert result.safe
+    assert result.certificate.reward + result.rounding >= -4e-10
+
+
 def test_limits_and_interruption() -> None:
     assert solve(Bandit(9), LINEAR, time_limit=0).policy is None
     few = solve(Bandit(9), LINEAR, memory=1000)

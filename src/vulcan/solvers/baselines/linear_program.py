@@ -128,10 +128,10 @@ class LinearProgram(Solver):
         if run.gap <= EXACT_GAP or run.gap > self.tolerance:
             # Near 0 that is more than the share of a reward which is rounding; a larger gap is what
             # the tolerance of the bound is worth.
-            assert run.mix is not None
             left = run.upper - run.referee.lower_reward(finding.reward)
             # The weights of a mixture are rounded as well.
-            spread = abs(run.mix.daring.reward - run.mix.safe.reward)
+            mix = run.mix
+            spread = 0.0 if mix is None else abs(mix.daring.reward - mix.safe.reward)
             rounding = max(rounding, left + ROUNDING * spread)
         return replace(finding, status=Status.SOLVED, explanation=explanation, rounding=rounding)
 
