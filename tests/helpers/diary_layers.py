@@ -14,6 +14,7 @@ import vulcan
 from tests.helpers.diary_models import (
     ALIKE,
     DEAD_ENDS,
+    ONE_WAY,
     THREE_WAYS,
     begin_by_choice,
     change_settings,
@@ -226,6 +227,8 @@ def decide(model: Any, tree: bool) -> None:
         sweeps.follow_weights(0.0, 1.0)
         for rows in (choices[:1], choices[1:]):
             levels.decide(rows)
+        if tree:  # where no decisions are taken one by one
+            return
         arrays, decided = levels.arrays, list[Any]()
         for node in (0, int(arrays.first[1])):
             row = int(choices[1, node])
@@ -310,6 +313,7 @@ for _tree in (False, True):
         f"decide-ends-{_tree}": partial(decide, replace(DEAD_ENDS, merges=True), _tree),
         f"decide-three-{_tree}": partial(decide, THREE_WAYS, _tree),
         f"decide-begun-{_tree}": partial(decide, begin_by_choice(LONGER), _tree),
+        f"decide-one-{_tree}": partial(decide, ONE_WAY, _tree),
         f"decide-alike-{_tree}": partial(decide, replace(ALIKE, merges=True), _tree),
     }
 STEPS |= {f"merge-{most}": partial(merge_tops, most) for most in (3, 9, 99)}

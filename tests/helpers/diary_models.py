@@ -98,6 +98,20 @@ DEEP = Table(
 """Histories that are visited often far from the start."""
 
 
+ONE_WAY = Table(
+    {
+        0: {
+            "first": [Outcome(0.5, 0.0, 1), Outcome(0.5, 0.0, 1, "other")],
+            "last": [Outcome(0.25, 3.0, 0), Outcome(0.75, 2.0, 1)],
+        },
+        1: {"only": [Outcome(0.5, 1.0, 0), Outcome(0.5, 0.0, 1, "still")]},
+        9: {},
+    },
+    horizon=4,
+)
+"""States with a single action, after actions that are not taken."""
+
+
 class Begun(Table):
     """A table that begins with an initial action, which no step is taken for."""
 
@@ -113,9 +127,16 @@ class Begun(Table):
         return state if self.merges else (state,)
 
 
-def begin_by_choice(model: Table) -> Begun:
+class Limited(Begun):
+    """The same, with a bound on what can still be earned."""
+
+    def reward_to_go_bound(self, state: Any, step: int) -> float:
+        return 6.0 * (self.horizon - step)
+
+
+def begin_by_choice(model: Table, kind: type[Begun] = Begun) -> Begun:
     """Return the same table after an initial action."""
-    return Begun(model.table, model.horizon, model.discount, model.start, model.merges)
+    return kind(model.table, model.horizon, model.discount, model.start, model.merges)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from tests.helpers.diary_models import (
     FEW_WAYS,
     LONG,
     THREE_WAYS,
+    Limited,
     begin_by_choice,
     change_settings,
 )
@@ -267,6 +268,14 @@ STEPS |= {
     "again-bound": partial(ask_again, _spoil("bounds", 17.0, (0, 2, 1))),
     "tree-begun": partial(
         grow_tree, begin_by_choice(UNMERGED), vulcan.Constant(0.4), _free, (0, 3, 25)
+    ),
+    "tree-begun-bounded": partial(
+        grow_tree,
+        begin_by_choice(UNMERGED, Limited),
+        vulcan.Constant(0.6),
+        _free,
+        (3, 10, 20),
+        bounded=True,
     ),
     "tree-begun-merged": partial(grow_tree, begin_by_choice(LONGER), TINY_BOUND, A, (3, 25)),
     "tree-negative": partial(grow_tree, LONGER, vulcan.Linear(0.1, -0.05), A, (0, 3, 25)),
