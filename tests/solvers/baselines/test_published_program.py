@@ -113,10 +113,18 @@ class Faint(Steps):
         return [vulcan.Outcome(1.0, 0.0, 1) if action == "stay" else vulcan.Outcome.failure(1.0)]
 
 
+class Fainter(One):
+    """A risk beside which all that a bound allows is infinite."""
+
+    def outcomes(self, state: int, action: str) -> list[vulcan.Outcome]:
+        return [vulcan.Outcome(1.0, 0.0, 0), vulcan.Outcome.failure(2e-100)]
+
+
 @pytest.mark.parametrize("on", ["tree", "graph"])
 @pytest.mark.parametrize(
     ("model", "bound"),
     [
+        (Fainter(), vulcan.Constant(-0.01)),
         (Faint(), vulcan.Linear(9e-17)),
         (Steps(), vulcan.Constant(0.0)),
         # It has no value, or another shape, beyond what any policy earns.
@@ -130,7 +138,17 @@ class Faint(Steps):
         (Rare(1e-14), vulcan.Constant(0.0)),
         (Rare(1e-200), vulcan.Constant(0.0)),
     ],
-    ids=["faint", "no risk", "root", "bend", "nothing", "no choice", "rare", "underflow"],
+    ids=[
+        "fainter",
+        "faint",
+        "no risk",
+        "root",
+        "bend",
+        "nothing",
+        "no choice",
+        "rare",
+        "underflow",
+    ],
 )
 def test_it_agrees_with_ours_where_numbers_are_awkward(
     on: Any, model: Any, bound: vulcan.RiskBound

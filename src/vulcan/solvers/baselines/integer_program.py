@@ -183,7 +183,8 @@ class _Search:
         run.rewards.append(self._top)
         allowed, self._size = run.bound(self._top), abs(self._top) or 1.0
         if run.referee.refuses(Corner(self._top, 0.0)):  # and less is allowed for smaller rewards
-            run.upper = -math.inf
+            self._proved, run.upper = True, -math.inf
+            return
         if allowed == -math.inf:  # and there is no tangent
             return
         whole = Reduced(run.layers, complete=True)
