@@ -217,3 +217,13 @@ def test_a_search_ends_where_rewards_are_the_smallest_floats(
     result = vulcan.solve(problem, solver, **options)
     assert result.safe
     assert 0.0 <= result.certificate.reward <= result.upper_bound
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_slopes_found_from_rounded_values_cut_nothing_off(name: str) -> None:
+    """Near a reward of 0 a slope is found from places a hundredth apart: 1e8 away that is much."""
+    table = {0: {"fail": [Outcome.failure(1.0)], "pay": [Outcome(1.0, -1e8, 1)]}}
+    bound = vulcan.Concave(lambda reward: min(1.0, 1e-9 * reward + 0.8))
+    result = vulcan.solve(vulcan.Problem(Table(table), bound), SOLVERS[name])
+    # w of failing is accepted if w <= 0.8 - 0.1 (1 - w), and earns -1e8 (1 - w).
+    assert -2e8 / 9 <= result.upper_bound < -2e8 / 9 + 1

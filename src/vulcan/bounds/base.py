@@ -42,11 +42,19 @@ class Tangent:
         had to be found numerically.
     slope
         Its slope: finite, and never negative.
+    doubt
+        How far the slope may be off, where it had to be found from rounded values.
     """
 
     at: float
     value: float
     slope: float
+    doubt: float = 0.0
+
+    @property
+    def least_slope(self) -> float:
+        """The slope of a line that is nowhere below the bound on the left of `at`, for certain."""
+        return max(0.0, self.slope - self.doubt)
 
     def __call__(self, reward: float) -> float:
         """Return the height of the line at a reward."""

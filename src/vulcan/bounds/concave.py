@@ -142,7 +142,8 @@ class Concave(RiskBound):
             gap = max(0.0, 2 * (self(middle) - value - slope * (middle - reward)))
             narrow = width <= max(1e-200, 16 * math.ulp(reward))
             if narrow or gap <= LARGEST_GAP * max(1.0, abs(value)):
-                return Tangent(reward, value + gap, max(0.0, slope))
+                doubt = 2 * GUARD * max(1.0, abs(value)) / width
+                return Tangent(reward, value + gap, max(0.0, slope), doubt)
             width /= 4
 
     def table(self) -> BoundTable:

@@ -65,7 +65,7 @@ def limit_reward(
         if reward < least or bound(reward) == -math.inf:
             return -math.inf, slope
         tangent = bound.tangent(reward)
-        slope = tangent.slope
+        slope = tangent.least_slope
         allowed = max(tangent.value, float(bound.enclose(reward, reward)[1])) + TOLERANCE
         worth, cost = reward_weight * reward, risk_weight * allowed
         excess = worth - value - cost - ROUNDING * (abs(worth) + abs(value) + abs(cost))

@@ -91,11 +91,15 @@ class Cut(NamedTuple):
     limit: float
 
     @classmethod
-    def along(cls, tangent: Tangent) -> Cut:
-        """Return the cut that a tangent of the bound makes, rounded so that it cuts off less."""
-        level = tangent.slope * tangent.at
-        rounding = ROUNDING * (abs(level) + abs(tangent.value))
-        return cls(1.0, tangent.slope, tangent.value + TOLERANCE - level + rounding)
+    def along(cls, tangent: Tangent, top: float) -> Cut:
+        """Return the cut that a tangent of the bound makes, rounded so that it cuts off less.
+
+        It holds for rewards up to `top`.
+        """
+        slope = tangent.least_slope
+        level, doubt = slope * tangent.at, 2 * tangent.doubt * max(0.0, top - tangent.at)
+        rounding = ROUNDING * (abs(level) + abs(tangent.value)) + doubt
+        return cls(1.0, slope, tangent.value + TOLERANCE - level + rounding)
 
     @classmethod
     def above(cls, reward: float) -> Cut:
@@ -116,11 +120,11 @@ def cut_at(bound: RiskBound, reward: float, top: float) -> list[Cut]:
         A larger reward at which the bound is finite.
     """
     if bound(reward) > -math.inf:
-        return [Cut.along(bound.tangent(reward))]
+        return [Cut.along(bound.tangent(reward), top)]
     low, high = reward, top
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (middle, high) if bound(middle) == -math.inf else (low, middle)
-    return [Cut.above(low), Cut.along(bound.tangent(high))]
+    return [Cut.above(low), Cut.along(bound.tangent(high), top)]
 
 
 Entries = tuple[Any, Any, Any]

@@ -191,7 +191,7 @@ class _Search:
         sizes = (self._size, max(min(1.0, allowed), float(edges["risk"].max())))
         with SwitchProgram(run, run.layers, *sizes, published=True) as program:
             program.stop_at(run.monitor.limits.gap or 0.0)
-            program.add_cut(Cut.along(run.bound.tangent(self._top)))
+            program.add_cut(Cut.along(run.bound.tangent(self._top), self._top))
             within = self._solve_with_cuts(program, whole, suggest=False)
         for weights in ((0.0, 1.0), (1.0, 0.0)):
             corner = run.sweeps.find_best(*weights)

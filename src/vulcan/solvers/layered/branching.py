@@ -291,7 +291,7 @@ class _Cases:
         values = rewards - self._prices * risks + (1 + depth) * self._margins
         costs = self._prices * allowed
         excess = most - values - costs - ROUNDING * (abs(most) + np.abs(values) + np.abs(costs))
-        steepness = 1 - (1 - ROUNDING) * self._prices * tangent.slope
+        steepness = 1 - (1 - ROUNDING) * self._prices * tangent.least_slope
         far = np.where(excess > 0, math.inf, -math.inf)
         np.divide((1 - ROUNDING) * excess, steepness, out=far, where=steepness > 0)
         return far
