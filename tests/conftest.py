@@ -25,15 +25,30 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 
 
-# Whole programs and experiments, each of them a process or more, and what needs a cluster.
+# Whole programs and experiments, several processes or threads, figures, and what needs a cluster.
 SLOW_PLACES = (
+    "cli/test_compare",
+    "cli/test_draw",
+    "cli/test_frontier",
     "cli/test_process",
     "docs/test_snippets",
+    "domains/exploration/drawing/test_animation",
+    "executors/",
+    "kernels/test_compilation",
     "package/test_examples",
     "package/test_notebooks",
+    "planning/test_sweeps",
     "plotting/test_readable",
+    "plotting/test_style",
     "reproduction/",
+    "runtime/test_hardship",
+    "runtime/test_sizes",
+    "solvers/layered/test_threads",
     "solvers/tree/test_forest",
+    "solvers/tree/test_interruption",
+    "solvers/tree/test_never_worse",
+    "solvers/tree/test_split_search",
+    "solvers/tree/test_vulcan_repeats",
 )
 SLOW_FIXTURES = {"ray_cluster", "ray_executor"}
 
