@@ -117,7 +117,7 @@ def cut_at(bound: RiskBound, reward: float, top: float) -> list[Cut]:
     reward
         Where to cut. If the bound is -inf there, it is cut where it begins instead.
     top
-        A larger reward at which the bound is finite.
+        A larger reward at which the bound is finite, and up to which the cuts hold.
     """
     if bound(reward) > -math.inf:
         return [Cut.along(bound.tangent(reward), top)]
