@@ -62,7 +62,7 @@ def main(
         workers=workers or os.cpu_count() or 1,
         seconds=60 * minutes,
         most_problems=problems,
-        on_progress=_Display(),
+        on_progress=_Display(log.statistics.problems),
     )
     page = write_summary(log.statistics, log.header)
     target = summary or path.with_suffix(".md")
@@ -110,15 +110,23 @@ def _run_one(only: str, folder: Path) -> int:
 
 
 class _Display:
-    """A line now and then."""
+    """A line now and then.
 
-    def __init__(self, every: float = 30.0) -> None:
-        self._every, self._spoken = every, time.monotonic()
+    Parameters
+    ----------
+    before
+        The problems of the campaign that is resumed.
+    every
+        Seconds between two lines.
+    """
+
+    def __init__(self, before: int, every: float = 30.0) -> None:
+        self._before, self._every, self._spoken = before, every, time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
         if time.monotonic() - self._spoken >= self._every:
             self._spoken = time.monotonic()
-            speed = progress.problems / max(progress.seconds, 1e-9)
+            speed = (progress.problems - self._before) / max(progress.seconds, 1e-9)
             print(
                 f"{progress.seconds:6.0f} s  {progress.problems:,} problems, "
                 f"{speed:,.0f} a second, {progress.found:,} with faults",

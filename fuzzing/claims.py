@@ -29,7 +29,7 @@ from fuzzing.risk_bounds import allow, find_slope, is_straight
 from vulcan.solvers.base import Coverage
 from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP, TOLERANCE
 
-__all__ = ["Fault", "Truth", "check_claims", "check_verdict"]
+__all__ = ["UNDERFLOW", "Fault", "Truth", "check_claims", "check_verdict"]
 
 ROUNDING_OF_REWARDS = 1e-11
 """What rounding may do to rewards, as a share of the largest that any policy has."""

@@ -15,9 +15,6 @@ from fuzzing.oracle import Point
 
 __all__ = ["check_answer", "check_execution", "check_numbers"]
 
-ROUNDING = 64 * 2.0**-53
-"""What a certificate may be wrong by: of the sizes that it adds up."""
-
 
 def check_answer(trial: Trial) -> Iterator[Fault]:
     """Solve, and hold certificate, status, upper bound and execution against the truth."""
@@ -44,12 +41,8 @@ def check_answer(trial: Trial) -> Iterator[Fault]:
 
 def check_numbers(trial: Trial, certificate: Any, point: Point, lost: Fraction) -> Iterator[Fault]:
     """Hold the numbers of a certificate against the truth."""
-    sizes: dict[str, Fraction] = {"reward": Fraction(trial.problem.reach)}
     for name, true in (("reward", point.reward), ("risk", point.risk), ("frontier", lost)):
-        told = getattr(certificate, name)
-        error = getattr(certificate, f"{name}_error", None)
-        if error is None:
-            error = Fraction(ROUNDING) * sizes.get(name, Fraction(1)) + Fraction(1, 10**300)
+        told, error = getattr(certificate, name), getattr(certificate, f"{name}_error")
         if error < math.inf and abs(Fraction(told) - true) > Fraction(error):
             message = f"{float(told)!r} within {float(error)!r}, true is {float(true)!r}"
             yield Fault(f"certificate's {name}", message)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import vulcan
 from fuzzing.checks.case import Trial
-from fuzzing.claims import Fault
+from fuzzing.claims import UNDERFLOW, Fault
 from fuzzing.following import execute
 from vulcan.tolerance import TOLERANCE
 
 __all__ = ["check_replans", "check_simulation"]
+
+ROUNDING = 64 * Fraction(2) ** -53
+"""What rounding may do to rewards, as a share of the largest that can be earned."""
 
 EPISODES = 3000
 
@@ -31,7 +35,7 @@ def check_replans(trial: Trial) -> Iterator[Fault]:
 
     tree = execute(trial.problem, policy.start(), problem.model, replan)
     after, _ = trial.truth.oracle.evaluate(tree)
-    rounding = 64 * 2.0**-53 * trial.problem.reach
+    rounding = ROUNDING * Fraction(trial.problem.reach) + UNDERFLOW
     if after.reward < before.reward - rounding:
         yield Fault("replans", f"earn {float(after.reward)!r} instead of {float(before.reward)!r}")
     slack, first = trial.truth.slack(after), trial.truth.slack(before)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-__all__ = ["Number", "divide_down", "is_infinite", "round_down", "round_up"]
+__all__ = ["Number", "divide_down", "is_infinite", "round_down", "round_up", "to_float"]
 
 Number = float | Fraction
 
@@ -17,6 +17,14 @@ Number = float | Fraction
 def is_infinite(number: Number) -> bool:
     """Whether a number is infinite; fractions are not, however large."""
     return number in (math.inf, -math.inf)
+
+
+def to_float(number: Number) -> float:
+    """Return the float next to a number, to show it: infinite beyond all floats."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def divide_down(numerator: int, denominator: int) -> float:

@@ -16,6 +16,8 @@ from tests.oracles.brute_force import Plan, enumerate_plans
 from tests.oracles.fractions import Worth, find_worth
 from vulcan import Outcome
 from vulcan.certificates import certificate as certificates
+from vulcan.certificates.text import describe_certificate
+from vulcan.cli.documents import describe_fields
 from vulcan.policies.policy import Policy, PolicyBuilder
 from vulcan.sentinels import END, FAILED
 from vulcan.tolerance import TOLERANCE
@@ -275,7 +277,14 @@ def test_a_reward_that_is_rounded_out_of_the_bound(monkeypatch: pytest.MonkeyPat
 def test_what_is_allowed_may_be_beyond_all_floats(sign: int) -> None:
     outcomes = [Outcome(0.9, sign * 1e20, 0), Outcome.failure(0.1)]
     model = Table({0: {"go": outcomes}})
-    certificate = vulcan.certify(vulcan.Problem(model, vulcan.Linear(1e300)), take(model, outcomes))
+    problem, policy = vulcan.Problem(model, vulcan.Linear(1e300)), take(model, outcomes)
+    certificate = vulcan.certify(problem, policy)
     assert certificate.safe == (sign > 0)
     assert certificate.refined
     assert sign * certificate.allowed > 1e308
+    exact = vulcan.certify(problem, policy, exact=True)
+    assert exact.allowed == Fraction(1e300) * exact.reward
+    infinite = f"{sign * math.inf:g}"
+    assert f"allowed {infinite}, exact" in repr(exact)
+    assert dict(describe_certificate(exact))["slack"].startswith(infinite)
+    assert describe_fields(exact)["allowed"] == infinite

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +15,7 @@ from tests.helpers.tables import Table, bounds, tables
 from vulcan import Outcome
 from vulcan.certificates import certificate, sweep
 from vulcan.domains import Bandit, Grid
+from vulcan.model import careful
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 
@@ -86,8 +91,7 @@ def test_a_model_that_changed_is_refused_in_the_same_words(monkeypatch: pytest.M
         assert messages[0] == messages[1]
 
 
-def test_policies_of_another_form_are_left_to_the_plain_walk() -> None:
-    """A policy whose decisions are not numbered level by level is a policy all the same."""
+def test_decisions_need_not_be_numbered_level_by_level() -> None:
     start = {"a": [Outcome(0.5, 1.0, 1), Outcome(0.5, 0.0, 2)]}
     table = {0: start, 1: {"a": [Outcome(1.0, 2.0, 3)]}, 2: {"a": [Outcome(1.0, 3.0, 4)]}}
     last = {k: {"a": [Outcome(1.0, 1.0, 9)]} for k in (3, 4)}
@@ -110,8 +114,51 @@ def test_policies_of_another_form_are_left_to_the_plain_walk() -> None:
         policy.reward[rows],
         child,
     )
-    assert sweep.sweep_policy([other], ModelReader(problem.model), lambda share: None) is None
+    assert sweep.sweep_policy([other], ModelReader(problem.model), lambda share: None) is not None
     expect_the_same(problem, other)
+
+
+class Day:
+    """A state that knows how many of them are alive."""
+
+    alive: ClassVar[weakref.WeakSet[Day]] = weakref.WeakSet()
+    most = 0
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        Day.alive.add(self)
+        Day.most = max(Day.most, len(Day.alive))
+
+
+class Days:
+    """A year whose days are all different, three of which may follow each."""
+
+    horizon = 7
+    merges = False
+
+    def initial_state(self) -> Day:
+        return Day(0)
+
+    def actions(self, state: Day) -> list[str]:
+        return ["live"]
+
+    def outcomes(self, state: Day, action: str) -> list[Outcome]:
+        days = (Outcome(0.25, 1.0, Day(3 * state.number + k), label=str(k)) for k in range(3))
+        return [*days, Outcome.failure(0.25)]
+
+
+def test_states_that_nobody_comes_to_again_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = vulcan.Problem(Days(), vulcan.Constant(1.0))
+    policy = vulcan.solve(problem, vulcan.LocalVulcan(), samples=10_000).policy
+    assert policy is not None
+    assert len(policy) == sum(3**level for level in range(7))
+    monkeypatch.setattr(certificate, "LARGE", SWEPT)
+    monkeypatch.setattr(careful, "SAMPLED_STATES", 1)  # of which more are kept, to look twice
+    gc.collect()
+    before, Day.most = len(Day.alive), 0
+    vulcan.certify(problem, policy)
+    # A level of 3^6 = 729 states with the 2,187 after it, and not the 364 before.
+    assert 2_187 < Day.most - before < 729 + 2_187 + 100
 
 
 def test_watching_a_certificate_goes_from_the_first_level_to_the_last() -> None:

@@ -44,6 +44,7 @@ def test_horizon_9(constraint, reward: float) -> None:
     assert cut.statistics.histories < result.statistics.histories
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("constraint", "reward"), [(UNDER_A, 5.369377), (None, 5.371599)])
 def test_horizon_10_with_the_constant_bound_of_the_paper(constraint, reward: float) -> None:
     result = solve(10, vulcan.Constant(0.0125), constraint)
@@ -92,7 +93,7 @@ def test_what_has_no_compiled_form() -> None:
     "solver",
     [vulcan.LocalVulcan(), vulcan.LocalVulcan(constraint=UNDER_A), vulcan.LocalVulcan.paper()],
 )
-@pytest.mark.parametrize(("horizon", "samples"), [(4, 1000), (7, 3000)])
+@pytest.mark.parametrize(("horizon", "samples"), [(4, 1000), (7, 2000)])
 def test_search_is_the_same_whether_histories_merge_or_not(solver, horizon, samples) -> None:
     forms = (Bandit(horizon), PlainBandit(horizon, merges=False), Bandit(horizon, merges=False))
     # Completion is left out: where histories merge they share decisions.

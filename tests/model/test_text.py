@@ -94,6 +94,7 @@ print(result.policy.labels, result.policy.about.fingerprint)
 """
 
 
+@pytest.mark.slow
 def test_labels_do_not_depend_on_the_process() -> None:
     told = {
         subprocess.run(

@@ -65,7 +65,7 @@ def draw_model(random: Random) -> Table:
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(seed=SEEDS)
 def test_certificates_hold_for_who_follows_what_can_be_seen(solver: Any, seed: int) -> None:
     random = Random(seed)

@@ -76,7 +76,12 @@ def test_optimum_of_the_paper(horizon: int, reward: float, solver: object) -> No
 
 @pytest.mark.parametrize(
     ("horizon", "exact"),
-    [(7, 3.7009878), (8, 4.2527818), (9, 4.8066179), (10, 5.3618047)],
+    [
+        (7, 3.7009878),
+        (8, 4.2527818),
+        pytest.param(9, 4.8066179, marks=pytest.mark.slow),
+        pytest.param(10, 5.3618047, marks=pytest.mark.slow),
+    ],
 )
 def test_longer_horizons_are_exact(horizon: int, exact: float) -> None:
     result = vulcan.solve(vulcan.Problem(Bandit(horizon), vulcan.Linear(0.002)), vulcan.Pareto())

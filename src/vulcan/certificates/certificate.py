@@ -48,7 +48,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.policies.comparison import describe_mismatch
 from vulcan.policies.randomised import AnyPolicy
 from vulcan.policies.walk import PolicyWalk
-from vulcan.rounding import Number, is_infinite
+from vulcan.rounding import Number, is_infinite, to_float
 from vulcan.runtime.garbage import pause_collection
 from vulcan.tolerance import TOLERANCE
 
@@ -166,7 +166,7 @@ class Certificate(Judgement):
         return decide(allowed, risk)
 
     def __repr__(self) -> str:
-        numbers = {name: float(getattr(self, name)) for name in ("reward", "risk", "allowed")}
+        numbers = {name: to_float(getattr(self, name)) for name in ("reward", "risk", "allowed")}
         told = ", ".join(f"{name} {number:.6g}" for name, number in numbers.items())
         verdict = "safe" if self.safe else "not safe" if self.complete else "not complete"
         if self.undecided and self.complete:

@@ -1,9 +1,9 @@
 """The chain of a large policy, by arrays: the same as `follow_places` finds, sooner.
 
-Where each decision of a policy belongs to one state and one level, as in every policy over a graph,
-a level is followed at once: a table has the model's answers, each (state, action) of which is asked
-once, however many decisions take it. All that the plain walk compares is compared here as well. At
-the first thing that is not as expected this gives up, and the plain walk says what it is.
+Where each decision that is taken at a level is taken in one state there, as in every policy over a
+graph, the level is followed at once: a table has the model's answers, each (state, action) of which
+is asked once, however many decisions take it. All that the plain walk compares is compared here as
+well. At the first thing that is not as expected this gives up, and the plain walk says what it is.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def sweep_policy(
     """
     if any(len(member) == 0 for member in members):
         return None
-    answers = _Answers(reader)
+    answers = _Answers(reader, forgetful=not reader.merges and len(members) == 1)
     try:
         swept = [_sweep_member(member, answers, watch) for member in members]
     except _UnexpectedError:
@@ -91,8 +91,9 @@ def _sweep_member(policy: Policy, answers: _Answers, watch: Watch) -> list[_Leve
         if not len(nodes):
             break
         last = number + 1 == reader.levels
-        ends = policy.first_outcome[nodes[0] : nodes[-1] + 2]
-        counts, flat = np.diff(ends), slice(int(ends[0]), int(ends[-1]))
+        firsts = policy.first_outcome[nodes]
+        counts = policy.first_outcome[nodes + 1] - firsts
+        flat = ranges(firsts, counts)
         rows = answers.find(states, policy.action[nodes])
         if not np.array_equal(answers.rows["count"][rows], counts):
             raise _UnexpectedError
@@ -103,13 +104,16 @@ def _sweep_member(policy: Policy, answers: _Answers, watch: Watch) -> list[_Leve
             answers.require_ends(said["state"][child == END])
         elif (child >= 0).any():
             raise _UnexpectedError
-        level, nodes, states = _make_level(said, child, counts, nodes)
+        level, nodes, states = _make_level(said, child, counts)
         levels.append(level)
+        answers.forget_before(states)
         watch((number + 1) / reader.levels)
     return levels
 
 
-def _compare(policy: Policy, flat: slice, said: NDArray[np.void], labels: NDArray[np.intp]) -> None:
+def _compare(
+    policy: Policy, flat: NDArray[np.intp], said: NDArray[np.void], labels: NDArray[np.intp]
+) -> None:
     """Refuse answers that are not those that the policy was made with."""
     same = (
         np.array_equal(said["probability"], policy.probability[flat])
@@ -122,23 +126,21 @@ def _compare(policy: Policy, flat: slice, said: NDArray[np.void], labels: NDArra
 
 
 def _make_level(
-    said: NDArray[np.void], child: NDArray[np.int32], counts: NDArray[Any], nodes: NDArray[np.intp]
+    said: NDArray[np.void], child: NDArray[np.int32], counts: NDArray[Any]
 ) -> tuple[_Level, NDArray[np.intp], NDArray[np.int32]]:
     """Return a level, and the decisions of the next with their states."""
     goes_on = child >= 0
-    after, states = child[goes_on], said["state"][goes_on]
-    first = int(after.min(initial=nodes[-1] + 1))
-    if first <= nodes[-1]:
-        raise _UnexpectedError  # a decision that is taken at several levels
-    state = np.full(int(after.max(initial=first - 1)) - first + 1, NONE, np.int32)
-    state[after - first] = states
-    if not np.array_equal(state[after - first], states) or (state == NONE).any():
-        raise _UnexpectedError  # a decision that is taken in several states, or out of order
+    nodes, place = np.unique(child[goes_on], return_inverse=True)
+    arrivals = said["state"][goes_on]
+    states = np.zeros(len(nodes), np.int32)
+    states[place] = arrivals
+    if not np.array_equal(states[place], arrivals):
+        raise _UnexpectedError  # a decision that is taken in several states
     source = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    target = np.where(goes_on, child - first, child)
+    target = child.copy()
+    target[goes_on] = place
     chance, reward = said["probability"].copy(), said["reward"].copy()
-    level = _Level(len(counts), source, target, chance, reward)
-    return level, np.arange(first, first + len(state)), state
+    return _Level(len(counts), source, target, chance, reward), nodes.astype(np.intp), states
 
 
 def _join(members: Sequence[list[_Level]], discounts: Iterable[Any]) -> Chain:
@@ -164,6 +166,13 @@ def _join(members: Sequence[list[_Level]], discounts: Iterable[Any]) -> Chain:
 class _Answers:
     """What the model says of each (state, action) that decisions take.
 
+    Parameters
+    ----------
+    reader
+        The model, asked with care.
+    forgetful
+        Whether a state is met once, so that those of levels gone by need not be kept.
+
     Attributes
     ----------
     rows
@@ -176,8 +185,9 @@ class _Answers:
         How many answers there are.
     """
 
-    def __init__(self, reader: ModelReader) -> None:
+    def __init__(self, reader: ModelReader, forgetful: bool) -> None:
         self.reader = reader
+        self._forgetful, self._forgotten = forgetful, 0
         self.rows, self.outcomes = np.zeros(64, ANSWER), np.zeros(64, OUTCOME)
         self.count = self._outcome_count = 0
         self._states: list[Any] = [reader.root]
@@ -216,6 +226,13 @@ class _Answers:
                 self._table[state, column] = self._ask(state, names[column])
             answers = self._table[states, columns]
         return answers
+
+    def forget_before(self, states: NDArray[np.int32]) -> None:
+        """Keep the states that are followed next, and drop those before them."""
+        if self._forgetful and len(states):
+            first = int(states.min())
+            self._states[self._forgotten : first] = [None] * (first - self._forgotten)
+            self._forgotten = first
 
     def require_ends(self, states: NDArray[np.int32]) -> None:
         """Refuse states that have actions."""

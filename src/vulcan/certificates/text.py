@@ -7,6 +7,7 @@ from typing import Final
 
 from vulcan.certificates.certificate import Certificate
 from vulcan.certificates.problem import Problem
+from vulcan.rounding import to_float
 from vulcan.runtime.formatting import show_percent, show_probability
 from vulcan.runtime.markup import BAD, GOOD, build_card, build_table
 
@@ -32,30 +33,32 @@ def describe_certificate(
     problem, nodes
         The problem, and how many decisions the policy has, if they are known.
     """
-    risk, allowed = float(certificate.risk), float(certificate.allowed)
+    risk, allowed = to_float(certificate.risk), to_float(certificate.allowed)
     verdict = "acceptable" if certificate.passes else "NOT ACCEPTABLE"
     if certificate.undecided:
         verdict = "TOO CLOSE TO SAY"
     bound = "" if problem is None else f"  Δ(x) = {problem.risk_bound}"
     complete = "yes" if nodes is None else f"yes, {nodes:,} decision{'s' if nodes != 1 else ''}"
     if not certificate.complete:
-        complete = f"no: {float(certificate.frontier):.4g} is the probability of leaving the plan"
+        complete = (
+            f"no: {to_float(certificate.frontier):.4g} is the probability of leaving the plan"
+        )
     return [
-        ("reward", f"{float(certificate.reward):.6f}{_show_error(certificate, 'reward')}"),
+        ("reward", f"{to_float(certificate.reward):.6f}{_show_error(certificate, 'reward')}"),
         ("risk", f"{show_probability(risk)}{_show_error(certificate, 'risk')}  {verdict}"),
         (
             "allowed risk",
             f"{show_probability(allowed)}{_show_error(certificate, 'allowed')}{bound}",
         ),
-        ("slack", f"{float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
+        ("slack", f"{to_float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
         ("complete", complete),
     ]
 
 
 def _show_error(certificate: Certificate, name: str) -> str:
     """Return how far a number may be off, where people would want to know."""
-    error = float(getattr(certificate, f"{name}_error"))
-    visible = WORTH_SHOWING * max(1.0, abs(float(getattr(certificate, name))))
+    error = to_float(getattr(certificate, f"{name}_error"))
+    visible = WORTH_SHOWING * max(1.0, abs(to_float(getattr(certificate, name))))
     return f" ± {error:.1g}" if certificate.undecided or error > visible else ""
 
 
@@ -78,7 +81,7 @@ def judge_certificate(certificate: Certificate) -> tuple[str, str]:
 
 def _draw_share(certificate: Certificate) -> str:
     """Return a bar of the risk, with a mark where the allowed risk ends."""
-    risk, allowed = float(certificate.risk), float(certificate.allowed)
+    risk, allowed = to_float(certificate.risk), to_float(certificate.allowed)
     if not 0 < allowed < math.inf:
         return ""
     longest = max(risk, allowed)

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from vulcan.rounding import to_float
+
 if TYPE_CHECKING:
     from vulcan.certificates.certificate import Certificate
     from vulcan.certificates.explanation import Explanation
@@ -92,7 +94,7 @@ def _describe_value(value: Any) -> Any:
         return str(value)
     if is_dataclass(value):
         return describe_fields(value)
-    number = float(value)
+    number = to_float(value)
     return number if math.isfinite(number) else str(number)
 
 

@@ -20,6 +20,7 @@ from vulcan.domains import Bandit
 LINEAR = vulcan.Linear(0.002)
 
 
+@pytest.mark.slow
 def test_rao_star_asks_for_less_than_all() -> None:
     problem = vulcan.Problem(Bandit(8), LINEAR)
     guided, exact = (vulcan.solve(problem, s) for s in (vulcan.RAOStar(), vulcan.Pareto()))

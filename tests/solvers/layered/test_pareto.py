@@ -23,8 +23,8 @@ class Backwards(Bandit):
 
 
 @pytest.mark.parametrize("kind", [Bandit, Backwards])
-@pytest.mark.parametrize("points", [2, 3, 5, 9, 20])
-@pytest.mark.parametrize("level", [0.001, 0.0021, 0.003, 0.0042])
+@pytest.mark.parametrize("points", [2, 5, 20])
+@pytest.mark.parametrize("level", [0.001, 0.0021, 0.0042])
 def test_thinned_fronts_claim_no_less_than_the_best(
     level: float, points: int, kind: type[Bandit]
 ) -> None:

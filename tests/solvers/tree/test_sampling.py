@@ -122,11 +122,11 @@ def count_questions(model: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[Any]
 def test_search_asks_the_model_once(
     merges: bool, complete: bool, solver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = PlainBandit(6, merges=merges)
+    model = PlainBandit(5, merges=merges)
     calls = count_questions(model, monkeypatch)
     problem = vulcan.Problem(model, LINEAR)
     calls.clear()
-    result = vulcan.solve(problem, solver, samples=3000, complete=complete)
+    result = vulcan.solve(problem, solver, samples=1000, complete=complete)
     assert set(calls.values()) <= {0, 1}
     assert result.statistics.evaluations == calls.total()
     assert result.policy is not None

@@ -94,6 +94,7 @@ def test_treasure_is_sampled_and_complete(solver: Any, horizon: int) -> None:
     assert result.statistics.memory < 50_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["0.15", "0.1*x", "0.2*(1 - exp(-x))"])
 def test_same_seed_same_policy_and_resumed(tmp_path: Path, bound: str) -> None:
     problem = vulcan.Problem(Treasure(12), vulcan.parse(bound))

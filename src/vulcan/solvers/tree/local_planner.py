@@ -100,6 +100,9 @@ class LocalPlanner(Rounds):
             return judgement.complete, True, float(judgement.reward)
         return super()._rank(judgement)
 
+    def _release_tree(self) -> None:
+        self._run.release()
+
     def _identify_solver(self) -> dict[str, object]:
         solver = self._solver
         return {

@@ -123,6 +123,12 @@ class TreeArrays(CappedRun):
         arrays = (self._nodes, self._edges, self._children, self._choice)
         return sum(array.nbytes for array in arrays) + self.graph.capacity
 
+    def release(self) -> None:
+        """Give back the memory of a tree that is not sampled any more, but for its root."""
+        self._nodes = self._nodes[:1].copy()
+        self._edges, self._children = self._edges[:0].copy(), self._children[:0].copy()
+        self._choice = self._choice[:1].copy()
+
     def _bytes_in_use(self) -> int:
         """Return the same without the room that is not filled yet."""
         size = self._sizes[0]

@@ -94,7 +94,7 @@ class Rounds(ABC):
         self._certified: tuple[Draft, Policy, Certificate] | None = None
         self._seconds_per_decision: float | None = None
         self._round_seconds = 0.0
-        self._search_seconds = 0.0
+        self._search_seconds, self._memory = 0.0, 0
 
     @abstractmethod
     def _prepare(self) -> None:
@@ -125,6 +125,9 @@ class Rounds(ABC):
         """What no policy within the bound earns more than."""
         return None
 
+    def _release_tree(self) -> None:  # noqa: B027 - others may go on with it
+        """Give back the memory that only sampling needs, before the policy is written out."""
+
     def _list_credits(self) -> list[float]:
         """Return where the risk bound was evaluated."""
         return self._tree.credits()
@@ -152,7 +155,8 @@ class Rounds(ABC):
             if self._best is None and self._tree.samples:
                 with suppress(ModelError):  # what was sampled may still be an answer
                     self._make_known_policy()
-        self._search_seconds = self._monitor.seconds
+        self._search_seconds, self._memory = self._monitor.seconds, self._tree.memory
+        self._release_tree()
         self._certify_best()
         return self._conclude()
 
@@ -341,7 +345,7 @@ class Rounds(ABC):
                 run.histories,
                 run.evaluations,
                 run.samples,
-                run.memory,
+                self._memory,
                 certificate_seconds=monitor.seconds - self._search_seconds,
             ),
             certificate=certificate,
