@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -62,6 +63,15 @@ def test_no_penalty_helps_where_nothing_is_acceptable() -> None:
 def test_penalties_that_are_none(penalties: list[float]) -> None:
     with pytest.raises(vulcan.OptionError, match="at least 0"):
         vulcan.Penalty(penalties)
+
+
+def test_a_policy_that_was_in_doubt_holds_the_bound_each_time() -> None:
+    # The two add up to a little more than 1, which only the certificate can judge.
+    risks = [Outcome.failure(0.28571428571428575), Outcome.failure(0.7142857142857143)]
+    assert sum(Fraction(outcome.probability) for outcome in risks) > 1
+    problem = vulcan.Problem(Table({0: {"a": risks}}), vulcan.Constant(1.0))
+    result = vulcan.solve(problem, vulcan.Penalty((0.0, 0.3, 50.0)))
+    assert [trial.passes for trial in result.trials] == [True, True, True]
 
 
 @settings(max_examples=100)

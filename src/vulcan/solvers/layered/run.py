@@ -265,7 +265,7 @@ class LayeredRun:
         corner = self.sweeps.find_best(reward_weight, risk_weight)
         allowed = self.bound(corner.reward)
         price = risk_weight / reward_weight if reward_weight else math.inf
-        passes = self.offer(corner) or self.referee.accepts(corner)
+        passes = self.offer(corner) or self.referee.accepts(corner) or self._is_worth_best(corner)
         self.trials.append(Trial(price, corner.reward, corner.risk, allowed, passes))
         self.report()
         return corner
@@ -277,6 +277,11 @@ class LayeredRun:
             self.best = corner
             return True
         return False
+
+    def _is_worth_best(self, corner: Corner) -> bool:
+        """Whether a policy earns and risks what the best does, which may have been in doubt."""
+        best = self.best
+        return best is not None and (corner.reward, corner.risk) == (best.reward, best.risk)
 
     def accepts(self, corner: Corner) -> bool:
         """Whether a policy is acceptable; where roundings can't tell, its certificate decides."""
