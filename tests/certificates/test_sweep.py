@@ -62,6 +62,17 @@ def test_large_policies_are_swept(solver: vulcan.Solver, monkeypatch: pytest.Mon
     assert vulcan.certify(problem, result.policy).safe
 
 
+def test_members_that_meet_the_same_states_of_a_model_that_never_merges() -> None:
+    problem = vulcan.Problem(Bandit(4, merges=False), vulcan.Linear(0.002))
+    result = vulcan.solve(problem, vulcan.Lagrangian(randomised=True))
+    assert result.policy is not None
+    assert len(result.policy.members) == 2
+    plain, swept = certify_both(problem, result.policy)
+    assert swept.reward == pytest.approx(plain.reward, abs=1e-12)
+    assert swept.risk == pytest.approx(plain.risk, abs=1e-12)
+    assert swept.evaluations < plain.evaluations  # what both members take is asked once
+
+
 def test_an_incomplete_policy() -> None:
     problem = vulcan.Problem(Bandit(6), vulcan.Linear(0.002))
     result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=300, complete=False)
