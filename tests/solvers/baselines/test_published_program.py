@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import vulcan
+from tests.helpers.tables import Table
 from vulcan.domains import Bandit
 from vulcan.solvers.baselines.switch_program import SwitchProgram
 from vulcan.solvers.layered.run import LayeredRun
@@ -161,3 +162,22 @@ def test_it_agrees_with_ours_where_numbers_are_awkward(
         assert found.certificate.reward == pytest.approx(ours.certificate.reward, abs=1e-9)
     if on == "tree":
         assert (found.status, found.upper_bound) == (ours.status, pytest.approx(ours.upper_bound))
+
+
+@pytest.mark.parametrize("reduced", [True, False])
+def test_solutions_that_presolve_invents_rule_nothing_out(reduced: bool) -> None:
+    """A campaign found it: HiGHS 1.15 drops a node with a solution that only presolve believes."""
+    leap = [vulcan.Outcome(0.0909, 0.5, 1), vulcan.Outcome.failure(0.9091)]
+    fall = [vulcan.Outcome.failure(1.0)]
+    table = {
+        0: {"a": [vulcan.Outcome(1.0, -2.0, 0)], "b": leap},
+        1: {"a": [vulcan.Outcome(1.0, -0.3, 1)], "b": fall},
+    }
+    start = vulcan.Start({"x": [vulcan.Outcome(1.0, 0.1, 0)], "y": fall})
+    model = Table(table, horizon=2, discount=0.001, start=start)
+    bound = vulcan.parse("1.1 - 0.0238545 * max(0, 2.19291 - x) ** 2")
+    result = vulcan.solve(vulcan.Problem(model, bound), vulcan.IntegerProgram(reduced=reduced))
+    best = 0.1 + 0.0909 * (0.5 - 0.3 * 0.001)
+    assert result.safe
+    assert result.certificate.reward == pytest.approx(best, abs=1e-12)
+    assert result.upper_bound >= best

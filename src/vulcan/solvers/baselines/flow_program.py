@@ -55,6 +55,9 @@ presolve divides by them."""
 ROUNDING: Final = 1e-15
 """What a few operations do to a number, as a share of the largest that is involved."""
 
+MISLED: Final = "untransformed violations"
+"""What HiGHS says of a solution of the presolved program that violates rows of the program."""
+
 COLUMN_BYTES: Final = 2000
 """What HiGHS takes for an edge, all its copies and the rows included, roughly."""
 
@@ -201,9 +204,10 @@ class FlowProgram:
         self._negligible = NEGLIGIBLE * tolerance
         self.cuts: list[Cut] = []
         self._trouble: BaseException | None = None
+        self._misled = False
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for name, value in (
-            ("output_flag", False),
+            ("log_to_console", False),
             ("threads", 1),
             ("primal_feasibility_tolerance", tolerance),
             ("dual_feasibility_tolerance", tolerance),
@@ -216,6 +220,7 @@ class FlowProgram:
     def __enter__(self) -> Self:
         for event in (self._highs.cbSimplexInterrupt, self._highs.cbMipInterrupt):
             event.subscribe(self._watch)
+        self._highs.cbLogging.subscribe(self._listen)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -283,6 +288,25 @@ class FlowProgram:
         """Run HiGHS, unless a limit or Ctrl-C comes first."""
         import highspy
 
+        self._run_highs()
+        if self._misled:
+            self._misled = False
+            self._require(self._highs.setOptionValue("presolve", "off"))
+            self._require(self._highs.clearSolver())
+            self._run_highs()
+        status, monitor = self._highs.getModelStatus(), self._run.monitor
+        if status == highspy.HighsModelStatus.kTimeLimit:
+            monitor.stopped_by = monitor.stopped_by or StopReason.TIME
+        return {
+            highspy.HighsModelStatus.kOptimal: Ending.OPTIMAL,
+            highspy.HighsModelStatus.kInfeasible: Ending.INFEASIBLE,
+            highspy.HighsModelStatus.kTimeLimit: Ending.STOPPED,
+            highspy.HighsModelStatus.kInterrupt: Ending.STOPPED,
+        }.get(status, Ending.FAILED)
+
+    def _run_highs(self) -> None:
+        import highspy
+
         monitor = self._run.monitor
         if monitor.limits.time_limit is not None:
             left = max(0.0, monitor.limits.time_limit - monitor.seconds)
@@ -292,15 +316,6 @@ class FlowProgram:
             self._highs.run()
         if self._trouble is not None:
             raise self._trouble
-        status = self._highs.getModelStatus()
-        if status == highspy.HighsModelStatus.kTimeLimit:
-            monitor.stopped_by = monitor.stopped_by or StopReason.TIME
-        return {
-            highspy.HighsModelStatus.kOptimal: Ending.OPTIMAL,
-            highspy.HighsModelStatus.kInfeasible: Ending.INFEASIBLE,
-            highspy.HighsModelStatus.kTimeLimit: Ending.STOPPED,
-            highspy.HighsModelStatus.kInterrupt: Ending.STOPPED,
-        }.get(status, Ending.FAILED)
 
     def _free_threads(self) -> None:
         """Let whoever uses HiGHS next in this process have as many threads as he wants.
@@ -320,6 +335,13 @@ class FlowProgram:
         except BaseException as trouble:  # it must not pass through HiGHS
             self._trouble = trouble
         event.interrupt()
+
+    def _listen(self, event: Any) -> None:
+        """Notice that a solution of the presolved program is none of this one.
+
+        HiGHS drops it, and all that is like it: what is left need not be the best.
+        """
+        self._misled |= MISLED in event.message
 
     @property
     def values(self) -> Floats:
