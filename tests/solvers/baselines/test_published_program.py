@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import vulcan
-from tests.helpers.tables import Table
+from tests.helpers.tables import Table, one_action
 from vulcan.domains import Bandit
 from vulcan.solvers.baselines.switch_program import SwitchProgram
 from vulcan.solvers.layered.run import LayeredRun
@@ -181,3 +181,12 @@ def test_solutions_that_presolve_invents_rule_nothing_out(reduced: bool) -> None
     assert result.safe
     assert result.certificate.reward == pytest.approx(best, abs=1e-12)
     assert result.upper_bound >= best
+
+
+@pytest.mark.filterwarnings("ignore::vulcan.BoundWarning")
+def test_slopes_beyond_all_floats() -> None:
+    model = one_action(vulcan.Outcome(0.9, 1e20, 1), vulcan.Outcome.failure(0.1))
+    problem = vulcan.Problem(model, vulcan.Linear(1e300))
+    result = vulcan.solve(problem, vulcan.IntegerProgram(reduced=False))
+    assert result.status is vulcan.Status.SOLVED
+    assert result.certificate.reward == pytest.approx(9e19)
