@@ -24,6 +24,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.layered.dual import Dual, DualSearch
+from vulcan.solvers.layered.improvement import find_dual
 from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.run import LayeredRun
 
@@ -68,7 +69,7 @@ def measure(search: Callable[[], Dual]) -> tuple[float, float]:
 def search_all(run: LayeredRun) -> Dual:
     """Search for deterministic policies too, as if nothing was known yet."""
     run.best = None
-    return run.find_dual()
+    return find_dual(run)
 
 
 @pytest.mark.parametrize(("bound", "best"), BEST, ids=str)

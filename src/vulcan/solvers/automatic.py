@@ -23,6 +23,7 @@ from vulcan.solvers.base import RANDOMISED, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.layered.branching import branch
 from vulcan.solvers.layered.growth import Growth
+from vulcan.solvers.layered.improvement import improve
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.simple import find_cautious
@@ -115,7 +116,7 @@ class Automatic(Solver):
         if self.randomised:
             run.offer_mix(dual.best)
             return run.find("best randomised policy found")
-        run.improve(dual)
+        improve(run, dual)
         advance_fronts(run, dual, MOST_PAIRS)
         branch(run, dual)
         if run.monitor.limits.time_limit is not None:

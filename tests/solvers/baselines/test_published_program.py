@@ -10,6 +10,7 @@ import pytest
 import vulcan
 from tests.helpers.tables import Table, one_action
 from vulcan.domains import Bandit
+from vulcan.solvers.baselines import integer_program
 from vulcan.solvers.baselines.switch_program import SwitchProgram
 from vulcan.solvers.layered.run import LayeredRun
 
@@ -29,8 +30,8 @@ def test_no_dual_bound_no_cutoff_and_no_start(
     def refuse(*arguments: Any, **options: Any) -> None:
         raise AssertionError("the published program has no such help")
 
-    for name in ("find_dual", "find_relaxed", "improve"):
-        monkeypatch.setattr(LayeredRun, name, refuse)
+    monkeypatch.setattr(integer_program, "find_dual", refuse)
+    monkeypatch.setattr(LayeredRun, "find_relaxed", refuse)
     monkeypatch.setattr(SwitchProgram, "suggest", refuse)
     cuts = []
     add = SwitchProgram.add_cut

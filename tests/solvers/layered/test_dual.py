@@ -15,6 +15,7 @@ from vulcan.domains import Bandit
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.layered.improvement import find_dual
 from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.run import LayeredRun
 
@@ -58,7 +59,7 @@ def test_a_search_offers_what_a_bound_accepts_only() -> None:
     problem = vulcan.Problem(Bandit(6), bound)
     run = LayeredRun(problem, ModelReader(problem.model), Monitor(Limits()), None)
     assert run.unroll()
-    dual = run.find_dual()
+    dual = find_dual(run)
     assert dual.best.reward <= dual.upper_bound
     assert Referee(bound).accepts(dual.best)
     assert Referee(bound).accepts(run.best)

@@ -11,6 +11,7 @@ from vulcan.domains import Bandit
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.layered.improvement import find_dual
 from vulcan.solvers.layered.pareto import FrontRun, load_kernels
 from vulcan.solvers.layered.run import LayeredRun
 
@@ -34,7 +35,7 @@ def test_thinned_fronts_claim_no_less_than_the_best(
     exact = float(vulcan.solve(problem, vulcan.Pareto()).certificate.reward)
     run = LayeredRun(problem, ModelReader(problem.model), Monitor(Limits()), None)
     assert run.unroll()
-    dual = run.find_dual()
+    dual = find_dual(run)
     run.best = None
     fronts = FrontRun(run, dual, None)
     for slack in (0.001, 0.03, 1.0):

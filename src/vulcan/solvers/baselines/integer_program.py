@@ -8,7 +8,7 @@ that HiGHS finds and Δ does not accept is cut off by the tangent at its reward,
 HiGHS's tolerance can't tell.
 
 A tree has too many histories to write down. But a price of failure gives a policy that is almost
-the best, and a bound on all others, in milliseconds (`LayeredRun.find_dual`), and both together
+the best, and a bound on all others, in milliseconds (`find_dual`), and both together
 rule out nearly all that a better policy could do (`vulcan.solvers.baselines.reduction`). Where too
 much is left, a part of it that loses little is searched first: a better policy rules out more.
 
@@ -44,6 +44,7 @@ from vulcan.solvers.baselines.switch_program import TOLERANCE_OF_ROWS, SwitchPro
 from vulcan.solvers.finding import Finding, Status
 from vulcan.solvers.layered.corners import Corner
 from vulcan.solvers.layered.dual import Dual
+from vulcan.solvers.layered.improvement import find_dual
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.shortfall import Shortfall
 from vulcan.tolerance import EXACT_GAP
@@ -130,7 +131,7 @@ class _Search:
         self._target = max(EXACT_GAP, run.monitor.limits.gap or 0.0)
         self._over = not len(run.levels)
         if self._over or solver.reduced:
-            self._begin(run.find_dual())
+            self._begin(find_dual(run))
 
     def _begin(self, dual: Dual) -> None:
         """Take from the dual bound what it settles, and what it says of all edges."""

@@ -45,6 +45,7 @@ from vulcan.sentinels import UNASKED
 from vulcan.solvers.base import EXACT, Coverage, Options, Solver
 from vulcan.solvers.finding import Finding
 from vulcan.solvers.layered.corners import Corner
+from vulcan.solvers.layered.improvement import improve
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.sweeps import Sweeps, make_values
@@ -134,7 +135,7 @@ class RAOStarRun(LayeredRun):
             tips = {tip for corner in corners for tip in corner.plan.decide().find_tips()}
             if tips:
                 return self._open(sorted(tips))
-        self.improve(dual)
+        improve(self, dual)
         advance_fronts(self, dual)
         if self.monitor.stopped_by is not None:
             return False

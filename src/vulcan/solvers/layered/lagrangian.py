@@ -18,6 +18,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import EXACT, RANDOMISED, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
+from vulcan.solvers.layered.improvement import improve
 from vulcan.solvers.layered.run import LayeredRun
 
 __all__ = ["Lagrangian"]
@@ -54,7 +55,7 @@ class Lagrangian(Solver):
             if self.randomised:
                 run.offer_mix(dual.best)
                 return run.find("best randomised policy found")
-            run.improve(dual)
+            improve(run, dual)
         return run.find(
             "best deterministic policy that a price of failure leads to"
             if run.best is not None

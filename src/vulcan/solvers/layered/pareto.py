@@ -32,6 +32,7 @@ from vulcan.solvers.fronts import CHUNK, FrontArrays, Pruning, load_kernels
 from vulcan.solvers.layered.branching import branch
 from vulcan.solvers.layered.corners import Corner
 from vulcan.solvers.layered.dual import Dual
+from vulcan.solvers.layered.improvement import find_dual
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.layered.shortfall import SMALL_SHARE, Shortfall
 
@@ -66,7 +67,7 @@ class Pareto(Solver):
         run = LayeredRun(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
         if run.unroll():
-            dual = run.find_dual()
+            dual = find_dual(run)
             branch(run, dual)
             advance_fronts(run, dual)
         return run.find()

@@ -27,11 +27,10 @@ from vulcan.runtime.team import Team
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap
 from vulcan.solvers.knowledge import Knowledge
-from vulcan.solvers.layered import coins
 from vulcan.solvers.layered.accuracy import find_accuracy
 from vulcan.solvers.layered.arbiter import Arbiter
+from vulcan.solvers.layered.coins import MANY_NODES
 from vulcan.solvers.layered.corners import Corner, Mix
-from vulcan.solvers.layered.derandomise import derandomise
 from vulcan.solvers.layered.dual import Dual, DualSearch
 from vulcan.solvers.layered.referee import Referee
 from vulcan.solvers.layered.refusal import explain_refusal
@@ -43,12 +42,6 @@ __all__ = ["LayeredRun"]
 
 UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 UNDECIDED: Final = "roundings leave it open whether a policy is within the risk bound"
-
-GOOD_GAP: Final = 1e-4
-"""Below this gap no better deterministic policies are looked for, unless a smaller one is asked."""
-
-FAIR_GAP: Final = 1e-3
-"""The same on graphs with many nodes, where every look takes long."""
 
 SHARE_OF_UNROLLING: Final = 0.8
 """Of memory, for the state graph and its levels."""
@@ -201,12 +194,6 @@ class LayeredRun:
         decisions = self._decisions or self._nodes * GUESSED_SHARE
         return share * self.graph.asking_seconds + DECISION_SECONDS * decisions
 
-    def find_dual(self) -> Dual:
-        """Find the dual bound, and the best deterministic policies that it leads to."""
-        dual = self.find_relaxed()
-        self.improve(dual)
-        return dual
-
     def find_relaxed(self) -> Dual:
         """Find the best randomised policy, and with it the dual bound."""
         if not len(self.levels):
@@ -219,46 +206,9 @@ class LayeredRun:
         self.upper, self.lines = dual.upper_bound, dual.lines
         self.price = None if self.upper == -math.inf else dual.price
         hurried = self.monitor.limits.time_limit is not None
-        if hurried and self.best is not None and len(self.levels) > coins.MANY_NODES:
+        if hurried and self.best is not None and len(self.levels) > MANY_NODES:
             self._decisions = 2 * len(self.best.plan.decide().rows)
         return dual
-
-    def improve(self, dual: Dual) -> None:
-        """Look for better deterministic policies near the price of failure of the dual bound."""
-        levels = self.levels.arrays
-        plain = len(levels.state) > 0 and not len(levels.expanded) and not len(levels.first_child)
-        if not plain or self.upper == -math.inf or self._near_enough:
-            return
-        self._derandomise(dual)
-        if self._near_enough or not self.may_go_on():
-            return
-        with self.monitor.clock_stopped():
-            coins.load_kernels()
-        price = dual.multiplier
-        ways = self.sweeps.follow_weights(1.0, price)
-        values = ways.rewards - price * ways.risks
-        span = (min(dual.corners, key=lambda corner: corner.risk).reward, self.upper)
-        left = self.room / 4
-        given = (levels, self.referee, price, values, span, self.may_go_on, left, self.team)
-        search = coins.Coins(*given)
-        for corner in coins.find_between(search, self.upper, self.best):
-            self.offer(corner)
-            self.report()
-            if self._near_enough:
-                return
-
-    def _derandomise(self, dual: Dual) -> None:
-        """Decide history by history between the two policies that the best mixture is made of."""
-        mix = dual.best
-        if mix is not None and mix.safe is not mix.daring and self.referee.accepts(mix.safe):
-            ways = (mix.safe.plan.follow(), mix.daring.plan.follow())
-            self.offer(derandomise(self.levels, self.referee, *ways, self.may_go_on))
-
-    @property
-    def _near_enough(self) -> bool:
-        """Whether to look no further for deterministic policies."""
-        good = GOOD_GAP if len(self.levels) < coins.MANY_NODES else FAIR_GAP
-        return self.closed or (self.monitor.limits.gap is None and self.gap <= good)
 
     def sweep(self, reward_weight: float, risk_weight: float) -> Corner:
         """Return the best policy for some weights: one dynamic program."""

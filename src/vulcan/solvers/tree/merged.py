@@ -18,6 +18,7 @@ import numpy as np
 
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
+from vulcan.solvers.layered.improvement import find_dual
 from vulcan.solvers.layered.pareto import advance_fronts
 from vulcan.solvers.layered.run import LayeredRun
 from vulcan.solvers.tree.allowance import Allowance
@@ -83,7 +84,7 @@ def plan_merged(run: PriceRun, solver: object, allowance: Allowance) -> MergedPl
     layered = LayeredRun(run.problem, run.reader, Monitor(limits), solver, run.state_graph)
     if not layered.unroll():
         return None
-    dual = layered.find_dual()
+    dual = find_dual(layered)
     upper = layered.upper
     advance_fronts(layered, dual, max(FEWEST_WORK, WORK_PER_SAMPLE * run.samples))
     draft = _write(run, layered, dual.price)
