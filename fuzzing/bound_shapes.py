@@ -23,9 +23,11 @@ __all__ = ["draw_bound"]
 NEARLY = (1.0, 1.0, 1.0, 1 + 2.0**-52, 1 - 2.0**-52, 1 + 1e-12, 1 - 1e-12, 1 + 1e-9, 1 - 1e-9)
 """What the risk of the anchor is multiplied with where the bound is to pass close to it."""
 
-
 STEEP = 1e5
 """From this slope on, a bound is called steep."""
+
+LARGEST_RATE = 1e300
+"""Of exponentials: where rewards are as small as floats can be, a larger one would be infinite."""
 
 
 class _Anchor(NamedTuple):
@@ -123,7 +125,7 @@ def _draw_lines(random: Random, anchor: _Anchor) -> Bound:
 
 
 def _draw_exponential(random: Random, anchor: _Anchor) -> Bound:
-    rate = random.choice((0.3, 1.0, 3.0)) / anchor.span
+    rate = min(random.choice((0.3, 1.0, 3.0)) / anchor.span, LARGEST_RATE)
     fall = math.exp(-min(rate * anchor.reward, 300.0)) if rate * anchor.reward > -300 else 1.0
     scale = anchor.depth * random.choice((0.3, 1.0, 3.0)) / fall
     numbers = (anchor.level + scale * fall, scale, rate)
