@@ -22,7 +22,7 @@ from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
 from vulcan.solvers.finding import Finding
-from vulcan.solvers.tree.forward_search import ForwardSearchRun
+from vulcan.solvers.tree.forward_run import ForwardSearchRun
 
 BOUND = vulcan.Linear(0.002)
 OPTIMUM = {6: 3.1517873, 7: 3.7009878, 8: 4.2527818, 9: 4.8066179, 10: 5.3618047, 12: 6.4751781}

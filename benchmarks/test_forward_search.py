@@ -25,7 +25,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
-from vulcan.solvers.tree.forward_search import ForwardSearchRun
+from vulcan.solvers.tree.forward_run import ForwardSearchRun
 
 UNDER_A = vulcan.SequenceConstraint()
 BOUND = vulcan.Linear(0.002)

@@ -36,7 +36,7 @@ from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.constraints import NoConstraint
 from vulcan.solvers.tree.allowance import Allowance
-from vulcan.solvers.tree.forward_search import ForwardSearchRun
+from vulcan.solvers.tree.forward_run import ForwardSearchRun
 from vulcan.solvers.tree.sampling import TreeRun
 
 OFTEN = {
@@ -44,7 +44,7 @@ OFTEN = {
     "vulcan.solvers.tree.sampling.STEPS": 11,
     "vulcan.solvers.tree.sampling.FIRST_LENGTH": 1,
     "vulcan.solvers.tree.shared.FIRST_LENGTH": 1,
-    "vulcan.solvers.tree.forward_search.CHUNK": 9,
+    "vulcan.solvers.tree.forward_run.CHUNK": 9,
 }
 """How much is done between two looks at the clock, and how long arrays are at first."""
 

@@ -164,7 +164,7 @@ def test_model_that_raises_names_the_place() -> None:
 def test_a_search_that_claims_too_much_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = vulcan.Problem(Bandit(3), vulcan.Linear(0.002))
     monkeypatch.setattr(
-        "vulcan.solvers.tree.forward_search.ForwardSearchRun.reward", property(lambda self: 9.9)
+        "vulcan.solvers.tree.forward_run.ForwardSearchRun.reward", property(lambda self: 9.9)
     )
     with pytest.raises(vulcan.DisagreementError, match=r"9\.9"):
         vulcan.solve(problem, vulcan.ForwardSearch())

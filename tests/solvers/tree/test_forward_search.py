@@ -22,7 +22,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
 from vulcan.solvers.base import Options
-from vulcan.solvers.tree.forward_search import ForwardSearchRun
+from vulcan.solvers.tree.forward_run import ForwardSearchRun
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -110,7 +110,7 @@ def test_counts_evaluations_of_the_bandit_exactly() -> None:
 
 
 def test_memory_stays_flat_where_nothing_merges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vulcan.solvers.tree.forward_search.FEWEST_ROWS_TO_RELEASE", 64)
+    monkeypatch.setattr("vulcan.solvers.tree.forward_run.FEWEST_ROWS_TO_RELEASE", 64)
 
     model = PlainBandit(horizon=5, merges=False)
     problem = vulcan.Problem(model, vulcan.Linear(0.002))

@@ -19,7 +19,8 @@ from vulcan.graphs.view import GraphView, SharedGraph
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import Limits
 from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.tree.forward_search import ForwardSearch, ForwardSearchRun
+from vulcan.solvers.tree.forward_run import ForwardSearchRun
+from vulcan.solvers.tree.forward_search import ForwardSearch
 
 __all__ = ["PieceWorker", "Report", "Task"]
 

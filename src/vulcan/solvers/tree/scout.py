@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from vulcan.executors.crew import Piece as Call
 from vulcan.kernels import codes
-from vulcan.solvers.tree.forward_search import ForwardSearchRun
+from vulcan.solvers.tree.forward_run import ForwardSearchRun
 from vulcan.solvers.tree.pieces import Task
 
 __all__ = ["FoundPiece", "Path", "Scout", "TopRun"]

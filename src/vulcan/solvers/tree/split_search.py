@@ -57,7 +57,8 @@ from vulcan.model.compiled import forget_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.policies.policy import Policy
 from vulcan.sentinels import NONE
-from vulcan.solvers.tree.forward_search import ForwardSearch, ForwardSearchRun
+from vulcan.solvers.tree.forward_run import ForwardSearchRun
+from vulcan.solvers.tree.forward_search import ForwardSearch
 from vulcan.solvers.tree.kernel_run import choose_graph
 from vulcan.solvers.tree.ledger import Ledger
 from vulcan.solvers.tree.pieces import PieceWorker, Report
