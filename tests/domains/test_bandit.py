@@ -93,7 +93,7 @@ def test_what_has_no_compiled_form() -> None:
     "solver",
     [vulcan.LocalVulcan(), vulcan.LocalVulcan(constraint=UNDER_A), vulcan.LocalVulcan.paper()],
 )
-@pytest.mark.parametrize(("horizon", "samples"), [(4, 1000), (7, 2000)])
+@pytest.mark.parametrize(("horizon", "samples"), [(4, 1000), (7, 1500)])
 def test_search_is_the_same_whether_histories_merge_or_not(solver, horizon, samples) -> None:
     forms = (Bandit(horizon), PlainBandit(horizon, merges=False), Bandit(horizon, merges=False))
     # Completion is left out: where histories merge they share decisions.
