@@ -78,7 +78,8 @@ def check_compiled(trial: Trial) -> Iterator[Fault]:
         yield from check_numbers(trial, result.certificate, point, lost)
         yield from check_verdict(trial.truth, result.certificate, point)
     yield from check_claims(trial.truth, trial.case.planner, result, point)
-    if (result.policy is None) != (plain.policy is None) or not _same(result.policy, plain.policy):
+    # Machine code may add in another order, which decides where the last digits do.
+    if not trial.truth.is_touchy and not _same(result.policy, plain.policy):
         yield Fault("compiled", f"another policy than that of the plain model: {result!r}")
 
 

@@ -233,7 +233,7 @@ def test_fractions_that_are_cut_off_know_what_they_lack(
     steep = vulcan.Linear(1e12, float(free.risk) - 1e12 * float(free.reward))
     problem = vulcan.Problem(table, steep)
     exact = vulcan.certify(problem, policy, exact=True)
-    monkeypatch.setattr(certificates, "PLACES", places)
+    monkeypatch.setattr(certificates, "PLACES", (places,))
     certificate = vulcan.certify(problem, policy)
     assert certificate.refined
     assert certificate.undecided == (places < 512)
@@ -288,3 +288,13 @@ def test_what_is_allowed_may_be_beyond_all_floats(sign: int) -> None:
     assert f"allowed {infinite}, exact" in repr(exact)
     assert dict(describe_certificate(exact))["slack"].startswith(infinite)
     assert describe_fields(exact)["allowed"] == infinite
+
+
+def test_risks_as_small_as_floats_can_be_are_decided() -> None:
+    """A campaign found it: 512 binary places are none where probabilities are 1e-300."""
+    outcomes = [Outcome(1.0, 0.0, 0), Outcome.failure(3e-300, 1.0)]
+    model = Table({0: {"go": outcomes}}, horizon=10, discount=1 / 3)
+    result = vulcan.solve(vulcan.Problem(model, vulcan.Linear(5e285)), vulcan.Pareto())
+    assert result.certificate.refined
+    assert result.certificate.decided
+    assert result.safe

@@ -57,8 +57,8 @@ __all__ = ["Certificate", "Judgement", "certify", "follow_policy"]
 LARGE: Final = 2_000
 """Policies of this many decisions are followed level by level at once."""
 
-PLACES: Final = 512
-"""Binary places that are kept where fractions decide."""
+PLACES: Final = (512, 8192)
+"""Binary places that are kept where fractions decide, and where that many can't tell."""
 
 MOST_WAYS: Final = 300_000
 """Outcomes of a policy, over all its places, beyond which fractions would take too long."""
@@ -279,9 +279,12 @@ def _add_up(chain: Chain, start: Sequence[Number], bound: RiskBound, exact: bool
     verdict = decide(allowed, sums.risk)
     if not small or verdict is not None:
         return _Found(sums, allowed, verdict, refined=False)
-    sums = add_up_exactly(chain, start, PLACES)
-    allowed = _allow(bound, sums.reward)
-    verdict = decide(allowed, sums.risk)  # now: floats may be too coarse to say so
+    for places in PLACES:
+        sums = add_up_exactly(chain, start, places)
+        allowed = _allow(bound, sums.reward)
+        verdict = decide(allowed, sums.risk)  # now: floats may be too coarse to say so
+        if verdict is not None or not any(number.error for number in sums):
+            break
     floats = Sums(*(number.to_floats() for number in sums))
     return _Found(floats, allowed.to_floats(), verdict, refined=True)
 

@@ -306,7 +306,8 @@ class CompiledGraph(Graph):
         risk = math.fsum(said[k][0] for k, outcome in enumerate(outcomes) if outcome.fails)
         plain = (mean, risk, len(outcomes))
         compiled = (answer.expected_reward, answer.immediate_risk, answer.outcome_count)
-        most = AGREEMENT * max(1.0, abs(mean))
+        # Rewards that cancel leave the roundings of the large ones in their mean.
+        most = AGREEMENT * max(1.0, *(probability * abs(reward) for probability, reward in said))
         apart = max(abs(a - b) for a, b in zip(plain, compiled, strict=True))
         if apart <= most:
             apart = self._compare_outcomes(answer.first_outcome, said)

@@ -191,3 +191,12 @@ def test_slopes_beyond_all_floats() -> None:
     result = vulcan.solve(problem, vulcan.IntegerProgram(reduced=False))
     assert result.status is vulcan.Status.SOLVED
     assert result.certificate.reward == pytest.approx(9e19)
+
+
+def test_rewards_that_highs_does_not_tell_from_nothing_are_not_called_proved() -> None:
+    go = [vulcan.Outcome(0.99999996, 1e-300, 0), vulcan.Outcome.failure(4e-8)]
+    model = Table({0: {"a": go, "b": [vulcan.Outcome(1.0, 0.0, 1)]}}, horizon=2)
+    problem = vulcan.Problem(model, vulcan.Constant(6e-8))
+    result = vulcan.solve(problem, vulcan.IntegerProgram())
+    assert result.upper_bound >= 0.99999996e-300
+    assert result.status is not vulcan.Status.SOLVED or result.certificate.reward > 0

@@ -269,15 +269,19 @@ class FlowProgram:
         if status == highspy.HighsStatus.kError:
             raise VulcanError("HiGHS refuses the program; this is a defect in Vulcan")
 
-    def add_cut(self, cut: Cut) -> None:
-        """Add a cut, so scaled that its larger coefficient is 1."""
+    def add_cut(self, cut: Cut) -> bool:
+        """Add a cut, so scaled that its larger coefficient is 1; False if no floats can say it."""
+        if not all(map(math.isfinite, (cut.limit, cut.limit * self._scale(cut), self._scale(cut)))):
+            return False
         columns = np.array([self._risk_column, self._reward_column])
         values = np.array([cut.risk * self.risk_unit, -cut.reward * self.reward_unit])
         self._add_row(cut.limit * self._scale(cut), columns, values * self._scale(cut))
         self.cuts.append(cut)
+        return True
 
     def _scale(self, cut: Cut) -> float:
-        return 1 / max(cut.risk * self.risk_unit, cut.reward * self.reward_unit)
+        largest = max(cut.risk * self.risk_unit, cut.reward * self.reward_unit)
+        return 1 / largest if largest < math.inf else math.nan
 
     def _add_row(self, limit: float, columns: NDArray[Any], values: Floats) -> None:
         kept = np.abs(values) >= self._negligible

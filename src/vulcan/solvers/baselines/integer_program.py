@@ -262,7 +262,9 @@ class _Search:
         self._run.proof = "proved by HiGHS"
         if ending is Ending.INFEASIBLE and self._run.best is None and self._run.in_doubt:
             return math.inf  # what HiGHS's tolerances say is no proof
-        upper = max(upper + ACCURACY * self._size, self._doubtful)
+        # Rewards that are tiny beside others, or beside all that HiGHS tells from 0, weigh less.
+        size = max(self._size, SIZE * program.reward_unit)
+        upper = max(upper + ACCURACY * size, self._doubtful)
         complete = ending is Ending.INFEASIBLE or (ending is Ending.OPTIMAL and not refused)
         self._proved = complete and self._doubtful == -math.inf
         return upper

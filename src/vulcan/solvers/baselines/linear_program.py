@@ -166,11 +166,13 @@ class _SimplexProgram(FlowProgram):
         self._excess_column = self._highs.getNumCol()
         self._require(self._highs.addCol(0.0, 0.0, 0.0, 0, [], []))
 
-    def add_cut(self, cut: Cut) -> None:
-        """Add a cut that the excess relaxes, where it may."""
-        super().add_cut(cut)
-        row = self._highs.getNumRow() - 1
-        self._require(self._highs.changeCoeff(row, self._excess_column, -1.0))
+    def add_cut(self, cut: Cut) -> bool:
+        """Add a cut that the excess relaxes, where it may; False if no floats can say it."""
+        added = super().add_cut(cut)
+        if added:
+            row = self._highs.getNumRow() - 1
+            self._require(self._highs.changeCoeff(row, self._excess_column, -1.0))
+        return added
 
     def relax(self) -> None:
         """Look for the flow that violates the cuts least, instead of the best one."""
@@ -250,7 +252,9 @@ class _Search:
         if not run.may_go_on(memory):
             return
         with _SimplexProgram(run, abs(self._top.reward)) as program:
-            self._cut(program, self._most)
+            if not self._cut(program, self._most):
+                run.offer_mix(run.find_relaxed().best)
+                return
             if self._warm:
                 program.start_from(self._find_edges(self._top))
             while len(program.cuts) < MOST_CUTS and run.may_go_on():
@@ -263,12 +267,10 @@ class _Search:
                 self._refute(program)
 
     def _cut(self, program: FlowProgram, reward: float) -> bool:
-        """Add the tangent at a reward; False if it is there already."""
+        """Add the tangent at a reward; False if it is there already, or beyond all floats."""
         cuts = cut_at(self._run.bound, min(reward, self._most), self._most)
-        new = [cut for cut in cuts if cut not in program.cuts]
-        for cut in new:
-            program.add_cut(cut)
-        return bool(new)
+        added = [program.add_cut(cut) for cut in cuts if cut not in program.cuts]
+        return any(added)
 
     def _bound(self, cut: Cut, value: float) -> None:
         """Bound the reward of all policies by the largest value of any of them."""

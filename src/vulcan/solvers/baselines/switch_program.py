@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.graphs.layered_graph import Layers
-from vulcan.solvers.baselines.flow_program import Cut, Ending, FlowProgram, pack
+from vulcan.solvers.baselines.flow_program import Ending, FlowProgram, pack
 from vulcan.solvers.baselines.links import Choice, Floats, Links, pick_edges
 from vulcan.solvers.layered.corners import Corner
 from vulcan.solvers.layered.run import LayeredRun
@@ -103,11 +103,6 @@ class SwitchProgram(FlowProgram):
         starts, indices, values = pack(parts, 0, rows)
         status = self._highs.addRows(rows, least, most, len(values), starts, indices, values)
         self._require(status)
-
-    def add_cut(self, cut: Cut) -> None:
-        """Add a cut, unless it is beyond all floats: policies are judged one by one anyway."""
-        if math.isfinite(cut.limit) and math.isfinite(cut.reward * self.reward_unit):
-            super().add_cut(cut)
 
     def suggest(self, choice: Choice, corner: Corner) -> None:
         """Give HiGHS a policy to start from."""
