@@ -262,8 +262,10 @@ class _Search:
         self._run.proof = "proved by HiGHS"
         if ending is Ending.INFEASIBLE and self._run.best is None and self._run.in_doubt:
             return math.inf  # what HiGHS's tolerances say is no proof
-        # Rewards that are tiny beside others, or beside all that HiGHS tells from 0, weigh less.
-        size = max(self._size, SIZE * program.reward_unit)
+        # Rewards that are tiny beside others, or beside all that HiGHS tells from 0, weigh less:
+        # then their unit is larger than by the rounding to a power of two.
+        scaled = SIZE * program.reward_unit
+        size = self._size if scaled <= 2 * self._size else scaled
         upper = max(upper + ACCURACY * size, self._doubtful)
         complete = ending is Ending.INFEASIBLE or (ending is Ending.OPTIMAL and not refused)
         self._proved = complete and self._doubtful == -math.inf
