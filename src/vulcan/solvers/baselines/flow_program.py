@@ -271,7 +271,7 @@ class FlowProgram:
 
     def add_cut(self, cut: Cut) -> bool:
         """Add a cut, so scaled that its larger coefficient is 1; False if no floats can say it."""
-        if not all(map(math.isfinite, (cut.limit, cut.limit * self._scale(cut), self._scale(cut)))):
+        if not math.isfinite(cut.limit * self._scale(cut)):
             return False
         columns = np.array([self._risk_column, self._reward_column])
         values = np.array([cut.risk * self.risk_unit, -cut.reward * self.reward_unit])
