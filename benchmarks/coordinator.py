@@ -1,8 +1,8 @@
 """A coordinator and workers that only wait: how many can it keep busy?
 
 Workers are not processes but entries of a heap. One thread completes their futures when their time
-has come, and everything else is the real thing: `Crew` hands a piece to a worker, learns that it
-ended, and hands out the next one. A worker is idle from the moment at which its piece was due until
+has come, and everything else is the real thing: `WorkerPool` hands a task to a worker, learns that
+it ended, and hands out the next one. A worker is idle from the time its task was due until
 it has the next one, so that all the work of the coordinator counts, and so does whatever else keeps
 its processor busy, the thread of the heap included.
 """
@@ -18,12 +18,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from vulcan.executors.base import Executor, Line, Maker, Worker
-from vulcan.executors.crew import Crew
-from vulcan.executors.processes import Processes
+from vulcan.parallel.executors import Channel, Executor, Maker, Worker
+from vulcan.parallel.pool import WorkerPool
+from vulcan.parallel.processes import Processes
 
-PIECE = 0.1
-"""Seconds of a piece."""
+TASK_SECONDS = 0.1
+"""Duration of a task."""
 
 TICK = 0.001
 """Seconds between two looks at the heap."""
@@ -58,14 +58,14 @@ class WaitingWorker(Worker):
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._due = clock, 0.0
-        self.pieces, self.idle = 0, 0.0
+        self.tasks, self.idle = 0, 0.0
 
     def call(self, name: str, *arguments: Any) -> Future[Any]:
         now, future = time.perf_counter(), Future[Any]()
         if self._due:
-            self.pieces += 1
+            self.tasks += 1
             self.idle += now - self._due
-        self._due = now + PIECE
+        self._due = now + TASK_SECONDS
         self._clock.add(self._due, future)
         return future
 
@@ -85,66 +85,66 @@ class Waiting(Executor):
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self.hired: list[WaitingWorker] = []
+        self.started: list[WaitingWorker] = []
         self.clock.start()
 
-    def hire(self, maker: Maker, *arguments: Any) -> Worker:
-        self.hired.append(WaitingWorker(self.clock))
-        return self.hired[-1]
+    def start_worker(self, maker: Maker, *arguments: Any) -> Worker:
+        self.started.append(WaitingWorker(self.clock))
+        return self.started[-1]
 
 
 def measure_busy(workers: int, rounds: int = 20) -> tuple[float, float]:
-    """Return the share of the time that workers are busy, and microseconds per piece.
+    """Return the share of the time that workers are busy, and microseconds per task.
 
     The microseconds are the processor's, for all of this process.
     """
     executor = Waiting(workers)
-    with Crew(executor, object) as crew:
+    with WorkerPool(executor, object) as pool:
         began = time.process_time()
         for _ in range(rounds * workers):
-            crew.submit("wait")
-        for _ in crew.run():
+            pool.submit("wait")
+        for _ in pool.run():
             pass
         spent = time.process_time() - began
     executor.clock.end()
-    pieces = sum(worker.pieces for worker in executor.hired)
-    idle = sum(worker.idle for worker in executor.hired)
-    return pieces * PIECE / (pieces * PIECE + idle), 1e6 * spent / (rounds * workers)
+    tasks = sum(worker.tasks for worker in executor.started)
+    idle = sum(worker.idle for worker in executor.started)
+    return tasks * TASK_SECONDS / (tasks * TASK_SECONDS + idle), 1e6 * spent / (rounds * workers)
 
 
 class Nothing:
     """What a worker holds that does nothing."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, channel: Channel) -> None:
         """Hold nothing."""
 
     def do(self, number: int) -> int:
         return number
 
 
-def measure_cost(executor: Executor, pieces: int = 3000) -> float:
-    """Return the microseconds of this process's processor time that a piece costs."""
-    with Crew(executor, Nothing) as crew:
-        crew.map("do", range(100))
+def measure_cost(executor: Executor, tasks: int = 3000) -> float:
+    """Return the microseconds of this process's processor time that a task costs."""
+    with WorkerPool(executor, Nothing) as pool:
+        pool.map("do", range(100))
         began = time.process_time()
-        crew.map("do", range(pieces))
-        return 1e6 * (time.process_time() - began) / pieces
+        pool.map("do", range(tasks))
+        return 1e6 * (time.process_time() - began) / tasks
 
 
 def main() -> None:
-    """Print how many workers a coordinator keeps busy, and what a piece costs it, three times."""
+    """Print how many workers a coordinator keeps busy, and what a task costs it, three times."""
     for workers in (10, 100, 300, 1000, 1500, 2000, 3000):
         runs = [measure_busy(workers, 10 if workers > 1000 else 20) for _ in range(3)]
         shown = ", ".join(f"{100 * share:.1f} % busy at {cost:.0f} µs" for share, cost in runs)
         print(f"{workers:>6,} workers of 100 ms: {shown}", flush=True)
     executors: list[Executor] = [Processes(1)]
     if "--ray" in sys.argv:
-        from vulcan.executors.cluster import Ray
+        from vulcan.parallel.ray_cluster import Ray
 
         executors.append(Ray(workers=1))
     for executor in executors:
         costs = ", ".join(f"{measure_cost(executor):.0f} µs" for _ in range(3))
-        print(f"{executor.name}: a piece costs {costs}")
+        print(f"{executor.name}: a task costs {costs}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ GAPS: Final = (0.1, 0.01, 0.001)
 SECONDS: Final = 60.0
 
 
-def list_problems() -> Mapping[str, tuple[vulcan.Problem, vulcan.Solver | None]]:
+def list_problems() -> Mapping[str, tuple[vulcan.Problem, vulcan.solvers.Solver | None]]:
     """Return problems that merge, and that do not, with who solves them."""
     missions = {
         f"{area} map, {horizon} moves": (find_problem(Setting(area, None, horizon, "Δ")), None)
@@ -34,7 +34,7 @@ def list_problems() -> Mapping[str, tuple[vulcan.Problem, vulcan.Solver | None]]
     }
 
 
-def measure(problem: vulcan.Problem, solver: vulcan.Solver | None, gap: float) -> str:
+def measure(problem: vulcan.Problem, solver: vulcan.solvers.Solver | None, gap: float) -> str:
     """Return the processor seconds of one search, or how far it came."""
     began = time.process_time()
     found = vulcan.solve(problem, solver, gap=gap, time_limit=SECONDS)

@@ -22,17 +22,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import vulcan
 from vulcan.domains.exploration import Exploration, Map, Obstacle
-from vulcan.executors.base import Line
-from vulcan.executors.crew import Crew
+from vulcan.parallel.executors import Channel
+from vulcan.parallel.pool import WorkerPool
 
 PAPER = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
 BOUNDS = {"Δ/2": f"0.5 * {PAPER}", "Δ": PAPER, "2Δ": f"2 * {PAPER}"}
 NEUTRAL = "risk-neutral"
 SOLVERS = {
-    "A": vulcan.LocalVulcan(0.1, vulcan.SequenceConstraint()),
-    "B": vulcan.LocalVulcan(0.1, vulcan.SurvivalConstraint()),
+    "A": vulcan.LocalVulcan(0.1, vulcan.solvers.SequenceConstraint()),
+    "B": vulcan.LocalVulcan(0.1, vulcan.solvers.SurvivalConstraint()),
     "Vulcan": vulcan.Vulcan(),
-    NEUTRAL: vulcan.UCT(0.1),
+    NEUTRAL: vulcan.baselines.UCT(0.1),
 }
 TABLE = re.compile(r"(<!-- missions -->\n).*?(<!-- end of missions -->)", re.DOTALL)
 
@@ -92,7 +92,7 @@ def search(task: tuple[Setting, str, int, int]) -> Run:
 class Searcher:
     """What a worker holds: nothing but the way to search."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, channel: Channel) -> None:
         pass
 
     def search(self, task: tuple[Setting, str, int, int]) -> Run:
@@ -148,14 +148,14 @@ def main() -> None:
     ]
     search((SETTINGS[0], "B", 1, 0))  # compiles, once for all workers
     began = time.perf_counter()
-    with Crew(vulcan.Processes(options.workers), Searcher) as crew:
-        pieces = [crew.submit("search", task) for task in tasks]
-        for done, _ in enumerate(crew.run(), start=1):
+    with WorkerPool(vulcan.parallel.Processes(options.workers), Searcher) as pool:
+        calls = [pool.submit("search", task) for task in tasks]
+        for done, _ in enumerate(pool.run(), start=1):
             left = (time.perf_counter() - began) / done * (len(tasks) - done)
             print(f"\r{done} of {len(tasks)}, about {left / 60:.0f} min left", end="")
             sys.stdout.flush()
     print()
-    runs = [piece.result() for piece in pieces]
+    runs = [call.result() for call in calls]
     neutral = [run for run in runs if run.solver == NEUTRAL and run.setting == SETTINGS[1]]
     runs += [judge_by(run, bound) for bound in BOUNDS if bound != "Δ" for run in neutral]
     text = "\n".join(show_table(runs)) + "\n"

@@ -20,7 +20,7 @@ from typing import Any
 import vulcan
 from vulcan import Outcome
 from vulcan.domains import Bandit, Exploration
-from vulcan.solvers.registry import load_solvers
+from vulcan.solvers.base import load_solvers
 
 TIME_LIMIT = 20.0
 """Seconds after which a search that does not come to its limit of memory is ended."""
@@ -145,7 +145,7 @@ def main(solver: str, model: str, memory: int) -> None:
     _solve(vulcan.Vulcan(), make(small), samples=1000)  # which the default solver may go on with
     start = _read("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    result = _solve(kind, make(large), memory=memory, time_limit=TIME_LIMIT)
+    result = _solve(kind, make(large), limits=vulcan.Limits(memory=memory, time_limit=TIME_LIMIT))
     measured = Measured(
         start,
         _read("VmHWM"),

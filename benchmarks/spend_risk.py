@@ -95,7 +95,11 @@ class Clock:
         self.reserve = self.seconds / 2
 
     def search(
-        self, problem: vulcan.Problem, solver: vulcan.Solver, seed: int, workers: int | None = None
+        self,
+        problem: vulcan.Problem,
+        solver: vulcan.solvers.Solver,
+        seed: int,
+        workers: int | None = None,
     ) -> Search:
         """Return what a search of these seconds finds."""
         found = self._try(problem, solver, seed, workers)
@@ -109,12 +113,12 @@ class Clock:
         return f"{self.seconds:g} s" if self.samples is None else f"{self.samples:,} samples"
 
     def _try(
-        self, problem: vulcan.Problem, solver: vulcan.Solver, seed: int, workers: int | None
+        self, problem: vulcan.Problem, solver: vulcan.solvers.Solver, seed: int, workers: int | None
     ) -> Search:
         limit = None if self.samples else self.seconds + self.reserve
         began = time.perf_counter(), time.process_time()
         result = vulcan.solve(
-            problem, solver, time_limit=limit, samples=self.samples, seed=seed, workers=workers
+            problem, solver, time_limit=limit, samples=self.samples, seed=seed, parallel=workers
         )
         core = (time.process_time() - began[1]) / (time.perf_counter() - began[0])
         taken = result.statistics.search_seconds

@@ -27,10 +27,10 @@ SEEDS_AT_10 = min(20, int(os.environ.get("VULCAN_SEEDS", "20")))
 SAMPLES = 1_000_000
 SLOPE = vulcan.Linear(0.002)
 
-OTHERS: Mapping[str, vulcan.Solver] = {
-    "VulcanFS, A": vulcan.ForwardSearch(vulcan.SequenceConstraint()),
+OTHERS: Mapping[str, vulcan.solvers.Solver] = {
+    "VulcanFS, A": vulcan.ForwardSearch(vulcan.solvers.SequenceConstraint()),
     "VulcanFS, B": vulcan.ForwardSearch(),
-    "penalties": vulcan.Penalty(),
+    "penalties": vulcan.baselines.Penalty(),
 }
 
 BEST_WITH_A_CONSTANT = 5.434855
@@ -40,12 +40,16 @@ BEST_WITH_A_CONSTANT = 5.434855
 def find_optimum(horizon: int, bound: vulcan.RiskBound) -> float:
     """Return the largest reward within the bound."""
     exact = vulcan.solve(vulcan.Problem(Bandit(horizon), bound), vulcan.Pareto())
-    assert exact.status is vulcan.Status.SOLVED
+    assert exact.status is vulcan.planning.Status.SOLVED
     return float(exact.certificate.reward)
 
 
 def find_loss(
-    horizon: int, bound: vulcan.RiskBound, solver: vulcan.Solver, merges: bool, **options: Any
+    horizon: int,
+    bound: vulcan.RiskBound,
+    solver: vulcan.solvers.Solver,
+    merges: bool,
+    **options: Any,
 ) -> float:
     """Return the loss to the optimum, in percent."""
     problem = vulcan.Problem(Bandit(horizon, merges=merges), bound)

@@ -1,4 +1,4 @@
-"""How many workers a coordinator keeps busy whose pieces take 100 ms."""
+"""How many workers a coordinator keeps busy whose tasks take 100 ms."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks.coordinator import measure_busy, measure_cost
-from vulcan.executors.cluster import Ray
-from vulcan.executors.processes import Processes
+from vulcan.parallel.processes import Processes
+from vulcan.parallel.ray_cluster import Ray
 
 
 @pytest.mark.parametrize(("workers", "least"), [(10, 0.95), (100, 0.95), (300, 0.95), (1000, 0.9)])
@@ -16,15 +16,15 @@ def test_waiting_workers_are_busy(
     workers: int, least: float, report: Callable[[str, str], None]
 ) -> None:
     share, cost = max(measure_busy(workers) for _ in range(3))
-    report(f"{workers:,} workers whose pieces wait 100 ms", f"{100 * share:.1f} % busy")
-    report(f"{workers:,} workers: processor time of a piece", f"{cost:.0f} µs")
+    report(f"{workers:,} workers whose tasks wait 100 ms", f"{100 * share:.1f} % busy")
+    report(f"{workers:,} workers: processor time of a task", f"{cost:.0f} µs")
     assert share >= least
 
 
 def test_where_the_coordinator_becomes_the_limit(report: Callable[[str, str], None]) -> None:
     for workers in (2000, 3000):
         share, _ = measure_busy(workers, rounds=10)
-        report(f"{workers:,} workers whose pieces wait 100 ms", f"{100 * share:.1f} % busy")
+        report(f"{workers:,} workers whose tasks wait 100 ms", f"{100 * share:.1f} % busy")
         assert 0.1 < share <= 1
 
 
@@ -32,6 +32,6 @@ def test_what_a_piece_costs_the_coordinator(report: Callable[[str, str], None]) 
     for executor in (Processes(1), Ray(workers=1)):
         cost = measure_cost(executor)
         most = int(0.1 * 1e6 / cost)
-        report(f"{executor.name}: a piece costs the coordinator", f"{cost:.0f} µs")
+        report(f"{executor.name}: a task costs the coordinator", f"{cost:.0f} µs")
         report(f"{executor.name}: workers of 100 ms that it can serve at most", f"{most:,}")
         assert cost < 2000

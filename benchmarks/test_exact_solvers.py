@@ -14,15 +14,14 @@ from typing import Any
 import pytest
 
 import vulcan
+from vulcan.baselines.forward_search import ForwardSearchRun
 from vulcan.domains import Bandit, Grid
-from vulcan.graphs.levels import build_levels
-from vulcan.graphs.state_graph import StateGraph
+from vulcan.graph.levels import build_levels
+from vulcan.graph.states import StateGraph
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import Limits
-from vulcan.runtime.monitor import Monitor
+from vulcan.runtime.limits import Limits, Monitor
 from vulcan.solvers.base import Options
 from vulcan.solvers.finding import Finding
-from vulcan.solvers.tree.forward_run import ForwardSearchRun
 
 BOUND = vulcan.Linear(0.002)
 OPTIMUM = {6: 3.1517873, 7: 3.7009878, 8: 4.2527818, 9: 4.8066179, 10: 5.3618047, 12: 6.4751781}
@@ -65,7 +64,7 @@ def test_pareto_is_exact(horizon: int, report: Any) -> None:
     known = Known(Bandit(horizon), BOUND)
     known.solve(vulcan.Pareto())
     finding, seconds = known.solve(vulcan.Pareto())
-    assert finding.status is vulcan.Status.SOLVED
+    assert finding.status is vulcan.planning.Status.SOLVED
     assert finding.reward == pytest.approx(OPTIMUM[horizon], abs=1e-7)
     assert finding.upper_bound == pytest.approx(finding.reward, rel=1e-9)
     name = f"Pareto, bandit {horizon}, exact {finding.reward:.6f}: seconds (model asked in)"
@@ -77,21 +76,23 @@ def test_forward_search_beside_programs(report: Any) -> None:
     known = Known(Bandit(6), BOUND)
     forwards = {
         constraint.letter: known.search_forwards(constraint)
-        for constraint in (vulcan.SequenceConstraint(), vulcan.SurvivalConstraint())
+        for constraint in (vulcan.solvers.SequenceConstraint(), vulcan.solvers.SurvivalConstraint())
     }
     for letter, seconds in forwards.items():
         report(f"forward search, bandit 6, constraint {letter}: ms", f"{1e3 * seconds:.2f}")
     report("asking the model of bandit 6: ms", f"{1e3 * known.asking:.1f}")
     programs = {
-        "LinearProgram on merged states, cold": (vulcan.LinearProgram(warm=False), 50),
-        "LinearProgram on merged states": (vulcan.LinearProgram(), 1),
-        "LinearProgram on histories": (vulcan.LinearProgram("tree"), 50),
-        "IntegerProgram on histories, as published": (vulcan.IntegerProgram(reduced=False), 600),
-        "IntegerProgram on histories": (vulcan.IntegerProgram(), 1),
-        "IntegerProgram on merged states": (vulcan.IntegerProgram("graph"), 1),
+        "LinearProgram on merged states": (vulcan.baselines.LinearProgram(), 1),
+        "LinearProgram on histories": (vulcan.baselines.LinearProgram("tree"), 50),
+        "IntegerProgram on histories, as published": (
+            vulcan.baselines.IntegerProgram(reduced=False),
+            600,
+        ),
+        "IntegerProgram on histories": (vulcan.baselines.IntegerProgram(), 1),
+        "IntegerProgram on merged states": (vulcan.baselines.IntegerProgram("graph"), 1),
         "Lagrangian": (vulcan.Lagrangian(), 1),
         "Pareto": (vulcan.Pareto(), 1),
-        "RAOStar": (vulcan.RAOStar(), 1),
+        "RAOStar": (vulcan.baselines.RAOStar(), 1),
     }
     for name, (solver, least) in programs.items():
         _, seconds = known.solve(solver)

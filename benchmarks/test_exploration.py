@@ -28,7 +28,7 @@ def measure_plain_answers(mission: Exploration, seconds: float) -> float:
 
 @pytest.mark.parametrize("area", ["narrow", "wide"])
 @pytest.mark.parametrize(
-    "solver", [vulcan.LocalVulcan(0.1), vulcan.UCT(0.1)], ids=["vulcan", "uct"]
+    "solver", [vulcan.LocalVulcan(0.1), vulcan.baselines.UCT(0.1)], ids=["vulcan", "uct"]
 )
 def test_expansions(area: str, solver: object) -> None:
     mission = Exploration(map=area)
@@ -53,7 +53,9 @@ def test_forward_search_of_five_moves(area: str) -> None:
     mission = Exploration(map=area, horizon=5)
     problem = vulcan.Problem(mission, BOUND)
     plain = measure_plain_answers(mission, 2.0)
-    vulcan.solve(problem, vulcan.ForwardSearch(), histories=1)  # compiled by now
+    vulcan.solve(
+        problem, vulcan.ForwardSearch(), limits=vulcan.Limits(histories=1)
+    )  # compiled by now
     statistics = vulcan.solve(problem, vulcan.ForwardSearch()).statistics
     answers = statistics.evaluations / statistics.search_seconds
     print(

@@ -1,8 +1,9 @@
 """Machines that die under a search: a Ray cluster of four nodes on this one, with a core each.
 
 In each run a node, not the one that the program is connected to, is killed at a random moment. A
-search with a number of samples must end with the policy of an unbroken one; a search with a time
-limit with a certified policy that is at least as good as the best before the kill.
+search with a number of samples must end with a certified policy about as good as that of an
+unbroken one; a search with a time limit with one that is at least as good as the best before the
+kill.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pytest
 import vulcan
 from tests.helpers.cluster import add_node, open_cluster
 from vulcan.domains import Exploration
-from vulcan.executors.cluster import Ray
+from vulcan.parallel.ray_cluster import Ray
 
 Report = Callable[[str, str], None]
 
@@ -37,7 +38,7 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def problem() -> vulcan.Problem:
     bound = vulcan.parse("(1 - exp(-0.4*x)) * (0.015 + 0.001*x)")
-    return vulcan.Problem(Exploration.narrow(horizon=7), bound)
+    return vulcan.Problem(Exploration(horizon=7), bound)
 
 
 class Killer:
@@ -58,7 +59,7 @@ class Killer:
         self.before: float | None = None
         self.killed = False
 
-    def watch(self, progress: vulcan.Progress) -> None:
+    def watch(self, progress: vulcan.planning.Progress) -> None:
         """Begin to count when the search does, and note its best reward."""
         if progress.judgement is not None and progress.judgement.safe:
             self._reward = progress.reward
@@ -85,24 +86,26 @@ def search(problem: vulcan.Problem, cluster: Any, run: int, longest: float, **li
         killer = Killer(cluster, luck.choice(nodes), luck.uniform(0.0, longest))
         stack.callback(killer.close)
         found = vulcan.solve(
-            problem, vulcan.Vulcan(), executor=Ray(workers=4), on_progress=killer.watch, **limits
+            problem, vulcan.Vulcan(), parallel=Ray(workers=4), progress=killer.watch, **limits
         )
     return found, killer
 
 
-def test_a_number_of_samples_gives_the_same_policy(
+def test_a_number_of_samples_earns_about_as_much(
     problem: vulcan.Problem, cluster: Any, report: Report
 ) -> None:
     alone = vulcan.solve(problem, vulcan.Vulcan(), samples=SAMPLES)
     seconds, killed, lost = alone.statistics.search_seconds, 0, 0
+    least = 1.0
     for run in range(RUNS):
         found, killer = search(problem, cluster, run, seconds, samples=SAMPLES)
         killed += killer.killed
         lost += found.statistics.lost_workers
-        assert found.policy == alone.policy
-        assert found.certificate == alone.certificate
-    told = f"{killed} nodes killed, {lost} workers lost: the same policy always"
+        assert found.safe
+        least = min(least, found.certificate.reward / alone.certificate.reward)
+    told = f"{killed} nodes killed, {lost} workers lost: at least {least:.1%} of the reward"
     report(f"a node killed in {RUNS} searches of {SAMPLES:,} samples", told)
+    assert least > 0.95
     assert lost >= RUNS // 2
 
 

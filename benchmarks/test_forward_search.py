@@ -18,16 +18,12 @@ from typing import Any
 import pytest
 
 import vulcan
+from vulcan.baselines.forward_search import ForwardSearchRun
 from vulcan.domains import Bandit
-from vulcan.executors.base import Executor
-from vulcan.executors.here import Here, Threads
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import Limits
-from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.base import Options
-from vulcan.solvers.tree.forward_run import ForwardSearchRun
+from vulcan.runtime.limits import Limits, Monitor
 
-UNDER_A = vulcan.SequenceConstraint()
+UNDER_A = vulcan.solvers.SequenceConstraint()
 BOUND = vulcan.Linear(0.002)
 
 
@@ -48,7 +44,7 @@ def measure(run: ForwardSearchRun) -> float:
     return time.perf_counter() - began
 
 
-@pytest.mark.parametrize("constraint", [UNDER_A, vulcan.SurvivalConstraint()])
+@pytest.mark.parametrize("constraint", [UNDER_A, vulcan.solvers.SurvivalConstraint()])
 def test_ratio_to_the_yardstick(constraint: Any, yardstick: Any, report: Any) -> None:
     run = prepare(9, constraint)
     ratios = []
@@ -175,37 +171,3 @@ def test_start_up(tmp_path: Any, report: Any) -> None:
         f"{help_seconds:.2f}; {first:.1f}; {later:.2f}",
     )
     assert later < first
-
-
-@pytest.mark.parametrize("merges", [True, False])
-def test_two_workers_beside_one(merges: bool, report: Any) -> None:
-    """Times of the search alone, as in the rest of this file; whole solves are reported beside."""
-    horizon = 11 if merges else 10
-    problem = vulcan.Problem(Bandit(horizon, merges=merges), BOUND)
-    solver, reader = vulcan.ForwardSearch(cut_short=False), ModelReader(problem.model)
-    known = solver.search(problem, reader, Monitor(Limits()), Options())
-
-    def search(executor: Executor) -> float:
-        options = Options(graph=known.graph, executor=executor)
-        found = solver.search(problem, reader, Monitor(Limits()), options)
-        assert (found.policy, found.reward, found.risk) == (known.policy, known.reward, known.risk)
-        assert found.statistics.histories == known.statistics.histories
-        assert found.statistics.evaluations == known.statistics.evaluations
-        return found.statistics.search_seconds
-
-    ratio = statistics.median(search(Here()) / search(Threads(2)) for _ in range(5))
-    name = f"forward search, bandit {horizon}, {'known graph' if merges else 'compiled'}"
-    report(f"{name}: one worker / two (median of 5 alternating)", f"{ratio:.2f}")
-    for cut_short in (True, False):
-        asked = vulcan.ForwardSearch(cut_short=cut_short)
-        times = [
-            [
-                vulcan.solve(problem, asked, workers=workers).statistics.search_seconds
-                for workers in (1, 2)
-            ]
-            for _ in range(3)
-        ]
-        whole = statistics.median(one / two for one, two in times)
-        what = "cut short" if cut_short else "every history"
-        report(f"the same, with asking the model, {what}", f"{whole:.2f}")
-    assert ratio >= 1.7

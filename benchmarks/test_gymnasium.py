@@ -16,7 +16,7 @@ import pytest
 
 import vulcan
 from vulcan.formats import from_gymnasium
-from vulcan.sentinels import FAILED
+from vulcan.numerics import FAILED
 
 gymnasium = pytest.importorskip("gymnasium")
 

@@ -31,18 +31,21 @@ def find_optima() -> list[tuple[vulcan.Problem, float | None]]:
     found = []
     for problem in make_problems(PROBLEMS):
         exact = vulcan.solve(problem, vulcan.Pareto())
-        assert exact.status in (vulcan.Status.SOLVED, vulcan.Status.INFEASIBLE)
+        assert exact.status in (vulcan.planning.Status.SOLVED, vulcan.planning.Status.INFEASIBLE)
         best = None if exact.certificate is None else float(exact.certificate.reward)
         found.append((problem, best))
     return found
 
 
-def find_losses(solver: vulcan.Solver, **limits: Any) -> tuple[list[float], int, int]:
+def find_losses(solver: vulcan.solvers.Solver, **limits: Any) -> tuple[list[float], int, int]:
     """Return the losses of policies found, how many were missed, and how many problems proved."""
     losses, missed, proved = [], 0, 0
     for seed, (problem, best) in enumerate(find_optima()):
         result = vulcan.solve(problem, solver, seed=seed, **limits)
-        proved += result.status in (vulcan.Status.SOLVED, vulcan.Status.INFEASIBLE)
+        proved += result.status in (
+            vulcan.planning.Status.SOLVED,
+            vulcan.planning.Status.INFEASIBLE,
+        )
         if best is None:
             assert not result.safe
         elif not result.safe:
@@ -74,14 +77,14 @@ def test_vulcan_comes_close_to_the_optimum(report: Any) -> None:
     [
         (
             "constraint A",
-            vulcan.LocalVulcan(constraint=vulcan.SequenceConstraint()),
+            vulcan.LocalVulcan(constraint=vulcan.solvers.SequenceConstraint()),
             {"samples": SAMPLES},
         ),
         ("constraint B", vulcan.LocalVulcan(), {"samples": SAMPLES}),
-        ("penalties", vulcan.Penalty(), {}),
+        ("penalties", vulcan.baselines.Penalty(), {}),
     ],
 )
 def test_what_others_lose(
-    name: str, solver: vulcan.Solver, limits: dict[str, int], report: Any
+    name: str, solver: vulcan.solvers.Solver, limits: dict[str, int], report: Any
 ) -> None:
     report_losses(name, *find_losses(solver, **limits), report)

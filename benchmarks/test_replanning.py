@@ -56,12 +56,10 @@ class Missions:
         self.known: dict[Any, Any] = {}
         self.seconds: list[float] = []
         self.changed = 0
-        self._knowledge: Any = None
 
-    def carry_out(self, random: Random) -> vulcan.Run:
+    def carry_out(self, random: Random) -> vulcan.policy.Run:
         """Return an episode at its end."""
         run = self.result.policy.start()
-        run.knowledge = self._knowledge
         while not run.finished:
             if run.step % EVERY == 0:
                 self._replan(run)
@@ -70,14 +68,13 @@ class Missions:
             run.observe(random.choices(outcomes, chances)[0].label)
         return run
 
-    def _replan(self, run: vulcan.Run) -> None:
+    def _replan(self, run: vulcan.policy.Run) -> None:
         key = (id(run.policy), run.state, run.step, run.risk, run.account)
         if key not in self.known:
             began = time.process_time()
             replanned = vulcan.replan(run, time_limit=0.5)
             self.seconds.append(time.process_time() - began)
             self.changed += replanned.changed
-            self._knowledge = run.knowledge
             # The key names a plan by its place in memory: it has to stay there.
             self.known[key] = (run.policy, run.account, replanned.changed)
         policy, account, changed = self.known[key]

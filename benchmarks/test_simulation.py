@@ -50,7 +50,7 @@ def test_a_million_episodes(
     found = vulcan.simulate(policy, episodes=EPISODES)
     seconds = time.perf_counter() - began
     began = time.process_time()
-    alone = vulcan.simulate(policy, episodes=EPISODES, workers=1)
+    alone = vulcan.simulate(policy, episodes=EPISODES, parallel=1)
     processor = time.process_time() - began
     began = time.process_time()
     vulcan.simulate(policy, problem.model, episodes=1)

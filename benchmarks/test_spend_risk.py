@@ -30,7 +30,7 @@ SECONDS = float(os.environ.get("VULCAN_SECONDS", "10"))
 SAMPLES = int(os.environ.get("VULCAN_SAMPLES", "0")) or None
 LONG = 60
 BESIDE = min(3, SEEDS)
-FOREST = 1_000_000
+DISTRIBUTED = 1_000_000
 QUICK = SECONDS < 10 or SAMPLES is not None
 MOST_SECONDS = 1000
 """What the yardstick is given where samples are counted instead."""
@@ -174,15 +174,15 @@ def test_two_threads(report: Any) -> None:
     assert rewards[1] >= rewards[0]
 
 
-def test_a_forest_of_two_processes(report: Any) -> None:
+def test_a_distributed_tree_of_two_processes(report: Any) -> None:
     problem = find_problem(Setting("narrow", None, 9, "Δ"))
-    tree, forest = (
-        vulcan.solve(problem, vulcan.Vulcan(), samples=FOREST, executor=executor)
-        for executor in ("here", vulcan.Processes(2))
+    tree, distributed = (
+        vulcan.solve(problem, vulcan.Vulcan(), samples=DISTRIBUTED, parallel=executor)
+        for executor in ("here", vulcan.parallel.Processes(2))
     )
-    assert forest.policy == tree.policy
-    speeds = [FOREST / found.statistics.search_seconds for found in (tree, forest)]
+    assert distributed.policy == tree.policy
+    speeds = [DISTRIBUTED / found.statistics.search_seconds for found in (tree, distributed)]
     report(
-        f"narrow, 9 moves, Δ: {FOREST:,} samples in a forest of two processes",
+        f"narrow, 9 moves, Δ: {DISTRIBUTED:,} samples in a distributed tree of two processes",
         f"{speeds[1]:,.0f} a second; one tree, one thread {speeds[0]:,.0f}",
     )

@@ -20,13 +20,12 @@ import pytest
 import vulcan
 from tests.oracles.storm import StormCheck, check_with_storm
 from vulcan.domains import Bandit
+from vulcan.exact.acceptance import BoundTest
+from vulcan.exact.dual import Dual, DualSearch
+from vulcan.exact.pipeline import LAGRANGIAN, narrow
+from vulcan.exact.search import ExactSearch
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import Limits
-from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.layered.dual import Dual, DualSearch
-from vulcan.solvers.layered.improvement import find_dual
-from vulcan.solvers.layered.referee import Referee
-from vulcan.solvers.layered.run import LayeredRun
+from vulcan.runtime.limits import Limits, Monitor
 
 HORIZON = 10
 ROUNDS = 7
@@ -48,10 +47,10 @@ def kept_memory() -> None:
         change(M_MMAP_THRESHOLD, 1 << 30)
 
 
-def prepare(bound: vulcan.RiskBound) -> tuple[LayeredRun, float]:
+def prepare(bound: vulcan.RiskBound) -> tuple[ExactSearch, float]:
     """Return a search whose graph is unrolled and whose kernels are compiled, and the seconds."""
     problem = vulcan.Problem(Bandit(HORIZON), bound)
-    run = LayeredRun(problem, ModelReader(problem.model), Monitor(Limits()), vulcan.Lagrangian())
+    run = ExactSearch(problem, ModelReader(problem.model), Monitor(Limits()), vulcan.Lagrangian())
     began = time.perf_counter()
     assert run.unroll()
     return run, time.perf_counter() - began
@@ -66,10 +65,11 @@ def measure(search: Callable[[], Dual]) -> tuple[float, float]:
     return dual.best.reward, seconds
 
 
-def search_all(run: LayeredRun) -> Dual:
+def search_all(run: ExactSearch) -> Dual:
     """Search for deterministic policies too, as if nothing was known yet."""
     run.best = None
-    return find_dual(run)
+    narrow(run, LAGRANGIAN)
+    return run.dual
 
 
 @pytest.mark.parametrize(("bound", "best"), BEST, ids=str)
@@ -79,7 +79,7 @@ def test_ratio_to_storm(bound: vulcan.RiskBound, best: float, report: Any) -> No
     theirs: list[StormCheck] = []
     for _ in range(ROUNDS):
         theirs.append(check_with_storm(run.problem, run.layers))
-        ours.append(measure(DualSearch(Referee(bound), run.sweep).run))
+        ours.append(measure(DualSearch(BoundTest(bound), run.sweep).run))
     value = ours[0][0]
     assert value == pytest.approx(best, abs=1e-6)
     assert all(check.value == pytest.approx(value, abs=1e-6) for check in theirs)

@@ -18,7 +18,8 @@ import pytest
 
 import vulcan
 from tests.oracles.storm_files import ask_storm
-from vulcan.formats import PrismModel, from_prism
+from vulcan.formats import from_prism
+from vulcan.model import ArrayModel
 
 OWN = Path(__file__).parent / "models"
 AGREEMENT = 2e-7
@@ -62,7 +63,7 @@ def measure(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def compare(
-    name: str, model: PrismModel, bound: float, ask: Callable[[], float], report: Any
+    name: str, model: ArrayModel, bound: float, ask: Callable[[], float], report: Any
 ) -> None:
     """Solve a model by ourselves and by Storm, and report both."""
     problem = vulcan.Problem(model, vulcan.Constant(bound))
@@ -117,7 +118,7 @@ def test_goals(case: Reaching, jani: bool, report: Any, tmp_path: Path) -> None:
             goal=case.goal,
             failure=case.failure,
             reward=1,
-            constants=case.constants,
+            **(case.constants or {}),
         )
         objective = f"Pmax=? [!{failure} U<={steps} {goal}]"
         limit = f"P<={bound} [!{goal} U<={steps} {failure}]"

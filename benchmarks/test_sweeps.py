@@ -15,32 +15,32 @@ from typing import Any
 import pytest
 
 import vulcan
-from vulcan import LocalVulcan, Problem, SequenceConstraint, Vulcan
+from vulcan import LocalVulcan, Problem, Vulcan
 from vulcan.domains import Bandit, Exploration
 from vulcan.planning.frontier import Span
+from vulcan.solvers import SequenceConstraint
 
 PROBLEM = Problem(Bandit(12), vulcan.Linear(0.002))
 SAMPLES = 100_000
 ENOUGH = 1.8
 MOST_OVERHEAD = 0.10
-SEEDS = range(30)
-LOCAL = {"samples": SAMPLES, "seeds": SEEDS}
+PIECES = 30
 
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
     """Load or compile what the sweeps use, here and for workers."""
     small = Problem(Bandit(3), vulcan.Linear(0.002))
-    for solver in (LocalVulcan(), Vulcan(), vulcan.UCT()):
-        vulcan.solve(small, solver, samples=20, bound=True)
+    for solver in (LocalVulcan(), Vulcan(), vulcan.baselines.UCT()):
+        vulcan.solve(small, solver, samples=20)
     vulcan.trace_frontier(small.model, solver=Vulcan(), samples=20, points=3)
 
 
 @pytest.fixture
-def ray() -> Iterator[vulcan.Ray]:
+def ray() -> Iterator[vulcan.parallel.Ray]:
     if importlib.util.find_spec("ray") is None:
         pytest.skip("Ray is not installed")
-    yield vulcan.Ray(workers=1)
+    yield vulcan.parallel.Ray(workers=1)
     sys.modules["ray"].shutdown()
 
 
@@ -55,19 +55,10 @@ def require_twice(
 ) -> None:
     """Require that two workers find the same, almost twice as fast."""
     alone, found = measure(sweep)
-    shared, same = measure(sweep, workers=2)
+    shared, same = measure(sweep, parallel=2)
     assert describe(found) == describe(same)
     report(f"{name}: one worker, two", f"{alone:.1f} s, {shared:.1f} s: {alone / shared:.2f} times")
     assert alone / shared >= ENOUGH
-
-
-def test_seeds(report: Any) -> None:
-    require_twice(
-        f"{len(SEEDS)} seeds",
-        lambda **options: vulcan.solve(PROBLEM, LocalVulcan(), **LOCAL, **options),
-        lambda result: [run.reward for run in result.spread],
-        report,
-    )
 
 
 def test_comparison(report: Any) -> None:
@@ -78,13 +69,13 @@ def test_comparison(report: Any) -> None:
             ("A", LocalVulcan(exploration, SequenceConstraint())),
             ("B", LocalVulcan(exploration)),
             ("Vulcan", Vulcan(exploration)),
-            ("UCT", vulcan.UCT(exploration)),
+            ("UCT", vulcan.baselines.UCT(exploration)),
         )
     }
     require_twice(
         f"comparison of {len(solvers)} solvers",
         lambda **options: vulcan.compare(
-            PROBLEM, solvers, time_limit=None, samples=2 * SAMPLES, **options
+            PROBLEM, solvers, limits=vulcan.Limits(), samples=2 * SAMPLES, **options
         ),
         lambda compared: [(row.reward, row.upper_bound) for row in compared],
         report,
@@ -92,7 +83,7 @@ def test_comparison(report: Any) -> None:
 
 
 def test_frontier(report: Any) -> None:
-    mission = Exploration.narrow(horizon=6)
+    mission = Exploration(horizon=6)
     require_twice(
         "frontier of a mission, 21 points that are placed one after the other",
         lambda **options: vulcan.trace_frontier(
@@ -103,13 +94,13 @@ def test_frontier(report: Any) -> None:
     )
 
 
-def test_one_worker_of_ray(report: Any, ray: vulcan.Ray) -> None:
-    alone, found = measure(vulcan.solve, problem=PROBLEM, solver=LocalVulcan(), **LOCAL)
-    there, same = measure(
-        vulcan.solve, problem=PROBLEM, solver=LocalVulcan(), executor=ray, **LOCAL
-    )
-    assert same.policy == found.policy
-    piece = alone / len(SEEDS)
+def test_one_worker_of_ray(report: Any, ray: vulcan.parallel.Ray) -> None:
+    solvers = {f"{number}": LocalVulcan(0.1 + 0.001 * number) for number in range(PIECES)}
+    options = {"problem": PROBLEM, "solvers": solvers, "samples": SAMPLES, "upper_bound": False}
+    options["limits"] = vulcan.Limits()
+    alone, found = measure(vulcan.compare, **options)
+    there, same = measure(vulcan.compare, parallel=ray, **options)
+    assert [row.reward for row in same] == [row.reward for row in found]
     text = f"{alone:.1f} s, {there:.1f} s: {100 * (there / alone - 1):.1f} % more"
-    report(f"{len(SEEDS)} pieces of {piece:.1f} s here, and by one worker of Ray", text)
+    report(f"{PIECES} pieces of {alone / PIECES:.1f} s here, and by one worker of Ray", text)
     assert there / alone - 1 <= MOST_OVERHEAD

@@ -104,7 +104,7 @@ def test_deterministic_policies_come_close(horizon: int, maps: list[str], report
         assert result.safe
         assert result.certificate.complete
         gaps.append(result.gap)
-        randomised.append(vulcan.solve(problem, randomised=True).gap)
+        randomised.append(vulcan.solve(problem, vulcan.Automatic(randomised=True)).gap)
     name = f"treasure, {len(maps)} maps, horizon {horizon}"
     far = sum(gap > 0.15 for gap in gaps)
     mean, middle = statistics.mean(gaps), statistics.median(gaps)

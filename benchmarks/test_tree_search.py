@@ -18,12 +18,10 @@ import pytest
 import vulcan
 from vulcan.domains import Bandit
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import Limits
-from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.tree.sampling import TreeRun
+from vulcan.sampling.paper_tree import TreeRun
 
-UNDER_A = vulcan.SequenceConstraint()
-UNDER_B = vulcan.SurvivalConstraint()
+UNDER_A = vulcan.solvers.SequenceConstraint()
+UNDER_B = vulcan.solvers.SurvivalConstraint()
 BOUND = vulcan.Linear(0.002)
 BEST = {"A": 4.665492, "B": 4.665988}
 BEST_AT_10 = {"A": 5.369377, "B": 5.371599}
@@ -59,7 +57,8 @@ def know_all(run: TreeRun) -> None:
 def take(run: TreeRun, samples: int) -> float:
     """Sample, and return the seconds that it took."""
     began = time.perf_counter()
-    run.sample(Monitor(Limits()), samples, 0.0, lambda: pytest.fail("nobody asked"), lambda: None)
+    while run.can_sample(samples):
+        run.advance(samples)
     return time.perf_counter() - began
 
 
@@ -116,7 +115,7 @@ def test_error_to_forward_search(constraint: Any, report: Any) -> None:
             abs(result.certificate.reward - best) / best for result in results
         )
         same = statistics.fmean(result.policy == exact.policy for result in results)
-        solved = statistics.fmean(r.status is vulcan.Status.SOLVED for r in results)
+        solved = statistics.fmean(r.status is vulcan.planning.Status.SOLVED for r in results)
         report(
             f"{name}, {samples:,} samples: mean error; same policy; solved",
             f"{error:.4f} %; {same:.0%}; {solved:.0%}",
@@ -183,7 +182,8 @@ def test_small_budget_at_horizon_12(report: Any) -> None:
 def test_uct_satisfies_the_constant_bound(report: Any) -> None:
     problem = vulcan.Problem(Bandit(10), vulcan.Constant(0.0125))
     results = [
-        vulcan.solve(problem, vulcan.UCT(), samples=1_000_000, seed=seed) for seed in range(3)
+        vulcan.solve(problem, vulcan.baselines.UCT(), samples=1_000_000, seed=seed)
+        for seed in range(3)
     ]
     rewards = [float(r.certificate.reward) for r in results]
     report(

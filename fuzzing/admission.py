@@ -88,6 +88,8 @@ class _Search:
 
     def _passes(self, history: _History) -> bool:
         survival = history.survival
+        if self._sequence and survival <= 0:  # risks may sum to 1 beside a safe outcome
+            return False
         risk = (1 - survival) / survival if self._sequence else 1 - survival
         return bool(risk <= self._allow(history.credit))
 

@@ -4,7 +4,7 @@ Of a policy with risk x and reward g, both exact, and a bound Δ known to lie be
 (`fuzzing.risk_bounds`; they are the same for bounds of straight pieces):
 
     truly acceptable        x <= the least that Δ(g) may be
-    acceptable if rounded   x <= the most that Δ(g) may be, and the tolerance of `vulcan.tolerance`
+    acceptable if rounded   x <= the most that Δ(g) may be, and the tolerance of `vulcan.numerics`
 
 An answer that calls a policy safe claims that it is acceptable if rounded; "solved", an upper bound
 and "infeasible" claim that no truly acceptable policy is better, earns more, or exists. In between
@@ -26,8 +26,8 @@ from fuzzing.oracle import Oracle, Point, find_hull, least_risk
 from fuzzing.planners import Planner
 from fuzzing.problems import Bound, PlainProblem
 from fuzzing.risk_bounds import allow, find_slope, is_straight
+from vulcan.numerics import EXACT_GAP, TOLERANCE
 from vulcan.solvers.base import Coverage
-from vulcan.tolerance import ABSOLUTE_GAP, EXACT_GAP, TOLERANCE
 
 __all__ = ["UNDERFLOW", "Fault", "Truth", "check_claims", "check_verdict"]
 
@@ -207,7 +207,7 @@ def _check_solved(
     margin = _rounding(truth, result)
     if planner.gap:
         share = Fraction(planner.gap) * abs(Fraction(result.upper_bound or 0.0))
-        margin = max(margin, share, Fraction(ABSOLUTE_GAP))
+        margin = max(margin, share)
     best = truth.best
     if best is not None and best.reward > point.reward + margin:
         yield Fault(

@@ -15,8 +15,8 @@ import vulcan
 from fuzzing.models import TableModel
 from fuzzing.oracle import UNPLANNED, Oracle, Point, Tree
 from fuzzing.problems import Key, PlainProblem, Way
-from vulcan.sentinels import FAILED
-from vulcan.sentinels import UNPLANNED as LEFT
+from vulcan.numerics import FAILED
+from vulcan.numerics import UNPLANNED as LEFT
 
 __all__ = [
     "MisfitError",
@@ -103,9 +103,9 @@ def read_tree(problem: PlainProblem, policy: vulcan.Policy) -> Tree:
 
 def execute(
     problem: PlainProblem,
-    run: vulcan.Run,
+    run: vulcan.policy.Run,
     model: TableModel | None = None,
-    on_the_way: Callable[[vulcan.Run], object] = lambda run: None,
+    on_the_way: Callable[[vulcan.policy.Run], object] = lambda run: None,
 ) -> Tree:
     """Return what somebody does who follows a policy by what can be observed.
 
@@ -122,7 +122,7 @@ def execute(
         Called with the run of every history before its next action, which it may change.
     """
 
-    def visit(run: vulcan.Run, state: int | None, there: Any) -> Tree:
+    def visit(run: vulcan.policy.Run, state: int | None, there: Any) -> Tree:
         if run.finished:
             return UNPLANNED if run.unplanned else None
         on_the_way(run)
@@ -145,7 +145,7 @@ def execute(
     return visit(run, begin(problem), None if model is None else model.initial_state())
 
 
-def tell(run: vulcan.Run, ways: Sequence[Way], position: int, place: Any) -> None:
+def tell(run: vulcan.policy.Run, ways: Sequence[Way], position: int, place: Any) -> None:
     """Tell a run what happened, as somebody would who saw it.
 
     Parameters

@@ -12,7 +12,7 @@ import vulcan
 from fuzzing.problems import Bound, Key, PlainProblem, Way
 from fuzzing.risk_bounds import EPSILON, ROUNDINGS, evaluate_float, write_text
 from vulcan import Outcome, Start
-from vulcan.bounds.concave import LARGEST_SCATTER
+from vulcan.numerics import TOLERANCE
 
 __all__ = ["TableModel", "has_values", "make_arrays", "make_bound", "make_problem"]
 
@@ -90,7 +90,7 @@ def _to_outcome(way: Way) -> Outcome:
     return Outcome(way.probability, way.reward, way.target, way.label)
 
 
-def make_arrays(problem: PlainProblem) -> vulcan.ArrayModel | None:
+def make_arrays(problem: PlainProblem) -> vulcan.model.ArrayModel | None:
     """Return the same model as arrays; None where arrays can't say it."""
     start = problem.start
     if problem.needs_labels:
@@ -111,7 +111,7 @@ def make_arrays(problem: PlainProblem) -> vulcan.ArrayModel | None:
         for way in start["start"]:
             begin[way.target] += way.probability
     state, action, target, chance, reward = (np.array(column) for column in zip(*rows, strict=True))
-    return vulcan.ArrayModel(
+    return vulcan.model.ArrayModel(
         *(state, action, target, chance, reward),
         horizon=problem.horizon,
         start=begin,
@@ -159,6 +159,5 @@ def has_values(bound: Bound, reach: float) -> bool:
     except ArithmeticError:
         return False
     return all(
-        not math.isnan(value) and ROUNDINGS * EPSILON * size <= LARGEST_SCATTER
-        for value, size in found
+        not math.isnan(value) and ROUNDINGS * EPSILON * size <= TOLERANCE for value, size in found
     )

@@ -13,8 +13,7 @@ from random import Random
 from typing import Any
 
 import vulcan
-from vulcan.solvers.base import Coverage
-from vulcan.solvers.registry import load_solvers
+from vulcan.solvers.base import Coverage, load_solvers
 
 __all__ = [
     "Planner",
@@ -26,9 +25,9 @@ __all__ = [
 ]
 
 CONSTRAINTS: dict[str, Callable[[], Any]] = {
-    "A": vulcan.SequenceConstraint,
-    "A received": lambda: vulcan.SequenceConstraint("received"),
-    "B": vulcan.SurvivalConstraint,
+    "A": vulcan.solvers.SequenceConstraint,
+    "A received": lambda: vulcan.solvers.SequenceConstraint("received"),
+    "B": vulcan.solvers.SurvivalConstraint,
 }
 
 
@@ -50,7 +49,7 @@ class Planner:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def make_solver(self) -> vulcan.Solver:
+    def make_solver(self) -> vulcan.solvers.Solver:
         """Return the solver."""
         parameters = dict(self.parameters)
         if "constraint" in parameters:
@@ -91,7 +90,7 @@ def _forward_search(random: Random) -> Planner:
     parameters: dict[str, Any] = {"constraint": random.choice(("B", "B", "A", "A received"))}
     if random.random() < 0.3:
         parameters["cut_short"] = False
-    return Planner("forward-search", parameters, {"bound": True} if random.random() < 0.1 else {})
+    return Planner("forward-search", parameters)
 
 
 def _vulcan(random: Random) -> Planner:
@@ -101,15 +100,18 @@ def _vulcan(random: Random) -> Planner:
     return Planner("vulcan", {}, options)
 
 
+def _growth(random: Random) -> Planner:
+    return Planner("growth", {}, {"samples": random.choice((8, 50, 200, 2000))})
+
+
 def _local_vulcan(random: Random) -> Planner:
-    options = _draw_samples(random)
-    if random.random() < 0.3:
-        options["complete"] = False
     parameters: dict[str, Any] = {"constraint": random.choice(("B", "A", "A received"))}
+    if random.random() < 0.3:
+        parameters["complete"] = False
     if random.random() < 0.2:
         parameters |= {"default_policy": "random", "exploration": 1.4}
         parameters["as_printed"] = random.random() < 0.5
-    return Planner("local-vulcan", parameters, options)
+    return Planner("local-vulcan", parameters, _draw_samples(random))
 
 
 def _uct(random: Random) -> Planner:
@@ -150,6 +152,7 @@ RECIPES: dict[Callable[[Random], Planner], float] = {
     _lagrangian: 15,
     _forward_search: 18,
     _vulcan: 4,
+    _growth: 4,
     _local_vulcan: 14,
     _uct: 3,
     _linear_program: 4,

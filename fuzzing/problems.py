@@ -7,13 +7,17 @@ makes it again, which is how reproducers are written.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-__all__ = ["Bound", "Key", "PlainProblem", "Way"]
+__all__ = ["LARGEST_REWARD", "SMALLEST_PROBABILITY", "Bound", "Key", "PlainProblem", "Way"]
+
+SMALLEST_PROBABILITY, LARGEST_REWARD = 1e-300, 1e100
+"""The range of numbers that Vulcan documents; models with others are refused."""
 
 Key = str | tuple[int | None, float]
 """What an observer sees of an outcome: its label, or else where it leads and what it pays."""
@@ -31,6 +35,11 @@ class Way(NamedTuple):
     def key(self) -> Key:
         """What an observer can tell it from others by."""
         return (self.target, self.reward + 0.0) if self.label is None else self.label
+
+    @property
+    def is_out_of_range(self) -> bool:
+        """Whether a number of it is outside the documented range."""
+        return 0 < self.probability < SMALLEST_PROBABILITY or abs(self.reward) > LARGEST_REWARD
 
 
 Actions = Mapping[str, Sequence[Way]]
@@ -82,7 +91,12 @@ class PlainProblem:
     def reach(self) -> float:
         """No expected reward, and no credit, is larger than this in size."""
         largest = max((abs(way.reward) for *_, ways in self.answers() for way in ways), default=0.0)
-        return float((self.horizon + 1) * largest)
+        return min(float((self.horizon + 1) * largest), sys.float_info.max)
+
+    @cached_property
+    def is_out_of_range(self) -> bool:
+        """Whether some number is outside the documented range, so that it may be refused."""
+        return any(way.is_out_of_range for *_, ways in self.answers() for way in ways)
 
     @cached_property
     def needs_labels(self) -> bool:

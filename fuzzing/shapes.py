@@ -4,8 +4,9 @@ Problem n of campaign seed s comes from `random.Random("s:n")` alone. A shape is
 
 - structure: one step, trees, layers, cycles and corridors, most of 2 to 40 histories; safe
   terminals, actions that surely fail, outcomes of probability 0;
-- probabilities: plain, dyadic, decimal, skewed, tiny;
-- rewards: small, decimal, signed, huge, tiny, zeros of both signs, large ones that cancel;
+- probabilities: plain, dyadic, decimal, skewed, tiny, down to the smallest allowed and below;
+- rewards: small, decimal, signed, huge, tiny, zeros of both signs, large ones that cancel, and of
+  any size up to the largest allowed and beyond;
 - discounts from 0 to 1; starts that are given, drawn or chosen, with rewards and failures;
 - what is observable: labels for all, some or no outcomes, and outcomes that can't be told apart;
 - a risk bound of any kind, drawn where it matters: through a point that some policy reaches,
@@ -16,12 +17,14 @@ What was drawn is in the tags of a problem, by which the statistics count.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Sequence
 from random import Random
 
 from fuzzing.bound_shapes import draw_bound
 from fuzzing.oracle import Oracle, TooLargeError
-from fuzzing.problems import Bound, PlainProblem, Way
+from fuzzing.problems import LARGEST_REWARD, SMALLEST_PROBABILITY, Bound, PlainProblem, Way
 
 __all__ = ["draw_problem", "seed_random"]
 
@@ -50,6 +53,8 @@ def draw_problem(random: Random) -> tuple[PlainProblem, Oracle]:
             bound, tag = draw_bound(random, oracle.front)
         except TooLargeError:
             continue
+        except OverflowError:  # policies earn more than floats can say
+            bound, tag = LEVEL, LEVEL.kind
         tags = (*model.tags, f"bound {tag}")
         return (
             PlainProblem(model.horizon, model.discount, model.states, model.start, bound, tags),
@@ -188,8 +193,29 @@ def _skewed(random: Random, failing: Sequence[bool]) -> list[float]:
 
 
 def _tiny(random: Random, failing: Sequence[bool]) -> list[float]:
-    powers = (8, 12, 16, 20, 100, 300)
+    powers = (8, 12, 16, 20, 100, 290)
     return _share([10.0 ** -random.choice(powers) if f else random.random() for f in failing])
+
+
+BELOW = (math.nextafter(SMALLEST_PROBABILITY, 0.0), 1e-306, 2.0**-1022, 1e-310, 5e-324)
+BEYOND = (math.nextafter(LARGEST_REWARD, math.inf), 1e154, -1e200, 1e308, -sys.float_info.max)
+REFUSED = 0.01
+"""How often a number of an extreme shape is one that is refused."""
+
+
+def _smallest(random: Random, failing: Sequence[bool]) -> list[float]:
+    sizes = (0.2, 1e-9, 1e-17, 1e-100, 1e-154, 1e-200, 1e-290, 3e-300, SMALLEST_PROBABILITY)
+    shares = [random.choice(BELOW if random.random() < REFUSED else sizes) for _ in failing]
+    main = random.randrange(len(failing))
+    shares[main] = 1.0 - sum(share for k, share in enumerate(shares) if k != main)
+    return shares
+
+
+def _extreme(random: Random) -> float:
+    if random.random() < REFUSED:
+        return random.choice(BEYOND)
+    sizes = (0.0, 5e-324, 2.0**-1022, 1e-300, 1e-154, 1.0, 1.0, 1e22, 1e77, 1e99, LARGEST_REWARD)
+    return random.choice(sizes) * random.choice((1, 1, -1))
 
 
 PROBABILITIES: dict[str, Callable[[Random, Sequence[bool]], list[float]]] = {
@@ -198,6 +224,7 @@ PROBABILITIES: dict[str, Callable[[Random, Sequence[bool]], list[float]]] = {
     "decimal": _decimal,
     "skewed": _skewed,
     "tiny": _tiny,
+    "smallest": _smallest,
 }
 
 REWARDS: dict[str, Draw] = {
@@ -209,6 +236,7 @@ REWARDS: dict[str, Draw] = {
     "cancelling": lambda random: random.choice((1e8, -1e8, 0.1, 1e8 + 1 / 3)),
     "minute": lambda random: random.choice((0.0, 1e-9, -1e-9, 3e-12, 5e-324, 1e-300)),
     "zeros": lambda random: random.choice((0.0, -0.0, -0.0, 1.0)),
+    "extreme": _extreme,
 }
 
 

@@ -10,7 +10,7 @@ from fuzzing.statistics import FAULTS, SOLVES, STATUSES, Statistics
 
 __all__ = ["write_summary"]
 
-DETAILS = ("safe", "too close", "exact", "executed", "bound refused")
+DETAILS = ("safe", "too close", "exact", "executed", "bound refused", "model refused")
 """What else is told of a solver's answers."""
 
 

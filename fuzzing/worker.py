@@ -10,6 +10,7 @@ import contextlib
 import math
 import os
 import signal
+import sys
 import time
 import warnings
 from collections import Counter
@@ -96,6 +97,14 @@ def be_strict() -> None:
 
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", BoundWarning)
+    sys.unraisablehook = _end_with_index_errors
+
+
+def _end_with_index_errors(error: Any) -> None:
+    """End the process where the machine code of a model leaves its arrays, which can't raise."""
+    sys.__unraisablehook__(error)
+    if isinstance(error.exc_value, IndexError):
+        os._exit(1)
 
 
 def _beat(means: Any, beats: Any) -> Any:

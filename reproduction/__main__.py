@@ -12,10 +12,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from reproduction.reproduction import reproduce
 from reproduction.runner import Advance
-from vulcan.cli.codes import ExitCode
-from vulcan.cli.options import Cluster
-from vulcan.cli.screen import show_error
-from vulcan.cli.workers import read_executor
+from vulcan.cli import ExitCode
+from vulcan.cli.options import Parallel, read_parallel
+from vulcan.cli.output import show_error
 from vulcan.errors import VulcanError
 
 SILENCE: Final = 30.0
@@ -36,11 +35,7 @@ def main(
         list[str] | None,
         typer.Option("--only", help="Name of a part to run, or several with commas; repeatable."),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option("--workers", min=1, help="How many work at once; one per core by default."),
-    ] = None,
-    cluster: Cluster = None,
+    parallel: Parallel = None,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Run nothing; make the report of what is there.")
     ] = False,
@@ -57,8 +52,7 @@ def main(
                 output or Path("report-quick" if quick else "report"),
                 quick=quick,
                 only=names,
-                workers=workers,
-                executor=read_executor(workers, None, cluster),
+                parallel=read_parallel(parallel),
                 redraw=redraw,
                 on_advance=display.tell,
             )

@@ -29,7 +29,7 @@ from math import fsum, inf, log, sqrt
 
 from vulcan import Outcome, Problem, RiskBound
 from vulcan.model.reader import ModelReader
-from vulcan.tolerance import TOLERANCE
+from vulcan.numerics import TOLERANCE
 
 History = tuple[tuple[str, int], ...]  # for each action its label, and the number of the outcome
 

@@ -14,7 +14,7 @@ from reproduction.report import Shown, write_report
 from reproduction.runner import Advance, choose_runners, run_missing
 from reproduction.store import Store
 from vulcan.errors import OptionError, VulcanError
-from vulcan.executors.base import Executor
+from vulcan.parallel.executors import Executor
 from vulcan.parameters import suggest
 
 __all__ = ["Report", "reproduce"]
@@ -46,8 +46,7 @@ def reproduce(
     *,
     quick: bool = False,
     only: Sequence[str] = (),
-    workers: int | None = None,
-    executor: Executor | str | None = None,
+    parallel: int | str | Executor | None = None,
     redraw: bool = False,
     on_advance: Callable[[Advance], None] | None = None,
 ) -> Report:
@@ -61,10 +60,8 @@ def reproduce(
         Fewer and smaller runs: minutes instead of hours.
     only
         Names of parts to run; all by default. The report shows every part that has data.
-    workers
-        How many work at once; as many as there are cores by default.
-    executor
-        Who they are: "processes" (the default) or "ray", or an executor such as `Ray("auto")`.
+    parallel
+        How many tasks run at once, one per core by default, or where: see `vulcan.solve`.
     redraw
         Run nothing, and make the report of what is there.
     on_advance
@@ -93,7 +90,7 @@ def reproduce(
     store = Store(folder / names[quick])
     failures = []
     if not redraw:
-        runners = choose_runners(workers, executor)
+        runners = choose_runners(parallel)
         failures = run_missing(chosen, store, quick, runners, on_advance or (lambda _: None))
     page = write_report(folder, [shown for p in PARTS if (shown := _show(p, store, quick))], quick)
     if failures:

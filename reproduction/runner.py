@@ -15,10 +15,9 @@ from reproduction.making import describe_making
 from reproduction.part import Part, Record, Task
 from reproduction.store import Store
 from vulcan.errors import OptionError
-from vulcan.executors.base import Executor, Line, WorkerLostError
-from vulcan.executors.choice import choose_executor
-from vulcan.executors.crew import Crew, Piece
-from vulcan.runtime.interruption import Interruption
+from vulcan.parallel.executors import Channel, Executor, WorkerLostError
+from vulcan.parallel.pool import WorkerPool, choose_executor
+from vulcan.runtime.limits import Interruption
 
 __all__ = ["Advance", "Runner", "choose_runners", "run_missing"]
 
@@ -86,15 +85,15 @@ def run_missing(
     tell(outlook.advance(""))
     failures: list[str] = []
     made = describe_making()
-    with Interruption() as interruption, Crew(executor, Runner, most=len(waiting)) as crew:
-        pieces = {crew.submit("run", part, dict(task)): (part, task) for part, task in waiting}
-        while crew.busy and not interruption.requested:
-            for piece in crew.wait():
-                part, task = pieces[piece]
-                if piece.error is not None:
-                    failures.append(f"{part.name}, {dict(task)}: {_explain(piece)}")
+    with Interruption() as interruption, WorkerPool(executor, Runner) as pool:
+        calls = {pool.submit("run", part, dict(task)): (part, task) for part, task in waiting}
+        while pool.busy and not interruption.requested:
+            for call in pool.wait():
+                part, task = calls[call]
+                if call.error is not None:
+                    failures.append(f"{part.name}, {dict(task)}: {_explain(call.error)}")
                     continue
-                found, seconds = piece.answer
+                found, seconds = call.answer
                 record = Record(dict(task), found, seconds, made)
                 store.add(part, record)
                 outlook.add(part, task, record.seconds)
@@ -102,12 +101,12 @@ def run_missing(
     return failures
 
 
-def choose_runners(workers: int | None, executor: Executor | str | None) -> Executor:
-    """Return who runs tasks: processes, one per core, if nobody else was asked for."""
-    if executor is None:
-        executor, workers = "processes", os.cpu_count() if workers is None else workers
-    chosen = choose_executor(executor, workers)
-    if chosen.near and chosen.workers > 1:
+def choose_runners(parallel: int | str | Executor | None) -> Executor:
+    """Return the executor of tasks: by default processes, one per core."""
+    if parallel is None or isinstance(parallel, int):
+        parallel = f"processes:{parallel or os.cpu_count()}"
+    chosen = choose_executor(parallel)
+    if chosen.in_process and chosen.workers > 1:
         raise OptionError("threads can't time what they run; processes and Ray can")
     return chosen
 
@@ -115,7 +114,7 @@ def choose_runners(workers: int | None, executor: Executor | str | None) -> Exec
 class Runner:
     """What a worker holds: nothing but the way to run a task."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, channel: Channel) -> None:
         pass
 
     def run(self, part: Part, task: dict[str, Any]) -> tuple[dict[str, Any], float]:
@@ -146,6 +145,6 @@ class _Outlook:
         return Advance(part, self._done, self._total, max(0.0, self._left * speed / self._workers))
 
 
-def _explain(piece: Piece) -> str:
+def _explain(error: BaseException) -> str:
     """Return why a task failed."""
-    return KILLED if isinstance(piece.error, WorkerLostError) else str(piece.error)
+    return KILLED if isinstance(error, WorkerLostError) else str(error)

@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any, Final
 
 from reproduction.part import Record, Task
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.baselines.rao_star import RAOStar
 from vulcan.bounds.base import RiskBound
-from vulcan.certificates.problem import Problem
 from vulcan.domains import Bandit
+from vulcan.exact.pipeline import Pareto
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
-from vulcan.policies.policy import Policy
-from vulcan.policies.randomised import AnyPolicy
+from vulcan.policy.policy import AnyPolicy, Policy
+from vulcan.problem import Problem
+from vulcan.sampling.local_vulcan import LocalVulcan
 from vulcan.solvers.base import Solver
-from vulcan.solvers.baselines.rao_star import RAOStar
 from vulcan.solvers.constraints import LocalConstraint, SequenceConstraint, SurvivalConstraint
-from vulcan.solvers.layered.pareto import Pareto
-from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = [
     "CONSTRAINTS",
@@ -199,10 +198,11 @@ def run_seeds(
     target
         A policy; whether a run finds the same is recorded.
     """
-    runs = []
+    solver, runs = variant.solver, []
+    if isinstance(solver, LocalVulcan):
+        solver = replace(solver, complete=variant.complete)
     for seed in range(task["first"], task["first"] + task["runs"]):
-        limits = {"samples": task["samples"], "complete": variant.complete}
-        result, seconds = solve_timed(problem, variant.solver, seed=seed, **limits)
+        result, seconds = solve_timed(problem, solver, seed=seed, samples=task["samples"])
         found = {"seed": seed, **describe_run(result, seconds)}
         if target is not None:
             found["same"] = acts_alike(result.policy, target)

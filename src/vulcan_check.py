@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Check a Vulcan policy without Vulcan: one file, Python's standard library, nothing else.
 
-    python vulcan_check.py plan.vulcan [--bound "0.002*x"]
+    python vulcan_check.py plan.vulcan --bound "0.002*x"
 
 The file is read as docs/reference/policy-format.md says. From the answers of the model that it
 records, the expected reward R and the probability of failure F are recomputed in fractions, and F
 is compared with what the risk bound Δ allows for R. Straight bounds are evaluated exactly, others
 between a fraction below and one above. The exit code is the answer:
 
-    0  safe         complete, and F <= Δ(R) + TOLERANCE
+    0  safe         complete, and F <= Δ(R) + TOLERANCE, with Δ given as --bound
     1  not safe     incomplete, or F > Δ(R) + TOLERANCE
     2  bad file     it can't be read, is damaged, or is no policy
-    3  can't say    there is no bound that can be evaluated, or F is too close to it
+    3  can't say    no bound that can be evaluated, and is concave and nondecreasing, or too close
+    4  within its own bound    like 0, but without --bound: Δ is what the author of the file chose
 """
 
 import argparse
@@ -22,9 +23,11 @@ import io
 import math
 import operator
 import os
+import re
 import struct
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -36,14 +39,32 @@ ABOUT: dict[str, Any] = {"model": (str,), "fingerprint": (str,), "solver": (str,
 ABOUT |= {"horizon": (int,), "discount": (int, float), "risk_bound": (str, type(None))}
 ABOUT |= {"initial_action": (bool, type(None))}
 LENGTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
-ANSWERS = ("safe", "not safe", "bad file", "can't say")
-SAFE, NOT_SAFE, BAD_FILE, CANNOT_SAY = range(4)
+ANSWERS = ("safe", "not safe", "bad file", "can't say", "within its own bound")
+SAFE, NOT_SAFE, BAD_FILE, CANNOT_SAY, OWN_BOUND = range(5)
 Interval = tuple[Fraction, Fraction]
+Names = dict[str, Interval]
 DOWN = decimal.Context(60, decimal.ROUND_FLOOR, Emin=-999, Emax=999)
 UP = decimal.Context(60, decimal.ROUND_CEILING, Emin=-999, Emax=999)
 DEFINED = {"expm1": "exp(u)-1", "log1p": "log(1+u)", "sqrt": "u**0.5", "tanh": "2/(1+exp(-2*u))-1"}
-OPERATIONS: dict[type, Any] = {ast.Add: operator.add, ast.Sub: operator.sub}
-OPERATIONS |= {ast.Mult: operator.mul, ast.Div: operator.truediv}
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+FUNCTIONS = {"exp": ("exp(u)", "exp(u)"), "expm1": ("exp(u)", "exp(u)"), "log": ("1/u", "-1/(u*u)")}
+FUNCTIONS |= {"sqrt": ("0.5*u**(-0.5)", "-0.25*u**(-1.5)")}  # first and second derivatives
+FUNCTIONS |= {"log1p": ("1/(1+u)", "-1/((1+u)*(1+u))")}
+FUNCTIONS |= {"tanh": ("1-tanh(u)**2", "-2*tanh(u)*(1-tanh(u)**2)")}
+FUNCTIONS |= {"atan": ("1/(1+u*u)", "-2*u/((1+u*u)*(1+u*u))")}
+RULES = {"+": ("du+dv", "ddu+ddv"), "-": ("du-dv", "ddu-ddv")}
+RULES |= {"*": ("du*v+u*dv", "ddu*v+2*du*dv+u*ddv")}  # derivatives in x of u and v, and of u * v
+RULES |= {"/": ("(du*v-u*dv)/(v*v)", "(ddu-2*dv*(du*v-u*dv)/(v*v)-u*ddv/v)/v")}
+RULES |= {"**": ("v*u**(v-1)*du", "v*(v-1)*u**(v-2)*du*du+v*u**(v-1)*ddu")}  # v being constant
+RULES |= {k: (f"({f})*du", f"({g})*du*du+({f})*ddu") for k, (f, g) in FUNCTIONS.items()}
+NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+TOKEN = re.compile(rf"{NUMBER}|[A-Za-z][A-Za-z0-9]*|\*\*|[-+*/(),]")
+POINT = rf"\( *([+-]?{NUMBER}) *, *([+-]?{NUMBER}) *\)"
+NAMES = {"x", "pi", "e", "min", "max", *FUNCTIONS, "u", "du", "ddu", "v", "dv", "ddv", "share"}
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+NO_BOUND = "the risk bound is not in the format of bounds"
+SHAPE = "the risk bound is not proved to be concave and nondecreasing at the reward"
+Node = Any  # `2 * exp(-x)` is ("*", Fraction(2), ("exp", ("-", Fraction(0), "x")))
 
 
 class NoAnswerError(Exception):
@@ -187,6 +208,35 @@ def evaluate_policy(path: str) -> tuple[dict[str, Any], list[Fraction], bool]:
     return about, [Fraction(value) for value in sums[:3]], complete
 
 
+@lru_cache(maxsize=256)
+def parse(text: str) -> Node:
+    """Return the expression that a text is by the grammar of the format, and refuse other texts."""
+    tokens, compact = TOKEN.findall(text), text.replace(" ", "")
+    known = all(token in NAMES or not token[0].isalpha() for token in tokens)
+    known = known and "".join(tokens) == compact and ",)" not in compact
+    require(known, f"{NO_BOUND}: numbers, x, pi, e, + - * / ** and functions", CANNOT_SAY)
+    return build(ast.parse(" ".join(tokens), mode="eval").body)
+
+
+def build(node: ast.expr, depth: int = 0) -> Node:
+    """Return an expression as tuples."""
+    require(depth <= 100, "the risk bound has too many operations inside each other", CANNOT_SAY)
+    match node:
+        case ast.Constant(value=int() | float() as number) if abs(float(number)) < math.inf:
+            return Fraction(float(number))
+        case ast.Name(id=name):
+            return name
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub() as sign, operand=operand):
+            built = build(operand, depth + 1)
+            return ("-", Fraction(0), built) if isinstance(sign, ast.USub) else built
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in SIGNS:
+            return SIGNS[type(sign)], build(left, depth + 1), build(right, depth + 1)
+        case ast.Call(func=ast.Name(id=name), args=[_, *more] as given, keywords=[]):
+            if name in ("min", "max") or (name in FUNCTIONS and not more):
+                return name, *(build(argument, depth + 1) for argument in given)
+    raise NoAnswerError(NO_BOUND, CANNOT_SAY)
+
+
 def outward(u: Interval) -> tuple[decimal.Decimal, decimal.Decimal]:
     """Return decimals around an interval."""
     low, high = [(decimal.Decimal(v.numerator), decimal.Decimal(v.denominator)) for v in u]
@@ -196,90 +246,141 @@ def outward(u: Interval) -> tuple[decimal.Decimal, decimal.Decimal]:
 def call(name: str, u: Interval) -> Interval:
     """Return what a function makes of an interval; all of them rise."""
     if name in DEFINED:
-        return enclose(DEFINED[name], {"u": u})
+        return enclose(parse(DEFINED[name]), {"u": u})
     if name == "atan":  # atan u = 2 atan(u / (1 + sqrt(1 + u^2))), and its series where u is small
         for _ in range(20):
-            u = enclose("u / (1 + (1 + u * u) ** 0.5)", {"u": u})
-        share = (Fraction(0), Fraction(1))
-        return enclose("2 ** 20 * (u - u ** 3 / 3 + share * u ** 5 / 5)", {"u": u, "share": share})
+            u = enclose(parse("u / (1 + (1 + u * u) ** 0.5)"), {"u": u})
+        known = {"u": u, "share": (Fraction(0), Fraction(1))}
+        return enclose(parse("2 ** 20 * (u - u ** 3 / 3 + share * u ** 5 / 5)"), known)
     low, high = outward(u)  # `decimal` rounds correctly: the true values are next to its own
     if name == "exp":
         return Fraction(DOWN.exp(low).next_minus(DOWN)), Fraction(UP.exp(high).next_plus(UP))
-    require(name == "log", f"this program does not know the function {name}", CANNOT_SAY)
     require(low > 0, "the risk bound has no value there", CANNOT_SAY)
     return Fraction(DOWN.ln(low).next_minus(DOWN)), Fraction(UP.ln(high).next_plus(UP))
 
 
-def operate(operation: ast.operator, u: Interval, v: Interval) -> Interval:
+def operate(operation: str, u: Interval, v: Interval) -> Interval:
     """Return what an operation makes of two intervals."""
-    if isinstance(operation, ast.Pow):
+    if operation == "**":
+        if v[0] == v[1] == 0:
+            return (Fraction(1),) * 2
         if v[0] != v[1] or v[0].denominator != 1 or not 0 < v[0] <= 100:
             nothing = u[0] == u[1] == 0 < v[0]  # 0 to a positive power
-            return u if nothing else enclose("exp(v * log(u))", {"u": u, "v": v})
+            return u if nothing else enclose(parse("exp(v * log(u))"), {"u": u, "v": v})
         low, high = map(Fraction, outward(u))
         ends = [end ** int(v[0]) for end in (low, high, min(max(low, Fraction(0)), high))]
     else:
-        divides = isinstance(operation, ast.Div) and v[0] <= 0 <= v[1]
+        divides = operation == "/" and v[0] <= 0 <= v[1]
         require(not divides, "the risk bound divides by 0, or nearly so", CANNOT_SAY)
-        ends = [OPERATIONS[type(operation)](a, b) for a in u for b in v]
+        ends = [OPERATIONS[operation](a, b) for a in u for b in v]
     return min(ends), max(ends)
 
 
-def enclose(node: ast.expr | str, names: dict[str, Interval], depth: int = 0) -> Interval:
+def enclose(node: Node, names: Names) -> Interval:
     """Return an interval that contains the value of an expression."""
-    require(depth <= 100, "the risk bound has too many operations inside each other", CANNOT_SAY)
-    match ast.parse(node, mode="eval").body if isinstance(node, str) else node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return Fraction(float(number)), Fraction(float(number))
-        case ast.Name(id=name) if name in names:
-            return names[name]
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
-            low, high = enclose(operand, names, depth + 1)
-            return (-high, -low) if isinstance(sign, ast.USub) else (low, high)
-        case ast.BinOp(left=left, op=operation, right=right):
-            return operate(operation, *(enclose(k, names, depth + 1) for k in (left, right)))
-        case ast.Call(func=ast.Name(id="piecewise"), args=points, keywords=[]) if depth == 0:
-            corners = [[Fraction(float(k)) for k in ast.literal_eval(point)] for point in points]
-            lines = [corners[-1][1]]  # a concave bound is the least of its lines and its last risk
-            for (x0, y0), (x1, y1) in pairwise(corners):
-                require(x0 < x1, "the rewards of the risk bound's points must increase", CANNOT_SAY)
-                lines.append(y0 + (y1 - y0) / (x1 - x0) * (names["x"][0] - x0))
-            return min(lines), min(lines)
-        case ast.Call(func=ast.Name(id=name), args=[first, *others], keywords=[]):
-            parts = [enclose(argument, names, depth + 1) for argument in (first, *others)]
-            if name in ("min", "max"):
-                choose = min if name == "min" else max
-                return choose(low for low, _ in parts), choose(high for _, high in parts)
-            if not others:
-                return call(name, parts[0])
-    raise NoAnswerError("the risk bound is not in the language that this program knows", CANNOT_SAY)
+    if isinstance(node, Fraction):
+        return node, node
+    if isinstance(node, str):
+        require(node in names, f"{NO_BOUND}: {node!a} is no number", CANNOT_SAY)
+        return names[node]
+    operation, *operands = node
+    parts = [enclose(operand, names) for operand in operands]
+    if operation in ("min", "max"):
+        choose = min if operation == "min" else max
+        return choose(low for low, _ in parts), choose(high for _, high in parts)
+    return call(operation, parts[0]) if operation in FUNCTIONS else operate(operation, *parts)
+
+
+def has_x(node: Node) -> bool:
+    """Whether an expression depends on the reward."""
+    return node == "x" or (isinstance(node, tuple) and any(map(has_x, node[1:])))
+
+
+def is_positive(node: Node, names: Names) -> bool:
+    """Whether an expression is a constant, and not below 0."""
+    return not has_x(node) and enclose(node, names)[0] >= 0
+
+
+def is_concave(node: Node, names: Names) -> bool:
+    """Whether an expression is proved to be concave and nondecreasing at the reward.
+
+    Its form proves it: constants, x, sums, positive multiples, the least of such expressions, and
+    their logarithms and roots. Or its derivatives at the reward do: slope >= 0 >= bend.
+    """
+    match node:
+        case _ if node == "x" or not has_x(node):
+            return True
+        case ("min", *parts):
+            return all(is_concave(part, names) for part in parts)
+        case ("-", part, constant) if not has_x(constant):
+            return is_concave(part, names)
+        case ("*", constant, part) if is_positive(constant, names):
+            return is_concave(part, names)
+        case ("*" | "/", part, constant) if is_positive(constant, names):
+            return is_concave(part, names)
+        case ("+" | "log" | "log1p" | "sqrt", *parts):
+            if all(is_concave(part, names) for part in parts):
+                return True
+    _, slope, bend = differentiate(node, names)
+    return slope[0] >= 0 >= bend[1]
+
+
+def differentiate(node: Node, names: Names) -> Sequence[Interval]:
+    """Return value, slope and bend of an expression at the reward."""
+    if node == "x" or not has_x(node):
+        return enclose(node, names), (Fraction(node == "x"),) * 2, (Fraction(0),) * 2
+    operation, *operands = node
+    if operation == "**" and has_x(operands[1]):
+        return differentiate(("exp", ("*", operands[1], ("log", operands[0]))), names)
+    require(operation in RULES, SHAPE, CANNOT_SAY)  # it has corners
+    parts = [differentiate(operand, names) for operand in operands]
+    known = dict(zip(("u", "du", "ddu", "v", "dv", "ddv"), [*parts[0], *parts[-1]], strict=True))
+    return enclose(node, names), *(enclose(parse(text), known) for text in RULES[operation])
+
+
+def enclose_bound(text: str, x: Fraction) -> Interval:
+    """Return an interval that contains Δ(x), where Δ must be concave and nondecreasing."""
+    if not text.startswith("piecewise"):
+        names = {"x": (x, x), "pi": (Fraction(math.pi),) * 2, "e": (Fraction(math.e),) * 2}
+        found = enclose(parse(text), names)
+        require(is_concave(parse(text), names), SHAPE, CANNOT_SAY)
+        return found
+    listed = re.fullmatch(rf"piecewise\( *{POINT}(?: *, *{POINT})+ *\) *", text)
+    require(listed is not None, f"{NO_BOUND}: piecewise((x0, y0), (x1, y1), ...)", CANNOT_SAY)
+    points = [(Fraction(float(a)), Fraction(float(b))) for a, b in re.findall(POINT, text)]
+    rises = all(x0 < x1 and y0 <= y1 for (x0, y0), (x1, y1) in pairwise(points))
+    require(rises, "the points of the risk bound must go to the right, and not down", CANNOT_SAY)
+    for (x0, y0), (x1, y1), (x2, y2) in zip(points, points[1:], points[2:], strict=False):
+        below = y0 + (y2 - y0) / (x2 - x0) * (x1 - x0) - y1  # the line through those beside it
+        require(below <= TOLERANCE * max(Fraction(1), abs(y1)), SHAPE, CANNOT_SAY)
+    lines = [y0 + (y1 - y0) / (x1 - x0) * (x - x0) for (x0, y0), (x1, y1) in pairwise(points)]
+    return (min(*lines, points[-1][1]),) * 2  # it is concave
 
 
 def judge(path: str, bound: str | None, found: dict[str, Any]) -> tuple[str, int]:
     """Return a reason and an exit code, and enter what was found on the way."""
     about, (reward, risk, frontier), complete = evaluate_policy(path)
     text = about["risk_bound"] if bound is None else bound
-    found |= {"model": ascii(about["model"]), "bound": ascii(text)}
-    found |= {"reward": reward, "risk": risk, "frontier": frontier}
+    found |= {"model": ascii(about["model"]), "discount": repr(about["discount"])}
+    found |= {"bound": ascii(text), "reward": reward, "risk": risk, "frontier": frontier}
     if not complete:
         return "nothing is planned after some outcomes", NOT_SAFE
-    given = text is not None and len(text) <= 100_000
-    require(given, "the file has no risk bound, or too long a one; try --bound", CANNOT_SAY)
-    values = {"x": reward, "pi": Fraction(math.pi), "e": Fraction(math.e)}
-    low, high = enclose(" ".join(text.split()), {name: (k, k) for name, k in values.items()})
+    require(text is not None and len(text) <= 100_000, "there is no bound; try --bound", CANNOT_SAY)
+    low, high = enclose_bound(text, reward)
     close = f"the allowed risk is between {float(low)!r} and {float(high)!r}, too close to the risk"
     found |= {"allowed": low, "slack": low - risk}
     require(not low < risk - TOLERANCE <= high, close, CANNOT_SAY)
-    if risk <= low + TOLERANCE:
-        return "the risk is acceptable for the reward", SAFE
-    return "the risk is not acceptable for the reward", NOT_SAFE
+    source = "the bound in the file, none being given" if bound is None else "--bound"
+    if risk > low + TOLERANCE:
+        return f"the risk is not acceptable for the reward by {source}", NOT_SAFE
+    return f"the risk is acceptable for the reward by {source}", SAFE if bound else OWN_BOUND
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check a file, print what was found, and return the exit code."""
+    """Check a file, print the answer and what was found, and return the exit code."""
     parser = argparse.ArgumentParser(description="Check a Vulcan policy without Vulcan.")
     parser.add_argument("file", help="the policy, such as plan.vulcan")
-    parser.add_argument("--bound", help="judge it by this risk bound, not by the one in the file")
+    parser.add_argument("--bound", help="the risk bound; without it no policy is called safe")
     options, found = parser.parse_args(arguments), dict[str, Any]()
     try:
         reason, code = judge(options.file, options.bound, found)
@@ -287,11 +388,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reason, code = error.args
     except (OSError, UnicodeDecodeError) as error:
         reason, code = str(error), BAD_FILE
-    except Exception as error:  # the bound is no expression, or has no value of any use
+    except Exception as error:  # the bound has no value of any use
         reason, code = f"the risk bound can't be evaluated: {error!r}", CANNOT_SAY
+    print(f"{ANSWERS[code]}: {reason}".encode("ascii", "backslashreplace").decode())
     for name, value in found.items():
         print(f"  {name:<8}  {value if isinstance(value, str) else f'{float(value):.15g}'}")
-    print(f"{ANSWERS[code]}: {reason}")
     return code
 
 

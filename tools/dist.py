@@ -1,4 +1,4 @@
-"""Build the source archive and the wheel of a release, reproducibly, and write their SHA-256.
+"""Build the source archives and wheels of a release, reproducibly, and write their SHA-256.
 
 Run it as `make dist`. Everything is built twice, each time in a fresh copy of the commit, and must
 be the same byte for byte: then anybody who builds this commit with the same version of hatchling
@@ -49,9 +49,10 @@ def _build(place: Path) -> dict[str, bytes]:
     shutil.unpack_archive(archive, place / "copy")
     environment = {**os.environ, "SOURCE_DATE_EPOCH": _git("log", "-1", "--format=%ct").strip()}
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(place / "built")]
-    subprocess.run(  # noqa: S603 - a command of our own
-        command, cwd=place / "copy", env=environment, check=True, stdout=subprocess.DEVNULL
-    )
+    for folder in (place / "copy", place / "copy" / "rddl"):
+        subprocess.run(  # noqa: S603 - a command of our own
+            command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL
+        )
     return {path.name: path.read_bytes() for path in (place / "built").iterdir()}
 
 

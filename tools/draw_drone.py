@@ -9,7 +9,6 @@ is expected to spend in each cell.
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -19,8 +18,8 @@ from numpy.typing import NDArray
 import vulcan
 from vulcan.model.reader import ModelReader
 from vulcan.plotting import save
-from vulcan.policies.randomised import AnyPolicy
-from vulcan.policies.walk import Place, PolicyWalk
+from vulcan.policy.policy import AnyPolicy
+from vulcan.policy.walk import find_decision_points
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -33,19 +32,16 @@ DRAWN = {"0.002*x": "Δ(x) = 0.002 x", "1": "any risk"}
 
 def count_minutes(drone: Drone, policy: AnyPolicy) -> NDArray[np.float64]:
     """Return the minutes that the drone is expected to spend in each cell."""
-    walk = PolicyWalk(policy, ModelReader(drone))
+    reader = ModelReader(drone)
+    points = find_decision_points(policy, reader)
     minutes = np.zeros((drone.size, drone.size))
-    places = dict.fromkeys(walk.begin(), 1.0)
-    for level in range(drone.horizon):
-        following: defaultdict[Place, float] = defaultdict(float)
-        for place, chance in places.items():
-            for outcome, child in walk.follow(place, level):
-                if outcome.fails:
-                    continue
+    for row in points.rows:
+        member, state = policy.members[row["member"]], points.states[row["state"]]
+        label = member.labels[member.action[row["node"]]]
+        for outcome in reader.outcomes(state, reader.actions(state)[label]):
+            if not outcome.fails:
                 flight: Flight = outcome.state
-                minutes[flight.row, flight.column] += chance * outcome.probability
-                following[place._replace(node=child, state=flight)] += chance * outcome.probability
-        places = following
+                minutes[flight.row, flight.column] += row["reach"] * outcome.probability
     return minutes
 
 

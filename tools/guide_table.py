@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
 
-from vulcan.solvers.registry import load_solvers
+from vulcan.solvers.base import load_solvers
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "howto" / "solve.md"
 TABLE: Final = re.compile(r"(<!-- solvers -->\n).*?(<!-- end of solvers -->)", re.DOTALL)

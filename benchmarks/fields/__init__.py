@@ -1,6 +1,6 @@
 """Models of many fields, as users might bring them along: for `test_fields.py`.
 
-None is made for a solver. They differ in size, from a hundred to a million pairs of state and step,
+None is made for a solver. They differ in size, from a hundred to a million state–step pairs,
 and in what makes problems hard: costs, late rewards, many actions or outcomes, outcomes that nobody
 can tell apart, drawn and chosen starts, discounts, tight bounds and bounds that nothing meets.
 """

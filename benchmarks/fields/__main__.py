@@ -30,7 +30,7 @@ def compile_kernels() -> None:
 
 
 def count_pairs(model: Any) -> tuple[int, int]:
-    """Return the pairs of state and step that have actions, and the (state, action) among them."""
+    """Return the state–step pairs that have actions, and the (state, action) among them."""
     start = model.initial_state()
     level = {start}
     if isinstance(start, Start):

@@ -71,7 +71,7 @@ class Crossing:
         return row * self.size + column
 
 
-def make_arrays(size: int, horizon: int) -> vulcan.ArrayModel:
+def make_arrays(size: int, horizon: int) -> vulcan.model.ArrayModel:
     """Return the same as arrays."""
     dangerous, pays = make_map(size)
     cells = np.arange(size * size)
@@ -91,7 +91,9 @@ def make_arrays(size: int, horizon: int) -> vulcan.ArrayModel:
             parts += [safe, failing]
     columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
     start = size // 2 * (size + 1)
-    return vulcan.ArrayModel(*columns, horizon=horizon, start=start, action_labels=list(MOVES))
+    return vulcan.model.ArrayModel(
+        *columns, horizon=horizon, start=start, action_labels=list(MOVES)
+    )
 
 
 @dataclass(frozen=True)

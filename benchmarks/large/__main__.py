@@ -13,13 +13,12 @@ from typing import Any
 
 import vulcan
 from benchmarks.large import LARGE, Crossing
-from vulcan.graphs.array_graph import open_graph
+from vulcan.exact.search import ExactSearch
+from vulcan.exact.sweeps import Sweeps
+from vulcan.graph.states import open_graph
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import Limits
-from vulcan.runtime.monitor import Monitor
+from vulcan.runtime.limits import Limits, Monitor
 from vulcan.solvers.base import Options
-from vulcan.solvers.layered.run import LayeredRun
-from vulcan.solvers.layered.sweeps import Sweeps
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -31,7 +30,7 @@ def measure(name: str) -> dict[str, Any]:
     began = time.perf_counter()
     graph = open_graph(reader)
     with Monitor(Limits()) as monitor:
-        run = LayeredRun(problem, reader, monitor, None, graph)
+        run = ExactSearch(problem, reader, monitor, None, graph)
         assert run.unroll()
     asked = time.perf_counter() - began
     sweeps = Sweeps(run.levels)

@@ -74,7 +74,7 @@ export function App({ facts, first, open }) {
   // A map makes the right side long enough without them.
   const others = (
     <section class="panel other"><h2>With other allowed risk</h2>
-      <Others facts={facts} number={number} change={(k) => { change(k); show(); }} visit={(outcomes) => visit(first.reachOutcomes(outcomes))} />
+      <Others facts={facts} number={number} change={(k) => { change(k); show(); }} />
     </section>
   );
   return (

@@ -41,13 +41,13 @@ export function Here({ plan, here, plans, go }) {
   );
 }
 
-// What the plans for other bounds do after the same outcomes, where that is something else; a draw
-// makes plans hard to compare, and then no difference was looked for.
+// What the plans for other bounds do after the same outcomes, where that is something else; not if
+// one of them begins with a draw.
 function otherActions(plan, here, plans) {
   return plans.flatMap((other) => {
     const there = other.reachLike(plan, here), { name } = other.facts;
-    const compared = other.facts.difference || plan.facts.difference;
-    const known = compared && other !== plan && there.depth === here.depth && there.place >= 0 && here.place >= 0;
+    const drawn = other.facts.randomised || plan.facts.randomised;
+    const known = !drawn && other !== plan && there.depth === here.depth && there.place >= 0 && here.place >= 0;
     const action = known && other.actionOf(there.place);
     return known && action !== plan.actionOf(here.place) ? [{ name, action }] : [];
   });

@@ -1,4 +1,4 @@
-// A packed plan (see vulcan/pages/packing.py), and the histories that lead through it.
+// A packed plan (see vulcan/pages/arrays.py), and the histories that lead through it.
 
 export const END = -1, FAILED = -2, UNPLANNED = -3, OMITTED = -4;
 
@@ -122,14 +122,6 @@ export class Plan {
       history = next;
     }
     return history;
-  }
-
-  reachOutcomes(labels) {
-    let here = this.start;
-    for (const label of labels) {
-      here = this.children(here).find((child) => this.labelOf(child.row) === label) ?? here;
-    }
-    return here;
   }
 
   // The history of the same outcomes in this plan, as far as it does the same.

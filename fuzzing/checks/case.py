@@ -20,8 +20,8 @@ from fuzzing.models import TableModel, has_values, make_bound
 from fuzzing.oracle import Oracle, Point, TooLargeError, UnfollowableError
 from fuzzing.planners import Planner
 from fuzzing.problems import PlainProblem
-from vulcan.errors import BoundError, DisagreementError, VulcanError
-from vulcan.solvers.tree.precision import LARGEST, PrecisionError
+from vulcan.errors import BoundError, DisagreementError, ModelError, VulcanError
+from vulcan.sampling.tree import LARGEST, PrecisionError
 
 __all__ = ["Case", "Check", "Means", "Trial", "find_faults"]
 
@@ -57,8 +57,8 @@ class Means:
 
     solve: Callable[..., vulcan.Result] = vulcan.solve
     certify: Callable[..., vulcan.Certificate] = vulcan.certify
-    replan: Callable[..., vulcan.Replan] = vulcan.replan
-    simulate: Callable[..., vulcan.Simulation] = vulcan.simulate
+    replan: Callable[..., vulcan.execution.Replan] = vulcan.replan
+    simulate: Callable[..., vulcan.execution.Simulation] = vulcan.simulate
     load: Callable[..., Any] = vulcan.Policy.load
     verify: Callable[..., Any] = vulcan.verify
     patience: float = 10.0
@@ -152,13 +152,17 @@ def find_faults(
         faults.append(Fault("followed", str(error)))
     except BoundError as error:
         trial.counts["bound refused"] += 1
-        if has_values(case.problem.bound, case.problem.reach):
+        if not case.problem.is_out_of_range and has_values(case.problem.bound, case.problem.reach):
             faults.append(Fault("bound refused", str(error)))
     except DisagreementError as error:
         faults.append(Fault("disagreement", str(error)))
     except PrecisionError as error:
         trial.counts["rewards too large"] += 1
         if case.problem.reach <= LARGEST:
+            faults.append(Fault("refused without cause", f"{type(error).__name__}: {error}"))
+    except ModelError as error:
+        trial.counts["model refused"] += 1
+        if not case.problem.is_out_of_range:
             faults.append(Fault("refused without cause", f"{type(error).__name__}: {error}"))
     except VulcanError as error:
         faults.append(Fault("refused without cause", f"{type(error).__name__}: {error}"))

@@ -97,13 +97,13 @@ def check_checkpoint_bytes(trial: Trial) -> Iterator[Fault]:
     problem = trial.make()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "search.ckpt"
-        policy = trial.solve(problem, checkpoint=path, checkpoint_every=0.0).policy
+        policy = trial.solve(problem, checkpoint=vulcan.Checkpoint(path, every=0.0)).policy
         if not path.exists():
             trial.counts["no checkpoint"] += 1
             return
 
         def resume() -> Any:
-            return trial.solve(problem, checkpoint=path, resume=True).policy
+            return trial.solve(problem, checkpoint=vulcan.Checkpoint(path, resume=True)).policy
 
         whole = path.read_bytes()
         for data in trial.random.sample(list(_damage(trial, whole)), 40):

@@ -14,7 +14,7 @@ from fuzzing.compiled import make_compiled
 from fuzzing.following import evaluate, execute
 from fuzzing.models import make_arrays, make_bound
 from fuzzing.oracle import Oracle
-from vulcan.tolerance import EXACT_GAP
+from vulcan.numerics import EXACT_GAP
 
 __all__ = ["check_arrays", "check_compiled", "check_merging", "check_repetition"]
 
@@ -87,7 +87,7 @@ def check_repetition(trial: Trial) -> Iterator[Fault]:
     """Solve twice, sometimes by two threads: the policy is the same, bit for bit."""
     first = trial.solve(trial.make())
     workers = trial.random.choice((None, None, 1, 2))
-    second = trial.solve(trial.make(), workers=workers, executor="threads" if workers else None)
+    second = trial.solve(trial.make(), parallel=f"threads:{workers}" if workers else None)
     trial.counts[first.status.value] += 1
     same = first.status is second.status and first.upper_bound == second.upper_bound
     if not same or not _same(first.policy, second.policy):

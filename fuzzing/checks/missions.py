@@ -9,7 +9,7 @@ import vulcan
 from fuzzing.checks.case import Trial
 from fuzzing.claims import UNDERFLOW, Fault
 from fuzzing.following import execute
-from vulcan.tolerance import TOLERANCE
+from vulcan.numerics import TOLERANCE
 
 __all__ = ["check_replans", "check_simulation"]
 
@@ -28,7 +28,7 @@ def check_replans(trial: Trial) -> Iterator[Fault]:
         return
     before, _ = trial.weigh(policy)
 
-    def replan(run: vulcan.Run) -> None:
+    def replan(run: vulcan.policy.Run) -> None:
         if trial.random.random() < 0.4:
             changed = trial.means.replan(run, risk_bound=problem.risk_bound).changed
             trial.counts["replans that change" if changed else "replans"] += 1
@@ -53,8 +53,8 @@ def check_simulation(trial: Trial) -> Iterator[Fault]:
     model = problem.model if trial.random.random() < 0.5 else None
     seed = trial.random.randrange(1 << 32)
     try:
-        found = trial.means.simulate(result.policy, model, episodes=EPISODES, seed=seed, workers=1)
-    except vulcan.SimulationWarning as warning:
+        found = trial.means.simulate(result.policy, model, episodes=EPISODES, seed=seed, parallel=1)
+    except vulcan.errors.SimulationWarning as warning:
         yield Fault("simulation", str(warning))
     else:
         if not found.agrees:

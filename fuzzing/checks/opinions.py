@@ -18,7 +18,7 @@ from fuzzing.claims import Fault
 from fuzzing.following import evaluate, read_tree
 from fuzzing.oracle import Oracle, Point
 from fuzzing.risk_bounds import allow
-from vulcan.tolerance import TOLERANCE
+from vulcan.numerics import TOLERANCE
 
 __all__ = ["check_checker", "check_margin", "check_storm"]
 
@@ -64,7 +64,7 @@ def check_checker(trial: Trial) -> Iterator[Fault]:
     if told != point:
         yield Fault("checker", f"{told} is not {point}")
     slack = trial.truth.slack(point)
-    if code == vulcan_check.SAFE and (lost or slack < -TOLERANCE):
+    if code == vulcan_check.OWN_BOUND and (lost or slack < -TOLERANCE):
         yield Fault("checker", f"called safe; slack {float(slack)!r}, frontier {float(lost)!r}")
     if code == vulcan_check.NOT_SAFE and not lost and trial.truth.accepts(point):
         yield Fault("checker", f"called not safe, with slack {float(slack)!r}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from vulcan.plotting.labels import place_labels
 from vulcan.plotting.style import (
     BLUE,
     GREY,
@@ -13,6 +12,7 @@ from vulcan.plotting.style import (
     ORANGE,
     PALE,
     make_axes,
+    place_labels,
     put_legend_below,
     put_title,
     use_style,
@@ -228,9 +228,7 @@ def plot_penalties(
         ties = [
             ((begin, value(name, begin)), f"tie at {begin:g}") for name, begin, _ in envelope[1:]
         ]
-        places = [most * k / 200 for k in range(201)]
-        lines = [[(place, value(name, place)) for place in places] for name in choices]
-        place_labels(ax, ties, lines, INK)
+        place_labels(ax, ties)
     return ax
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from vulcan.bounds.base import RiskBound
-from vulcan.plotting.comparison import Frame, trace_bound
+from vulcan.plotting.figures import trace_bound
 from vulcan.plotting.style import BLUE, GREY, INK, make_axes, put_legend_below, put_title, use_style
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def plot_policy_space(
         Where it was drawn.
     """
     marked = marked or {}
-    frame = _find_frame(
+    rewards, risks = _find_spans(
         [*marked.values(), *(point for group in groups.values() for point in group)]
     )
     with use_style():
         if ax is None:
             (ax,) = make_axes(4.6)
-        ax.set_xlim(*frame.rewards)
-        ax.set_ylim(*frame.risks)
+        ax.set_xlim(*rewards)
+        ax.set_ylim(*risks)
         for k, (name, points) in enumerate(groups.items()):
             if points:
                 style = GROUPS[k % len(GROUPS)]
@@ -76,7 +76,7 @@ def plot_policy_space(
                 ax.scatter(*zip(*points, strict=True), label=name, rasterized=True, **style)
         label = f"Δ(x) = {bound}"
         label = label if len(label) <= 40 else "risk bound Δ"
-        line = zip(*trace_bound(bound, frame), strict=True)
+        line = zip(*trace_bound(bound, rewards), strict=True)
         ax.plot(*line, "-", color=INK, label=label, zorder=4)
         # Named in the legend: between thousands of points there is no room for a label.
         for k, (name, (reward, risk)) in enumerate(marked.items()):
@@ -90,9 +90,9 @@ def plot_policy_space(
     return ax
 
 
-def _find_frame(points: Sequence[Point]) -> Frame:
-    """Return a frame around all policies."""
+def _find_spans(points: Sequence[Point]) -> tuple[Point, Point]:
+    """Return the rewards and risks of all policies, with some room around them."""
     rewards = [reward for reward, _ in points] or [0.0]
     most = max((risk for _, risk in points), default=0.0) or 1e-3
     room = 0.04 * (max(rewards) - min(rewards)) or 0.5
-    return Frame((min(rewards) - room, max(rewards) + room), (-0.03 * most, 1.08 * most))
+    return (min(rewards) - room, max(rewards) + room), (-0.03 * most, 1.08 * most)

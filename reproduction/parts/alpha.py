@@ -24,15 +24,15 @@ from reproduction.part import (
     leave_open,
     weigh,
 )
-from vulcan.bounds.straight import Linear
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.baselines.penalty import Penalty
+from vulcan.bounds.forms import Linear
 from vulcan.domains import Bandit
+from vulcan.exact.pipeline import Pareto
 from vulcan.planning.solve import solve
+from vulcan.problem import Problem
 from vulcan.solvers.base import Solver
-from vulcan.solvers.baselines.penalty import Penalty
 from vulcan.solvers.constraints import SequenceConstraint, SurvivalConstraint
-from vulcan.solvers.layered.pareto import Pareto
-from vulcan.solvers.tree.forward_search import ForwardSearch
 
 __all__ = ["Alpha"]
 

@@ -12,18 +12,18 @@ from typing import Any, Final
 
 from reproduction.paper import BANDIT_TABLE
 from reproduction.part import Claim, Record, Section, Table, Task, Verdict, weigh
-from vulcan.bounds.straight import Linear
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.baselines.integer_program import IntegerProgram
+from vulcan.baselines.penalty import SHARES, Penalty
+from vulcan.baselines.programs import LinearProgram
+from vulcan.bounds.forms import Linear
 from vulcan.domains import Bandit
 from vulcan.domains.bandit import MACHINES
+from vulcan.exact.pipeline import Pareto
 from vulcan.planning.solve import solve
+from vulcan.problem import Problem
 from vulcan.solvers.base import Solver
-from vulcan.solvers.baselines.integer_program import IntegerProgram
-from vulcan.solvers.baselines.linear_program import LinearProgram
-from vulcan.solvers.baselines.penalty import SHARES, Penalty
 from vulcan.solvers.constraints import SequenceConstraint, SurvivalConstraint
-from vulcan.solvers.layered.pareto import Pareto
-from vulcan.solvers.tree.forward_search import ForwardSearch
 
 __all__ = ["BanditTable"]
 

@@ -13,18 +13,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from reproduction.part import Claim, Record, Section, Table, Task, weigh
-from vulcan.bounds.parsing import parse
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.baselines.integer_program import IntegerProgram
+from vulcan.baselines.programs import LinearProgram
+from vulcan.bounds.parse import parse
 from vulcan.domains import Bandit
+from vulcan.exact.pipeline import Lagrangian, Pareto
 from vulcan.planning.solve import solve
+from vulcan.problem import Problem
 from vulcan.solvers.base import Solver
-from vulcan.solvers.baselines.integer_program import IntegerProgram
-from vulcan.solvers.baselines.linear_program import LinearProgram
 from vulcan.solvers.constraints import SequenceConstraint
 from vulcan.solvers.finding import Status
-from vulcan.solvers.layered.lagrangian import Lagrangian
-from vulcan.solvers.layered.pareto import Pareto
-from vulcan.solvers.tree.forward_search import ForwardSearch
 
 __all__ = ["ConcaveBounds"]
 

@@ -49,11 +49,11 @@ from reproduction.runs import (
     show_share,
     solve_timed,
 )
-from vulcan.bounds.straight import Linear
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.bounds.forms import Linear
 from vulcan.domains import Bandit
 from vulcan.planning.solve import solve
-from vulcan.solvers.tree.forward_search import ForwardSearch
+from vulcan.problem import Problem
 
 __all__ = ["Convergence"]
 

@@ -2,7 +2,7 @@
 
 The paper gives no coordinates: the maps are ours, "narrow" and "wide". Whether 180 s are enough is
 judged by the algorithm as printed, and by quality: what its policy earns and how much of the
-mission it leaves without a plan, beside what no policy can earn more than. A record keeps the
+mission it leaves without a plan, beside an upper bound on the optimum. A record keeps the
 policy itself, so that figures can be drawn again without a search.
 """
 
@@ -14,6 +14,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from examples.exploration.drawing import (
+    choose_outcomes,
+    follow_policy,
+    plot_outcomes,
+    plot_risk_reward,
+)
+from examples.exploration.drawing.journeys import Journeys
 from reproduction.paper import EXPLORATION_HISTORIES, EXPLORATION_SECONDS
 from reproduction.part import (
     Claim,
@@ -27,22 +34,16 @@ from reproduction.part import (
     weigh,
 )
 from reproduction.runs import CONSTRAINTS, describe_run, solve_timed
-from vulcan.bounds.parsing import parse
-from vulcan.certificates.problem import Problem
+from vulcan.bounds.parse import parse
 from vulcan.domains import Exploration
-from vulcan.domains.exploration.drawing import (
-    choose_outcomes,
-    follow_policy,
-    plot_outcomes,
-    plot_risk_reward,
-)
-from vulcan.domains.exploration.drawing.journeys import Journeys
 from vulcan.planning.solve import solve
-from vulcan.policies.file import decode_policy, encode_policy
-from vulcan.policies.policy import Policy
+from vulcan.policy.file import decode_policy, encode_policy
+from vulcan.policy.policy import Policy
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits
+from vulcan.sampling.local_vulcan import LocalVulcan
+from vulcan.sampling.vulcan import Vulcan
 from vulcan.solvers.base import Solver
-from vulcan.solvers.tree.local import LocalVulcan
-from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["ExplorationMission"]
 
@@ -113,13 +114,13 @@ class ExplorationMission:
 
     def run(self, task: Task) -> dict[str, Any]:
         """Search, and keep the policy."""
-        limits = {name: task[name] for name in ("samples", "time_limit", "memory") if name in task}
+        names = ("samples", "time_limit", "memory")
+        limits = Limits(**{name: task[name] for name in names if name in task})
         bound, planner = parse(BOUND), task["planner"]
         tiny = Problem(Exploration(map=task["map"], horizon=2), bound)
         solve(tiny, PLANNERS[planner], samples=10)  # loads what is compiled
         problem = Problem(Exploration(map=task["map"], horizon=task["horizon"]), bound)
-        whole = planner not in PRINTED
-        result, seconds = solve_timed(problem, PLANNERS[planner], complete=whole, **limits)
+        result, seconds = solve_timed(problem, PLANNERS[planner], limits=limits)
         assert isinstance(result.policy, Policy)
         assert result.certificate is not None
         content = zlib.compress(encode_policy(result.policy), 9)

@@ -24,13 +24,13 @@ from reproduction.runs import (
     run_seeds,
     solve_timed,
 )
-from vulcan.bounds.straight import Constant
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.baselines.rao_star import RAOStar
+from vulcan.bounds.forms import Constant
 from vulcan.domains import Bandit
+from vulcan.exact.pipeline import Pareto
+from vulcan.problem import Problem
 from vulcan.solvers.base import Solver
-from vulcan.solvers.baselines.rao_star import RAOStar
-from vulcan.solvers.layered.pareto import Pareto
-from vulcan.solvers.tree.forward_search import ForwardSearch
 
 __all__ = ["HeuristicSearch"]
 

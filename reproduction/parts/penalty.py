@@ -11,18 +11,18 @@ import numpy as np
 from reproduction.figures.curves import find_envelope, plot_penalties
 from reproduction.paper import PENALTY_TIE
 from reproduction.part import Claim, Figure, Record, Section, Table, Task, weigh
-from vulcan.bounds.straight import Linear
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.baselines.integer_program import IntegerProgram
+from vulcan.baselines.penalty import Penalty
+from vulcan.bounds.forms import Linear
 from vulcan.domains import ThreeActions
+from vulcan.exact.pipeline import Pareto
 from vulcan.planning.solve import solve
+from vulcan.problem import Problem
+from vulcan.sampling.local_vulcan import LocalVulcan
+from vulcan.sampling.vulcan import Vulcan
 from vulcan.solvers.base import Solver
-from vulcan.solvers.baselines.integer_program import IntegerProgram
-from vulcan.solvers.baselines.penalty import Penalty
 from vulcan.solvers.constraints import SequenceConstraint
-from vulcan.solvers.layered.pareto import Pareto
-from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.local import LocalVulcan
-from vulcan.solvers.tree.vulcan import Vulcan
 
 __all__ = ["PenaltyExample"]
 

@@ -24,18 +24,18 @@ from reproduction.paper import (
 from reproduction.part import Claim, Figure, Record, Section, Table, Task, Verdict, weigh
 from reproduction.parts.timing import Found
 from reproduction.runs import PlainBandit, solve_timed
-from vulcan.bounds.straight import Linear
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.baselines.integer_program import IntegerProgram
+from vulcan.baselines.programs import LinearProgram
+from vulcan.bounds.forms import Linear
 from vulcan.domains import Bandit
+from vulcan.exact.pipeline import Pareto
+from vulcan.problem import Problem
 from vulcan.runtime.formatting import show_seconds
+from vulcan.sampling.local_vulcan import LocalVulcan
 from vulcan.solvers.base import Solver
-from vulcan.solvers.baselines.integer_program import IntegerProgram
-from vulcan.solvers.baselines.linear_program import LinearProgram
 from vulcan.solvers.constraints import SequenceConstraint
 from vulcan.solvers.finding import Status
-from vulcan.solvers.layered.pareto import Pareto
-from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = ["PlanningTime"]
 
@@ -87,8 +87,8 @@ METHODS: Final[Mapping[str, Method]] = {
     PRINTED: Method(ForwardSearch(SequenceConstraint(), cut_short=False), 6, 9, merges=False),
     TREE_SEARCH: Method(LocalVulcan(constraint=SequenceConstraint()), 8, 9),
     "LocalVulcan, B": Method(LocalVulcan(), 8, 9),
-    "stochastic graph": Method(LinearProgram("graph", warm=False), 5, 9),
-    "stochastic tree": Method(LinearProgram("tree", warm=False), 5, 8),
+    "stochastic graph": Method(LinearProgram("graph"), 5, 9),
+    "stochastic tree": Method(LinearProgram("tree"), 5, 8),
     "deterministic graph": Method(IntegerProgram("graph", reduced=False), 5, 9),
     "deterministic tree": Method(IntegerProgram("tree", reduced=False), 5, 8),
     "stochastic graph, ours": Method(LinearProgram("graph"), 5, 9),

@@ -14,17 +14,17 @@ from typing import Any, Final
 
 from reproduction.figures.policy_space import plot_policy_space
 from reproduction.part import Claim, Figure, Record, Section, Table, Task, weigh
+from vulcan.baselines.forward_search import ForwardSearch
 from vulcan.bounds.base import RiskBound
-from vulcan.bounds.straight import Linear
-from vulcan.certificates.problem import Problem
+from vulcan.bounds.forms import Linear
 from vulcan.domains import Bandit
 from vulcan.domains.bandit import MACHINES
+from vulcan.exact.pipeline import Pareto
+from vulcan.numerics import TOLERANCE
 from vulcan.planning.solve import solve
+from vulcan.problem import Problem
 from vulcan.solvers.base import Solver
 from vulcan.solvers.constraints import SequenceConstraint, SurvivalConstraint
-from vulcan.solvers.layered.pareto import Pareto
-from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.tolerance import TOLERANCE
 
 __all__ = ["PolicyPoint", "PolicySpace", "enumerate_policies"]
 

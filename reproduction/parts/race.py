@@ -2,7 +2,7 @@
 
 They race where histories with the same counts are one state, and where every history is a state of
 its own. Both ask the same model in plain Python. RAO* is ours, whose update is exact (see
-`vulcan.solvers.baselines.rao_star`), and it proves what it finds. Vulcan does not: of twice as many
+`vulcan.baselines.rao_star`), and it proves what it finds. Vulcan does not: of twice as many
 samples again and again, the first run counts that ends at the solution of forward search.
 """
 
@@ -14,13 +14,13 @@ from typing import Any, Final
 from reproduction.figures.convergence import Curve, Panel, plot_convergence
 from reproduction.part import Claim, Figure, Record, Table, Task, Verdict
 from reproduction.runs import CONSTRAINTS, PlainBandit, Runs, describe_run, solve_timed
-from vulcan.bounds.straight import Constant
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.baselines.rao_star import RAOStar
+from vulcan.bounds.forms import Constant
 from vulcan.planning.solve import solve
-from vulcan.solvers.baselines.rao_star import RAOStar
+from vulcan.problem import Problem
+from vulcan.sampling.local_vulcan import LocalVulcan
 from vulcan.solvers.constraints import LocalConstraint
-from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.local import LocalVulcan
 
 __all__ = ["BOUND", "Race"]
 

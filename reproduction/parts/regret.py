@@ -24,13 +24,13 @@ from reproduction.runs import (
     show_share,
     solve_timed,
 )
-from vulcan.bounds.straight import Linear
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.bounds.forms import Linear
 from vulcan.domains import Bandit
 from vulcan.planning.solve import solve
-from vulcan.policies.policy import Policy
+from vulcan.policy.policy import Policy
+from vulcan.problem import Problem
 from vulcan.solvers.constraints import SequenceConstraint
-from vulcan.solvers.tree.forward_search import ForwardSearch
 
 __all__ = ["Regret"]
 
@@ -80,9 +80,7 @@ class Regret:
         runs = []
         for seed in range(task["runs"]):
             variant = VARIANTS[task["variant"]]
-            result = solve(
-                problem, variant.solver, samples=task["samples"], seed=seed, complete=False
-            )
+            result = solve(problem, variant.solver, samples=task["samples"], seed=seed)
             first = _name_first(result.policy) == _name_first(best.policy)
             runs.append({"estimate": result.estimate, "first": first})
         return {"runs": runs}

@@ -22,11 +22,11 @@ from reproduction.runs import (
     load_kernels,
     solve_timed,
 )
-from vulcan.bounds.straight import Linear
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.bounds.forms import Linear
 from vulcan.domains import Bandit
-from vulcan.solvers.tree.forward_search import ForwardSearch
-from vulcan.solvers.tree.local import LocalVulcan
+from vulcan.problem import Problem
+from vulcan.sampling.local_vulcan import LocalVulcan
 
 __all__ = ["SlowModel"]
 

@@ -19,12 +19,12 @@ from reproduction.algorithms import History, Node, Tree, forward_search
 from reproduction.figures.trees import plot_cleanup, plot_collapse, plot_credits
 from reproduction.part import Claim, Figure, Record, Section, Table, Task, weigh
 from vulcan import Outcome
-from vulcan.bounds.straight import Constant, Linear
-from vulcan.certificates.problem import Problem
+from vulcan.baselines.forward_search import ForwardSearch
+from vulcan.bounds.forms import Constant, Linear
 from vulcan.domains import Bandit
 from vulcan.planning.solve import solve
+from vulcan.problem import Problem
 from vulcan.solvers.constraints import SequenceConstraint
-from vulcan.solvers.tree.forward_search import ForwardSearch
 
 __all__ = ["SmallFigures"]
 

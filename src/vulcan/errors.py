@@ -1,4 +1,4 @@
-"""What can go wrong, in one tree.
+"""The exceptions and warnings of Vulcan.
 
 ::
 
@@ -13,8 +13,8 @@
     │   └── MismatchError     a policy and a model that don't belong together
     └── DisagreementError     search and certificate differ: a defect in Vulcan itself
 
-    BoundWarning              the risk bound refuses nothing, which is hardly meant
-    SimulationWarning         simulated episodes are not what the exact values say
+    BoundWarning              the risk bound accepts every policy, probably by mistake
+    SimulationWarning         simulated episodes contradict the exact values
 
 No admissible policy and a reached limit are results, not errors.
 """
@@ -64,7 +64,7 @@ class ModelError(VulcanError):
         return str(self.violation)
 
     def __reduce__(self) -> tuple[type[ModelError], tuple[Violation]]:
-        """Let it pass from a worker process with its violation."""
+        """Keep the violation when a worker process raises this error."""
         return (ModelError, (self.violation,))
 
 
@@ -73,11 +73,11 @@ class BoundError(VulcanError):
 
 
 class BoundWarning(UserWarning):
-    """The risk bound is above 1 wherever it was used: it refuses nothing, which is hardly meant."""
+    """The risk bound is above 1 wherever it was used: it accepts every policy."""
 
 
 class SimulationWarning(UserWarning):
-    """Simulated episodes are not what the exact values of the policy say."""
+    """Simulated episodes contradict the exact values of the policy."""
 
 
 class ConstraintError(VulcanError):

@@ -1,20 +1,47 @@
-"""Checks of parameters: each returns the value as it is used, or says what is allowed."""
+"""Checks of parameters: each returns the value in its own type, or raises a clear error."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Final, ParamSpec, TypeVar
 
 from vulcan.errors import OptionError, VulcanError
 
-__all__ = ["require_number", "require_pair", "require_whole", "shorten", "suggest"]
+__all__ = [
+    "knows_parameters",
+    "require_number",
+    "require_pair",
+    "require_whole",
+    "shorten",
+    "suggest",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RENAMED: Final = {
+    "workers": 'parallel=4, or parallel="processes:4"',
+    "executor": 'parallel="processes", or parallel=vulcan.parallel.Ray(...)',
+    "histories": "limits=vulcan.Limits(histories=...)",
+    "memory": "limits=vulcan.Limits(memory=...)",
+    "checkpoint_every": "checkpoint=vulcan.Checkpoint(path, every=...)",
+    "resume": "checkpoint=vulcan.Checkpoint(path, resume=True)",
+    "overwrite": "checkpoint=vulcan.Checkpoint(path, overwrite=True)",
+    "on_progress": "progress=, which may be a function",
+    "complete": "solver=vulcan.LocalVulcan(complete=False)",
+    "randomised": "solver=vulcan.Automatic(randomised=True)",
+    "bound": "vulcan.exact.bound_reward(problem)",
+    "seeds": "one call for each seed",
+}
+"""Parameters that functions once had, and what to use instead."""
 
 
 def shorten(value: object, most: int = 200) -> str:
-    """Return the text of any value, also of one that can't show itself, at most this long."""
+    """Return the `repr` of a value, even if that raises, at most this long."""
     try:
         text = repr(value)
     except Exception:
@@ -23,17 +50,36 @@ def shorten(value: object, most: int = 200) -> str:
 
 
 def suggest(given: object, known: Iterable[str]) -> str:
-    """Return the end of a message that names what was probably meant; empty if nothing is close.
+    """Return the end of a message that suggests a known name; empty if none is close.
 
     Parameters
     ----------
     given
-        What was given.
+        The unknown name.
     known
-        What is allowed.
+        The allowed names.
     """
     close = get_close_matches(given, list(known), n=1) if isinstance(given, str) else []
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def knows_parameters(function: Callable[P, R]) -> Callable[P, R]:
+    """Raise an error that lists the parameters if a function is given an unknown keyword."""
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                instead = f"; use {RENAMED[name]}" if name in RENAMED else suggest(name, known)
+                raise OptionError(
+                    f"{function.__name__} has no parameter {name!r}{instead}; "
+                    f"its parameters are {', '.join(known)}"
+                )
+        return function(*args, **kwargs)
+
+    return call
 
 
 def require_number(
@@ -49,13 +95,13 @@ def require_number(
     Parameters
     ----------
     name
-        What the message calls it.
+        Its name in the message.
     value
-        What was given.
+        The given value.
     least, above
-        The number is at least the one, and larger than the other.
+        The number must be at least `least`, and larger than `above`.
     error
-        What to raise if it is anything else.
+        The exception to raise otherwise.
     """
     number = math.nan
     if isinstance(value, Real) and not isinstance(value, bool):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import vulcan
 from tests.helpers.risk_bounds import concave, shares
-from vulcan import BoundError, BoundWarning, Concave, Constant, Linear
-from vulcan.bounds.shape import warn_of_loose
+from vulcan import Concave, Constant, Linear
+from vulcan.bounds.base import warn_of_loose
 from vulcan.domains import Bandit
+from vulcan.errors import BoundError, BoundWarning
 
 
 @given(concave(), shares, st.sampled_from([1e-6, 1.0, 30.0]))
@@ -41,36 +42,8 @@ def test_a_steep_function_far_from_zero_passes():
     bound.verify(np.linspace(1000, 1000.00002, 1001).tolist())
 
 
-def join(steep, mild, kink, level):
-    """Return two lines that meet up to a rounding: the first one may end above the second."""
-    before, after = level - steep * kink, level - mild * kink
-    return lambda x: (
-        steep * x + before if x < (after - before) / (steep - mild) else mild * x + after
-    )
-
-
-KINKS = {
-    "two lines": (
-        join(70.66109704932286, 1.6310209941657032, 557.475214224683, 0.3),
-        557.475214224683,
-    ),
-    "far from zero inside": (lambda x: min(0.3 + 3e7 * ((x + 1.0) - 1.0000000005), 0.3), 5e-10),
-    "a large number that cancels": (lambda x: min((1e5 + 40 * x) - 1e5, 0.2), 0.005),
-    "rounded by its author": (lambda x: round(min(300 * x, 0.3), 10), 1e-3),
-}
-
-
-@pytest.mark.parametrize("name", KINKS)
-def test_a_function_may_round_beside_a_kink(name):
-    function, kink = KINKS[name]
-    random = np.random.default_rng(0)
-    for width in 10.0 ** np.arange(-12, 0):
-        near = kink + width * random.uniform(-1, 1, 9)
-        Concave(function).verify([*near.tolist(), kink, kink + width])
-
-
 def test_what_scatters_by_more_than_a_rounding_is_caught():
-    for size in (1e-6, 1e-3):
+    for size in (1e-10, 1e-6, 1e-3):
         with pytest.raises(BoundError, match="not concave"):
             Concave(lambda x, size=size: x / 100 + size * math.sin(1e7 * x)).verify([0.0, 1.0])
     with pytest.raises(BoundError, match="not concave"):  # a bend just beside a kink
@@ -114,11 +87,6 @@ def test_a_decreasing_stretch_is_caught(height, width, at, loss):
             bad(function, height, width).verify([0.0, width])
 
 
-def test_where_it_decreases_is_shown():
-    with pytest.raises(BoundError, match=r"decreases from 2\.0 at 2\.0 to 1\.0 at 3\.0;"):
-        Concave(lambda x: min(x, 4 - x)).verify([0.0, 1.0, 2.0, 3.0])
-
-
 @given(scales, scales, st.floats(0.1, 0.9), st.floats(1e-3, 1))
 @settings(max_examples=50)
 def test_a_jump_up_is_caught(height, width, at, jump):
@@ -159,12 +127,6 @@ def test_only_what_was_used_is_verified():
         bound.verify([-2.0, 0.0])
     with pytest.raises(BoundError, match=r"at -1\.0"):
         Concave(math.sqrt).verify([-1.0, 1.0])
-
-
-@pytest.mark.parametrize("point", [math.nan, math.inf, -math.inf])
-def test_points_that_are_no_numbers_are_refused(point):
-    with pytest.raises(BoundError, match=f"finite number, not {point}"):
-        Concave(math.atan).verify([0.0, point])
 
 
 def test_a_bound_that_refuses_nothing_gets_a_warning():

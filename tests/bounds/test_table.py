@@ -1,126 +1,98 @@
 """Bounds as searches see them: pieces that decide exactly as the bound itself would."""
 
+from __future__ import annotations
+
 import math
 import sys
 from bisect import bisect_right
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.bound_tables import HUGE, check_decisions, decide, line_at, piece_at, risks_near
+from tests.helpers.risk_bounds import concave, straight
 from vulcan import Concave, Constant, Linear, PiecewiseLinear
+from vulcan.bounds.table import BoundTable
+from vulcan.errors import BoundError
+from vulcan.kernels import constraints as local
+from vulcan.numerics import TOLERANCE
 
-# Concave, nondecreasing functions from `low` on.
-
-
-@dataclass
-class Sample:
-    name: str
-    function: object
-    low: float
-    kinks: tuple[float, ...] = ()
-
-    def __repr__(self):
-        return self.name
+HUGE = 1e9
 
 
-scales = st.floats(1e-9, 2.0)
-rates = st.floats(1e-3, 1e3)
+def decide(table: BoundTable, risk: float, credit: float) -> tuple[bool, int]:
+    """Ask as a search does; return the verdict and how often the table had to be made finer."""
+    test = np.zeros(1, local.TEST)
+    test["least"], test["largest"] = math.inf, -math.inf
+    for rounds in range(10):
+        test["low"], test["high"] = table.low, table.high
+        verdict = local.compare(test[0], table.pieces, risk, credit)
+        if verdict != local.UNDECIDED:
+            return verdict == local.ADMITTED, rounds
+        assert test["refine_at"][0] == credit
+        table.cover(credit)
+    raise AssertionError(f"still undecided at {credit!r} with risk {risk!r}")
 
 
-@st.composite
-def saturating(draw):
-    a, b = draw(scales), draw(rates)
-    # Further left the exponential overflows.
-    return Sample(f"{a}*(1-exp(-{b}*x))", lambda x: a * -math.expm1(-b * x), -100 / b)
+def piece_at(table, credit):
+    starts = table.pieces["start"]
+    return table.pieces[max(0, int(np.searchsorted(starts, credit, side="right")) - 1)]
 
 
-@st.composite
-def roots(draw):
-    a, p = draw(scales), draw(st.floats(0.05, 1.0))
-    return Sample(f"{a}*x**{p}", lambda x: a * _raise(x, p), 0.0)
+def line_at(table, credit: float) -> float:
+    piece = piece_at(table, credit)
+    return float(piece["value"] + piece["slope"] * (credit - piece["start"]))
 
 
-def _raise(x, p):
-    if x < 0:
-        raise ValueError("root of a negative number")
-    return x**p
+def risks_near(value: float) -> list[float]:
+    """Risks at which rounding decides, and others."""
+    risks = [0.0, 0.01, 0.5]
+    if value > -math.inf:
+        for near in (value, value + TOLERANCE, value - TOLERANCE):
+            risks += [math.nextafter(near, -math.inf), near, math.nextafter(near, math.inf)]
+        risks += [value + shift for shift in (2e-12, 1e-9, 1e-7, 1e-3, -1e-9, -1e-7, -1e-3)]
+    return risks
 
 
-@st.composite
-def logarithms(draw):
-    a, b = draw(scales), draw(rates)
-    return Sample(f"{a}*log1p({b}*x)", lambda x: a * math.log1p(b * x), -0.999 / b)
-
-
-@st.composite
-def tangents(draw):
-    a, b = draw(scales), draw(rates)
-    return Sample(f"{a}*tanh({b}*x)", lambda x: a * math.tanh(b * x), 0.0)
-
-
-@st.composite
-def corners(draw):
-    """The least of lines that meet at chosen places."""
-    lines = draw(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 5)), min_size=1, max_size=4))
-    slopes = sorted({slope for slope, _ in lines}, reverse=True)
-    kinks = sorted({kink for _, kink in lines})[: len(slopes) - 1]
-    pairs = [(slopes[0], 0.0)]
-    for slope, kink in zip(slopes[1:], kinks, strict=False):
-        before, offset = pairs[-1]
-        pairs.append((slope, offset + (before - slope) * kink))
-    return Sample(f"min{pairs}", lambda x: min(s * x + o for s, o in pairs), -1000.0, tuple(kinks))
-
-
-smooth = st.one_of(saturating(), roots(), logarithms(), tangents(), corners())
-
-
-@st.composite
-def functions(draw):
-    parts = draw(st.lists(smooth, min_size=1, max_size=3))
-    offset = draw(st.sampled_from([0.0, 0.0, -0.3, 1e-3]))
-    low = max(part.low for part in parts)
-
-    def function(x):
-        return offset + math.fsum(part.function(x) for part in parts)
-
-    kinks = tuple(kink for part in parts for kink in part.kinks if kink >= low)
-    name = " + ".join(part.name for part in parts) + f" + {offset}"
-    if draw(st.booleans()):
-        return Sample(name, function, low, kinks)
-    edge = low + draw(st.sampled_from([0.0, 0.5, 1e-9, 3.0]))
-    return Sample(
-        f"{name} from {edge} on",
-        lambda x: function(x) if x >= edge else -math.inf,
-        low - 10,
-        (edge, *kinks),
-    )
+def check_decisions(bound, table, credits_asked):
+    for credit in credits_asked:
+        value = bound(credit)
+        for risk in risks_near(value):
+            admitted, rounds = decide(table, risk, credit)
+            assert admitted == (risk <= value + TOLERANCE), (credit, risk, value)
+            assert rounds <= 1
 
 
 @st.composite
 def samples(draw):
-    """A function, and credits to ask at."""
-    sample = draw(functions())
-    span = draw(st.sampled_from([1e-6, 1.0, 20.0]))
+    """A bound, and credits to ask at."""
+    sample = draw(concave())
+    function, low, width = sample.function, sample.start, sample.width
+    extra = [low, low + 5 / 9 * width, low + 2 * width, HUGE]  # its kinks, if it has any
+    if draw(st.booleans()):
+        edge = low + width * draw(st.sampled_from([0.0, 1e-9, 0.5]))
+        extra.append(edge)
+        low -= 10
+
+        def function(x):
+            return sample.function(x) if x >= edge else -math.inf
+
+    span = width * draw(st.sampled_from([1e-6, 1.0, 20.0]))
     places = draw(st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=12))
-    credits_asked = [sample.low + span * place for place in places]
-    extra = [*sample.kinks, sample.low, HUGE]
+    credits_asked = [low + span * place for place in places]
     credits_asked += draw(st.lists(st.sampled_from(extra), max_size=3))
     # Neighbours so close that the slope between them is all rounding.
     close = draw(st.lists(st.sampled_from([1e-15, 1e-13, 1e-10, 1e-7]), max_size=3))
     credits_asked += [credits_asked[0] * (1 + step) for step in close]
-    credits_asked = [credit for credit in credits_asked if credit >= sample.low]
-    return sample, draw(st.permutations(credits_asked))
+    credits_asked = [credit for credit in credits_asked if credit >= low]
+    return Concave(function), draw(st.permutations(credits_asked))
 
 
 @given(samples(), st.lists(st.floats(0, 1), min_size=1, max_size=20))
 @settings(max_examples=60)
 def test_no_piece_of_a_function_is_above_it_or_further_below_than_its_error(given_, shares):
-    sample, credits_asked = given_
-    bound = Concave(sample.function)
+    bound, credits_asked = given_
     table = bound.table()
     for credit in credits_asked:
         table.cover(credit)
@@ -141,15 +113,14 @@ def test_no_piece_of_a_function_is_above_it_or_further_below_than_its_error(give
 @given(samples())
 @settings(max_examples=60)
 def test_a_function_is_compared_as_if_it_were_called(given_):
-    sample, credits_asked = given_
-    check_decisions(bound := Concave(sample.function), bound.table(), credits_asked)
+    bound, credits_asked = given_
+    check_decisions(bound, bound.table(), credits_asked)
 
 
 @given(samples())
 @settings(max_examples=50)
 def test_a_covered_table_answers_without_asking(given_):
-    sample, credits_asked = given_
-    bound = Concave(sample.function)
+    bound, credits_asked = given_
     table = bound.table()
     for credit in credits_asked:
         table.cover(credit)
@@ -170,25 +141,6 @@ def test_a_function_is_called_once_at_each_credit_asked_and_nowhere_else():
 
 
 finite = st.floats(-1e12, 1e12)
-
-
-@st.composite
-def piecewise(draw):
-    steps = draw(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=5))
-    slopes = sorted(
-        draw(st.lists(st.floats(0, 10), min_size=len(steps), max_size=len(steps))), reverse=True
-    )
-    points = [(draw(st.floats(-100, 100)), draw(st.floats(-1, 1)))]
-    for step, slope in zip(steps, slopes, strict=True):
-        points.append((points[-1][0] + step, points[-1][1] + step * slope))
-    return PiecewiseLinear(points)
-
-
-straight = st.one_of(
-    st.builds(Constant, st.floats(-1, 1)),
-    st.builds(Linear, st.floats(0, 10), st.floats(-10, 10)),
-    piecewise(),
-)
 
 
 @given(straight, st.lists(finite, min_size=1, max_size=10))
@@ -228,3 +180,127 @@ def test_ceilings():
     steep = PiecewiseLinear([(0.1, 0.1), (0.3, 0.7), (0.7, 0.9)]).table()
     for x in np.linspace(0, 1, 1001):
         assert line_at(steep, x) <= steep.ceiling
+
+
+def test_a_function_that_is_concave_on_one_side_only():
+    """tanh is convex below 0: what it does there must not touch credits above."""
+    bound = Concave(lambda x: 0.02 * math.tanh(x))
+    table = bound.table()
+    table.cover(0.3)
+    assert decide(table, bound(0.05) + 1e-9, 0.05) == (False, 1)
+    assert decide(table, bound(0.0), 0.0) == (True, 1)
+
+
+def test_a_function_may_fail_where_no_history_comes():
+    table = Concave(math.sqrt).table()
+    for credit in (0.0, 4.0, 1e-300, 2.0):
+        assert decide(table, math.sqrt(credit), credit)[0]
+    with pytest.raises(BoundError, match=r"at -1\.0"):
+        decide(table, 0.0, -1.0)
+    # Nothing is spoilt by it.
+    assert decide(table, 1.0, 1.0)[0]
+    assert not decide(table, 1.001, 1.0)[0]
+
+
+def test_an_infinitely_steep_edge_down_to_the_smallest_floats():
+    bound = Concave(lambda x: 1 + 0.01 * math.log(x) if x > 0 else -math.inf)
+    table = bound.table()
+    tiny = [1.5e-323, 5e-324, 1e-323, 1e-300, 2.2250738585072014e-308]
+    check_decisions(bound, table, [1.0, -1.0, 0.0, -0.0, *tiny, 1e-9, 3.0, -1e9, HUGE])
+    assert table.low == -math.inf
+    assert np.isfinite(table.pieces["slope"]).all()
+
+
+def test_a_chord_steeper_than_any_float():
+    bound = Concave(lambda x: 1 + 0.01 * math.log(x) if x > 0 else -math.inf)
+    table = bound.table()
+    table.cover(5e-324)
+    table.cover(1e-321)
+    check_decisions(bound, table, [5e-322, 6e-322, 1.5e-323])
+
+
+def test_the_slope_of_neighbouring_floats_is_not_trusted():
+    """It is all rounding, and says nothing about the wide chord beside it."""
+    for start in (0.5, 1.0, 1.5, 2.0):
+        bound = Concave(lambda x: 0.02 * (1 - math.exp(-x)))
+        table = bound.table()
+        table.cover(start)
+        table.cover(math.nextafter(start, 9.0))
+        table.cover(9.0)
+        table.cover(math.nextafter(9.0, 0.0))
+        check_decisions(bound, table, [5.0, 2.5, 7.0])
+
+
+def test_the_region_where_nothing_is_acceptable_costs_few_questions():
+    bound = Concave(lambda x: 0.1 if x >= math.pi else -math.inf)
+    table = bound.table()
+    rounds = 0
+    for credit in np.random.default_rng(1).uniform(-100, 100, 5000).tolist():
+        admitted, asked = decide(table, 0.05, credit)
+        assert admitted == (credit >= math.pi)
+        rounds += asked
+    assert rounds < 60
+
+
+def test_a_function_that_is_minus_infinity_everywhere():
+    table = Concave(lambda x: -math.inf).table()
+    assert [decide(table, 0.0, credit)[0] for credit in (0.0, 5.0, -5.0, HUGE)] == [False] * 4
+
+
+def test_a_steep_function_far_from_zero():
+    """What it does to x has the rounding errors of 1e4, although its values are near 1."""
+    bound = Concave(lambda x: 1e4 * x - 9999.5)
+    table = bound.table()
+    for credit in (1.0, 1.00003, 1.0001):
+        table.cover(credit)
+    for credit in np.linspace(1.0, 1.0001, 2000).tolist():
+        line = line_at(table, credit)
+        assert line <= bound(credit) <= line + piece_at(table, credit)["error"]
+        assert piece_at(table, credit)["error"] < 1e-10
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.02, 1e-6])
+@pytest.mark.parametrize("function", [lambda x: -math.expm1(-0.4 * x), math.sqrt])
+def test_few_questions_on_many_histories(scale, function):
+    bound = Concave(lambda x: scale * function(x))
+    table = bound.table()
+    random = np.random.default_rng(7)
+    rounds = 0
+    for credit, share in random.uniform((0, 0), (20, 1.5), (20_000, 2)).tolist():
+        risk = share * bound(20.0)
+        admitted, asked = decide(table, risk, credit)
+        assert admitted == (risk <= bound(credit) + TOLERANCE)
+        rounds += asked
+    assert rounds < 150
+
+
+def test_very_distant_credits():
+    bound = Concave(lambda x: min(0.01, x))
+    table = bound.table()
+    check_decisions(bound, table, [1e308, -1e308, 0.0, 1.7e308, -1.7e308, 0.005])
+
+
+def test_minus_infinity_after_a_finite_value_is_refused():
+    table = Concave(lambda x: 0.1 if x < 2 else -math.inf).table()
+    table.cover(1.0)
+    with pytest.raises(BoundError, match=r"decreases from 0\.1 at 1\.0 to -inf at 3\.0"):
+        table.cover(3.0)
+
+
+def test_pieces_are_in_order_and_reach_from_the_least_to_the_largest_credit():
+    table = Concave(math.sqrt).table()
+    asked = [1.0, 0.0, math.nextafter(1.0, 2.0), 4.0]
+    for count, credit in enumerate(asked, start=1):
+        table.cover(credit)
+        assert (np.diff(table.pieces["start"]) >= 0).all()
+        assert (table.low, table.high) == (min(asked[:count]), max(asked[:count]))
+
+
+def test_the_float_after_a_place_is_decided_exactly():
+    bound = Concave(lambda x: 0.02 * (1 - math.exp(-x)))
+    table = bound.table()
+    for credit in (0.5, 1.0, 2.0):
+        table.cover(credit)
+    after = math.nextafter(1.0, 2.0)
+    for risk in risks_near(bound(after)):
+        assert decide(table, risk, after)[0] == (risk <= bound(after) + TOLERANCE)

@@ -25,7 +25,7 @@ from tests.oracles.checker import compare
 from vulcan import Outcome, Policy, Start
 from vulcan.domains import Bandit
 from vulcan.runtime.files import HEADER
-from vulcan_check import BAD_FILE, CANNOT_SAY, NOT_SAFE, SAFE
+from vulcan_check import BAD_FILE, CANNOT_SAY, NOT_SAFE, OWN_BOUND, SAFE
 
 SOURCE = Path(vulcan_check.__file__)
 
@@ -56,7 +56,7 @@ def unseal(path: Path) -> Any:
 
 def test_it_is_short_and_imports_the_standard_library_only() -> None:
     text = SOURCE.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 300
+    assert len(text.splitlines()) <= 400
     assert max(map(len, text.splitlines())) <= 100
     names = set()
     for node in ast.walk(ast.parse(text)):
@@ -75,10 +75,10 @@ def test_it_runs_alone_where_nothing_is_installed(saved: Path, tmp_path: Path) -
     copy = tmp_path / "copied" / "check.py"
     copy.parent.mkdir()
     shutil.copy(SOURCE, copy)
-    command = [sys.executable, "-I", "-S", str(copy), str(saved)]
+    command = [sys.executable, "-I", "-S", str(copy), str(saved), "--bound", "0.002*x"]
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=copy.parent)
     assert (found.returncode, found.stderr) == (SAFE, "")
-    assert found.stdout.endswith("safe: the risk is acceptable for the reward\n")
+    assert found.stdout.startswith("safe: the risk is acceptable for the reward by --bound\n")
 
 
 def test_it_agrees_with_exact_certificates(tmp_path: Path) -> None:
@@ -103,20 +103,54 @@ def test_a_difference_would_be_noticed(
     assert noticed > 5
 
 
+def test_its_answers_are_ascii(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(tmp_path / "é.vulcan") == BAD_FILE
+    assert capsys.readouterr().out.isascii()
+
+
 def check(path: Path, *options: str) -> int:
     return vulcan_check.main([str(path), *options])
 
 
 def test_answers_and_exit_codes(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(saved) == SAFE
+    assert check(saved, "--bound", "0.002*x") == SAFE
     told = capsys.readouterr().out
+    assert told.startswith("safe: ")
     assert "'Bandit(horizon=3)'" in told
+    assert "'0.002*x'" in told
+    assert check(saved) == OWN_BOUND
+    told = capsys.readouterr().out
     assert "'0.002 * x'" in told
     assert check(saved, "--bound", "1e-9") == NOT_SAFE
     assert check(saved, "--bound", "nonsense(x)") == CANNOT_SAY
     assert check(saved.with_name("nowhere")) == BAD_FILE
     assert check(saved.parent) == BAD_FILE
     assert "Traceback" not in capsys.readouterr().out
+
+
+def test_a_bound_in_the_file_never_makes_a_policy_safe(
+    saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = unseal(saved)
+    for text, code in (("0.9", OWN_BOUND), ("1e-9", NOT_SAFE), ("0.9 # *x", CANNOT_SAY)):
+        content["about"]["risk_bound"] = text
+        saved.write_bytes(seal(content))
+        assert check(saved) == code
+        first = capsys.readouterr().out.splitlines()[0]
+        assert not first.startswith("safe")
+        assert ("the bound in the file" in first) == (code != CANNOT_SAY)
+    assert check(saved, "--bound", "0.001*x") == NOT_SAFE
+    assert check(saved, "--bound", "0.002*x") == SAFE
+
+
+def test_the_discount_that_it_counts_with_is_shown(
+    saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = unseal(saved)
+    content["about"]["discount"] = 0.75
+    saved.write_bytes(seal(content))
+    check(saved)
+    assert "  discount  0.75\n" in capsys.readouterr().out
 
 
 def test_every_byte_that_changes_and_every_cut_is_noticed(
@@ -136,7 +170,7 @@ def test_every_byte_that_changes_and_every_cut_is_noticed(
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_damage_under_a_right_checksum_gives_an_answer(version: int, tmp_path: Path) -> None:
-    """Whoever can compute a checksum gets an answer of the four, never a traceback."""
+    """A wrong file with a right checksum gets one of the answers, never a traceback or "safe"."""
     path = tmp_path / "plan.vulcan"
     (mix_bandit() if version == 2 else mix().members[0]).save(path)
     content = path.read_bytes()[HEADER.size : -32]
@@ -147,10 +181,10 @@ def test_damage_under_a_right_checksum_gives_an_answer(version: int, tmp_path: P
             changed[random.randrange(len(changed))] = random.randrange(256)
         path.write_bytes(seal(bytes(changed), version))
         answers.append(check(path))
-        if answers[-1] in (SAFE, NOT_SAFE):
+        if answers[-1] in (OWN_BOUND, NOT_SAFE):
             Policy.load(path)  # which refuses whatever the format does not allow
     assert answers.count(BAD_FILE) > 300
-    assert set(answers) <= {SAFE, NOT_SAFE, BAD_FILE, CANNOT_SAY}
+    assert set(answers) <= {OWN_BOUND, NOT_SAFE, BAD_FILE, CANNOT_SAY}
 
 
 @pytest.mark.parametrize(
@@ -244,7 +278,7 @@ def test_a_description_that_lacks_something_is_refused(saved: Path, name: str) -
     del content["about"][name]
     saved.write_bytes(seal(content))
     assert check(saved) == BAD_FILE
-    with pytest.raises(vulcan.PolicyFileError, match=name):
+    with pytest.raises(vulcan.errors.PolicyFileError, match=name):
         Policy.load(saved)
 
 
@@ -265,10 +299,10 @@ def test_an_old_file_that_does_not_say_how_it_is_discounted_gets_no_answer(tmp_p
     steps[2] = {"go": [Outcome(1.0, 1.0, 3)]}
     path = tmp_path / "plan.vulcan"
     drawn = Start.draw([Outcome(0.5, 0.0, 0), Outcome(0.5, 0.0, 1)])
-    for start, horizon, code in ((0, 2, CANNOT_SAY), (drawn, 3, CANNOT_SAY), (drawn, 2, SAFE)):
+    for start, horizon, code in ((0, 2, CANNOT_SAY), (drawn, 3, CANNOT_SAY), (drawn, 2, OWN_BOUND)):
         problem = vulcan.Problem(Table(steps, horizon, 0.5, start), 0.1)
         vulcan.solve(problem).policy.save(path)
-        assert check(path) == SAFE
+        assert check(path) == OWN_BOUND
         content = unseal(path)
         del content["about"]["initial_action"]
         path.write_bytes(seal(content))
@@ -278,15 +312,16 @@ def test_an_old_file_that_does_not_say_how_it_is_discounted_gets_no_answer(tmp_p
 def test_nothing_to_decide_is_safe(tmp_path: Path) -> None:
     path = tmp_path / "plan.vulcan"
     vulcan.solve(vulcan.Problem(Table({}, horizon=3), 0.1)).policy.save(path)
-    assert check(path) == SAFE
+    assert check(path, "--bound", "0.1") == SAFE
 
 
 def enclose(text: str, x: float) -> tuple[Fraction, Fraction]:
     numbers = {"x": x, "pi": math.pi, "e": math.e}
-    return vulcan_check.enclose(text, {k: (Fraction(v), Fraction(v)) for k, v in numbers.items()})
+    names = {k: (Fraction(v), Fraction(v)) for k, v in numbers.items()}
+    return vulcan_check.enclose(vulcan_check.parse(text), names)
 
 
-@pytest.mark.parametrize("function", sorted(vulcan.bounds.parsing.FUNCTIONS))
+@pytest.mark.parametrize("function", sorted(vulcan.bounds.parse.FUNCTIONS))
 def test_functions_are_enclosed_narrowly(function: str) -> None:
     random = Random(function)
     exact = getattr(math, function)
@@ -315,7 +350,24 @@ def test_powers_are_those_of_real_numbers() -> None:
         *("", "x +", "__import__('os')", "x.real", "[x]", "min()", "exp(x, x)", "x if x else x"),
         *("piecewise()", "piecewise((1, 0), (0, 1))", "piecewise((x, 0), (1, 1))", "exp(x=1)"),
         *("(" * 5000 + "x" + ")" * 5000, "-" * 5000 + "x", "+".join("x" * 300), "1e999", "x @ x"),
-        *("1j", "True"),
+        *(
+            "1j",
+            "True",
+            "0.9 # *x",
+            "0x1*x",
+            "0b1",
+            "1_0*x",
+            "0.9\n",
+            "\u0660.9",
+            "0.1 0.2",
+            "x // 2",
+        ),
+        *("min(x,)", "min(*x)", "(x)(1)", "u", "du", "share", "exp", "0.9;", "0.9, 0.9", "x1"),
+        *(
+            "piecewise((0, 0), (1, 1),)",
+            "piecewise((0, 0x0), (1, 1))",
+            "2 * piecewise((0, 0), (1, 1))",
+        ),
     ],
 )
 def test_what_is_no_bound_is_never_run(saved: Path, text: str) -> None:
@@ -340,3 +392,68 @@ def test_the_tolerance_is_exact_and_what_is_too_close_is_not_decided(
     vulcan.solve(vulcan.Problem(table, 0.5)).policy.save(path)
     assert check(path, "--bound", bound) == code
     assert ("too close" in capsys.readouterr().out) == (code == CANNOT_SAY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "x*x + 1",
+            "-x",
+            "1 - x",
+            "exp(x)",
+            "2 ** x",
+            "x ** 1.5",
+            "1 / x",
+            "-log(x)",
+            "tanh(x - 9)",
+        ),
+        *(
+            "max(0, 0.002*x)",
+            "max(x, 1)",
+            "min(x*x, 1)",
+            "1 + min(x, x*x)",
+            "exp(min(x, 1))",
+            "-1 * x",
+        ),
+        *("piecewise((0, 0), (1, 0.1), (2, 0.9))", "piecewise((0, 0.9), (1, 0.1))"),
+        *("piecewise((0, 0.5), (0, 0.6))", "0.9 + (x - 1) ** 3"),
+    ],
+)
+def test_a_bound_that_is_not_concave_and_nondecreasing_is_refused(
+    saved: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(saved, f"--bound={text}") == CANNOT_SAY
+    told = capsys.readouterr().out
+    assert "concave and nondecreasing" in told or "must go to the right" in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0.9", "x", "0.5 * x + 0.1", "0.1 + 0.5 * x", "x / 2 - 0.1", "min(x, 0.5, 0.1 + 0.3*x)"),
+        *(
+            "2.0 * (min(sqrt(x), 0.3))",
+            "min(x, 1) / 2 + x",
+            "sqrt(x - 1)",
+            "x ** 0.5",
+            "log(x + 1)",
+        ),
+        *("1 - exp(-x)", "-expm1(-x)", "log1p(x) / 3", "tanh(x)", "atan(x)", "1 - 2 ** (-x)"),
+        *("1 - 1 / (1 + x)", "-1 / (1 + x) + 1", "5 - (x - 2) ** 2", "1 - (1 + x) ** (-2)"),
+        *("(1 - exp(-0.4*x)) * (0.015 + 0.001*x)", "x * x / x", "+x", "-(-x)", "x * pi / e"),
+        *("piecewise((0, 0), (1, 0.1), (2, 0.2), (3, 0.30000000000000004))", ".5e0*x", " 1. "),
+        vulcan.PiecewiseLinear([(-1, -0.1), (1 / 3, 0.1), (1e3, 0.7)]).text,
+        vulcan.Linear(1e-5, -1e-7).scale(1e4).text,
+        vulcan.parse("sqrt(x) - 0.01").scale(0.5).text,
+    ],
+)
+def test_a_bound_that_is_concave_and_nondecreasing_is_proved_to_be(saved: Path, text: str) -> None:
+    """The plan has a reward of 1.528 and a risk of 0.003."""
+    assert check(saved, f"--bound={text}") == SAFE
+
+
+def test_a_root_at_its_edge_is_concave(tmp_path: Path) -> None:
+    path = tmp_path / "plan.vulcan"
+    vulcan.solve(vulcan.Problem(Table({}, horizon=3), 0.1)).policy.save(path)
+    assert check(path, "--bound", "0.1 * sqrt(x)") == SAFE

@@ -1,15 +1,18 @@
-"""`vulcan compare`: tables, documents, figures, errors and Ctrl-C."""
+"""vulcan compare and vulcan frontier: tables, documents, figures, errors and Ctrl-C."""
+
+from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 import vulcan
 from tests.helpers.processes import interrupt
 from vulcan.domains import Bandit
+from vulcan.exact.pipeline import Pareto
 from vulcan.planning.compare import compare
-from vulcan.solvers.layered.pareto import Pareto
-from vulcan.solvers.registry import load_solvers
+from vulcan.planning.frontier import trace_frontier
 
 SMALL = ("compare", "bandit", "--set", "horizon=4", "--bound", "0.002*x")
 FEW = ("--solvers", "forward-search,uct,pareto")
@@ -22,27 +25,18 @@ def test_the_table(run):
     assert lines[0] == "✓ safe  policies of 2 of 3 solvers"
     assert "  risk bound   Δ(x) = 0.002 * x" in lines
     assert "  upper bound  2.062712 of deterministic policies, 2.067331 of all" in lines
-    assert lines[6].split() == [
-        *("solver", "reward", "risk", "allowed", "gap", "time", "evaluations", "searched")
-    ]
     assert lines[7].startswith("  ✓  forward-search  2.016664  0.003693  0.004033  2.2 %")
-    assert lines[7].endswith("1,295 histories  best policy that constraint B admits, proved")
+    assert lines[7].endswith("324  best policy that constraint B admits, proved")
     assert lines[8].startswith("  ✗  uct ")
     assert lines[9].startswith("  ✓  pareto          2.062712  0.004099  0.004125    0 %")
     assert not any(line != line.rstrip() for line in lines)
-
-
-def test_all_solvers_but_automatic_by_default(run):
-    rows = run(*SMALL, "--json").document["rows"]
-    assert [row["name"] for row in rows] == list(load_solvers())[1:]
-    assert all(row["error"] is None for row in rows)
 
 
 def test_the_document_has_every_digit(run):
     answer = run(*SMALL, *FEW, "--json")
     assert answer.err == ""
     document = answer.document
-    solvers = {"forward-search": vulcan.ForwardSearch(), "uct": vulcan.UCT()}
+    solvers = {"forward-search": vulcan.ForwardSearch(), "uct": vulcan.baselines.UCT()}
     comparison = compare(
         vulcan.Problem(Bandit(horizon=4), vulcan.Linear(0.002)),
         {**solvers, "pareto": vulcan.Pareto()},
@@ -51,17 +45,15 @@ def test_the_document_has_every_digit(run):
     assert document["randomised_upper_bound"] == comparison.randomised_upper_bound
     assert document["model"] == "Bandit(horizon=4)"
     for shown, row in zip(document["rows"], comparison, strict=True):
-        for name in ("name", "reward", "risk", "allowed", "gap", "upper_bound", "complete", "safe"):
+        for name in ("name", "reward", "risk", "allowed", "gap", "complete", "safe", "explanation"):
             assert shown[name] == getattr(row, name)
-        assert shown["deterministic"] is row.deterministic
-        assert shown["explanation"] == row.explanation
-        assert shown["statistics"]["evaluations"] == row.evaluations
         assert shown["solver"] == repr(row.solver)
+        assert shown["statistics"]["evaluations"] == row.result.statistics.evaluations
 
 
 def test_a_solver_that_refuses_has_its_reason_in_the_table(run, monkeypatch):
     def refuse(*_):
-        raise vulcan.OptionError("not on a Tuesday")
+        raise vulcan.errors.OptionError("not on a Tuesday")
 
     monkeypatch.setattr(Pareto, "search", refuse)
     answer = run("compare", "harbour:Harbour", "--bound", "0.1", "--solvers", "pareto,lagrangian")
@@ -75,51 +67,13 @@ def test_a_solver_that_refuses_has_its_reason_in_the_table(run, monkeypatch):
     assert alone.document["rows"][0]["statistics"] is None
 
 
-def test_no_safe_policy_is_a_no(run):
-    answer = run(*SMALL, "--bound", "-1", *FEW)
-    assert answer.code == 1
-    assert answer.out.startswith("✗ no policy  policies of 0 of 3 solvers")
-
-
-def test_limits_reach_the_solvers(run, monkeypatch):
-    given = {}
-
-    def remember(problem, solvers, **options):
-        given.update(options, solvers=solvers)
-        raise vulcan.OptionError("that's all")
-
-    monkeypatch.setattr(vulcan, "compare", remember)
-    run(*SMALL, "--solvers", "vulcan,pareto")
-    assert given["solvers"] == {"vulcan": vulcan.Vulcan(), "pareto": vulcan.Pareto()}
-    assert (given["time_limit"], given["bound"]) == (10, True)
-    assert "seed" not in given
-    limits = ("--samples", "5", "--histories", "6", "--memory", "7kB", "--seed", "8")
-    run(*SMALL, *limits, "--time-limit", "2", "--no-upper-bound", "--no-progress")
-    assert list(given.pop("solvers")) == list(load_solvers())[1:]
-    assert given == {
-        "time_limit": 2,
-        "samples": 5,
-        "histories": 6,
-        "memory": 7000,
-        "seed": 8,
-        "bound": False,
-        "workers": None,
-        "executor": None,
-        "checkpoint": None,
-        "resume": False,
-        "overwrite": False,
-        "progress": False,
-    }
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--solvers", "parteo"], "--solvers has no 'parteo'; did you mean 'pareto'?\nsolvers are"),
-        (["--solvers", "vulcan,,uct"], "--solvers has no ''"),
-        (["--solvers", ""], "--solvers has no ''"),
+        (["--solvers", "parteo"], "no solver 'parteo'; did you mean 'pareto'?\nsolvers are"),
+        (["--solvers", ""], "no solver ''"),
         (["--bound", "x*"], "this is not an expression"),
-        (["--time-limit", "-1"], "Invalid value for '--time-limit'"),
+        (["--time-limit", "-1"], "time_limit must be"),
         (["--plot", "."], "a figure is written to .png, .svg, .pdf"),
         (["--plot", "no/a.svg"], "no: No such file or directory"),
     ],
@@ -131,11 +85,6 @@ def test_bad_input_gets_one_message(run, arguments, message):
     assert message in answer.err
 
 
-def test_names_of_solvers_are_read_once_each(run):
-    document = run(*SMALL, "--solvers", "uct, pareto,uct", "--json").document
-    assert [row["name"] for row in document["rows"]] == ["uct", "pareto"]
-
-
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_figure_is_written(run, tmp_path, form):
     path = tmp_path / "policies.svg"
@@ -145,20 +94,11 @@ def test_a_figure_is_written(run, tmp_path, form):
     assert ("saved" in answer.out) is not bool(form)
 
 
-def test_without_a_policy_there_is_no_figure(run, tmp_path):
-    path = tmp_path / "policies.svg"
-    answer = run(*SMALL, "--bound", "-1", "--solvers", "pareto", "--plot", path)
-    assert answer.code == 1
-    assert not path.exists()
-    assert answer.err == f"{path} was not written: there is no policy\n"
-
-
 def test_ctrl_c_shows_the_solvers_so_far():
     out = interrupt(
         (
             *("compare", "bandit", "--set", "horizon=12", "--bound", "0.002*x", "--json"),
             *("--solvers", "penalty,forward-search,vulcan", "--time-limit", "600"),
-            "--no-upper-bound",
         ),
         percent=33,
     )
@@ -169,3 +109,108 @@ def test_ctrl_c_shows_the_solvers_so_far():
     # It may come between two searches as well.
     stops = [(row["name"], row["stopped_by"]) for row in others]
     assert stops in ([], [("forward-search", "Ctrl-C")])
+
+
+SMALL_FRONTIER = ("frontier", "bandit", "--set", "horizon=4")
+
+
+def test_the_table_frontier(run):
+    answer = run(*SMALL_FRONTIER, "--levels", "-0.01,0,0.001,0.003")
+    assert (answer.code, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0] == "✓ policies  for 3 of 4 risk bounds"
+    assert "  model   Bandit(horizon=4)" in lines
+    assert lines[7].split() == ["allowed", "reward", "risk", "at", "most", "gap", "price"]
+    assert lines[8].endswith("–      –  no policy is within the risk bound, proved")
+    assert lines[10].startswith("   0.001000  1.306894  0.001000  1.30")
+    assert lines[10].endswith(" %  325.6")
+    assert not any(line != line.rstrip() for line in lines)
+
+
+def test_the_document_has_every_digit_frontier(run):
+    answer = run(*SMALL_FRONTIER, "--levels", "-1,0.001,0.003", "--json")
+    assert answer.err == ""
+    document = answer.document
+    keys = {"model", "bound", "solver", "stopped_by", "points", "lines", "seconds"}
+    assert set(document) == {*keys, "failures", "lost_workers"}
+    assert (document["bound"], document["stopped_by"]) == (None, None)
+    frontier = trace_frontier(Bandit(horizon=4), levels=[-1, 0.001, 0.003])
+    for shown, point in zip(document["points"], frontier, strict=True):
+        for name in ("level", "scale", "allowed", "reward", "risk", "gap", "price"):
+            assert shown[name] == getattr(point, name)
+        assert shown["safe"] is point.safe
+        assert shown["explanation"] == point.explanation
+        assert shown["bound"] == str(point.bound)
+    assert document["points"][0]["upper_bound"] == "-inf"
+    assert document["points"][0]["status"] == "infeasible"
+    assert document["points"][2]["upper_bound"] == frontier.points[2].upper_bound
+
+
+def test_no_policy_at_all_is_a_no(run):
+    answer = run(*SMALL_FRONTIER, "--levels", "-1,-0.5")
+    assert answer.code == 1
+    assert answer.out.startswith("✗ no policy  for 0 of 2 risk bounds\n")
+    assert run(*SMALL_FRONTIER, "--levels", "-1", "--json").code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--levels", "0,x"], "--levels takes numbers with commas between them, such as 0,0.005"),
+        (["--levels", "0,nan"], "each of the levels must be a finite number, not nan"),
+        (["--bound", "0.1", "--levels", "0"], "multiples of --bound are given by --scales"),
+        (["--scales", "1"], "--scales are multiples of a bound: give it with --bound"),
+        (
+            ["--bound", "0.1", "--scales", "0"],
+            "scales must be above 0; level 0 allows no risk at all",
+        ),
+        (["--levels", "0", "--points", "3"], "--levels and --points exclude each other"),
+        (
+            ["--bound", "x", "--scales", "1", "--points", "3"],
+            "--scales and --points exclude each other",
+        ),
+        (["--points", "1"], "points must be a whole number from 2 to 10,000, not 1"),
+        (["--solver", "pareto", "--samples", "3"], "--samples belongs to --solver automatic,"),
+        (["--on", "tree"], "--on belongs to --solver linear-program or integer-program"),
+        (["--plot", "a.txt"], "a figure is written to .png, .svg, .pdf; not to 'a.txt'"),
+    ],
+)
+def test_bad_input_gets_one_message_frontier(run, arguments, message):
+    answer = run(*SMALL_FRONTIER, *arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.count("Error: ") == 1
+    assert message in answer.err
+    assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize(("form", "ending"), [((), "png"), (("--json",), "svg")])
+def test_figures_are_written(run, tmp_path, form, ending):
+    path = tmp_path / f"frontier.{ending}"
+    answer = run(*SMALL_FRONTIER, "--levels", "0,0.002", "--plot", path, *form)
+    assert answer.code == 0
+    assert path.stat().st_size > 5000
+    if form:
+        assert len(answer.document["points"]) == 2
+    else:
+        assert answer.out.endswith(f"saved  {path}  {path.stat().st_size:,} bytes\n")
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_ctrl_c_shows_the_points_so_far(form):
+    """Each point takes long with a solver that visits all histories."""
+    out = interrupt(
+        (
+            *("frontier", "bandit", "--set", "horizon=12", "--levels", "0,0.01,0.02,0.03"),
+            *("--solver", "forward-search", *form),
+        ),
+        percent=25,
+    )
+    if form:
+        document = json.loads(out)
+        assert document["stopped_by"] == "Ctrl-C"
+        assert document["points"][0]["reward"] == pytest.approx(3.0)
+        # It may come between two searches as well.
+        assert [point["stopped_by"] for point in document["points"][1:]] in ([], ["Ctrl-C"])
+    else:
+        assert re.match("✓ policies  for ([12]) of \\1 risk bounds?, stopped by Ctrl-C\n", out)
+        assert "0.000000  3.000000  0.000000" in out

@@ -32,41 +32,23 @@ BAD_INPUT = [
     ),
     (["solve", *SMALL, *BOUND, "--constraint", "C"], ["--constraint", "'C' is not one of"]),
     (["solve", *SMALL, *BOUND, "--solver", "magic"], ["--solver", "forward-search"]),
-    (["solve", *SMALL, *BOUND, "--time-limit", "-1"], ["Invalid value for '--time-limit'"]),
+    (["solve", *SMALL, *BOUND, "--time-limit", "-1"], ["time_limit must be", "at least 0"]),
     (["solve", *SMALL, *BOUND, "--time-limit", "nan"], ["limit"]),
     (["solve", *SMALL, *BOUND, "--depth", "-1"], ["Invalid value for '--depth'"]),
     (
         [*EXHAUSTIVE, "--samples", "9"],
-        ["--samples belongs to --solver automatic, vulcan, local-vulcan or uct; this is forward"],
+        ["--samples belongs to --solver automatic, vulcan, growth, local-vulcan or uct; this is"],
     ),
-    ([*EXHAUSTIVE, "--memory", "9GB"], ["--memory belongs to --solver automatic, vulcan, local"]),
-    ([*EXHAUSTIVE, "--gap", "0.1"], ["--gap belongs to --solver automatic, vulcan, local-"]),
-    ([*EXHAUSTIVE, "--seed", "0"], ["--seed belongs to --solver automatic, vulcan, local-"]),
-    ([*EXHAUSTIVE, "--complete"], ["--complete belongs to --solver automatic, vulcan,"]),
-    ([*EXHAUSTIVE, "--on", "tree"], ["--on belongs to --solver linear-program or integer-p"]),
+    ([*EXHAUSTIVE, "--complete"], ["--complete belongs to --solver local-vulcan;"]),
     ([*SAMPLED, "--on", "forest"], ["'--on'", "'forest' is not one of 'graph', 'tree'"]),
-    (
-        ["solve", *SMALL, *BOUND, "--solver", "pareto", "--histories", "9"],
-        ["--histories belongs to --solver automatic, forward-search, vulcan, local-vulcan or"],
-    ),
-    (["solve", *SMALL, *BOUND, "--exploration", "1"], ["--exploration belongs to --solver"]),
-    (
-        ["solve", *SMALL, *BOUND, "--paper"],
-        ["--paper belongs to --solver vulcan or local-vulcan; th"],
-    ),
-    ([*SAMPLED, "--no-cut-short"], ["--cut-short belongs to --solver forward-search; this is"]),
-    ([*LOCAL, "--paper", "--constraint", "A"], ["--paper has a constraint of its own"]),
-    ([*LOCAL, "--paper", "--credit", "expected"], ["--paper has a constraint of its own"]),
+    ([*LOCAL, "--paper", "--constraint", "A"], ["--paper has its own --constraint"]),
+    ([*LOCAL, "--paper", "--credit", "expected"], ["--paper has its own --credit"]),
     ([*LOCAL, "--credit", "expected"], ["--credit belongs to --constraint A"]),
-    ([*SAMPLED, "--constraint", "A"], ["--constraint belongs to --solver forward-search or local"]),
-    ([*SAMPLED, "--solver", "uct", "--constraint", "B"], ["--constraint belongs to --solver"]),
-    ([*SAMPLED, "--solver", "uct", "--paper"], ["--paper belongs to --solver vulcan or local"]),
     ([*SAMPLED, "--exploration", "-1"], ["exploration must be a number from 0 on, not -1.0"]),
     ([*SAMPLED, "--exploration", "nan"], ["xploration"]),
     ([*SAMPLED, "--seed", "-1"], ["seed must be a whole number from 0"]),
-    ([*SAMPLED, "--samples", "-1"], ["Invalid value for '--samples'"]),
-    ([*SAMPLED, "--memory", "4G"], ["Invalid value for '--memory'", "MiB", "not '4G'"]),
-    ([*SAMPLED, "--memory", "-1"], ["Invalid value for '--memory'"]),
+    ([*SAMPLED, "--samples", "-1"], ["samples must be", "at least 0"]),
+    ([*SAMPLED, "--memory", "4G"], ["--memory is a number of bytes", "MiB", "not '4G'"]),
     (["solve", *SMALL, *BOUND, "--what"], ["No such option: --what"]),
     (["check", "harbour.py"], ["harbour.py needs a class after it", "harbour.py:Harbour"]),
     (["certify", "missing.vulcan", *SMALL], ["missing.vulcan: can't be read: No such file"]),
@@ -85,12 +67,6 @@ def test_bad_input_gets_one_message(run, arguments, messages):
     assert "Traceback" not in answer.err
     for message in messages:
         assert message in answer.err
-
-
-def test_errors_with_json_leave_standard_output_empty(run):
-    answer = run("solve", "bandot", *BOUND, "--json")
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith("Error: ")
 
 
 @pytest.mark.parametrize("way", ["option", "environment"])
@@ -124,7 +100,7 @@ def test_a_model_that_can_not_show_itself_is_no_defect(run):
 
 def test_search_and_certificate_that_disagree_are_a_defect(run, monkeypatch):
     def disagree(*_, **__):
-        raise vulcan.DisagreementError("the search found 1, the certificate 2")
+        raise vulcan.errors.DisagreementError("the search found 1, the certificate 2")
 
     monkeypatch.setattr("vulcan.planning.solve.plan_and_certify", disagree)
     answer = run("solve", *SMALL, *BOUND)
@@ -139,3 +115,19 @@ def test_ctrl_c_outside_a_search_is_a_plain_ending(run, monkeypatch):
     monkeypatch.setattr("vulcan.planning.solve.plan_and_certify", interrupt)
     answer = run("solve", *SMALL, *BOUND)
     assert (answer.code, answer.out, answer.err) == (130, "", "Error: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["solve", *SMALL, *BOUND, "--solver", "paretto"], "did you mean 'pareto'"),
+        (["compare", *SMALL, *BOUND, "--solvers", "paretto"], "did you mean 'pareto'"),
+        (["solve", *SMALL, *BOUND, "--timelimit", "3"], "--time-limit"),
+        (["solve", *SMALL, "--bound", "5%"], "0.05"),
+        (["solve", *SMALL, "--bound", "-0.1"], "at least 0"),
+    ],
+)
+def test_mistakes_that_people_make(run, arguments, told) -> None:
+    answer = run(*arguments)
+    assert answer.code == 2
+    assert told in answer.err

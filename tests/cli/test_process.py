@@ -90,7 +90,7 @@ def test_workers_know_classes_of_files_and_print_nothing_into_the_answer(tmp_pat
     )
     write(tmp_path / "depot.py", "PRICE = 2.0\n")
     file = f"{tmp_path / 'ferry.py'}:Ferry"
-    processes = ("--workers", "1", "--executor", "processes")
+    processes = ("--parallel", "processes:1")
     answer = run("solve", file, "--bound", "0.5", *processes, "--json")
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout)["certificate"]["reward"] == 1.0
@@ -120,10 +120,59 @@ def test_terminals_get_colour():
     assert "\x1b[1;32m✓ safe" in shown.decode()
 
 
-def test_a_terminal_without_the_characters_gets_an_answer_all_the_same():
-    answer = run(*SMALL, env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    assert answer.returncode == 0
-    assert "? safe" in answer.stdout
+ASCII = (
+    {"PYTHONIOENCODING": "ascii"},
+    {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+)
+
+
+def test_every_command_answers_in_ascii(tmp_path):
+    """Names, labels and paths of a model that no such terminal can show."""
+    folder = tmp_path / "für"
+    folder.mkdir()
+    (folder / "modell.py").write_text(UNICODE_MODEL, encoding="utf-8")
+    model, plan = "modell.py:Runner", "plän.vulcan"
+    commands = [
+        (0, "solve", model, "--bound", "0.1", "-o", plan),
+        (0, "frontier", model),
+        (0, "compare", model, "--bound", "0.1", "--solvers", "pareto,lagrangian"),
+        (0, "check", model),
+        (0, "certify", plan, model, "--bound", "0.1"),
+        (0, "explain", plan, model),
+        (0, "simulate", plan, model, "--episodes", "1000"),
+        (0, "show", plan, model),
+        (0, "show", plan, model, "--table"),
+        (0, "show", plan, "--json"),
+        (0, "explore", plan, model, "-o", "plän.html"),
+        (2, "solve", "ñichts.py:Runner", "--bound", "0.1"),
+        (2, "solve", model, "--bound", "0.1·x"),
+        (2, "certify", "ñichts.vulcan", model),
+        (0, "--help"),
+    ]
+    for code, *command in commands:
+        answer = run(*command, env={**os.environ, **ASCII[1]}, cwd=folder)
+        assert "UnicodeEncodeError" not in answer.stderr, command
+        assert (answer.stdout + answer.stderr).isascii()
+        assert answer.returncode == code, (command, answer.stderr)
+
+
+UNICODE_MODEL = """
+import vulcan
+
+class Runner:
+    horizon = 2
+
+    def initial_state(self):
+        return "→ Straße ☃"
+
+    def actions(self, state):
+        return ["gehe ✓", "bleibe …"]
+
+    def outcomes(self, state, action):
+        if action == "gehe ✓":
+            return [vulcan.Outcome(0.99, 1.0, state, label="é"), vulcan.Outcome.failure(0.01, 0.0)]
+        return [vulcan.Outcome(1.0, 0.5, state)]
+"""
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])

@@ -10,9 +10,10 @@ from hypothesis import given
 
 import vulcan
 from tests.helpers.tables import SEEDS
-from vulcan.execution.account import Account, Prospect, open_account
-from vulcan.solvers.layered.referee import ACCEPTED
-from vulcan.tolerance import TOLERANCE
+from vulcan.exact.acceptance import ACCEPTED
+from vulcan.execution.replan import Account, open_account
+from vulcan.numerics import TOLERANCE
+from vulcan.solvers.finding import Worth
 
 BOUNDS = [
     vulcan.Constant(0.1),
@@ -29,14 +30,14 @@ def split(random: Random, share: float, value: float) -> tuple[float, float]:
     return value + distance / share, value - distance / (1 - share)
 
 
-def play(random: Random, here: Prospect, account: Account, depth: int) -> Prospect:
+def play(random: Random, here: Worth, account: Account, depth: int) -> Worth:
     """Return the mean of what runs risk and earn that replan as far as their accounts allow."""
     for _ in range(random.choice([0, 1, 1, 2])):
         gain = random.choice([0.0, 0.0, 1.0, 5.0]) * random.random()
         most = here.risk + account.slack + account.rate * min(account.room, gain)
         saved = random.choice([0.0, 0.0, 0.1 * random.random()])
-        new = Prospect(most - saved, here.reward + gain)
-        assert account.replace(here, Prospect(most + 1e-9, here.reward + gain)) is None
+        new = Worth(here.reward + gain, most - saved)
+        assert account.replace(here, Worth(here.reward + gain, most + 1e-9)) is None
         following = account.replace(here, new)
         assert following is not None
         here, account = new, following
@@ -45,12 +46,11 @@ def play(random: Random, here: Prospect, account: Account, depth: int) -> Prospe
     share = random.choice([0.01, 0.3, 0.5])
     risks, rewards = (split(random, share, value) for value in (here.risk, here.reward))
     ends = [
-        play(random, Prospect(*part), account, depth - 1)
-        for part in zip(risks, rewards, strict=True)
+        play(random, Worth(*part), account, depth - 1) for part in zip(rewards, risks, strict=True)
     ]
-    return Prospect(
-        share * ends[0].risk + (1 - share) * ends[1].risk,
+    return Worth(
         share * ends[0].reward + (1 - share) * ends[1].reward,
+        share * ends[0].risk + (1 - share) * ends[1].risk,
     )
 
 
@@ -60,7 +60,7 @@ def test_the_mean_over_all_runs_keeps_the_bound(seed: int) -> None:
     bound = random.choice(BOUNDS)
     reward = 4 * random.random()
     risk = bound(reward) - random.choice([0.0, 0.05, -0.02])
-    before = Prospect(risk, reward)
+    before = Worth(reward, risk)
     after = play(random, before, open_account(bound, before), random.choice([0, 1, 3]))
     assert after.reward >= reward - 1e-9
     slack = min(0.0, bound(reward) - risk)
@@ -69,19 +69,19 @@ def test_the_mean_over_all_runs_keeps_the_bound(seed: int) -> None:
 
 def test_a_worse_plan_is_never_allowed() -> None:
     account = Account(0.1, math.inf, 0.5)
-    assert account.replace(Prospect(0.1, 1.0), Prospect(0.0, 0.999)) is None
+    assert account.replace(Worth(1.0, 0.1), Worth(0.999, 0.0)) is None
 
 
 def test_risk_is_exchanged_for_reward_until_there_is_no_room() -> None:
-    account = Account(0.0, 1.0, 0.1).replace(Prospect(0.2, 1.0), Prospect(0.25, 4.0))
+    account = Account(0.0, 1.0, 0.1).replace(Worth(1.0, 0.2), Worth(4.0, 0.25))
     assert account is not None
     assert (account.slack, account.room) == (pytest.approx(0.05), 0.0)
-    assert account.replace(Prospect(0.2, 1.0), Prospect(0.251, 9.0)) is None
+    assert account.replace(Worth(1.0, 0.2), Worth(9.0, 0.251)) is None
 
 
 def test_the_rate_is_that_of_the_chord() -> None:
     bound = vulcan.parse("0.1 * sqrt(x)")
-    account = open_account(bound, Prospect(0.05, 1.0))
+    account = open_account(bound, Worth(1.0, 0.05))
     assert account.slack == pytest.approx(0.05)
     assert account.rate == pytest.approx((bound(1 + account.room) - bound(1.0)) / account.room)
     assert account.rate < bound.tangent(1.0).slope
@@ -89,11 +89,11 @@ def test_the_rate_is_that_of_the_chord() -> None:
 
 @pytest.mark.parametrize("bound", [vulcan.Constant(0.1), vulcan.Concave(lambda reward: -math.inf)])
 def test_a_plan_beyond_its_bound_gets_no_slack(bound: vulcan.RiskBound) -> None:
-    assert open_account(bound, Prospect(0.3, 1.0)).slack == 0
+    assert open_account(bound, Worth(1.0, 0.3)).slack == 0
 
 
 def test_bounds_of_the_rest_say_what_the_account_allows() -> None:
-    old, weight = Prospect(0.05, 2.0), 0.5
+    old, weight = Worth(2.0, 0.05), 0.5
     for account in (
         Account(0.01, 0.0, 0.0),
         Account(0.01, math.inf, 0.02),
@@ -103,24 +103,24 @@ def test_bounds_of_the_rest_say_what_the_account_allows() -> None:
         for gain in (0.0, 0.1, 0.3, 0.7, 5.0):
             most = bound((old.reward + gain) / weight)
             reward = old.reward + gain
-            assert account.replace(old, Prospect(most - 1e-12, reward)) is not None
-            assert account.replace(old, Prospect(most + 2e-12, reward)) is None
+            assert account.replace(old, Worth(reward, most - 1e-12)) is not None
+            assert account.replace(old, Worth(reward, most + 2e-12)) is None
     assert Account(2.0, math.inf, 1.0).allow(old, weight) == vulcan.Constant(1.0)
     assert Account(0.0, 1.0, 1.0).allow(old, 0.0)(2.0) == pytest.approx(0.05, abs=TOLERANCE)
 
 
 def test_what_a_search_may_use_of_its_tolerance_is_allowed() -> None:
-    old, account = Prospect(0.05, 2.0), Account(0.01, 0.0, 0.0)
+    old, account = Worth(2.0, 0.05), Account(0.01, 0.0, 0.0)
     most = account.allow(old, 1.0)(2.0) + ACCEPTED
     assert most >= old.risk + account.slack
-    assert account.replace(old, Prospect(most, 2.0)) is not None
+    assert account.replace(old, Worth(2.0, most)) is not None
 
 
 def test_a_plan_that_used_up_the_tolerance_may_be_replaced_by_one_of_the_same_risk() -> None:
-    old = Prospect(0.05, 2.0)
+    old = Worth(2.0, 0.05)
     account = open_account(vulcan.Constant(0.05 - ACCEPTED), old)
     assert account.slack == pytest.approx(-ACCEPTED, rel=1e-3)
-    following = account.replace(old, Prospect(0.05, 3.0))
+    following = account.replace(old, Worth(3.0, 0.05))
     assert following is not None
     assert following.slack >= account.slack
-    assert account.replace(old, Prospect(0.05 + TOLERANCE / 100, 3.0)) is None
+    assert account.replace(old, Worth(3.0, 0.05 + TOLERANCE / 100)) is None

@@ -13,11 +13,13 @@ from hypothesis import given, settings
 import vulcan
 from tests.helpers.tables import REWARDS, SEEDS, Table, random_bound, random_table
 from tests.helpers.wholes import Adversary, put_together
-from vulcan import Outcome, Run, Start
+from vulcan import Outcome, Start
 from vulcan.domains import Bandit, Exploration, TreasureGrid
-from vulcan.execution.account import Prospect, open_account
+from vulcan.execution.replan import open_account
+from vulcan.numerics import TOLERANCE
+from vulcan.policy import Run
+from vulcan.solvers.finding import Worth
 from vulcan.testing import check_compiled
-from vulcan.tolerance import TOLERANCE
 
 SAMPLING: list[Any] = [vulcan.LocalVulcan(), vulcan.Vulcan()]
 PLANNERS: list[Any] = [vulcan.Automatic(), vulcan.ForwardSearch(), *SAMPLING]
@@ -120,50 +122,29 @@ def start_poorly(model: Any, bound: Any, **limits: Any) -> Run:
 def test_a_better_plan_is_followed_and_a_run_goes_on_with_it() -> None:
     run = start_poorly(Bandit(3), "0.002 * x")
     run.observe(0)
-    before = Prospect(run.risk, run.reward_ahead)
+    before = Worth(run.reward_ahead, run.risk)
     done = vulcan.replan(run)
     assert done.changed
     assert done.kept
     assert done.before == before
-    assert done.after == Prospect(run.risk, run.reward_ahead)
+    assert done.after == Worth(run.reward_ahead, run.risk)
     assert run.reward_ahead > before.reward
     again = vulcan.replan(run)
     assert (again.changed, again.before, again.after) == (False, done.after, done.after)
     while not run.finished:
         run.observe(0)
     assert (run.step, len(run.history)) == (3, 3)
-    with pytest.raises(vulcan.PolicyError, match="nothing left to plan"):
+    with pytest.raises(vulcan.errors.PolicyError, match="nothing left to plan"):
         vulcan.replan(run)
-
-
-def test_the_model_is_asked_once_for_all_replans() -> None:
-    rows = {
-        state: {
-            name: [Outcome(0.5, pay, (state + k) % 5), Outcome(0.5, 0.0, (state + 2) % 5)]
-            for k, (name, pay) in enumerate((("a", 1.0), ("b", 1.5)))
-        }
-        for state in range(5)
-    }
-    model = Table(rows, horizon=6)
-    run = vulcan.solve(vulcan.Problem(model, 0.0), vulcan.Lagrangian()).policy.start()
-    vulcan.replan(run)
-    graph = run.knowledge.graph
-    for _ in range(4):
-        run.observe(next(iter(run.expected)))
-        before = graph.evaluations
-        vulcan.replan(run)
-        assert run.knowledge.graph is graph
-        assert graph.evaluations == before
-        assert graph.state_object(0) == run.state
 
 
 def test_randomised_policies_are_replanned_under_the_promise_of_the_whole() -> None:
     grid = TreasureGrid(6)
     problem = vulcan.Problem(grid, 0.05)
-    result = vulcan.solve(problem, randomised=True)
+    result = vulcan.solve(problem, vulcan.Automatic(randomised=True))
     run = result.policy.start(seed=1)
     vulcan.replan(run)
-    whole = Prospect(result.certificate.risk, result.certificate.reward)
+    whole = Worth(result.certificate.reward, result.certificate.risk)
     assert run.whole is result.policy
     expected = open_account(problem.risk_bound, whole)
     assert run.account.rate == expected.rate
@@ -180,7 +161,7 @@ def test_a_randomised_continuation_is_drawn_in_each_mission_anew() -> None:
     drawn = []
     for _ in range(100):
         mission = copy.copy(run)
-        done = vulcan.replan(mission, vulcan.LinearProgram())
+        done = vulcan.replan(mission, vulcan.baselines.LinearProgram())
         assert done.changed
         assert done.after.risk == pytest.approx(0.2)
         drawn.append(mission.risk)
@@ -204,7 +185,7 @@ def test_states_that_end_a_mission_belong_to_the_rest_of_it() -> None:
 
 def test_a_limit_that_is_refused_changes_nothing() -> None:
     run = start_poorly(Bandit(2), 0.1)
-    with pytest.raises(vulcan.OptionError, match="time_limit"):
+    with pytest.raises(vulcan.errors.OptionError, match="time_limit"):
         vulcan.replan(run, risk_bound=0.5, time_limit=-1)
     assert run.account is None
 
@@ -212,13 +193,26 @@ def test_a_limit_that_is_refused_changes_nothing() -> None:
 def test_a_bound_without_a_text_has_to_be_given() -> None:
     bound = vulcan.Concave(lambda reward: 0.002 * reward)
     run = start_poorly(Bandit(2), bound)
-    with pytest.raises(vulcan.OptionError, match="risk_bound="):
+    with pytest.raises(vulcan.errors.OptionError, match="risk_bound="):
         vulcan.replan(run)
     assert vulcan.replan(run, risk_bound=bound).changed
 
 
+@pytest.mark.parametrize("other", [1.0, "0.0021 * x", "0.001 * x", vulcan.Concave(math.sqrt)])
+def test_a_bound_that_the_policy_was_not_made_for_is_refused(other: Any) -> None:
+    run = start_poorly(Bandit(6), "0.002 * x")
+    run.observe(0)
+    before = dict(vars(run))
+    with pytest.raises(vulcan.errors.OptionError, match=r"was made for the risk bound 0\.002 \* x"):
+        vulcan.replan(run, risk_bound=other)
+    assert vars(run) == before
+    assert vulcan.replan(run, risk_bound="x / 500").kept
+    with pytest.raises(vulcan.errors.OptionError, match="solve anew"):  # not only at the first time
+        vulcan.replan(run, risk_bound=other)
+
+
 def test_array_models_are_replanned_in_their_arrays() -> None:
-    model = vulcan.ArrayModel(
+    model = vulcan.model.ArrayModel(
         [0, 0, 0, 1, 1, 1, 2],
         [0, 1, 1, 0, 1, 1, 0],
         [1, 1, -1, 2, 2, -1, 2],
@@ -231,7 +225,7 @@ def test_array_models_are_replanned_in_their_arrays() -> None:
     run.observe(state=1)
     before = run.reward_ahead
     done = vulcan.replan(run)
-    assert isinstance(done.result.problem.model, vulcan.ArrayModel)
+    assert isinstance(done.result.problem.model, vulcan.model.ArrayModel)
     assert done.result.problem.model.fingerprint != model.fingerprint
     assert run.reward_ahead >= before
     while not run.finished:
@@ -248,26 +242,24 @@ def test_the_rest_of_a_compiled_mission_is_compiled() -> None:
     assert check_compiled(rest).ok
     state = run.state
     assert rest.reward_to_go_bound(state, 0) == run.reader.model.reward_to_go_bound(state, 1)
-    assert rest.reward_to_go_bound(state, 0) != mission.reward_to_go_bound(state, 1)
     assert done.result.upper_bound is not None
     assert done.after.reward >= done.before.reward
 
 
 def test_the_rest_of_a_compiled_bandit_is_compiled() -> None:
     bandit = Bandit(5, merges=False)
-    run = vulcan.solve(vulcan.Problem(bandit, "0.002 * x"), samples=400, keep=True).policy.start()
+    run = vulcan.solve(vulcan.Problem(bandit, "0.002 * x"), samples=400).policy.start()
     run.observe(0)
     run.observe(0)
     done = vulcan.replan(run, samples=400)
     report = check_compiled(done.result.problem.model)
     assert report.ok, report
     assert (report.finished, bandit.count_paid(run.state)) == (True, [2, 0, 0, 0, 0, 0])
-    assert run.knowledge.graph.compiled is done.result.problem.model.compiled
 
 
 def test_a_frontier_is_planned_when_it_is_reached() -> None:
     problem = vulcan.Problem(Bandit(6, merges=False), "0.002 * x")
-    policy = vulcan.solve(problem, samples=20, complete=False).policy
+    policy = vulcan.solve(problem, vulcan.LocalVulcan(complete=False), samples=20).policy
     assert not policy.complete
     run = policy.start()
     while not run.unplanned:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from fractions import Fraction
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -15,9 +13,9 @@ import vulcan
 from tests.helpers.tables import Table, bounds, tables
 from vulcan import Outcome
 from vulcan.domains import Bandit
-from vulcan.execution import played
-from vulcan.execution.estimates import ERROR_LEVEL, weigh_count, weigh_mean
-from vulcan.execution.played import CHUNK, PlayedPolicy
+from vulcan.execution.episodes import CHUNK, expect, play
+from vulcan.execution.simulation import ERROR_LEVEL, weigh_count, weigh_mean
+from vulcan.numerics import FAILED
 
 PROBLEM = vulcan.Problem(Bandit(horizon=4), "0.002*x")
 
@@ -27,18 +25,16 @@ def policy() -> vulcan.Policy:
     return vulcan.solve(PROBLEM).policy
 
 
-def expect(policy, discounts=(1.0, 1.0)):
-    return PlayedPolicy(policy, discounts[0]).expected
-
-
 @settings(max_examples=30, deadline=None)
 @given(table=tables(), bound=bounds())
 def test_what_is_expected_is_the_certificate(table: Table, bound: vulcan.RiskBound) -> None:
-    result = vulcan.solve(vulcan.Problem(table, bound), vulcan.LinearProgram())  # randomised
+    result = vulcan.solve(
+        vulcan.Problem(table, bound), vulcan.baselines.LinearProgram()
+    )  # randomised
     if result.policy is None:
         return
     found = vulcan.simulate(result.policy, table, episodes=1)
-    exact = expect(result.policy, (table.discount, table.discount))
+    exact = expect(result.policy, table.discount)
     assert exact.reward == pytest.approx(float(result.certificate.reward), abs=1e-9)
     assert exact.risk == pytest.approx(float(result.certificate.risk), abs=1e-12)
     assert math.fsum(exact.failures) == pytest.approx(exact.risk, abs=1e-12)
@@ -59,7 +55,7 @@ def test_the_variance_is_that_of_all_histories(policy: vulcan.Policy) -> None:
     histories = list(follow(0, Fraction(1), Fraction(0)))
     mean = sum(chance * reward for chance, reward in histories)
     variance = sum(chance * (reward - mean) ** 2 for chance, reward in histories)
-    exact = expect(policy)
+    exact = expect(policy, 1.0)
     assert exact.deviation == pytest.approx(math.sqrt(variance), rel=1e-12)
     assert exact.least == float(min(reward for _, reward in histories))
     assert exact.most == float(max(reward for _, reward in histories))
@@ -67,21 +63,13 @@ def test_the_variance_is_that_of_all_histories(policy: vulcan.Policy) -> None:
 
 def test_the_numbers_do_not_depend_on_the_number_of_threads(policy: vulcan.Policy) -> None:
     one, many = (
-        vulcan.simulate(policy, episodes=3 * CHUNK + 5, seed=3, workers=workers)
+        vulcan.simulate(policy, episodes=3 * CHUNK + 5, seed=3, parallel=workers)
         for workers in (1, 5)
     )
-    for name in ("reward", "risk", "deviation", "counts", "survival", "decisions"):
+    for name in ("reward", "risk", "deviation", "survival", "decisions"):
         assert getattr(one, name) == getattr(many, name)
     other = vulcan.simulate(policy, episodes=3 * CHUNK + 5, seed=4)
     assert other.reward != one.reward
-
-
-def test_chunks_are_different_episodes(policy: vulcan.Policy) -> None:
-    whole = PlayedPolicy(policy, 1.0)
-    first = whole.play(CHUNK, 0, 1)
-    both = whole.play(2 * CHUNK, 0, 1)
-    assert both.tally["mean"] != first.tally["mean"]
-    assert both.tally["episodes"] == 2 * CHUNK == both.bins[2:].sum()
 
 
 @pytest.mark.slow
@@ -99,9 +87,9 @@ def test_intervals_hold_the_exact_values_as_often_as_they_say(policy: vulcan.Pol
 
 def test_members_are_drawn_by_their_weights(policy: vulcan.Policy) -> None:
     safe = vulcan.solve(vulcan.Problem(PROBLEM.model, 0.0)).policy
-    mixed = vulcan.RandomisedPolicy([policy, safe], [0.3, 0.7])
+    mixed = vulcan.policy.RandomisedPolicy([policy, safe], [0.3, 0.7])
     found = vulcan.simulate(mixed, PROBLEM.model, episodes=200_000)
-    parts = [expect(member) for member in mixed.members]
+    parts = [expect(member, 1.0) for member in mixed.members]
     assert found.risk.exact == pytest.approx(0.3 * parts[0].risk)
     assert found.agrees
     mean = 0.3 * parts[0].reward + 0.7 * parts[1].reward
@@ -134,27 +122,6 @@ def test_survival_ends_with_the_failures(policy: vulcan.Policy) -> None:
     assert len(found.survival) == 5
 
 
-def test_the_histogram_has_all_episodes_and_keeps_them(policy: vulcan.Policy) -> None:
-    found = vulcan.simulate(policy, episodes=20_000)
-    assert sum(found.counts) == 20_000
-    for most in (1, 7, 100, played.BINS):
-        edges, counts = found.coarsen(most)
-        assert len(edges) == len(counts) + 1 <= most + 1
-        assert sum(counts) == 20_000
-        assert edges[0] <= found.least
-        assert found.most <= edges[-1] * (1 + 1e-9)
-
-
-def test_a_reward_on_an_edge_belongs_to_the_bin_that_begins_there() -> None:
-    table = Table(
-        {0: {"go": [Outcome(0.5, 0.1 * 3, 1), Outcome(0.25, 0.0, 1), Outcome(0.25, 1.0, 1)]}},
-        horizon=1,
-    )
-    found = vulcan.simulate(vulcan.solve(vulcan.Problem(table, 0.1)).policy, episodes=10_000)
-    place = int(np.flatnonzero(found.counts)[1])
-    assert found.edges[place] == pytest.approx(0.3)
-
-
 def test_nothing_to_decide() -> None:
     table = Table({}, horizon=3)
     policy = vulcan.solve(vulcan.Problem(table, 0.1)).policy
@@ -179,48 +146,22 @@ def test_a_start_is_not_discounted() -> None:
     assert vulcan.simulate(loose, episodes=100).reward.value == 1.5
     older = msgspec.structs.replace(policy.about, initial_action=None)
     loose = vulcan.Policy(older, policy.labels, *arrays)
-    with pytest.raises(vulcan.PolicyError, match=r"discount 0\.5"):
+    with pytest.raises(vulcan.errors.PolicyError, match=r"discount 0\.5"):
         vulcan.simulate(loose, episodes=100)
     assert vulcan.simulate(loose, table, episodes=100).reward.value == 1.5
 
 
 def test_what_cannot_be_simulated_is_refused(policy: vulcan.Policy) -> None:
     for options in ({"episodes": 0}, {"workers": 0}, {"confidence": 1.0}):
-        with pytest.raises(vulcan.OptionError, match=next(iter(options))):
+        with pytest.raises(vulcan.errors.OptionError, match=next(iter(options))):
             vulcan.simulate(policy, **options)
 
 
 @pytest.mark.slow
 def test_false_alarms_are_as_rare_as_they_say(policy: vulcan.Policy) -> None:
-    exact = expect(policy)
+    exact = expect(policy, 1.0)
     for count in (1, 10, 1000):
         for seed in range(200):
-            tally = PlayedPolicy(policy, 1.0).play(count, seed, 1).tally
-            assert weigh_mean(float(tally["mean"]), count, exact) > ERROR_LEVEL
-            assert weigh_count(int(tally["failed"]), count, exact.risk) > ERROR_LEVEL
-
-
-def test_the_weight_of_a_mean_is_never_too_small() -> None:
-    # A rare large reward: a normal approximation would call its first occurrence impossible.
-    rare = played.Expected(1e-4, 0.0, 0.0, math.sqrt(1e-4 * (1 - 1e-4)), 0.0, 1.0, ())
-    for count in (1, 100, 10_000):
-        for seen in range(1, 6):
-            truth = 1 - sum(
-                math.comb(count, k) * 1e-4**k * (1 - 1e-4) ** (count - k) for k in range(seen)
-            )
-            assert weigh_mean(seen / count, count, rare) >= min(1, truth) * (1 - 1e-9)
-
-
-def test_the_text_says_all(policy: vulcan.Policy) -> None:
-    found = vulcan.simulate(policy, episodes=10_000)
-    text = str(found)
-    assert text.startswith("10,000 episodes of Bandit(horizon=4)\n")
-    assert f"exactly {found.reward.exact:.6f}" in text
-    assert "95 %: " in text
-    assert "Disagreement" not in text
-
-
-def test_agreement_warns_of_nothing(policy: vulcan.Policy) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        vulcan.simulate(policy, PROBLEM.model, episodes=1000)
+            found = play(policy, 1.0, count, seed, 1)
+            assert weigh_mean(float(found.rewards.mean()), count, exact) > ERROR_LEVEL
+            assert weigh_count(int((found.ends == FAILED).sum()), count, exact.risk) > ERROR_LEVEL

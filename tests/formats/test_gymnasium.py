@@ -1,23 +1,19 @@
-"""Gymnasium environments as models, and models as Gymnasium environments."""
+"""Gymnasium environments as models."""
 
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 import vulcan
-from tests.helpers.tables import Table
-from vulcan import FAILURE, ModelError, OptionError, Outcome
-from vulcan.domains import Bandit, Exploration, ThreeActions, TreasureGrid
-from vulcan.formats import from_arrays, from_gymnasium, from_table, open_model, to_gymnasium
-from vulcan.model.interface import describe_model
+from vulcan import Outcome
+from vulcan.errors import ModelError, OptionError
+from vulcan.formats import from_gymnasium, open_model
 
 gymnasium = pytest.importorskip("gymnasium")
-from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 
 def test_holes_fail_and_the_goal_is_a_good_end() -> None:
@@ -67,10 +63,9 @@ def test_a_taxi_begins_anywhere_and_an_illegal_move_fails() -> None:
 @pytest.mark.parametrize(
     ("failure", "failing"),
     [
-        ("holes", {5, 7, 11, 12}),
+        (None, {5, 7, 11, 12}),
         ([1, 15], {1, 15}),
         ("reward <= 0.5", set(range(15))),
-        ("reward < 0", set()),
         ([], set()),
         (lambda step: step.next_state == step.state, None),
     ],
@@ -116,8 +111,11 @@ def test_an_end_that_can_be_gone_through_is_a_state_of_its_own() -> None:
     assert model.locate(0, 0, (2, 1.0, False)) is None
     assert model.locate(0, 0, (1_000_000, 1.0, False)) is None
     for wrong in (5, (3,), None):
-        with pytest.raises(vulcan.PolicyError, match=r"as env\.step returns it, not"):
+        with pytest.raises(vulcan.errors.PolicyError, match=r"as env\.step returns it, not"):
             model.locate(0, 0, wrong)
+
+
+SURE = {"failure": [], "horizon": 3, "start": 0}
 
 
 def broken(*outcome: Any) -> Walk:
@@ -132,20 +130,19 @@ def broken(*outcome: Any) -> Walk:
         ("FrozenLak-v1", {}, r"gymnasium:FrozenLak-v1: .*Did you mean: `FrozenLake`"),
         ("nowhere:Walk-v0", {}, "gymnasium:nowhere:Walk-v0: .*nowhere"),
         ("CartPole-v1", {}, "CartPoleEnv has no transition table, env.unwrapped.P; FrozenLake-v1"),
-        ("FrozenLake-v1", {"is_slipery": True}, "no option 'is_slipery'; did you mean 'is_slip"),
-        ("FrozenLake-v1", {"failure": "hole"}, "not 'hole'; did you mean 'holes'"),
-        ("FrozenLake-v1", {"failure": "reward <= -"}, "'-' is not a number"),
+        ("FrozenLake-v1", {"is_slipery": True}, "unexpected keyword argument 'is_slipery'"),
+        ("FrozenLake-v1", {"failure": "hole"}, "failure must be 'reward <= -50', .*not 'hole'"),
+        ("FrozenLake-v1", {"failure": "reward <= -"}, "not 'reward <= -'"),
         ("FrozenLake-v1", {"failure": [16]}, "failure has 16; states are 0 to 15"),
-        ("FrozenLake-v1", {"failure": 3.5}, "a list of states, not 3.5"),
-        ("FrozenLake-v1", {"start": 16}, "start must be a state, 0 to 15, not 16"),
-        ("FrozenLake-v1", {"start": [1.0]}, r"start must be of shape \[16\], not \[1\]"),
+        ("FrozenLake-v1", {"failure": 3.5}, "failure must be .*, not 3.5"),
+        ("FrozenLake-v1", {"start": 16}, "start must be a state, 0 to 15, .*, not 16"),
+        ("FrozenLake-v1", {"start": [1.0]}, r"or 16 probabilities, not \[1.0\]"),
         ("Taxi-v4", {"fickle_passenger": True}, "fickle_passenger=True is not in the transition"),
         ("CliffWalking-v1", {}, "has no limit of steps: give a horizon"),
-        ("CliffWalking-v1", {"horizon": 9, "failure": "holes"}, "has no map with holes"),
-        (Walk(), {"horizon": 3, "start": 0}, "what is a failure in Walk"),
-        (Walk(), {"horizon": 3, "failure": []}, "does not say where it begins"),
+        (Walk(), {"horizon": 3, "start": 0}, "Walk has no default failure: give"),
+        (Walk(), {"horizon": 3, "failure": []}, "has no initial state distribution: give start"),
         (Walk(), {"size": 3}, "size: options are for environments given by name"),
-        (broken(0.5, 2, 0.0, False), {}, r"the probabilities of P\[1\]\[1\] sum to 0.5, not to 1"),
+        (broken(0.5, 2, 0.0, False), SURE, r"sum to 0.5, not to 1 \(state 1, action 1\)"),
         (broken(1.0, 7, 0.0, False), {}, r"P\[1\]\[1\]\[0\] leads to 7; states are 0 to 2"),
         (broken(1.0, 2), {}, r"P\[1\]\[1\]\[0\] must be \(probability, next state, reward, term"),
         (broken("x", 2, 0.0, True), {}, r"P\[1\]\[1\]\[0\] must be .*not \('x'"),
@@ -160,9 +157,8 @@ def test_without_gymnasium_the_message_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    for attempt in (lambda: from_gymnasium("FrozenLake-v1"), lambda: to_gymnasium(Bandit())):
-        with pytest.raises(OptionError, match=r"pip install 'vulcan-planner\[gymnasium\]'"):
-            attempt()
+    with pytest.raises(OptionError, match=r"pip install 'vulcan-planner\[gymnasium\]'"):
+        from_gymnasium("FrozenLake-v1")
 
 
 def follow(environment: Any, policy: Any, model: Any, episodes: int) -> tuple[Any, Any]:
@@ -188,7 +184,7 @@ def follow(environment: Any, policy: Any, model: Any, episodes: int) -> tuple[An
     ("name", "options", "bound"),
     [
         ("FrozenLake-v1", {"horizon": 30}, 0.1),
-        ("CliffWalking-v1", {"horizon": 15, "failure": "cliff", "start": 24}, 0.1),
+        ("CliffWalking-v1", {"horizon": 15, "start": 24}, 0.1),
         ("Taxi-v4", {"is_rainy": True, "horizon": 20}, 0.1),
     ],
 )
@@ -208,119 +204,3 @@ def test_the_environment_does_what_the_certificate_says(
     assert abs(rewards.mean() - certificate.reward) <= spread
     spread = 5 * (certificate.risk * (1 - certificate.risk) / episodes) ** 0.5 + 1e-12
     assert abs(failures.mean() - certificate.risk) <= spread
-
-
-class Chosen:
-    """A start that is chosen, and a state with fewer actions than others."""
-
-    horizon = 2
-
-    def initial_state(self) -> vulcan.Start:
-        return vulcan.Start.choose({"by ship": "sea", "by plane": "air"})
-
-    def actions(self, state: str) -> list[str]:
-        return ["land", "turn"] if state == "air" else ["turn"]
-
-    def outcomes(self, state: str, action: str) -> list[Outcome]:
-        return [Outcome(0.5, 1.0, "sea"), Outcome.failure(0.5, -1.0)]
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        Bandit(horizon=3),
-        Bandit(horizon=3, merges=False),
-        TreasureGrid(10),
-        ThreeActions(),
-        Exploration(3),
-        Chosen(),
-        from_table({"a": {"go": [(1, "b", 1)], "stop": [(1, FAILURE)]}, "b": {}}, horizon=5),
-        from_gymnasium("FrozenLake-v1"),
-        from_gymnasium("Taxi-v4", is_rainy=True),
-    ],
-    ids=describe_model,
-)
-def test_any_model_is_an_environment_by_gymnasiums_own_check(model: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(to_gymnasium(model))
-
-
-def test_an_environment_has_the_distribution_of_its_model() -> None:
-    table = {
-        "a": {"go": [(0.6, "b", 1.0), (0.3, "a", 0.0), (0.1, FAILURE, -2.0)]},
-        "b": {"rest": [(1.0, "a", 3.0)]},
-    }
-    model = from_table(table, horizon=2, start={"a": 0.75, "b": 0.25})
-    environment = to_gymnasium(model)
-    assert environment.action_labels == ["go", "rest"]
-    assert environment.states == ["a", "b"]
-    found: dict[tuple[Any, ...], int] = {}
-    for seed in range(4000):
-        seen, info = environment.reset(seed=seed)
-        assert info["label"] == environment.states[seen["state"]]
-        if seen["state"] == 1:
-            assert info["action_mask"].tolist() == [0, 1]
-            seen, reward, ended, cut, info = environment.step(1)
-            assert (seen, reward, ended, cut) == ({"state": 0, "step": 1}, 3.0, False, False)
-        else:
-            seen, reward, ended, _, info = environment.step(0)
-            key = (info["label"], reward, ended, info["failed"], seen["state"])
-            found[key] = found.get(key, 0) + 1
-    assert found.keys() == {
-        ("b", 1.0, False, False, 1),
-        ("a", 0.0, False, False, 0),
-        ("failure", -2.0, True, True, 2),
-    }
-    assert sum(found.values()) == pytest.approx(3000, abs=5 * 28)
-    assert found["b", 1.0, False, False, 1] == pytest.approx(1800, abs=150)
-
-
-def test_a_history_ends_with_the_horizon_and_what_is_not_offered_fails() -> None:
-    environment = to_gymnasium(from_table({"a": {"go": [(1, "a", 1)]}}, horizon=2))
-    environment.reset()
-    assert environment.step(0)[1:4] == (1.0, False, False)
-    assert environment.step(0)[1:4] == (1.0, True, False)
-    table = {"a": {"go": [(1, "b", 1)]}, "b": {"on": [(1, "a")]}}
-    environment = to_gymnasium(from_table(table, horizon=3))
-    environment.reset()
-    seen, reward, ended, _, info = environment.step(1)
-    assert (seen["state"], reward, ended, info["failed"]) == (2, 0.0, True, True)
-    with pytest.raises(OptionError, match="7 is not an action"):
-        environment.step(7)
-
-
-def test_a_model_with_too_many_states_is_observed_as_text() -> None:
-    environment = to_gymnasium(TreasureGrid(10), most_states=50)
-    seen, _ = environment.reset(seed=0)
-    assert seen["state"] == "((2, 2), 31)"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(environment)
-
-
-@pytest.mark.parametrize("start", [0, [0.5, 0.5, 0, 0]])
-def test_a_policy_is_played_in_the_environment_of_its_model(start: object) -> None:
-    rows = [[0, 0, 1, 0.8, 1], [0, 0, -1, 0.2, 1], [1, 1, 2, 1, 0], [1, 0, 3, 0.9, 2]]
-    model = from_arrays([*rows, [1, 0, -1, 0.1, 1]], horizon=3, start=start)
-    policy = vulcan.solve(vulcan.Problem(model, 1.0)).policy
-    found = vulcan.simulate(policy, to_gymnasium(model), episodes=2000)
-    assert (found.engine, found.strayed, found.agrees) == ("Python", 0, True)
-    assert found.risk.low < found.risk.exact < found.risk.high
-
-
-@pytest.mark.parametrize(("name", "pay"), [("start", 0.0), ("start", 2.0), ("by plane", 0.0)])
-def test_an_initial_action_is_drawn_by_reset_or_else_taken(name: str, pay: float) -> None:
-    """`reset` has no reward to give, and a name is there to be called."""
-    begin = vulcan.Start({name: [Outcome(0.5, pay, 0), Outcome(0.5, -pay / 2, 1)]})
-    rows = {
-        0: {"go": [Outcome(0.9, 1.0, 1), Outcome.failure(0.1)]},
-        1: {"go": [Outcome(1.0, 2.0, 0)]},
-    }
-    model = Table(rows, horizon=2, start=begin)
-    policy = vulcan.solve(vulcan.Problem(model, 1.0)).policy
-    environment = to_gymnasium(model)
-    assert (name in environment.action_labels) == (name != "start" or pay != 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert vulcan.simulate(policy, environment, episodes=300).agrees

@@ -14,15 +14,14 @@ from numpy.lib import format as npy
 
 import vulcan
 from vulcan.errors import OptionError
-from vulcan.formats import archive
+from vulcan.formats import arrays
 from vulcan.formats.arrays import from_arrays
-from vulcan.formats.rddl.terms import apply, constant
 from vulcan.formats.registry import open_model
 from vulcan.model.arrays import ArrayModel
-from vulcan.runtime import texts
+from vulcan.runtime import files as texts
 
 DEEP = 100_000
-ROW = [[0, 0, 1, 1.0]]
+ROW = [[0, 0, 1, 1.0, 0.0]]
 
 
 def write_array(header: dict[str, Any], content: bytes) -> bytes:
@@ -52,7 +51,7 @@ def test_an_archive_is_not_unpacked_beyond_what_a_search_may_take(
     path = tmp_path / "model.npz"
     np.savez_compressed(path, transitions=np.zeros((1000, 4)))
     assert path.stat().st_size < 1000
-    monkeypatch.setattr(archive, "find_default_memory", lambda: 30_000)
+    monkeypatch.setattr(arrays, "find_default_memory", lambda: 30_000)
     with pytest.raises(OptionError, match=r"its arrays take 3.21e-05 GB; 3e-05 GB are allowed"):
         open_model(str(path), ["horizon=3"])
 
@@ -67,31 +66,31 @@ def test_damaged_and_foreign_archives_are_refused(tmp_path: Path) -> None:
             open_model(str(path))
     header = {"descr": "|O", "fortran_order": False, "shape": (1,)}
     write_archive(path, transitions=write_array(header, b"cos\nsystem\n."))
-    with pytest.raises(OptionError, match="has Python objects in it"):
+    with pytest.raises(OptionError, match="allow_pickle=False"):
         open_model(str(path), ["horizon=3"])
 
 
 @pytest.mark.parametrize("number", [1e15, 2**31, 1 << 21])
 def test_state_and_action_numbers_without_room_are_refused(number: float) -> None:
-    for rows in ([[0, 0, number, 1.0]], [[number, 0, 0, 1.0]], [[0, number, 1, 1.0]]):
-        with pytest.raises(OptionError, match=r"must be numbered without large gaps.*1048575"):
-            from_arrays(rows, horizon=3)
+    for row in ([0, 0, number], [number, 0, 0], [0, number, 1]):
+        with pytest.raises(vulcan.errors.ModelError, match=r"numbered without large gaps.*1048575"):
+            from_arrays([[*row, 1.0, 0.0]], horizon=3)
     for state, action in ((int(number), 0), (0, int(number))):
-        with pytest.raises(vulcan.ModelError, match="must be numbered without large gaps"):
+        with pytest.raises(vulcan.errors.ModelError, match="must be numbered without large gaps"):
             ArrayModel([state], [action], [-1], [1.0], horizon=3)
 
 
 def test_gaps_between_numbers_are_allowed() -> None:
-    model = from_arrays([[0, 0, 1_000_000, 1.0]], horizon=3)
+    model = from_arrays([[0, 0, 1_000_000, 1.0, 0.0]], horizon=3)
     assert model.states == 1_000_001
 
 
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("model.json", "[" * DEEP, "too many lists or objects inside each other"),
-        ("model.json", '{"a":' * DEEP, "too many lists or objects inside each other"),
-        ("model.json", '{"horizon": ' + "9" * 10_000 + "}", "has a number that is none"),
+        ("model.json", "[" * DEEP, "lists or objects are nested too deeply"),
+        ("model.json", '{"a":' * DEEP, "lists or objects are nested too deeply"),
+        ("model.json", '{"horizon": ' + "9" * 10_000 + "}", "this is not JSON"),
         ("mission.toml", "map = " + "[" * DEEP, "too many arrays or tables inside each other"),
         ("mission.toml", "horizon = " + "9" * 10_000, "this is not TOML|must be a whole number"),
         ("mission.toml", "horizon = 1e999", "horizon must be a whole number"),
@@ -102,12 +101,6 @@ def test_nesting_and_endless_numbers(tmp_path: Path, name: str, content: str, pr
     path.write_text(content, encoding="utf-8")
     with pytest.raises(OptionError, match=rf"{name}.*({problem})"):
         open_model(str(path))
-
-
-def test_powers_of_rddl_have_no_endless_digits() -> None:
-    nine, many = constant(9, "int"), constant(9**9, "int")
-    assert apply("power({}, {})", "int", nine, constant(2, "int")).value == 81
-    assert apply("power({}, {})", "int", nine, many).value is None  # too large for any number
 
 
 @pytest.mark.parametrize("name", ["model.json", "mission.toml", "map.txt"])

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.helpers.mission_files import SMALL
-from vulcan.domains.exploration import Exploration, load_mission
+from vulcan.domains.exploration import Exploration
 from vulcan.formats import open_model
+from vulcan.formats.missions import load_mission
 
 
 def test_settings_win_over_the_file(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 import vulcan
 from tests.helpers.prism_files import COURIER, WALK
 from tests.oracles.storm_files import ask_storm
-from vulcan import OptionError, Outcome
+from vulcan import Outcome
+from vulcan.errors import OptionError
 from vulcan.formats import from_prism, open_model
 from vulcan.testing import check_model
 
@@ -36,19 +37,10 @@ def write(folder: Path, text: str, name: str = "walk.prism") -> Path:
     return folder / name
 
 
-def find_state(model: Any, **values: Any) -> Any:
-    """Return the state in which variables have these values."""
-    fits = np.logical_and.reduce([model.variables[name] == value for name, value in values.items()])
-    (number,) = np.flatnonzero(fits)
-    return model.state_name(int(number))
-
-
 def test_states_actions_and_rewards(walk: Path) -> None:
-    model = from_prism(
-        walk, horizon=5, failure="fell", reward="haste", goal="arrived", constants={"length": 3}
-    )
+    model = from_prism(walk, horizon=5, failure="fell", reward="haste", goal="arrived", length=3)
     assert check_model(model).ok
-    here, next_one, goal = (find_state(model, x=x, fell=False) for x in (0, 1, 3))
+    here, next_one, goal = (f"fell=false, x={x}" for x in (0, 1, 3))
     names = [model.action_label(action) for action in model.actions(next_one)]
     assert sorted(names) == ["run", "walk", "walker", "walker 2"]
     by_name = dict(zip(names, model.actions(next_one), strict=True))
@@ -61,14 +53,13 @@ def test_states_actions_and_rewards(walk: Path) -> None:
     assert all(outcome.reward == 0.5 for outcome in loops)
     assert model.actions(goal) == []
     assert repr(model) == "walk.prism (7 states, 13 rows, horizon=5)"
-    assert here == "fell=false, x=0"
-    assert model.state_values(here) == {"fell": False, "x": 0}
+    assert model.initial_state() == here
 
 
 def test_weights_of_several_reward_structures(walk: Path) -> None:
     values = []
     for reward in ("haste", "steps", {"haste": 2, "steps": -1}):
-        model = from_prism(walk, horizon=3, failure="fell", reward=reward, constants={"length": 9})
+        model = from_prism(walk, horizon=3, failure="fell", reward=reward, length=9)
         state = model.initial_state()
         values.append([model.outcomes(state, action)[0].reward for action in model.actions(state)])
     haste, steps, both = map(np.array, values)
@@ -78,9 +69,7 @@ def test_weights_of_several_reward_structures(walk: Path) -> None:
 
 
 def test_what_reaching_the_goal_earns(walk: Path) -> None:
-    model = from_prism(
-        walk, horizon=2, failure="fell", goal="x=length", reward=7, constants={"length": 2}
-    )
+    model = from_prism(walk, horizon=2, failure="fell", goal="x=length", reward=7, length=2)
     result = vulcan.solve(vulcan.Problem(model, vulcan.Constant(0.05)), vulcan.Lagrangian())
     assert result.certificate is not None
     assert (result.certificate.reward, result.certificate.risk) == (7, 0)
@@ -89,7 +78,7 @@ def test_what_reaching_the_goal_earns(walk: Path) -> None:
 @pytest.mark.parametrize("bound", [0.01, 0.05, 0.3])
 @pytest.mark.parametrize("horizon", [7, 40])
 def test_storm_finds_the_same_value(stormpy: Any, horizon: int, bound: float) -> None:
-    model = from_prism(COURIER, horizon=horizon, constants={"danger": 0.01})
+    model = from_prism(COURIER, horizon=horizon, danger=0.01)
     problem = vulcan.Problem(model, vulcan.Constant(bound))
     best = vulcan.solve(problem, vulcan.Lagrangian(randomised=True)).certificate
     assert best is not None
@@ -108,7 +97,7 @@ def test_jani_is_the_same_model(stormpy: Any, tmp_path: Path) -> None:
     stormpy.io.export_jani_to_file(path, program.to_jani([])[0])
     values = []
     for file in (COURIER, path):
-        model = from_prism(file, horizon=12, constants={"danger": 0.02})
+        model = from_prism(file, horizon=12, danger=0.02)
         problem = vulcan.Problem(model, vulcan.Constant(0.05))
         values.append(vulcan.solve(problem, vulcan.Lagrangian(randomised=True)).upper_bound)
         assert {"wait", "open", "coast", "sail"} <= set(model.action_labels)
@@ -133,16 +122,19 @@ def test_a_constant_with_the_name_of_a_parameter(stormpy: Any, tmp_path: Path) -
     model = open_model(
         str(path), ["horizon=4", "const_horizon=2", "failure=fell", "reward=haste"]
     ).model
-    assert (model.horizon, model.variables["x"].max()) == (4, 2)
+    assert (model.horizon, model.states) == (4, 5)
 
 
-GOOD = {"horizon": 4, "failure": "fell", "reward": "haste", "constants": {"length": 3}}
+GOOD = {"horizon": 4, "failure": "fell", "reward": "haste", "length": 3}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"failure": None}, "has no label 'failed'.*labels are arrived.*variables are fell, x"),
+        (
+            {"failure": "failed"},
+            "'failed' is not .*labels are arrived.*variables are fell, x",
+        ),
         ({"failure": "fel"}, "failure 'fel' is not a label or an expression.*did you mean 'fell'"),
         ({"failure": '"arived" | fell'}, "failure '\"arived\" | fell' is not"),
         ({"failure": "P=? [F fell]"}, "min"),
@@ -150,13 +142,12 @@ GOOD = {"horizon": 4, "failure": "fell", "reward": "haste", "constants": {"lengt
         ({"goal": "x=0"}, "starts in a state of goal 'x=0'"),
         ({"goal": "y=0"}, "goal 'y=0' is not a label"),
         ({"reward": "hast"}, "no reward structure 'hast'; did you mean 'haste'.*'haste', 'steps'"),
-        ({"reward": None}, "needs a choice of reward; .*'haste', 'steps'"),
+        ({"reward": None}, "give reward; .*'haste', 'steps'"),
         ({"reward": {"haste": 1, "x": 2}}, "no reward structure 'x'"),
         ({"reward": 3}, "for reaching a goal"),
-        ({"constants": {}}, "needs values of its constants length"),
-        ({"constants": {"length": 3, "lenght": 2}}, "no open constant 'lenght'; did you mean"),
-        ({"constants": {"length": 2.5}}, "constant length is a whole number, not 2.5"),
-        ({"constants": {"length": 3, "slip": 0.2}}, "no open constant 'slip'"),
+        ({"lenght": 2}, "no open constant 'lenght'; did you mean 'length'"),
+        ({"length": 2.5}, "constant length is a whole number, not 2.5"),
+        ({"slip": 0.2}, "no open constant 'slip'"),
     ],
 )
 def test_refused_values(walk: Path, change: dict[str, Any], message: str) -> None:
@@ -171,7 +162,7 @@ def test_refused_values(walk: Path, change: dict[str, Any], message: str) -> Non
         ("x < length -> true", "z < length -> true", r"walk.prism, line 9, column \d+: expecting"),
         ("mdp", "", r"walk.prism, line \d"),
         ("mdp", "ctmc", "walk.prism: The input model is a CTMC"),
-        ("1 - slip :", "0.8 :", r"walk.prism: probabilities of 'run' sum to 0.8999\S+, not .* x=0"),
+        ("1 - slip :", "0.8 :", r"walk.prism: probabilities sum to 0.9, .*x=0', action 'run'"),
         ("min(x + 2, length)", "x + 2", "walk.prism: .*out-of-bounds.*'x'"),
         ("init 0;", ";", "initial states"),
     ],
@@ -194,6 +185,37 @@ def test_malformed_jani(stormpy: Any, tmp_path: Path, text: str) -> None:
         from_prism(write(tmp_path, text, "walk.jani"), horizon=2)
 
 
+EXPLICIT = """@type: MDP
+@parameters
+
+@reward_models
+gold
+@nr_states
+3
+@nr_choices
+3
+@model
+state 0 [0] init
+\taction go [4]
+\t\t1 : 0.5
+\t\t2 : 0.5
+state 1 [0]
+\taction stay [0]
+\t\t1 : 1
+state 2 [0] failed
+\taction stay [0]
+\t\t2 : 1
+"""
+
+
+def test_explicit_states(stormpy: Any, tmp_path: Path) -> None:
+    model = from_prism(write(tmp_path, EXPLICIT, "chain.drn"), horizon=3)
+    assert model.initial_state() == 0
+    assert model.actions(0) == ["go"]
+    assert model.outcomes(0, "go") == [Outcome(0.5, 4.0, 1), Outcome.failure(0.5, 4.0)]
+    assert model.actions(1) == []
+
+
 def test_malformed_drn(stormpy: Any, tmp_path: Path) -> None:
     path = write(tmp_path, "@type: MDP\n@model\nstate x\n", "walk.drn")
     with pytest.raises(OptionError, match=r"walk\.drn"):
@@ -211,10 +233,11 @@ def test_there_is_no_file(stormpy: Any) -> None:
         from_prism("nowhere.prism", horizon=2)
 
 
-@pytest.mark.parametrize("settings", [["horizon=3"], ["failure=fell", "length=3"]])
-def test_settings_that_are_missing(walk: Path, settings: list[str]) -> None:
-    with pytest.raises(OptionError, match=r"needs --set .*\nits parameters are horizon, failure"):
-        open_model(str(walk), settings)
+def test_settings_that_are_missing(walk: Path) -> None:
+    with pytest.raises(OptionError, match=r"needs --set horizon=...\nits parameters are horizon"):
+        open_model(str(walk), ["failure=fell", "length=3"])
+    with pytest.raises(OptionError, match=r"needs --set length=\.\.\."):
+        open_model(str(walk), ["horizon=3", "failure=fell"])
 
 
 def test_without_storm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.helpers.model_files import write
 from vulcan.domains import DOMAINS, Bandit
 from vulcan.errors import OptionError
+from vulcan.formats import registry
 from vulcan.formats.registry import open_model, read_settings
 
 PLAIN = """
@@ -53,24 +54,6 @@ def test_a_file_finds_its_neighbours_and_replaces_nothing(folder):
     before = sys.modules["json"]
     assert open_model("far/json.py:Port").model.high == 7
     assert sys.modules["json"] is before
-
-
-def test_a_function_that_says_that_it_makes_a_model_will_do(folder):
-    text = (
-        PLAIN.format(name="Port")
-        + "import vulcan\n"
-        + "def wide(width) -> Port: return Port(size=width)\n"
-        + "def some(width) -> 'vulcan.Model': return Port(size=width)\n"
-        + "def any(width): raise AssertionError('called')\n"
-        + "def lost(width) -> 'Nowhere': raise AssertionError('called')\n"
-        + "def number(width) -> int: raise AssertionError('called')\n"
-    )
-    write(folder / "port.py", text)
-    assert open_model("port:wide", ["width=9"]).model.size == 9
-    assert open_model("port:some", ["width=9"]).model.size == 9
-    for name in ("any", "lost", "number"):
-        with pytest.raises(OptionError, match=f"def {name}\\(...\\) -> Class"):
-            open_model(f"port:{name}", ["width=9"])
 
 
 @pytest.mark.parametrize(
@@ -145,7 +128,7 @@ def test_settings_have_a_name(setting):
             "Need needs --set depth=... --set tide=...\nits parameters are depth, tid",
         ),
         ("port:Bare", ["size=3"], "Bare has no parameter 'size'\nit has no parameters"),
-        ("port:Broken", ["size=3"], r"Broken\(size=3\) can't be made: ValueError: too small \("),
+        ("port:Broken", ["size=3"], r"Broken\(size=3\) can't be created: ValueError: too small \("),
         ("port:Refusing", [], "refused by the model"),
         ("port:Harbour", [], "port has no 'Harbour'; it has port:Port"),
         ("port:LIMIT", [], "port:LIMIT is a int, not the class of a model"),
@@ -192,3 +175,27 @@ def test_a_class_that_takes_anything_is_given_anything(folder):
     own = "class Any(Port):\n    def __init__(self, **rest): self.rest = rest\n"
     write(folder / "port.py", PLAIN.format(name="Port") + own)
     assert open_model("port:Any", ["size=3"]).model.rest == {"size": 3}
+
+
+def test_an_installed_distribution_adds_a_format(folder):
+    write(
+        folder / "boats.py",
+        """
+from vulcan.formats.registry import Maker
+from vulcan.domains import Bandit
+FORMS = {"boat:N": "a bandit"}
+def find_maker(text):
+    return Maker(text, lambda: Bandit(int(text.removeprefix("boat:"))))
+""",
+    )
+    write(folder / "boats-1.0.dist-info" / "METADATA", "Name: boats\nVersion: 1.0\n")
+    write(folder / "boats-1.0.dist-info" / "entry_points.txt", "[vulcan.formats]\nboat = boats\n")
+    sys.path.append(str(folder))
+    assert open_model("boat:4").model == Bandit(4)
+
+
+@pytest.mark.parametrize("text", ["rddl:Navigation_MDP_ippc2011/1", "courier.rddl"])
+def test_a_format_that_is_not_installed_says_what_to_install(monkeypatch, text):
+    monkeypatch.setattr(registry, "entry_points", lambda group: [])
+    with pytest.raises(OptionError, match=r"needs vulcan-planner-rddl: pip install vulcan-pl"):
+        open_model(text)

@@ -23,7 +23,7 @@ from fuzzing.statistics import Statistics
 from fuzzing.summary import write_summary
 from fuzzing.worker import BLOCK
 from tests.fuzzing.test_planted import DEFECTS
-from vulcan.solvers.registry import load_solvers
+from vulcan.solvers.base import load_solvers
 
 ROOT = Path(__file__).parents[2]
 UPPER = DEFECTS["an upper bound that is too low"][1]

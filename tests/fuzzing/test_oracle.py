@@ -1,4 +1,4 @@
-"""The oracle knows what is known otherwise, and shares nothing with the project."""
+"""The oracle and the problems of the fuzzer."""
 
 from __future__ import annotations
 
@@ -13,11 +13,20 @@ from typing import Any
 import pytest
 
 import fuzzing
+import vulcan
+from fuzzing.campaign import draw_cases
+from fuzzing.checks.case import Case
 from fuzzing.claims import Truth
+from fuzzing.compiled import make_compiled
+from fuzzing.models import TableModel, has_values, make_arrays, make_bound
 from fuzzing.oracle import Oracle, Point, add_up, find_hull, least_risk
+from fuzzing.planners import Planner
 from fuzzing.problems import Bound, PlainProblem, Way
+from fuzzing.reproducers import judge
+from fuzzing.risk_bounds import allow, find_slope, is_straight
 from fuzzing.shapes import draw_problem, seed_random
 from vulcan.domains import Bandit
+from vulcan.testing import check_compiled, check_model
 
 FOLDER = Path(fuzzing.__file__).parent
 INDEPENDENT = ("problems", "risk_bounds", "oracle", "admission", "shapes", "bound_shapes")
@@ -56,7 +65,7 @@ def test_the_best_policies_of_the_bandit(horizon: int, best: float) -> None:
 def test_the_best_mixture_of_the_bandit() -> None:
     problem = read_bandit(3)
     truth = Truth(problem, Oracle(problem))
-    # What a linear program finds: tests/reproduction/test_planning_time.py.
+    # What a linear program finds: tests/reproduction/test_parts.py.
     assert truth.mixes(Fraction(1.537401))
     assert not truth.mixes(Fraction(1.537403))
 
@@ -143,3 +152,138 @@ def test_what_is_true_is_found_without_the_project(name: str) -> None:
             modules.add(node.module or "")
     allowed = sys.stdlib_module_names | {f"fuzzing.{other}" for other in INDEPENDENT}
     assert {m for m in modules if m.partition(".")[0] not in allowed and m not in allowed} == set()
+
+
+MANY = range(400)
+
+
+def test_a_problem_comes_from_its_numbers_alone() -> None:
+    for number in range(50):
+        assert draw_cases(seed_random(5, number))[1] == draw_cases(seed_random(5, number))[1]
+    assert draw_cases(seed_random(5, 0))[1] != draw_cases(seed_random(6, 0))[1]
+
+
+def test_problems_are_written_as_what_makes_them() -> None:
+    from fuzzing.problems import Bound, PlainProblem, Way  # noqa: F401
+
+    for number in range(50):
+        problem, _ = draw_problem(seed_random(5, number))
+        assert eval(repr(problem)) == problem
+
+
+def test_all_shapes_are_drawn() -> None:
+    tags = {tag for n in MANY for tag in draw_problem(seed_random(1, n))[0].tags}
+    for tag in (
+        *("one step", "tree", "layers", "cycles", "corridor"),
+        *("probabilities tiny", "probabilities dyadic", "probabilities skewed"),
+        *("probabilities smallest", "rewards extreme"),
+        *("rewards huge", "rewards signed", "rewards zeros", "rewards cancelling"),
+        *("labels", "some labels", "duplicates"),
+        *("given start", "drawn start", "chosen start", "risky start"),
+        *(f"bound {kind}" for kind in ("constant", "linear", "pieces", "lines", "linear steep")),
+        *(f"bound {kind}" for kind in ("exponential", "root", "logarithm", "parabola")),
+    ):
+        assert tag in tags, tag
+
+
+def test_models_keep_the_rules_unless_they_are_out_of_range() -> None:
+    refused = 0
+    for number in range(200):
+        problem, _ = draw_problem(seed_random(2, number))
+        for merges in (True, False):
+            report = check_model(TableModel(problem, merges), most_states=200)
+            assert report.ok or problem.is_out_of_range, report
+            refused += not report.ok
+    assert 0 < refused < 100
+
+
+def test_forms_of_a_model_say_the_same() -> None:
+    forms = [0, 0]
+    for number in range(60):
+        problem, _ = draw_problem(seed_random(2, number))
+        if problem.is_out_of_range:
+            continue
+        model = make_compiled(problem)
+        if model is not None:
+            forms[0] += 1
+            report = check_compiled(model)
+            assert report.ok, report
+        forms[1] += make_arrays(problem.without_labels()) is not None
+    assert min(forms) > 20
+
+
+def test_bounds_are_what_the_oracle_takes_them_for() -> None:
+    compared = close = 0
+    for number in MANY:
+        problem, oracle = draw_problem(seed_random(4, number))
+        bound = make_bound(problem.bound)
+        for point in oracle.front[:3]:
+            low, high = allow(problem.bound, point.reward)
+            try:
+                exact = bound.exact(point.reward)
+            except vulcan.errors.BoundError:
+                assert not has_values(problem.bound, problem.reach)
+                continue
+            compared += 1
+            assert low <= exact <= high
+            if is_straight(problem.bound):
+                assert low == exact == high
+                continue
+            reach = max(1.0, problem.reach)
+            if find_slope(problem.bound, reach) * reach < 100:
+                close += 1
+                assert high - low < 1e-12 * max(1, abs(high))
+    assert compared > 400
+    assert close > 50
+
+
+LARGE = 1e8
+CANCELLING = PlainProblem(
+    horizon=1,
+    discount=1.0,
+    states={
+        0: {
+            "a": (
+                Way(probability=0.25, reward=LARGE, target=2, label=None),
+                Way(probability=0.25, reward=0.0, target=3, label=None),
+                Way(probability=0.25, reward=0.1, target=2, label=None),
+                Way(probability=0.25, reward=-LARGE, target=None, label=None),
+            )
+        }
+    },
+    start=0,
+    bound=Bound(kind="pieces", form="class", numbers=((0.0, 0.0), (1.0, 0.0))),
+    tags=(),
+)
+
+
+def test_rewards_that_cancel_are_those_of_the_compiled_model() -> None:
+    """The mean of its rewards is off by the roundings of the large ones."""
+    planner = Planner(name="uct", parameters={}, options={})
+    assert judge(Case("compiled", CANCELLING, planner, seed=3)) == []
+
+
+MINUTE = PlainProblem(
+    horizon=1,
+    discount=1.0,
+    states={
+        0: {
+            "b": (
+                Way(probability=0.1472560242337851, reward=1e-300, target=1, label=None),
+                Way(probability=0.852743975766215, reward=0.0, target=0, label=None),
+            )
+        }
+    },
+    start=0,
+    bound=Bound(
+        kind="logarithm",
+        form="function",
+        numbers=(7.74386296e140, 1.08546494e138, 1.4725602408652907e-301),
+    ),
+    tags=(),
+)
+
+
+def test_tangents_beyond_all_floats_are_left_out() -> None:
+    planner = Planner(name="linear-program", parameters={}, options={})
+    assert judge(Case("answer", MINUTE, planner, seed=1)) == []

@@ -17,6 +17,7 @@ from fuzzing.checks.registry import CHECKS
 from fuzzing.models import TableModel, make_problem
 from fuzzing.planners import Planner
 from fuzzing.problems import Bound, PlainProblem, Way
+from vulcan.execution.replan import Account
 from vulcan.solvers.finding import Status
 
 RISKY = (Way(0.5, 3.0, 1), Way(0.25, 2.0, 2), Way(0.25, 0.0, None))
@@ -149,8 +150,8 @@ def test_a_policy_that_acts_on_what_it_is_not_told_is_found() -> None:
     ("error", "fault"),
     [
         (ZeroDivisionError("0"), "raised ZeroDivisionError"),
-        (vulcan.BoundError("no"), "bound refused"),
-        (vulcan.OptionError("no"), "refused without cause"),
+        (vulcan.errors.BoundError("no"), "bound refused"),
+        (vulcan.errors.OptionError("no"), "refused without cause"),
         (vulcan.errors.DisagreementError("no"), "disagreement"),
     ],
 )
@@ -192,7 +193,7 @@ def solve_some_otherwise(differs: Callable[[Any, dict[str, Any]], bool]) -> Mean
 def test_forms_of_a_model_that_differ_are_found() -> None:
     unmerged = solve_some_otherwise(lambda model, options: not model.merges)
     assert {"merging", "proved"} <= find("merging", unmerged)
-    arrays = solve_some_otherwise(lambda model, options: isinstance(model, vulcan.ArrayModel))
+    arrays = solve_some_otherwise(lambda model, options: isinstance(model, vulcan.model.ArrayModel))
     assert "proved" in find("arrays", arrays)
     compiled = solve_some_otherwise(
         lambda model, options: getattr(model, "compiled", None) is not None
@@ -220,9 +221,9 @@ def test_other_opinions_are_heard() -> None:
 
 
 def test_replans_that_break_the_promise_are_found() -> None:
-    def replan(run: vulcan.Run, **options: Any) -> Any:
-        run.account = None
-        return vulcan.replan(run, risk_bound=vulcan.Constant(1.0))
+    def replan(run: vulcan.policy.Run, **options: Any) -> Any:
+        run.account = Account(slack=1.0, room=0.0, rate=0.0)
+        return vulcan.replan(run)
 
     found = [find("replans", Means(replan=replan), seed=seed) for seed in range(8)]
     assert {"replans"} in found
@@ -267,8 +268,9 @@ def test_checkpoints_that_go_on_otherwise_are_found() -> None:
     resumed = solve_some_otherwise(lambda model, options: False)
 
     def solve(problem: vulcan.Problem, *given: Any, **options: Any) -> Any:
-        if options.pop("resume", False):
-            options.pop("checkpoint")
+        checkpoint = options.get("checkpoint")
+        if isinstance(checkpoint, vulcan.Checkpoint) and checkpoint.resume:
+            del options["checkpoint"]
             return solve_otherwise(1.0)(problem, *given, **options)
         return resumed.solve(problem, *given, **options)
 

@@ -1,4 +1,4 @@
-"""Policies and trees that were once read and found right, in files.
+"""Results that were once read and found right, in files.
 
 `python -m tests.golden` makes the files anew; read what has changed before you commit it. The tests
 call the same functions.
@@ -14,18 +14,14 @@ from typing import Any
 
 import vulcan
 from tests.helpers.certified import CERTIFIED, record_certificate
-from tests.helpers.diaries import keep_diary
-from tests.helpers.diary_cases import STEPS
 from tests.helpers.recorded import CASES, record
 from tests.helpers.small_cases import SMALL
-from tests.helpers.trees import SHORT, TINY, TINY_BOUND, as_document, sample, start, unfold
 from tests.oracles.brute_force import policy_choice
 from vulcan.domains import Bandit
 
 FOLDER = Path(__file__).parent
-LETTERS = {"A": vulcan.SequenceConstraint(), "B": vulcan.SurvivalConstraint()}
+LETTERS = {"A": vulcan.solvers.SequenceConstraint(), "B": vulcan.solvers.SurvivalConstraint()}
 HORIZONS = (3, 5)
-SAMPLES = (1, 2, 5, 10)
 
 
 def find_policy(horizon: int, letter: str) -> dict[str, Any]:
@@ -39,41 +35,10 @@ def find_policy(horizon: int, letter: str) -> dict[str, Any]:
     }
 
 
-def grow_trees(as_printed: bool) -> dict[str, Any]:
-    """Return a tree after each of some numbers of samples, as a document."""
-    under = LETTERS["A" if as_printed else "B"]
-    model = TINY if as_printed else SHORT
-    run = start(model, TINY_BOUND, under, seed=7, as_printed=as_printed)
-    found = {}
-    for samples in SAMPLES:
-        sample(run, samples)
-        assert run.samples == samples
-        found[str(samples)] = as_document(unfold(run))
-        # Stopping in between makes no difference.
-        unbroken = start(model, TINY_BOUND, under, seed=7, as_printed=as_printed)
-        sample(unbroken, samples)
-        assert as_document(unfold(unbroken)) == found[str(samples)]
-    return found
-
-
-def keep_diaries() -> dict[str, Any]:
-    """Return what kernels leave behind in small searches, by their names."""
-    searches = {name: partial(record, case) for name, case in SMALL.items()} | STEPS
-    found = {}
-    for name, search in searches.items():
-        with keep_diary() as diary:
-            search()
-        found[name] = diary.close()
-    return found
-
-
 DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "certificates.json": lambda: {n: record_certificate(case) for n, case in CERTIFIED.items()},
     "recorded.json": lambda: {name: record(case) for name, case in CASES.items()},
     "small.json": lambda: {name: record(case) for name, case in SMALL.items()},
-    "diaries.json": keep_diaries,
-    "tree.json": partial(grow_trees, as_printed=False),
-    "paper-tree.json": partial(grow_trees, as_printed=True),
 } | {
     f"bandit-{horizon}-{letter}.json": partial(find_policy, horizon, letter)
     for horizon in HORIZONS

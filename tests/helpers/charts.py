@@ -8,8 +8,9 @@ import numba
 import numpy as np
 
 import vulcan
-from vulcan import Outcome, SequenceConstraint, SurvivalConstraint
+from vulcan import Outcome
 from vulcan.model.compiled import CompiledModel, bound_signature, outcomes_signature
+from vulcan.solvers import SequenceConstraint, SurvivalConstraint
 
 CURVED = vulcan.parse("(1 - exp(-0.4*x)) * (0.015 + 0.001*x)")
 STEEP = vulcan.parse("min(0.01*x, 0.05)")

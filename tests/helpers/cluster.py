@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from vulcan.executors.cluster import Ray
+from vulcan.parallel.ray_cluster import Ray
 
 STORE = 80_000_000
 """Bytes of each node for what is too large to be sent directly; Ray allows no less than 75 MB."""

@@ -14,10 +14,12 @@ KINDS = ["A", "A received", "A own", "B"]
 def constraint(kind: str, table: Table) -> Any:
     """Return the library's constraint of a kind."""
     if kind == "B":
-        return vulcan.SurvivalConstraint()
+        return vulcan.solvers.SurvivalConstraint()
     if kind == "A own":
-        return vulcan.SequenceConstraint(lambda state, action: own_credit(state, action, table))
-    return vulcan.SequenceConstraint("received" if kind == "A received" else "expected")
+        return vulcan.solvers.SequenceConstraint(
+            lambda state, action: own_credit(state, action, table)
+        )
+    return vulcan.solvers.SequenceConstraint("received" if kind == "A received" else "expected")
 
 
 def sort_choice(choice: Any, table: Table, state: Any = 0) -> Any:

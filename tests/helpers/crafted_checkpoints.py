@@ -25,13 +25,12 @@ from numpy.typing import NDArray
 
 import vulcan
 from tests.helpers.plain_models import PlainBandit
-from tests.helpers.workers import Aside
 from vulcan.domains import Bandit
-from vulcan.graphs.rows import ACTION, OUTCOME, STATE
-from vulcan.kernels import price_root, price_search, price_tree, selection, tree, tree_search
+from vulcan.graph.states import ACTION, OUTCOME, STATE
+from vulcan.kernels import paper_tree, price_tree
 from vulcan.kernels.constraints import TEST
-from vulcan.solvers.tree import price_run
-from vulcan.solvers.tree.checkpoint import SEAL, Snapshot
+from vulcan.sampling import price_search as price_run
+from vulcan.sampling.checkpoint import SEAL, Snapshot
 
 CURVED: Final = vulcan.parse("(1 - exp(-0.1*x)) * 0.02")
 
@@ -42,17 +41,15 @@ MORE: Final = 200
 EARLIER: Final = {"merged": 900}
 """What would be solved by its first round is kept before."""
 
-KINDS: Final[dict[str, tuple[Any, Any, dict[str, Any]]]] = {
-    "prices": (PlainBandit(5, merges=False), vulcan.Vulcan(), {}),
-    "merged": (PlainBandit(9), vulcan.Vulcan(), {}),
-    "compiled": (Bandit(5, merges=False), vulcan.Vulcan(), {}),
-    "threads": (Bandit(5, merges=False), vulcan.Vulcan(), {"workers": 2}),
-    "forest": (Bandit(5, merges=False), vulcan.Vulcan(), {"executor": Aside(2)}),
-    "local": (PlainBandit(8), vulcan.LocalVulcan(), {}),
-    "local compiled": (Bandit(8, merges=False), vulcan.LocalVulcan(), {}),
-    "random": (PlainBandit(8), vulcan.LocalVulcan(default_policy="random"), {}),
-    "paper": (PlainBandit(4), vulcan.Vulcan.paper(), {}),
-    "neutral": (PlainBandit(8), vulcan.UCT(), {}),
+KINDS: Final[dict[str, tuple[Any, Any]]] = {
+    "prices": (PlainBandit(5, merges=False), vulcan.Vulcan()),
+    "merged": (PlainBandit(9), vulcan.Vulcan()),
+    "compiled": (Bandit(5, merges=False), vulcan.Vulcan()),
+    "local": (PlainBandit(8), vulcan.LocalVulcan()),
+    "local compiled": (Bandit(8, merges=False), vulcan.LocalVulcan()),
+    "random": (PlainBandit(8), vulcan.LocalVulcan(default_policy="random")),
+    "paper": (PlainBandit(4), vulcan.Vulcan.paper()),
+    "neutral": (PlainBandit(8), vulcan.baselines.UCT()),
 }
 
 TYPES: Final[Mapping[str, Any]] = {
@@ -61,23 +58,23 @@ TYPES: Final[Mapping[str, Any]] = {
     "node_values": np.float32,
     "edge_values": np.float32,
     "prices": np.float32,
-    "judged": price_root.JUDGED,
-    "_draws": price_root.DRAWS,
+    "judged": price_tree.JUDGED,
+    "_draws": price_tree.DRAWS,
     "_marked": np.int64,
-    "_orders": price_search.ORDER,
+    "_orders": price_tree.ORDER,
     "_roots": np.int32,
-    "tops": np.int32,
-    "retired": selection.RETURNS,
-    "parts": np.int64,
-    "returns": selection.RETURNS,
+    "upper_nodes": np.int32,
+    "retired": paper_tree.RETURNS,
+    "subtrees": np.int64,
+    "returns": paper_tree.RETURNS,
     "random": np.uint64,
     "numbers": np.float64,
-    "_nodes": tree.NODE,
-    "_edges": tree.EDGE,
+    "_nodes": paper_tree.NODE,
+    "_edges": paper_tree.EDGE,
     "_children": np.int32,
-    "_returns": selection.RETURNS,
-    "_path": tree_search.STEP,
-    "control": tree_search.CONTROL,
+    "_returns": paper_tree.RETURNS,
+    "_path": paper_tree.STEP,
+    "control": paper_tree.CONTROL,
     "test": TEST,
     "expanded": np.int32,
     "digest": np.uint8,
@@ -88,8 +85,7 @@ TYPES: Final[Mapping[str, Any]] = {
     "rows": np.int32,
     "firsts": np.int32,
     "below": np.int32,
-    "answers": ACTION,
-    "road": np.uint8,
+    "method": np.uint8,
 }
 
 WHOLE: Final = (-1, 0, 1, -2, 7, 63, 1000, 1 << 20, (1 << 31) - 1, -(1 << 31), (1 << 63) - 1)
@@ -111,9 +107,9 @@ def _make_content(kind: str) -> bytes:
 
 def solve(kind: str, more: int = 0, **given: Any) -> vulcan.Result:
     """Search with as many samples as one that goes on, and this many more."""
-    model, solver, options = KINDS[kind]
+    model, solver = KINDS[kind]
     samples = EARLIER.get(kind, TAKEN) + MORE + more
-    return vulcan.solve(vulcan.Problem(model, CURVED), solver, samples=samples, **options, **given)
+    return vulcan.solve(vulcan.Problem(model, CURVED), solver, samples=samples, **given)
 
 
 def change(random: Random, snapshot: Snapshot) -> tuple[str, Snapshot]:
@@ -127,13 +123,6 @@ def change(random: Random, snapshot: Snapshot) -> tuple[str, Snapshot]:
         for name in packed
     ]
     packed, name = random.choice(places)
-    if name.startswith("part "):
-        part = msgspec.msgpack.decode(packed[name])
-        inner = part[random.choice(list(part))]
-        which = random.choice(list(inner))
-        how, inner[which] = _change_bytes(random, which, inner[which])
-        packed[name] = msgspec.msgpack.encode(part)
-        return f"{name}, {which}: {how}", changed
     if random.random() < 0.03:
         packed.pop(name)
         return f"{name}: gone", changed
@@ -180,7 +169,7 @@ def _choose(random: Random, column: NDArray[Any]) -> Any:
 
 
 def _change_number(random: Random, snapshot: Snapshot) -> tuple[str, Snapshot]:
-    repetition = snapshot.repetition
+    replay = snapshot.replay
     number = random.choice([*WHOLE, (1 << 64) - 1])
     real = random.choice(REAL)
     capacities = {name: random.choice([0, -1, number]) for name in snapshot.capacities}
@@ -192,9 +181,9 @@ def _change_number(random: Random, snapshot: Snapshot) -> tuple[str, Snapshot]:
             ("credits", [(real, real)]),
             ("credits", [*snapshot.credits, *snapshot.credits]),
             ("best", None),
-            ("repetition", msgspec.structs.replace(repetition, local=number)),
-            ("repetition", msgspec.structs.replace(repetition, proved_for=number)),
-            ("repetition", msgspec.structs.replace(repetition, proof=[(real, number)])),
+            ("replay", msgspec.structs.replace(replay, local=number)),
+            ("replay", msgspec.structs.replace(replay, proved_for=number)),
+            ("replay", msgspec.structs.replace(replay, proof=[(real, number)])),
         ]
     )
     return f"{field} is {value!r}", msgspec.structs.replace(snapshot, **{field: value})
@@ -213,7 +202,7 @@ def resume(kind: str, numbers: range) -> Counter[str]:
                 print(f"{kind} {number}: {how}", flush=True)
             crafted.write(path)
             try:
-                solve(kind, checkpoint=path, resume=True)
+                solve(kind, checkpoint=vulcan.Checkpoint(path, resume=True))
             except vulcan.VulcanError as error:
                 answers[type(error).__name__] += 1
                 print(f"  {error}", flush=True)
@@ -225,7 +214,7 @@ def resume(kind: str, numbers: range) -> Counter[str]:
 def main() -> None:
     first, count, *kinds = sys.argv[1:]
     warnings.simplefilter("ignore")
-    price_run.FEWEST_TO_DIVIDE = 64  # type: ignore[misc]
+    price_run.FEWEST_TO_SPLIT = 64  # type: ignore[misc]
     for kind in kinds or KINDS:
         answers = resume(kind, range(int(first), int(first) + int(count)))
         print(f"{kind}: {dict(answers)}")

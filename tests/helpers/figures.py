@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import Patch
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from vulcan import Linear, Problem
 from vulcan.domains import Bandit
-from vulcan.plotting.labels import Box
 
 PROBLEM = Problem(Bandit(horizon=4), Linear(0.002))
 
@@ -39,13 +39,6 @@ def draw(ax):
     return np.asarray(canvas.buffer_rgba())
 
 
-def text_boxes(ax):
-    """The boxes of all labels, without the lines to their points."""
-    draw(ax)
-    extents = [Text.get_window_extent(label) for label in ax.texts]
-    return [Box(extent.x0, extent.y0, extent.x1, extent.y1) for extent in extents]
-
-
 def list_texts(figure):
     """All texts that are seen, with their boxes."""
     FigureCanvasAgg(figure).draw()
@@ -60,32 +53,33 @@ def list_texts(figure):
                     seen += [tick.label1, tick.label2]
     seen += [text for text in figure.findobj(Text) if text not in ticks]
     shown = [text for text in seen if text.get_visible() and text.get_text().strip()]
-    return [(text, surround(text)) for text in shown]
-
-
-def surround(text):
-    extent = Text.get_window_extent(text)
-    return Box(extent.x0, extent.y0, extent.x1, extent.y1)
+    return [(text, Text.get_window_extent(text)) for text in shown]
 
 
 def find_clashes(ax):
     """What can't be read: texts over each other, over hatching, or beyond the edge."""
     figure = ax.get_figure(root=True)
     texts = list_texts(figure)
-    frame = Box(0, 0, *figure.canvas.get_width_height())
+    width, height = figure.canvas.get_width_height()
     clashes = [
         (one.get_text(), other.get_text())
         for (one, box), (other, rest) in combinations(texts, 2)
-        if box.widen(-0.5).overlap(rest.widen(-0.5)) > 0
+        if Bbox.intersection(box.padded(-0.5), rest.padded(-0.5))
     ]
-    clashes += [(text.get_text(), "the edge") for text, box in texts if box.excess(frame) > 1]
+    clashes += [
+        (text.get_text(), "the edge")
+        for text, box in texts
+        if min(box.x0, box.y0, width - box.x1, height - box.y1) < -1
+    ]
     for patch in figure.findobj(Patch):
         if patch.get_hatch():
             area = patch.get_transform().transform_path(patch.get_path())
             clashes += [
                 (text.get_text(), "hatching")
                 for text, box in texts
-                if text.axes is patch.axes and text.get_bbox_patch() is None and box.cover(area)
+                if text.axes is patch.axes
+                and text.get_bbox_patch() is None
+                and area.intersects_bbox(box)
                 if text in patch.axes.texts
             ]
     return clashes

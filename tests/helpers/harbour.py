@@ -23,13 +23,6 @@ class Harbour:
         return [Outcome(1.0, 0.1, state)]
 
 
-class Foggy(Harbour):
-    def outcomes(self, state, action):
-        if action == "sail":
-            return [Outcome(0.5, 1.0, "sea"), Outcome(0.5, 1.0, "sea")]
-        return super().outcomes(state, action)
-
-
 class Mistaken(Harbour):
     compiled = "soon"
 
@@ -53,24 +46,6 @@ class Defective(Harbour):
 class Escaping(Harbour):
     def action_label(self, action):
         return f"\x1b[31m{action}\x9b"
-
-
-class Mist:
-    def __repr__(self):
-        raise RuntimeError("can't be seen")
-
-
-MIST = Mist()
-
-
-class Nameless(Harbour):
-    """Breaks a rule in a state that can't show itself."""
-
-    def initial_state(self):
-        return MIST
-
-    def outcomes(self, state, action):
-        return [Outcome(0.5, 1.0, state)]
 
 
 class Wide(Harbour):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 
-from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
-from vulcan.domains.exploration.history import History
-from vulcan.domains.exploration.maps import Map
-from vulcan.domains.exploration.model import Exploration
+from vulcan.domains.exploration.maps import Map, Obstacle, Vehicle
+from vulcan.domains.exploration.model import Exploration, History
 
 BOUND = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
 OPEN = Map(7, 7, (3, 3))
@@ -19,7 +17,7 @@ MISSIONS = [
     Exploration(map="wide", first_sample=1.9),
     Exploration(
         field=Field(0.3, (-0.2, 0.1), 2.0, 1.1),
-        vehicle=Vehicle(((0.02, 0.01), (0.01, 0.03)), ((0.001, 0.0), (0.0, 0.002))),
+        vehicle=Vehicle(0.02, 0.002),
         map=Map(8, 6, (1, 2), [Obstacle([(3, 1), (6, 0), (4, 4)])], 0.7, (-1.0, 3.0)),
         degree=5,
         collision_reward=-2.0,

@@ -10,7 +10,7 @@ from tests.helpers.tables import Table
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Outcome, Policy
 from vulcan.domains import Bandit
-from vulcan.policies.randomised import RandomisedPolicy
+from vulcan.policy.policy import RandomisedPolicy
 
 # Either take 1 for sure, or 10 with a chance of 0.2 to fail.
 CHOICE = Table(

@@ -6,9 +6,8 @@ import dataclasses
 from functools import cached_property
 
 from vulcan.domains import Bandit
-from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
-from vulcan.domains.exploration.maps import Map
+from vulcan.domains.exploration.maps import Map, Obstacle, Vehicle
 from vulcan.domains.exploration.model import Exploration
 from vulcan.model.compiled import CompiledModel
 

@@ -8,10 +8,9 @@ from typing import Any
 from tests.helpers.tables import Table
 from tests.oracles.brute_force import Plan
 from vulcan import Outcome, Policy
-from vulcan.model.observations import label_outcomes
-from vulcan.model.reader import ModelReader
-from vulcan.policies.policy import About, PolicyBuilder
-from vulcan.sentinels import END, FAILED, UNPLANNED
+from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.numerics import END, FAILED, UNPLANNED
+from vulcan.policy.policy import About, PolicyBuilder
 
 
 def about(model: Any) -> About:

@@ -8,7 +8,8 @@ from random import Random
 import vulcan
 from tests.helpers.tables import Table
 from tests.oracles.hulls import Point
-from vulcan import Outcome, Status
+from vulcan import Outcome
+from vulcan.planning import Status
 
 
 def make_edged(seed: int) -> vulcan.RiskBound:

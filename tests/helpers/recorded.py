@@ -15,9 +15,9 @@ import vulcan
 from vulcan.domains import Bandit, Exploration, Grid, ThreeActions
 
 A, B, G = (
-    vulcan.SequenceConstraint(),
-    vulcan.SurvivalConstraint(),
-    vulcan.SequenceConstraint("received"),
+    vulcan.solvers.SequenceConstraint(),
+    vulcan.solvers.SurvivalConstraint(),
+    vulcan.solvers.SequenceConstraint("received"),
 )
 LINE = vulcan.Linear(0.002)
 CURVE = vulcan.parse("(1 - exp(-0.4*x)) * (0.015 + 0.001*x)")
@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
     model: Any
     bound: vulcan.RiskBound
-    solver: vulcan.Solver | None
+    solver: vulcan.solvers.Solver | None
     options: dict[str, Any]
 
 
@@ -46,10 +46,10 @@ def _list_cases() -> dict[str, Case]:
         for kind in (
             vulcan.Pareto,
             vulcan.Lagrangian,
-            vulcan.LinearProgram,
-            vulcan.IntegerProgram,
-            vulcan.RAOStar,
-            vulcan.Penalty,
+            vulcan.baselines.LinearProgram,
+            vulcan.baselines.IntegerProgram,
+            vulcan.baselines.RAOStar,
+            vulcan.baselines.Penalty,
             vulcan.Automatic,
         ):
             add(f"{kind.__name__}-{n}", Bandit(n), LINE, kind())
@@ -58,17 +58,15 @@ def _list_cases() -> dict[str, Case]:
     add("vulcan-unmerged", long, LINE, vulcan.LocalVulcan(), samples=20000, seed=1)
     curved = vulcan.LocalVulcan(constraint=A)
     add("vulcan-unmerged-concave", long, CURVE, curved, samples=20000, seed=2)
-    add(
-        "vulcan-incomplete", loose, LINE, vulcan.LocalVulcan(), samples=2000, seed=1, complete=False
-    )
+    add("vulcan-incomplete", loose, LINE, vulcan.LocalVulcan(complete=False), samples=2000, seed=1)
     add("vulcan-bounded", loose, LINE, vulcan.LocalVulcan(bounded=True), samples=5000, seed=1)
     random = vulcan.LocalVulcan(default_policy="random")
     add("vulcan-random", loose, LINE, random, samples=5000, seed=4)
     add("vulcan-as-printed", loose, LINE, vulcan.LocalVulcan.paper(1.0), samples=5000, seed=4)
-    add("uct", Bandit(9), vulcan.Constant(0.0125), vulcan.UCT(), samples=20000, seed=3)
+    add("uct", Bandit(9), vulcan.Constant(0.0125), vulcan.baselines.UCT(), samples=20000, seed=3)
     mission = Exploration(horizon=6)
     wide = Exploration(map="wide", horizon=6)
-    add("uct-exploration", wide, CURVE, vulcan.UCT(0.1), samples=200, seed=3)
+    add("uct-exploration", wide, CURVE, vulcan.baselines.UCT(0.1), samples=200, seed=3)
     add("vulcan-exploration", mission, CURVE, vulcan.LocalVulcan(0.1), samples=20000, seed=3)
     add("vulcan-exploration-A", mission, CURVE, vulcan.LocalVulcan(0.1, A), samples=20000, seed=3)
     add("fs-exploration", Exploration(horizon=4), CURVE, vulcan.ForwardSearch())

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from hypothesis import strategies as st
 
 from vulcan import Constant, Linear, PiecewiseLinear
-from vulcan.bounds.parsing import CHOICES, FUNCTIONS
+from vulcan.bounds.parse import CHOICES, FUNCTIONS
 
 rewards = st.floats(-1e6, 1e6)
 

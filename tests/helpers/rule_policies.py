@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from examples.exploration.drawing.journeys import Journeys
 from vulcan.domains.exploration import Exploration, History, Map, Obstacle
-from vulcan.domains.exploration.drawing.journeys import Journeys
 from vulcan.model.reader import ModelReader
-from vulcan.policies.policy import About, Policy, PolicyBuilder
-from vulcan.sentinels import END, FAILED
+from vulcan.numerics import END, FAILED
+from vulcan.policy.policy import About, Policy, PolicyBuilder
 
 Rule = Callable[[History], str]
 BOUND = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"

@@ -84,8 +84,8 @@ def _list_cases() -> dict[str, Case]:
     random = vulcan.LocalVulcan(default_policy="random")
     add("local-random", UNMERGED, TINY_BOUND, random, samples=40, seed=2)
     add("printed", UNMERGED, TINY_BOUND, vulcan.LocalVulcan.paper(1.0), samples=60, seed=3)
-    add("incomplete", HISTORIES, LINE, vulcan.LocalVulcan(), samples=9, seed=1, complete=False)
-    add("uct", LONGER, TINY_BOUND, vulcan.UCT(), samples=40, seed=3)
+    add("incomplete", HISTORIES, LINE, vulcan.LocalVulcan(complete=False), samples=9, seed=1)
+    add("uct", LONGER, TINY_BOUND, vulcan.baselines.UCT(), samples=40, seed=3)
     for samples in (10, 60):
         add(f"vulcan-{samples}", UNMERGED, TINY_BOUND, vulcan.Vulcan(), samples=samples, seed=1)
         add(f"vulcan-bandit-{samples}", HISTORIES, LINE, vulcan.Vulcan(), samples=samples, seed=1)
@@ -93,7 +93,7 @@ def _list_cases() -> dict[str, Case]:
     near = vulcan.LocalVulcan(bounded=True)
     add("bounded-mission", Exploration(horizon=3), CURVE, near, samples=30, seed=1)
     add("local-mission", MISSION, CURVE, vulcan.LocalVulcan(), samples=60, seed=1)
-    for kind in (vulcan.Pareto, vulcan.Lagrangian, vulcan.RAOStar):
+    for kind in (vulcan.Pareto, vulcan.Lagrangian, vulcan.baselines.RAOStar):
         add(f"{kind.__name__}-tiny", LONGER, TINY_BOUND, kind())
         add(f"{kind.__name__}-ends", MERGED, TINY_BOUND, kind())
         add(f"{kind.__name__}-bandit", Bandit(3), LINE, kind())

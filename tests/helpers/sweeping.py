@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vulcan import LocalVulcan, Pareto
-from vulcan.certificates.problem import Problem
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.monitor import Monitor
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Monitor
 from vulcan.solvers.base import Options, Solver
 from vulcan.solvers.finding import Finding
 
@@ -83,7 +83,7 @@ class Patient(Solver):
         return finding
 
 
-class Refusing:
+class Refusing(Solver):
     """What can't be sent to another process."""
 
     def __reduce__(self) -> Any:

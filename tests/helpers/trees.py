@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
-
-import pytest
 
 import vulcan
 from tests.helpers.tables import Table
-from tests.oracles.plain_search import PlainNode
 from vulcan import Outcome, RiskBound
-from vulcan.kernels.tree import DELETED, LIVE, SOLVED
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.limits import Limits
-from vulcan.runtime.monitor import Monitor
-from vulcan.sentinels import NONE
+from vulcan.numerics import NONE
+from vulcan.sampling.paper_tree import TreeRun
 from vulcan.solvers.constraints import LocalConstraint
-from vulcan.solvers.tree.sampling import TreeRun
-
-MARKS = {LIVE: "live", SOLVED: "solved", DELETED: "deleted"}
 
 
 def start(
@@ -36,7 +27,7 @@ def start(
     default_policy: Literal["random", "greedy"] = "random",
 ) -> TreeRun:
     """Return a search that has not begun."""
-    under = vulcan.SurvivalConstraint() if under is None else under
+    under = vulcan.solvers.SurvivalConstraint() if under is None else under
     run = TreeRun(vulcan.Problem(model, bound), ModelReader(model), under, None)
     run.prepare(
         seed=seed,
@@ -50,7 +41,8 @@ def start(
 
 def sample(run: TreeRun, target: int) -> None:
     """Sample until there are this many samples in all."""
-    run.sample(Monitor(Limits()), target, 0.0, lambda: pytest.fail("nobody asked"), lambda: None)
+    while run.can_sample(target):
+        run.advance(target)
 
 
 @dataclass(frozen=True)
@@ -184,40 +176,3 @@ TINY = Table(
 
 
 TINY_BOUND = vulcan.Linear(0.05)
-
-
-# One step more: with two, every history after the first step is solved when it is met.
-SHORT = replace(TINY, horizon=3)
-
-
-def as_document(node: Node | PlainNode | None) -> Any:
-    """Return a tree for a file."""
-    if node is None:
-        return None
-    document: dict[str, Any] = {
-        "state": node.state,
-        "visits": node.visits,
-        "value": None if node.value == -math.inf else round(node.value, 12),
-        "solved": node.solved,
-        "survival": round(node.survival, 12),
-        "credit": round(node.credit, 12),
-    }
-    edges = node.edges
-    if edges:
-        labelled = edges if isinstance(edges, dict) else {edge.label: edge for edge in edges}
-        document["actions"] = {
-            label: {
-                "visits": edge.visits,
-                "value": None if edge.value == -math.inf else round(edge.value, 12),
-                "mark": MARKS[edge.mark],
-                "outcomes": [as_document(child) for child in edge.children],
-            }
-            for label, edge in labelled.items()
-        }
-    return document
-
-
-def chosen_action(run: TreeRun, node: Node) -> Edge | None:
-    """Return the action that a settled history takes; None if it takes none."""
-    edge = int(run._choice[node.number])
-    return None if edge == NONE else node.edges[edge - int(run._nodes[node.number]["first_edge"])]

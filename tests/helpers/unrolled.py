@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from vulcan.graphs.layered_graph import Layers, write_layers
-from vulcan.graphs.levels import Levels, build_levels
-from vulcan.graphs.state_graph import StateGraph
+from vulcan.exact import search as growth
+from vulcan.graph.levels import Layers, Levels, build_levels, write_layers
+from vulcan.graph.states import StateGraph
 from vulcan.model.reader import ModelReader
-from vulcan.solvers.layered import growth
 
 __all__ = ["allow_questions", "unroll_layers", "unroll_levels"]
 

@@ -10,12 +10,15 @@ from itertools import product
 from random import Random
 from typing import Any, ClassVar
 
-from vulcan import BoundError, Policy, Problem, Run, Solver
+from vulcan import Policy, Problem
+from vulcan.errors import BoundError
 from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
-from vulcan.policies.policy import PolicyBuilder
-from vulcan.runtime.monitor import Monitor
-from vulcan.sentinels import END, FAILED
+from vulcan.numerics import END, FAILED
+from vulcan.policy import Run
+from vulcan.policy.policy import PolicyBuilder
+from vulcan.runtime.limits import Monitor
+from vulcan.solvers import Solver
 from vulcan.solvers.base import Options, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status
 
@@ -104,7 +107,7 @@ def _list_choices(
     reader: ModelReader, state: Any, level: int, random: Random
 ) -> list[tuple[Any, float, float]]:
     """Return policies from a state on, with reward and risk; a part of them if there are many."""
-    answers = reader.answers(state) if level < reader.levels else []
+    answers = reader.evaluate(state) if level < reader.levels else []
     if not answers:
         return [(None, 0.0, 0.0)]
     found: list[tuple[Any, float, float]] = []
@@ -131,7 +134,7 @@ def _combine(parts: list[list[Any]], random: Random) -> list[tuple[Any, ...]]:
 
 
 def _build(problem: Problem, reader: ModelReader, solver: Solver, choice: Any) -> Policy:
-    from vulcan.model.observations import label_outcomes
+    from vulcan.model.reader import label_outcomes
 
     nodes: list[Any] = []
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import vulcan
 from vulcan import Outcome
 from vulcan.model.reader import ModelReader
+from vulcan.numerics import END, FAILED
 from vulcan.pages.maps import PageMap
-from vulcan.policies.policy import About, Policy, PolicyBuilder
-from vulcan.sentinels import END, FAILED
+from vulcan.policy.policy import About, Policy, PolicyBuilder
 
 CHANCES = (0.05, 0.45, 0.4, 0.0999)
 FAILS = 1.0 - sum(CHANCES)

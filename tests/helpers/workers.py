@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vulcan.executors.here import Threads
-from vulcan.runtime.interruption import Interruption
+from vulcan.parallel.executors import Threads
+from vulcan.runtime.limits import Interruption
 
 
 @dataclass(frozen=True)
 class Aside(Threads):
     """Threads that share nothing with the search, as other processes do not."""
 
-    near: ClassVar[bool] = False
+    in_process: ClassVar[bool] = False
 
 
 def is_first(file: str) -> bool:
@@ -43,8 +43,8 @@ class OddError(Exception):
 class Held:
     """Does what it is told."""
 
-    def __init__(self, line: Any, base: Any = 0) -> None:
-        self.line, self.base = line, base
+    def __init__(self, channel: Any, base: Any = 0) -> None:
+        self.channel, self.base = channel, base
 
     def add(self, number: Any) -> Any:
         return self.base + number
@@ -95,7 +95,7 @@ class Held:
         began = time.monotonic()
         with Interruption() as interruption:
             while time.monotonic() - began < longest:
-                self.line.tell(time.monotonic() - began)
+                self.channel.report(time.monotonic() - began)
                 if interruption.requested:
                     return True
                 time.sleep(0.005)
@@ -105,15 +105,15 @@ class Held:
 class Raising:
     """Can't be made."""
 
-    def __init__(self, line: Any) -> None:
+    def __init__(self, channel: Any) -> None:
         raise ValueError("not to be made")
 
 
 class Slow(Held):
     """Takes a moment to be made."""
 
-    def __init__(self, line: Any, base: Any = 0) -> None:
-        super().__init__(line, base)
+    def __init__(self, channel: Any, base: Any = 0) -> None:
+        super().__init__(channel, base)
         time.sleep(0.3)
 
 

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from tests.helpers.fresh_modules import import_again
-from vulcan.kernels import cache
-from vulcan.kernels.cache import KernelFile, find_directory
+from vulcan.kernels import codes, compilation
+from vulcan.kernels import compilation as cache
+from vulcan.kernels.compilation import KernelFile, find_directory
 
 KERNELS = """
 from vulcan.kernels.compilation import kernel
@@ -111,7 +113,7 @@ def test_files_of_other_sources_are_not_read(tmp_path):
 
 
 def test_a_kernel_that_can_not_be_kept_is_run_all_the_same(tmp_path, caplog):
-    cache._tell_unsaved.cache_clear()
+    cache._warn_unsaved.cache_clear()
     gone = KernelFile(str(tmp_path / "gone"), "kernels.double", "today")
     with caplog.at_level(logging.WARNING):
         gone.save("key", "compiled")
@@ -155,7 +157,7 @@ def replace_by_file(directory):
     ("spoil", "reason"),
     [
         (spoil_by_link, "is not a directory"),
-        (spoil_by_owner, "belongs to somebody else"),
+        (spoil_by_owner, "belongs to another user"),
         (open_to_others, "others may write to"),
         (open_parent_to_others, "others may write there"),
         (replace_by_file, "File exists"),
@@ -189,18 +191,9 @@ def test_without_a_home_nothing_is_left(package):
     left = package / "temporary"
     left.mkdir()
     nowhere = {"HOME": "/proc/nowhere", "VULCAN_CACHE_DIR": "", "XDG_CACHE_HOME": ""}
-    killed = "import atexit, glider.kernels, os; atexit.register(os._exit, 0)"
-    answer = run(package, killed, TMPDIR=str(left), **nowhere)
+    answer = run(package, TMPDIR=str(left), **nowhere)
     assert "can't be used as a cache" in answer.stderr
-    assert len(os.listdir(left)) == 1
-    # The next one clears that away, but nothing of one that lives.
-    living = (
-        "import os, subprocess, sys; import glider.kernels; mine = os.environ['VULCAN_CACHE_DIR']\n"
-        "os.environ['VULCAN_CACHE_DIR'] = ''\n"
-        "subprocess.run([sys.executable, '-c', 'import glider.kernels'], check=True)\n"
-        f"assert os.listdir({str(left)!r}) == [os.path.basename(mine)]"
-    )
-    assert run(package, living, TMPDIR=str(left), **nowhere).stdout == "42 0\n"
+    assert answer.stdout == "42 0\n"
     assert os.listdir(left) == []
 
 
@@ -224,3 +217,111 @@ def test_two_processes_share_a_cache(package):
     answers = [process.communicate()[0] for process in started]
     assert {answer.split()[0] for answer in answers} == {"42"}
     assert call(load_again()) == (42, True)
+
+
+def clear() -> None:
+    for cached in (compilation.cache_directory, compilation._list_imports, compilation._find_file):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def frozen_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of which `code` freezes a constant of `wind`, by way of `model`."""
+    folder = tmp_path / "glider"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "code.py").write_text(
+        "def f():\n    from glider.model import SPEED\n    return SPEED\n"
+    )
+    (folder / "model.py").write_text("import math\nfrom glider.wind import SPEED\n")
+    (folder / "wind.py").write_text("SPEED = 1\n")
+    (folder / "other.py").write_text("")
+    module = ModuleType("glider")
+    module.__file__ = str(folder / "__init__.py")
+    monkeypatch.setitem(sys.modules, "glider", module)
+    monkeypatch.setenv("VULCAN_CACHE_DIR", str(tmp_path / "cache"))
+    clear()
+    return folder
+
+
+def test_a_constant_that_is_frozen_elsewhere_gives_a_new_cache(frozen_package: Path) -> None:
+    before = compilation.cache_directory("glider.code")
+    assert set(compilation.find_sources("glider.code")) == {
+        "glider.code",
+        "glider.model",
+        "glider.wind",
+    }
+    (frozen_package / "other.py").write_text("changed = True\n")
+    clear()
+    assert compilation.cache_directory("glider.code") == before
+    (frozen_package / "wind.py").write_text("SPEED = 2\n")
+    clear()
+    assert compilation.cache_directory("glider.code") != before
+
+
+@pytest.mark.usefixtures("frozen_package")
+def test_checked_and_unchecked_code_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {}
+    for flag in (None, 0, 1):
+        monkeypatch.setattr("numba.core.config.BOUNDSCHECK", flag)
+        clear()
+        found[flag] = compilation.cache_directory("glider.code")
+    assert found[None] == found[0] != found[1]
+
+
+def test_compiled_domains_depend_on_what_they_freeze() -> None:
+    sources = compilation.find_sources("vulcan.domains.exploration.compiled")
+    # MOVES, LARGEST_DEGREE and SMALLEST_SHARE are frozen there.
+    assert {"vulcan.domains.exploration.model", "vulcan.domains.exploration.field"} <= set(sources)
+    kernels = compilation.find_sources("vulcan.kernels.paper_tree")
+    assert {"vulcan.numerics", "vulcan.kernels.constraints"} <= set(kernels)
+    assert "vulcan.sampling.local_vulcan" not in kernels
+
+
+def test_what_is_not_there_has_no_sources() -> None:
+    clear()
+    assert compilation.find_sources("nowhere.to_be_found") == {}
+    assert "vulcan.no_such_module" not in compilation.find_sources("vulcan.no_such_module")
+
+
+def test_first_compilation_is_announced_and_cached(tmp_path) -> None:
+    script = (
+        "import vulcan\nfrom vulcan.domains import Bandit\n"
+        "problem = vulcan.Problem(Bandit(2), vulcan.Linear(0.002))\n"
+        "print(vulcan.solve(problem, vulcan.ForwardSearch()).safe)"
+    )
+    environment = {**os.environ, "VULCAN_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for _ in range(2)
+    ]
+    assert [run.stdout for run in runs] == ["True\n", "True\n"]
+    assert "compiling" in runs[0].stderr
+    assert runs[1].stderr == ""
+
+
+def test_cache_directory_that_cannot_be_written(tmp_path, monkeypatch, caplog) -> None:
+    from vulcan.kernels import compilation
+
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    monkeypatch.setenv("VULCAN_CACHE_DIR", str(blocked))
+    with caplog.at_level(logging.WARNING):
+        directory = compilation.cache_directory.__wrapped__("vulcan.kernels.paper_tree")
+    assert directory.is_dir()
+    assert not directory.is_relative_to(tmp_path)
+
+
+def test_all_codes_differ() -> None:
+    forms = {"SURVIVAL", "SEQUENCE", "SEQUENCE_BY_OUTCOME", "UNCONSTRAINED"}  # never returned
+    names = {name for name in vars(codes) if name.isupper()} - forms
+    numbers = [vars(codes)[name] for name in names]
+    assert len(numbers) > 20
+    assert len(set(numbers)) == len(numbers)
+    assert min(numbers) > 0  # none is false, and none is a sentinel

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 
 import vulcan
 from tests.helpers.tables import Table, bounds, tables
-from vulcan import ArrayModel, ModelError, Outcome
+from vulcan import Outcome
 from vulcan.domains import Grid
-from vulcan.graphs.array_graph import ArrayGraph, open_graph
+from vulcan.errors import ModelError
+from vulcan.graph.states import ArrayGraph, open_graph
+from vulcan.model import ArrayModel
 from vulcan.model.reader import ModelReader
 
 
@@ -127,7 +129,7 @@ def test_nothing_is_asked_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     model = make(to_rows(grid, states, names), horizon=20, action_labels=names)
     assert isinstance(open_graph(ModelReader(model)), ArrayGraph)
     assert not isinstance(graph, ArrayGraph)
-    monkeypatch.setattr(vulcan.graphs.state_graph.StateGraph, "expand_all", None)
+    monkeypatch.setattr(vulcan.graph.states.StateGraph, "expand_all", None)
     arrays = vulcan.solve(vulcan.Problem(model, 0.05), vulcan.Lagrangian())
     monkeypatch.undo()
     plain = vulcan.solve(vulcan.Problem(grid, 0.05), vulcan.Lagrangian())
@@ -150,15 +152,15 @@ def test_rows_that_look_the_same_are_added_up() -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
-        ([(0, 0, 1, 0.5, 0.0)], {}, "probabilities of action 0 sum to .*0.5.*, not to 1"),
-        ([(0, 0, 1, 1.5, 0.0)], {}, "probability of row 0 must be from 0 to 1, not .*1.5"),
-        ([(0, 0, -2, 1.0, 0.0)], {}, "target of row 0 must be a state, or -1 for failure"),
-        ([(0, 0, 1, 1.0, np.inf)], {}, "reward of row 0 must be at most"),
+        ([(0, 0, 1, 0.5, 0.0)], {}, r"probabilities sum to 0.5, not to 1 \(state 0, action 0\)"),
+        ([(0, 0, 1, 1.5, 0.0)], {}, "probability of next state 1 must be from 0 to 1, not 1.5"),
+        ([(0, 0, -2, 1.0, 0.0)], {}, "target of row 0 must be at least -1, not -2"),
+        ([(0, 0, 1, 1.0, np.inf)], {}, "reward of next state 1 must be at most"),
         ([(0, 0, 1, 1.0, 0.0)], {"start": -1}, "start must be the number of a state, not -1"),
         ([(0, 0, 1, 1.0, 0.0)], {"start": 0.5}, "start must be the number of a state, not 0.5"),
         ([(0, 0, 1, 1.0, 0.0)], {"start": [0.5, 0.25]}, "start sums to 0.75, not to 1"),
         ([(0, 0, 1, 1.0, 0.0)], {"start": [2.0, -1.0]}, "not 2.0 for state 0"),
-        ([(0, 0, 1, 1.0, 0.0)], {"start": [[1.0]]}, "a probability for each, not float64 array"),
+        ([(0, 0, 1, 1.0, 0.0)], {"start": [[1.0]]}, "a state, or a probability for each"),
         ([(0, 0, 1, 1.0, 0.0)], {"state_names": ["a", "a"]}, "state_names must be 2 different"),
         ([(0, 0, 1, 1.0, 0.0)], {"action_names": []}, "action_names must be 1 different"),
         (

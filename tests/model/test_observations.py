@@ -14,16 +14,17 @@ from hypothesis import given
 
 from tests.helpers.lying_models import Mission
 from tests.helpers.tables import SEEDS, one_action
-from vulcan import ModelError, Outcome, Start
-from vulcan.model.checker import check_model
+from vulcan import Outcome, Start
+from vulcan.errors import ModelError
+from vulcan.model.check import check_model
 from vulcan.model.interface import FAILURE
-from vulcan.model.observations import (
+from vulcan.model.reader import (
+    ModelReader,
     label_outcomes,
     make_plain,
     merge_outcomes,
     observe_outcomes,
 )
-from vulcan.model.reader import ModelReader
 from vulcan.model.rules import check_outcomes
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import vulcan
 from tests.oracles.brute_force import Plan
-from vulcan import Status
+from vulcan.planning import Status
 
 TOLERANCE = 1e-12
 

@@ -32,12 +32,10 @@ import vulcan_check
 from tests.helpers.plans import about
 from tests.helpers.tables import REWARDS, random_bound, random_table
 from vulcan import Outcome, Policy, Start
-from vulcan.bounds.concave import Concave
-from vulcan.model.observations import label_outcomes
-from vulcan.model.reader import ModelReader
-from vulcan.policies.policy import PolicyBuilder
-from vulcan.policies.randomised import AnyPolicy, RandomisedPolicy
-from vulcan.sentinels import END, FAILED, UNPLANNED
+from vulcan.bounds.forms import Concave
+from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.numerics import END, FAILED, UNPLANNED
+from vulcan.policy.policy import AnyPolicy, PolicyBuilder, RandomisedPolicy
 
 CURVES = (  # concave and nondecreasing on the rewards that there are
     "0.1 * log1p(x + 30) - 0.2",
@@ -74,8 +72,12 @@ def make_problem(random: Random) -> vulcan.Problem:
 def make_policy(random: Random, problem: vulcan.Problem) -> AnyPolicy:
     """Return a random policy for a problem, or that of a solver."""
     if random.random() < 0.05:
-        solver = random.choice([vulcan.ForwardSearch(), vulcan.Lagrangian(), vulcan.UCT()])
-        found = vulcan.solve(problem, solver, samples=100 if solver == vulcan.UCT() else None)
+        solver = random.choice(
+            [vulcan.ForwardSearch(), vulcan.Lagrangian(), vulcan.baselines.UCT()]
+        )
+        found = vulcan.solve(
+            problem, solver, samples=100 if solver == vulcan.baselines.UCT() else None
+        )
         if found.policy is not None:
             return found.policy
     unplanned = random.choice([0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -130,7 +132,7 @@ def compare(number: int, path: Path) -> str:
     policy.save(path)
     try:
         theirs = vulcan.certify(problem, policy, exact=True)
-    except vulcan.BoundError:
+    except vulcan.errors.BoundError:
         theirs = None  # the bound has no value there
     found: dict[str, Any] = {}
     try:
@@ -142,18 +144,23 @@ def compare(number: int, path: Path) -> str:
         return vulcan_check.ANSWERS[code]
     for name in ("reward", "risk", "frontier"):
         assert found[name] == getattr(theirs, name), (number, name)
-    assert code == (vulcan_check.SAFE if theirs.safe else vulcan_check.NOT_SAFE), number
+    assert code == (vulcan_check.OWN_BOUND if theirs.safe else vulcan_check.NOT_SAFE), number
     if policy.complete:
         off = abs(found["allowed"] - theirs.allowed)
         # A certificate evaluates a function in floating point, at the nearest reward.
         rounding = 1e-13 * max(1, abs(theirs.allowed))
         assert off <= (rounding if isinstance(problem.risk_bound, Concave) else 0), (number, off)
-    return vulcan_check.ANSWERS[code] if policy.complete else "incomplete"
+    if not policy.complete:
+        return "incomplete"
+    text = str(problem.risk_bound.text)
+    _, code = vulcan_check.judge(str(path), text, {})  # the same bound, given by its reader
+    assert code == (vulcan_check.SAFE if theirs.safe else vulcan_check.NOT_SAFE), number
+    return vulcan_check.ANSWERS[code]
 
 
 def main() -> None:
     first, count = map(int, sys.argv[1:])
-    warnings.simplefilter("ignore", vulcan.BoundWarning)
+    warnings.simplefilter("ignore", vulcan.errors.BoundWarning)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.vulcan"
         answers = Counter(compare(number, path) for number in range(first, first + count))

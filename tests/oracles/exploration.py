@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from vulcan.domains.exploration.field import Field
-from vulcan.domains.exploration.history import History
 from vulcan.domains.exploration.maps import Map
-from vulcan.domains.exploration.model import Exploration
+from vulcan.domains.exploration.model import Exploration, History
 
 
 def predict(mission: Exploration, state: History, cell: tuple[int, int]) -> tuple[float, float]:

@@ -42,13 +42,12 @@ from numpy.typing import NDArray
 
 from tests.helpers.unrolled import unroll_layers
 from vulcan.bounds.base import RiskBound, Tangent
-from vulcan.bounds.straight import Linear
-from vulcan.certificates.problem import Problem
-from vulcan.certificates.storm import build_matrix, load_storm
+from vulcan.bounds.forms import Linear
+from vulcan.certificate.verify import build_matrix, load_storm
 from vulcan.errors import OptionError
-from vulcan.graphs.layered_graph import Layers
-from vulcan.sentinels import END
-from vulcan.tolerance import TOLERANCE
+from vulcan.graph.levels import Layers
+from vulcan.numerics import END, TOLERANCE
+from vulcan.problem import Problem
 
 __all__ = ["StormCheck", "build_storm_model", "check_with_storm"]
 
@@ -143,11 +142,11 @@ def build_storm_model(layers: Layers) -> Any:
         If stormpy is not installed, or some nodes are not expanded.
     """
     stormpy = load_storm()
-    nodes, edges, _ = layers.arrays
+    nodes, edges, _ = layers
     if not nodes["edge_count"].all():
         raise OptionError("a layered graph for Storm must have all of its nodes expanded")
-    ended, failed = len(layers), len(layers) + 1
-    labels = stormpy.models.StateLabeling(len(layers) + 2)
+    ended, failed = len(layers.nodes), len(layers.nodes) + 1
+    labels = stormpy.models.StateLabeling(len(layers.nodes) + 2)
     for label, state in (("init", 0), ("ended", ended), ("failed", failed)):
         labels.add_label(label)
         labels.add_label_to_state(label, state)
@@ -163,8 +162,8 @@ class _Run:
     """Storm's model of a layered graph, and the queries made to it."""
 
     def __init__(self, layers: Layers, precision: float) -> None:
-        nodes, self._edges, _ = layers.arrays
-        self._first_actions = int(nodes["edge_count"][0]) if len(layers) else 0
+        nodes, self._edges, _ = layers
+        self._first_actions = int(nodes["edge_count"][0]) if len(layers.nodes) else 0
         self.queries = 0
         self.check_seconds = 0.0
         began = time.perf_counter()
@@ -242,7 +241,7 @@ def _find_value(run: _Run, bound: RiskBound, precision: float) -> float:
 
 def _build_matrix(layers: Layers, ended: int, failed: int) -> Any:
     """Return the transition matrix: a group of rows for each state, a row for each choice."""
-    nodes, edges, targets = layers.arrays
+    nodes, edges, targets = layers
     risky = np.flatnonzero(edges["risk"])
     sinks = np.array([len(edges), len(edges) + 1])
     rows = np.concatenate([np.repeat(np.arange(len(edges)), edges["target_count"]), risky, sinks])
@@ -255,7 +254,7 @@ def _build_matrix(layers: Layers, ended: int, failed: int) -> Any:
     )
     values = np.concatenate([targets["probability"], edges["risk"][risky], [1.0, 1.0]])
     groups = np.append(nodes["first_edge"], sinks)
-    return build_matrix(rows, columns, values, groups, size=len(layers) + 2)
+    return build_matrix(rows, columns, values, groups, size=len(layers.nodes) + 2)
 
 
 def _build_rewards(amounts: NDArray[np.float64]) -> Any:

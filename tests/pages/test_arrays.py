@@ -13,18 +13,17 @@ import pytest
 import vulcan
 from examples.treatment import Treatment
 from tests.helpers.wide_trees import make_wide_plan
-from vulcan.certificates.steps import follow_steps
 from vulcan.domains import Bandit
 from vulcan.model.reader import ModelReader
-from vulcan.pages.arrays import DRAW, OMITTED, collect_arrays
-from vulcan.pages.packing import STEADY, pack_arrays
-from vulcan.policies.places import find_places
-from vulcan.sentinels import END, FAILED, NONE
+from vulcan.numerics import END, FAILED, NONE
+from vulcan.pages.arrays import DRAW, OMITTED, STEADY, collect_arrays, pack_arrays
+from vulcan.policy.walk import find_decision_points, find_values
 
 
 def collect(problem, policy, most=None):
     reader = ModelReader(problem.model)
-    return collect_arrays(find_places(policy, reader), reader, most), follow_steps(policy, reader)
+    points = find_decision_points(policy, reader)
+    return collect_arrays(points, reader, most), points
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +32,14 @@ def treatment():
     return problem, vulcan.solve(problem)
 
 
-def test_places_are_those_of_the_steps(treatment):
+def test_places_are_those_of_the_decision_points(treatment):
     problem, result = treatment
-    places, levels = collect(problem, result.policy)
-    steps = [step for level in levels for step in level.steps]
-    assert len(places) == places.total == len(steps)
-    assert places.reach.tolist() == [step.reach for step in steps]
-    assert places.risk.tolist() == [step.risk_ahead for step in steps]
-    assert places.reward.tolist() == [step.reward_ahead for step in steps]
-    assert [places.text(number) for number in places.action] == [step.action for step in steps]
+    places, points = collect(problem, result.policy)
+    values = find_values(points, ModelReader(problem.model))
+    assert len(places) == places.total == len(points.rows)
+    assert places.reach.tolist() == points.rows["reach"].tolist()
+    assert places.risk.tolist() == values["risk_ahead"].tolist()
+    assert places.reward.tolist() == values["reward_ahead"].tolist()
     assert places.text(places.state[0]) == "moderate, strain 0"
 
 
@@ -55,9 +53,9 @@ def test_the_start_has_what_the_certificate_says(treatment):
 
 def test_arrivals_lead_back_along_the_likeliest_history(treatment):
     problem, result = treatment
-    places, levels = collect(problem, result.policy)
+    places, points = collect(problem, result.policy)
     owner = np.repeat(np.arange(len(places)), np.diff(places.first))
-    for number, step in enumerate(step for level in levels for step in level.steps):
+    for number in range(len(places)):
         told = []
         here = number
         while places.arrival[here] != NONE:
@@ -65,7 +63,7 @@ def test_arrivals_lead_back_along_the_likeliest_history(treatment):
             assert places.child[row] == here
             told.append((places.text(places.action[owner[row]]), places.text(places.label[row])))
             here = owner[row]
-        assert told[::-1] == step.history
+        assert told[::-1] == [points.last_step(point) for point in points.list_path(number)[1:]]
 
 
 def test_what_is_expected_of_outcomes_adds_up():

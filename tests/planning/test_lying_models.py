@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -22,7 +25,7 @@ from tests.helpers.lying_models import (
     parametrise,
 )
 from vulcan import Outcome
-from vulcan.model.checker import check_model
+from vulcan.model.check import check_model
 from vulcan.model.interface import FAILURE
 
 ANY_RISK = vulcan.Constant(1.0)
@@ -36,7 +39,7 @@ def test_without_a_lie_there_is_a_policy() -> None:
 @parametrise(VISIBLE_AT_ONCE)
 def test_solve_raises_where_the_report_does(lie: Lie) -> None:
     model = Mission(**lie.replaced())
-    with pytest.raises(vulcan.ModelError) as caught:
+    with pytest.raises(vulcan.errors.ModelError) as caught:
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
     assert caught.value.violation == check_model(model).violations[0]
     assert caught.value.violation.model == "Mission"
@@ -59,27 +62,27 @@ def test_solve_raises_where_the_report_does(lie: Lie) -> None:
 )
 def test_solve_sees_outcomes_that_change_after_the_search(after: Any, named: list[str]) -> None:
     model = Mission(**answer_go(change(SOUND.outcomes("middle", "go"), after)))
-    with pytest.raises(vulcan.MismatchError) as caught:
+    with pytest.raises(vulcan.errors.MismatchError) as caught:
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
     assert [text for text in named if text not in str(caught.value)] == []
 
 
 def test_solve_sees_actions_that_change_after_the_search() -> None:
     model = Mission(**answer_in(change(["go", "wait"], ["wait"])))
-    with pytest.raises(vulcan.MismatchError, match=r"'go' in state 'middle'.* 'wait'"):
+    with pytest.raises(vulcan.errors.MismatchError, match=r"'go' in state 'middle'.* 'wait'"):
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
 
 
 def test_solve_sees_a_terminal_that_gets_actions_after_the_search() -> None:
     ask = change([], ["go"])
     model = Mission(horizon=3, actions=lambda s: ask() if s == "end" else SOUND.actions(s))
-    with pytest.raises(vulcan.MismatchError, match="'end'"):
+    with pytest.raises(vulcan.errors.MismatchError, match="'end'"):
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
 
 
 def test_solve_sees_a_root_that_changes_after_the_search() -> None:
     model = Mission(**answer_go(change([one("middle")], [one("middle", 9.0)]), "start"))
-    with pytest.raises(vulcan.MismatchError):
+    with pytest.raises(vulcan.errors.MismatchError):
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
 
 
@@ -92,7 +95,7 @@ def test_states_that_can_not_be_compared_are_an_error_of_the_model(solver: Any) 
         actions=lambda state: ["left", "right"],
         outcomes=lambda state, action: [one(Sulky(action), label=action)],
     )
-    with pytest.raises(vulcan.ModelError, match="not with me") as caught:
+    with pytest.raises(vulcan.errors.ModelError, match="not with me") as caught:
         vulcan.solve(vulcan.Problem(model, ANY_RISK), solver)
     assert caught.value.violation.rule == "states compare"
     assert caught.value.violation.model == "Mission"
@@ -109,13 +112,15 @@ def test_such_states_are_an_error_in_a_certificate_too() -> None:
         actions=lambda state: ["left", "right"] if state == "start" else [],
         outcomes=lambda state, action: [Outcome(0.5, 1.0, state, str(state)) for state in states],
     )
-    with pytest.raises(vulcan.ModelError, match=r"not with me.*model Mission"):
+    with pytest.raises(vulcan.errors.ModelError, match=r"not with me.*model Mission"):
         vulcan.certify(vulcan.Problem(bad, ANY_RISK), policy)
 
 
 def test_actions_that_can_not_be_compared() -> None:
     model = Mission(actions=lambda state: [Sulky("left"), Sulky("right")])
-    with pytest.raises(vulcan.ModelError, match=r"not with me.*state 'start', model Mission"):
+    with pytest.raises(
+        vulcan.errors.ModelError, match=r"not with me.*state 'start', model Mission"
+    ):
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
     assert check_model(model).violations[0].rule == "answers"
 
@@ -125,7 +130,7 @@ def test_a_state_without_a_text_is_named_all_the_same() -> None:
     model = Mission(
         actions=lambda asked: ["go"], outcomes=lambda asked, action: [one(state)], horizon=1
     )
-    with pytest.raises(vulcan.ModelError, match=r"text of a state.*Wordless object"):
+    with pytest.raises(vulcan.errors.ModelError, match=r"text of a state.*Wordless object"):
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
     violation = check_model(model).violations[0]
     assert (violation.rule, violation.state, violation.action) == ("answers", "start", "go")
@@ -141,10 +146,12 @@ def test_messages_show_what_can_not_be_shown() -> None:
     model = Faceless(
         initial_state=lambda: state, actions=lambda asked: ["go"], outcomes=lambda s, a: ask()
     )
-    with pytest.raises(vulcan.MismatchError, match=r"action 'go' in state .*Wordless object"):
+    with pytest.raises(
+        vulcan.errors.MismatchError, match=r"action 'go' in state .*Wordless object"
+    ):
         vulcan.solve(vulcan.Problem(model, ANY_RISK), vulcan.ForwardSearch())
     loud = Faceless(actions=lambda state: Wordless().__str__())
-    with pytest.raises(vulcan.ModelError, match=r"Faceless\.actions raised .*ValueError"):
+    with pytest.raises(vulcan.errors.ModelError, match=r"Faceless\.actions raised .*ValueError"):
         vulcan.solve(vulcan.Problem(loud, ANY_RISK))
 
 
@@ -154,7 +161,7 @@ def test_a_frame_that_changes_gets_no_policy(name: str, times: int) -> None:
     before, after = (0.5, 1.0) if name == "discount" else (2, 1)
     ask = change(*[before] * times, after)
     kind = type("Drifting", (Mission,), {name: property(lambda self: ask())})
-    with suppress(vulcan.ModelError, vulcan.MismatchError):
+    with suppress(vulcan.errors.ModelError, vulcan.errors.MismatchError):
         result = vulcan.solve(vulcan.Problem(kind(), ANY_RISK))
         # Nobody read it after it changed, or all did.
         expected = {"discount": {0.5: 1.305, 1.0: 1.71}, "horizon": {2: 1.71, 1: 0.9}}[name]
@@ -179,7 +186,7 @@ def test_attributes_that_raise_are_errors_of_the_model(name: str, error: type) -
     kind = type("Moody", (Mission,), {name: property(fail)})
     if (name, error) == ("action_label", AttributeError):
         return  # such a model has none
-    with pytest.raises(vulcan.ModelError, match=r"Moody.*lost|lost.*Moody"):
+    with pytest.raises(vulcan.errors.ModelError, match=r"Moody.*lost|lost.*Moody"):
         vulcan.solve(vulcan.Problem(kind(), ANY_RISK))
 
 
@@ -192,3 +199,93 @@ def test_outcomes_of_a_class_of_their_own_are_read_once() -> None:
     model = Mission(**answer_go(lambda: [Wavering(0.5, 1.0, "end"), Wavering(0.5, 0.0, FAILURE)]))
     result = vulcan.solve(vulcan.Problem(model, ANY_RISK))
     assert result.certificate.risk == pytest.approx(0.1 + 0.9 * 0.5)
+
+
+LITTLE_RISK = vulcan.Constant(0.001)
+
+PROVING_SOLVERS = [
+    vulcan.Automatic(),
+    vulcan.Vulcan(),
+    vulcan.LocalVulcan(),
+    vulcan.ForwardSearch(),
+    vulcan.Pareto(),
+    vulcan.Lagrangian(),
+    vulcan.baselines.LinearProgram(),
+    vulcan.baselines.IntegerProgram(),
+    vulcan.baselines.RAOStar(),
+]
+
+
+def cross(draw: Callable[[], float]) -> Mission:
+    """Return three crossings, of which each fails with a probability that is drawn anew."""
+
+    def outcomes(state: int, action: str) -> list[Outcome]:
+        risk = draw() * (0.8 if action == "slowly" else 1.0)
+        return [Outcome(1 - risk, 1.0, state + 1), Outcome.failure(risk)]
+
+    return Mission(
+        horizon=3,
+        initial_state=lambda: 0,
+        actions=lambda state: ["quickly", "slowly"],
+        outcomes=outcomes,
+    )
+
+
+def draw_at_random(seed: int) -> Callable[[], float]:
+    rng = random.Random(seed)
+    return lambda: rng.uniform(0.1, 0.9)
+
+
+def alternate(seed: int) -> Callable[[], float]:
+    risks = itertools.cycle((0.1 + 0.01 * seed, 0.2 + 0.01 * seed))
+    return lambda: next(risks)
+
+
+@pytest.mark.parametrize("solver", PROVING_SOLVERS, ids=lambda solver: type(solver).__name__)
+@pytest.mark.parametrize("lie", [draw_at_random, alternate])
+@pytest.mark.parametrize("bound", [LITTLE_RISK, ANY_RISK], ids=["infeasible", "feasible"])
+def test_a_model_that_contradicts_itself_is_found_out(solver: Any, lie: Any, bound: Any) -> None:
+    limits = {"samples": 200} if solver.sampling else {}
+    for seed in range(20):
+        problem = vulcan.Problem(cross(lie(seed)), bound)
+        with pytest.raises((vulcan.errors.ModelError, vulcan.errors.MismatchError)) as caught:
+            vulcan.solve(problem, solver, **limits)
+        text = str(caught.value)
+        assert "ly'" in text  # an action
+        assert "state " in text
+
+
+def test_a_proof_names_the_answer_that_changed() -> None:
+    problem = vulcan.Problem(cross(alternate(0)), LITTLE_RISK)
+    with pytest.raises(
+        vulcan.errors.ModelError, match="evaluated again, the outcomes changed"
+    ) as caught:
+        vulcan.solve(problem)
+    violation = caught.value.violation
+    assert violation.rule == "answers repeat"
+    assert violation.state in (0, 1, 2)
+    assert violation.action in ("quickly", "slowly")
+    assert violation.model == "Mission"
+
+
+def test_actions_that_change_after_the_search_refute_a_proof() -> None:
+    ask = change(["go"], ["go", "wait"])
+    model = Mission(**answer_in(ask, "start"), horizon=1)
+    with pytest.raises(vulcan.errors.ModelError, match=r"the actions changed from .*'wait'"):
+        vulcan.solve(vulcan.Problem(model, LITTLE_RISK), vulcan.Pareto())
+
+
+def test_few_answers_are_queried_again() -> None:
+    asked = itertools.count()
+
+    def outcomes(state: int, action: int) -> list[Outcome]:
+        next(asked)
+        return [Outcome(0.5, 1.0, 10 * state + action), Outcome.failure(0.5)]
+
+    model = Mission(
+        horizon=4, initial_state=lambda: 1, actions=lambda state: range(10), outcomes=outcomes
+    )
+    result = vulcan.solve(vulcan.Problem(model, LITTLE_RISK), vulcan.Pareto())
+    assert result.status is vulcan.planning.Status.INFEASIBLE
+    again = next(asked) - result.statistics.evaluations
+    assert 0 < again <= 500

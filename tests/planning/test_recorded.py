@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.golden import FOLDER
+from tests.golden import read_golden
 from tests.helpers.recorded import CASES, record
+from tests.helpers.small_cases import SMALL
 
-RECORDED = json.loads((FOLDER / "recorded.json").read_text(encoding="utf-8"))
+ALL = {**CASES, **{f"small-{name}": case for name, case in SMALL.items()}}
+RECORDED = read_golden("recorded.json") | {
+    f"small-{name}": record for name, record in read_golden("small.json").items()
+}
 
 
 def test_every_case_is_recorded() -> None:
-    assert list(RECORDED) == list(CASES)
+    assert list(RECORDED) == list(ALL)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ALL)
 def test_nothing_has_changed(name: str) -> None:
-    assert record(CASES[name]) == RECORDED[name]
+    assert record(ALL[name]) == RECORDED[name]

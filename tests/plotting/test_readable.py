@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 import vulcan
+from examples.exploration import drawing
 from reproduction.figures.convergence import Curve, Panel, plot_convergence
 from reproduction.figures.curves import plot_curves, plot_penalties
 from reproduction.figures.policy_space import plot_policy_space
@@ -12,7 +13,6 @@ from tests.helpers.figures import find_clashes, no_windows
 from tests.helpers.rule_policies import MISSION, cross_wall, go_east, plan_by_rule
 from vulcan import Linear, Problem, plotting
 from vulcan.domains import Bandit, Exploration, ThreeActions
-from vulcan.domains.exploration import drawing
 
 __all__ = ["no_windows"]
 
@@ -47,7 +47,9 @@ def journeys(request):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("options", [{}, {"scales": vulcan.Span()}, {"levels": [-0.01, 0, 0.02]}])
+@pytest.mark.parametrize(
+    "options", [{}, {"scales": vulcan.planning.Span()}, {"levels": [-0.01, 0, 0.02]}]
+)
 def test_frontiers(name, options):
     frontier = vulcan.trace_frontier(PROBLEMS[name], points=8, **options)
     assert find_clashes(plotting.plot_frontier(frontier)) == []

@@ -13,5 +13,5 @@ from reproduction import reproduce
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of the parts that take no time."""
     made = tmp_path_factory.mktemp("report")
-    reproduce(made, quick=True, only=["penalty", "policy-space"], workers=1)
+    reproduce(made, quick=True, only=["penalty", "policy-space"], parallel=1)
     return made

@@ -21,9 +21,10 @@ import vulcan
 from reproduction import algorithms
 from tests.helpers.tables import Table, bounds, tables
 from tests.oracles.brute_force import admits, enumerate_plans
-from vulcan import Outcome, Status
+from vulcan import Outcome
 from vulcan.domains import Bandit
-from vulcan.sentinels import END, UNPLANNED
+from vulcan.numerics import END, UNPLANNED
+from vulcan.planning import Status
 
 SIMPLE = [0.0, 0.1, 0.5, 1.0, 3.0]  # with many ties
 UNEVEN = [k / 7919 for k in range(5000)]  # with none: roundings decide nothing
@@ -83,7 +84,7 @@ def assert_same_policy(
 
 def assert_same_forward_search(problem: vulcan.Problem) -> None:
     value, policy = algorithms.forward_search(problem)
-    result = vulcan.solve(problem, vulcan.ForwardSearch(vulcan.SequenceConstraint()))
+    result = vulcan.solve(problem, vulcan.ForwardSearch(vulcan.solvers.SequenceConstraint()))
     if value == -math.inf:
         assert result.status is Status.INFEASIBLE
         return
@@ -214,7 +215,7 @@ def test_no_policy_of_an_earlier_round_is_returned(
     certify_early: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     share = math.inf if certify_early else 0.0
-    monkeypatch.setattr("vulcan.solvers.tree.rounds.SHARE_OF_CERTIFYING", share)
+    monkeypatch.setattr("vulcan.sampling.incumbent.SHARE_OF_CERTIFYING", share)
     table = gamble(1e-9)
     way = [Outcome(0.999, 1.0, "plain"), Outcome(0.001, 1.0, "start")]
     table.table |= {"begin": {"go": way}, "plain": {"wait": [Outcome(1.0, 0.0, "end")]}}

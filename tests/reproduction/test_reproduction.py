@@ -1,4 +1,4 @@
-"""The reproduction as a whole: resuming, redrawing, errors, Ctrl-C."""
+"""The reproduction as a whole: resuming, redrawing, errors, raw data and the page."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from reproduction import reproduce
+from reproduction import Record, reproduce
 from reproduction.parts import PARTS
+from reproduction.parts.bandit_table import BanditTable
 from reproduction.runner import Advance
 from reproduction.store import Store
-from vulcan.errors import OptionError
+from tests.helpers.failing_part import FailingPart
+from vulcan.errors import OptionError, VulcanError
 
 
 def test_what_was_run_is_not_run_again(folder: Path) -> None:
@@ -69,7 +72,7 @@ def test_quick_and_full_reports_have_folders_of_their_own(folder: Path, tmp_path
 
 
 def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "reproduction", "--quick", "--workers", "1"]
+    command = [sys.executable, "-m", "reproduction", "--quick", "--parallel", "1"]
     command += ["--only", "penalty", "--only", "convergence", "-o", str(tmp_path)]
     run = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -94,5 +97,84 @@ def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path, quick=True, only=["penalty", "convergence"], workers=1, on_advance=stop)
+        reproduce(
+            tmp_path, quick=True, only=["penalty", "convergence"], parallel=1, on_advance=stop
+        )
     assert told[0].total == total - done  # what was run is not run again
+
+
+class Links(HTMLParser):
+    """Gathers where a page points to, and whether its tags are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.places += [value or "" for name, value in attrs if name in ("href", "src")]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_page_has_all_that_it_points_to(folder: Path) -> None:
+    page = (folder / "index.html").read_text()
+    links = Links()
+    links.feed(page)
+    assert not links.open
+    assert "quick report" in page
+    for part in PARTS:
+        assert (f'id="{part.name}"' in page) == (part.name in ("penalty", "policy-space"))
+    for place in links.places:
+        if place.startswith("#"):
+            assert f'id="{place[1:]}"' in page
+        else:
+            assert (folder / place).stat().st_size > 0
+
+
+def test_a_task_that_fails_is_named_and_the_others_are_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reproduction.reproduction.PARTS", [FailingPart("broken")])
+    for _ in range(2):
+        with pytest.raises(VulcanError, match=r"1 tasks failed(.|\n)*'broken'\}: out of tea"):
+            reproduce(tmp_path, quick=True, parallel=2)
+        page = (tmp_path / "index.html").read_text()
+        assert "4 records" in page
+        assert "4 of 5 tasks were run" in page
+    assert len((tmp_path / "data-quick" / "failing.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_killed_worker_is_told_and_what_was_run_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reproduction.reproduction.PARTS", [FailingPart("killed")])
+    with pytest.raises(VulcanError, match=r"1 tasks failed(.|\n)*its worker was killed"):
+        reproduce(tmp_path, quick=True, parallel=1)
+    assert "4 of 5 tasks were run" in (tmp_path / "index.html").read_text()  # short ones come first
+
+
+def test_a_line_that_was_written_by_halves_is_run_again(tmp_path: Path) -> None:
+    part, store = BanditTable(), Store(tmp_path)
+    tasks = part.tasks(True)[:3]
+    for k, task in enumerate(tasks):
+        store.add(part, Record(dict(task), {"reward": float(k)}, 0.1))
+    assert store.missing(part, tasks) == []
+    path = tmp_path / "bandit-table.jsonl"
+    path.write_text(path.read_text()[:-9])
+    assert store.missing(part, tasks) == [tasks[2]]
+    assert [record.found["reward"] for record in store.find(part, tasks)] == [0.0, 1.0]
+    store.add(part, Record(dict(tasks[2]), {"reward": 7.0}, 0.1))
+    assert store.missing(part, tasks) == []
+    assert [record.found["reward"] for record in store.find(part, tasks)] == [0.0, 1.0, 7.0]
+
+
+def test_records_of_another_version_are_run_again(tmp_path: Path) -> None:
+    part, store = BanditTable(), Store(tmp_path)
+    task = part.tasks(True)[0]
+    store.add(part, Record(dict(task), {"reward": 1.0}, 0.1))
+    part.version += 1
+    assert store.missing(part, [task]) == [task]

@@ -1,15 +1,21 @@
-"""Files are replaced at once, and nothing but plain files is."""
+"""Files are replaced at once, plain files only; files left by killed processes are removed."""
 
 from __future__ import annotations
 
 import os
 import socket
 import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from vulcan.runtime.files import write_atomically
+import vulcan
+from tests.helpers.processes import COMMAND
+from vulcan.domains import Bandit
+from vulcan.runtime.files import remove_stale_files, write_atomically
 
 
 def mode_of(path: Path) -> int:
@@ -40,38 +46,6 @@ def test_a_file_keeps_its_mode(tmp_path, mode):
     assert mode_of(path) == mode
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
-def test_a_file_keeps_its_owner_and_group(tmp_path):
-    path = tmp_path / "plan"
-    path.write_bytes(b"old")
-    os.chown(path, 12345, 54321)
-    path.chmod(0o640)
-    write_atomically(path, b"new")
-    assert (path.stat().st_uid, path.stat().st_gid, mode_of(path)) == (12345, 54321, 0o640)
-
-
-def test_a_group_that_can_not_be_kept_opens_the_file_to_no_other(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise PermissionError
-
-    path = tmp_path / "plan"
-    path.write_bytes(b"old")
-    path.chmod(0o664)
-    look = os.stat
-
-    def other_group(name, *arguments, **options):
-        found = list(look(name, *arguments, **options))
-        if Path(name) != path:
-            found[stat.ST_GID] += 1
-        return os.stat_result(found)
-
-    monkeypatch.setattr("vulcan.runtime.files.os.chown", refuse)
-    monkeypatch.setattr("vulcan.runtime.files.os.stat", other_group)
-    write_atomically(path, b"new")
-    monkeypatch.undo()
-    assert (path.read_bytes(), mode_of(path)) == (b"new", 0o644)
-
-
 def test_a_link_stays_and_its_file_is_written(tmp_path):
     (tmp_path / "store").mkdir()
     file, link = tmp_path / "store" / "plan", tmp_path / "latest"
@@ -95,13 +69,13 @@ def test_pipes_and_sockets_are_refused_and_stay(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
     for name in ("pipe", "link"):
-        with pytest.raises(OSError, match="this is a pipe, and only plain files are written"):
+        with pytest.raises(OSError, match="only plain files are written"):
             write_atomically(tmp_path / name, b"new")
     with socket.socket(socket.AF_UNIX) as listener:
         folder = os.open(tmp_path, os.O_RDONLY)
         listener.bind(f"/proc/self/fd/{folder}/socket")  # such addresses are short
         os.close(folder)
-        with pytest.raises(OSError, match="this is a socket"):
+        with pytest.raises(OSError, match="only plain files are written"):
             write_atomically(tmp_path / "socket", b"new")
     assert sorted(os.listdir(tmp_path)) == ["link", "pipe", "socket"]
     assert (tmp_path / "pipe").is_fifo()
@@ -111,16 +85,6 @@ def test_directories_are_refused(tmp_path):
     with pytest.raises(IsADirectoryError):
         write_atomically(tmp_path, b"new")
     assert tmp_path.is_dir()
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root makes devices")
-def test_devices_are_refused_and_stay(tmp_path):
-    # Never one of the machine's own: should this fail, the machine would be without it.
-    device = tmp_path / "null"
-    os.mknod(device, stat.S_IFCHR | 0o600, os.stat("/dev/null").st_rdev)
-    with pytest.raises(OSError, match="this is a device, and only plain files are written"):
-        write_atomically(device, b"new")
-    assert device.is_char_device()
 
 
 def test_what_is_missing_or_protected_is_named(tmp_path, monkeypatch):
@@ -146,3 +110,141 @@ def test_a_failure_on_the_way_leaves_the_old_content_and_nothing_else(tmp_path, 
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["plan"]
+
+
+# It waits in the middle of writing, as a process does that is killed there.
+WRITING = """
+import sys, time
+from vulcan.runtime import files
+
+def wait(file):
+    print("writing", flush=True)
+    time.sleep(600)
+
+files.os.fsync = wait
+files.write_atomically(sys.argv[1], b"x" * 100_000)
+"""
+
+
+@pytest.fixture
+def start_writing():
+    """Start processes that write a file and come to no end."""
+    started = []
+
+    def start(path):
+        command = [sys.executable, "-c", WRITING, str(path)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout.readline() == "writing\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def kill(process):
+    process.kill()
+    process.wait()
+
+
+def test_files_of_killed_processes_are_removed_and_those_of_living_ones_stay(
+    tmp_path, start_writing
+):
+    path = tmp_path / "run.ckpt"
+    killed, living = start_writing(path), start_writing(path)
+    kill(killed)
+    assert len(os.listdir(tmp_path)) == 2
+    remove_stale_files(path)
+    assert len(os.listdir(tmp_path)) == 1
+    kill(living)
+    write_atomically(path, b"new")
+    assert os.listdir(tmp_path) == ["run.ckpt"]
+
+
+def test_other_files_stay(tmp_path):
+    names = [
+        *(".run.ckpt.0123456.tmp", ".run.ckpt.0123456g.tmp", ".run.ckpt.01234567", "run.ckpt"),
+        *(".run.ckpt.old.01234567.tmp", ".another.ckpt.01234567.tmp", ".runxckpt.01234567.tmp"),
+    ]
+    for name in names:
+        (tmp_path / name).write_text("")
+    (tmp_path / ".run.ckpt.00000000.tmp").mkdir()
+    before = set(os.listdir(tmp_path))
+    write_atomically(tmp_path / "run.ckpt", b"new")
+    assert set(os.listdir(tmp_path)) == before
+
+
+MODEL = ("bandit", "--set", "horizon=9", "--set", "merges=False", "--bound", "0.002*x")
+SEARCH = ("solve", *MODEL, "--solver", "vulcan", "--samples", "4000", "--json")
+
+
+def solve(samples=3000):
+    problem = vulcan.Problem(Bandit(9, merges=False), vulcan.Linear(0.002))
+    return vulcan.solve(problem, vulcan.Vulcan(), samples=samples)
+
+
+def test_two_processes_write_one_checkpoint(tmp_path):
+    path = tmp_path / "run.ckpt"
+    kept = ("--checkpoint", str(path), "--overwrite")
+    started = [
+        subprocess.Popen([*COMMAND, *SEARCH, *kept], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    answers = [process.communicate(timeout=120) for process in started]
+    assert [process.returncode for process in started] == [0, 0], answers
+    assert os.listdir(tmp_path) == ["run.ckpt"]
+    problem = vulcan.Problem(Bandit(9, merges=False), vulcan.Linear(0.002))
+    resumed = vulcan.solve(
+        problem, vulcan.Vulcan(), samples=4000, checkpoint=vulcan.Checkpoint(path, resume=True)
+    )
+    assert resumed.safe
+    assert resumed.statistics.samples >= 4000
+
+
+def test_threads_of_one_process_plan_as_one_does():
+    alone = solve()
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda _: solve(), range(4)))
+    assert all(result.policy == alone.policy for result in together)
+    assert all(result.certificate == alone.certificate for result in together)
+
+
+def test_a_search_that_can_not_keep_its_copy_goes_on(tmp_path):
+    """No file may have more than 4,000 bytes, which is how a disk is full for one process."""
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)); "
+        "from vulcan.cli import main; main()"
+    )
+    path, plan = tmp_path / "run.ckpt", tmp_path / "plan.vulcan"
+    command = [sys.executable, "-c", program, *SEARCH, "--checkpoint", str(path), "-o", str(plan)]
+    answer = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert "the checkpoint could not be written: [Errno 27] File too large" in answer.stderr
+    assert "✓" in answer.stdout or '"safe": true' in answer.stdout
+    assert answer.returncode == 2
+    assert "File too large" in answer.stderr.splitlines()[-1]
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 64 kB, where the machine lets us have one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no disk can be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk_leaves_the_old_file(small_disk):
+    path = small_disk / "plan.vulcan"
+    write_atomically(path, b"old")
+    with pytest.raises(OSError, match="No space left on device"):
+        write_atomically(path, os.urandom(100_000))
+    assert path.read_bytes() == b"old"
+    assert os.listdir(small_disk) == ["plan.vulcan"]

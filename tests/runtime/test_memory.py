@@ -1,15 +1,19 @@
-"""How much memory there is: of the machine, of the container, of the process."""
+"""How much memory there is, and what objects take of it."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import vulcan
+from vulcan import Outcome
 from vulcan.runtime import memory
-from vulcan.runtime.memory import MemoryGrowth, find_default_memory, find_resident
+from vulcan.runtime.limits import Limits, Monitor
+from vulcan.runtime.memory import find_default_memory, read_resident_memory
 
 GIGABYTE = 1 << 30
 
@@ -68,17 +72,42 @@ def test_limits_of_the_process_count():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says it")
 def test_growth_is_noticed():
-    growth = MemoryGrowth()
-    growth.start()
-    assert find_resident() > 1 << 20
-    assert not growth.exceeds(0)
-    with growth.stopped():
-        kept = bytearray(40 << 20)
-    growth._looked = 0.0
-    assert not growth.exceeds(0)
-    more = bytearray(40 << 20)
-    growth._looked = 0.0
-    assert growth.exceeds(0)
-    growth._looked = 0.0
-    assert not growth.exceeds(60 << 20)
+    def exceeds(most: int) -> bool:
+        monitor.limits, monitor._measured = Limits(memory=most), 0.0
+        monitor.stopped_by = None
+        return monitor.wants_stop(0) and monitor.stopped_by == "limit of memory"
+
+    with Monitor(Limits()) as monitor:
+        monitor.start_clock()
+        assert read_resident_memory() > 1 << 20
+        assert not exceeds(0)
+        with monitor.clock_stopped():
+            kept = bytearray(40 << 20)
+        assert not exceeds(0)
+        more = bytearray(40 << 20)
+        assert exceeds(0)
+        assert not exceeds(60 << 20)
     del kept, more
+
+
+class Growing:
+    """States of five kilobytes, of which there is no end."""
+
+    horizon = 10_000
+
+    def initial_state(self) -> Any:
+        return (0, b"")
+
+    def actions(self, state: Any) -> list[str]:
+        return ["go"]
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        following = (2 * state[0] + 1, 2 * state[0] + 2)
+        return [Outcome(0.5, 1.0, (to, to.to_bytes(8, "big") * 600)) for to in following]
+
+
+def test_fat_states_come_to_the_limit():
+    problem = vulcan.Problem(Growing(), vulcan.Constant(0.5))
+    result = vulcan.solve(problem, vulcan.Lagrangian(), limits=vulcan.Limits(memory=30_000_000))
+    assert result.stopped_by == "limit of memory"
+    assert result.statistics.evaluations < 30_000  # memory is measured now and then

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from tests.helpers.charts import CHART, HONEST, MOST, STATE, Chart, draw_chart, look_ahead
-from vulcan import ModelError, OptionError, Outcome
+from vulcan import Outcome
 from vulcan.domains import Bandit, Exploration
+from vulcan.errors import ModelError, OptionError
 from vulcan.model.compiled import outcomes_signature, value_bound_signature
 from vulcan.testing import check_compiled
 
@@ -119,7 +120,7 @@ LIES = {
     "another state": (tell("after", (0, 2, 0), 1), 2, "left", "has 0 outcomes, the plain one 1"),
     "unknown action": (forget_action, 0, None, "has no action 'right'"),
     "another order": (reorder, 0, None, "another order"),
-    "told apart": (hide_labels, 1, "ahead", "what nobody can tell apart is one outcome"),
+    "told apart": (hide_labels, 1, "ahead", "indistinguishable outcomes count as one"),
     "bound": (bound_by(1.0), 2, None, "differ: 1.0, plain 0.0"),
     "value bound": (value_by(1.0), 2, None, "price 0 differ: 1.0, plain -0.0"),
     "value bound NaN": (value_by(math.nan), 2, None, "and price 0 is nan"),
@@ -157,7 +158,7 @@ def forget_field(parameters, state, action, answers, following):
 
 @pytest.mark.parametrize(
     ("function", "message"),
-    [(keep_notes, "asked with new parameters"), (forget_field, "not every field")],
+    [(keep_notes, "with fresh parameters"), (forget_field, "not every field")],
 )
 def test_functions_that_depend_on_what_was_before(function: Any, message: str) -> None:
     chart = Chart({(0, name): [(1.0, 0.0, 0)] for name in ("left", "ahead", "right")}, 2)
@@ -172,7 +173,7 @@ def test_what_can_not_be_compared() -> None:
         check_compiled(Chart(HONEST, 2), most_states=0)
     chart = Chart(HONEST, 3)
     chart.compiled = np.zeros(1)
-    assert "must be a vulcan.CompiledModel" in str(check_compiled(chart))
+    assert "must be a vulcan.model.CompiledModel" in str(check_compiled(chart))
     broken = Chart({(0, "left"): [(0.5, 0.0, 1)]}, 2)
     with pytest.raises(ModelError, match=r"sum to 0\.5"):
         check_compiled(broken)

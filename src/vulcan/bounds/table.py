@@ -11,21 +11,20 @@ a concave function, and how far the function can rise above it follows from the 
 the function lies below both of them when they are extended.
 
 A kernel never guesses. Where the pieces leave open whether a history passes (its risk lies between
-the piece and the piece plus its error), or a credit is outside the limits, it stops and asks for
-`cover(credit)`. The table then evaluates the function at that very place and the kernel goes on.
-So kernels decide as if they had the function itself. That is exact as long as the function's own
+the piece and the piece plus its error), or a credit is outside the limits, it stops and requests
+`cover(credit)`. The table then evaluates the function at that credit and the kernel continues. So
+kernels decide as if they had the function itself. That is exact as long as the function's own
 rounding errors are ordinary ones, below about `GUARD`.
 
 The function is evaluated at these credits only: it need not be concave, or have a value at all,
-where no history comes. That it is concave and nondecreasing where they do come is taken for granted
-here; `verify_shape` checks it afterwards.
+where no history comes. That it is concave and nondecreasing at these credits is assumed here;
+`verify_shape` checks it afterwards.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -34,62 +33,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import BoundError
-from vulcan.tolerance import TOLERANCE
+from vulcan.numerics import TOLERANCE
 
-__all__ = ["PIECE", "BoundTable", "ExactTable", "RefinedTable"]
+__all__ = ["PIECE", "BoundTable", "RefinedTable"]
 
 PIECE: Final = np.dtype(
     [("start", "f8"), ("value", "f8"), ("slope", "f8"), ("error", "f8")], align=True
 )
 
 GUARD: Final = TOLERANCE / 100
-"""What a function is trusted to round its values by: this much, relative to values above 1."""
+"""Rounding error of a function's values that is assumed, relative to values above 1."""
 
 LARGEST: Final = sys.float_info.max
 
 
-class BoundTable(ABC):
-    """A risk bound as straight pieces.
+class BoundTable:
+    """A risk bound as straight pieces; a piecewise linear bound is its own table.
+
+    Parameters
+    ----------
+    pieces
+        Triples (start, value, slope) of a piecewise linear bound.
 
     Attributes
     ----------
     pieces
-        Array of `PIECE`, in the order of `start`. The first also serves what lies before it.
+        Array of `PIECE`, in the order of `start`. The first also covers all credits before it.
     low, high
         The credits that can be looked up.
     top, beyond
         Above `high` the bound is at most top + beyond (x - high).
     ceiling
-        The bound is nowhere above this; inf where nobody knows.
+        An upper bound on all values; inf if unknown.
     """
 
-    pieces: NDArray[np.void]
-    low: float
-    high: float
-    top: float = math.inf
-    beyond: float = math.inf
-    ceiling: float = math.inf
-
-    @abstractmethod
-    def cover(self, credit: float) -> None:
-        """Make the table exact at a credit."""
-
-    @abstractmethod
-    def evaluated(self, low: float, high: float) -> list[float]:
-        """Return `low`, `high` and the places between them where the function was evaluated."""
-
-
-class ExactTable(BoundTable):
-    """A piecewise linear bound, which is its own table.
-
-    Parameters
-    ----------
-    pieces
-        Triples (start, value, slope).
-    """
+    top = beyond = ceiling = math.inf
 
     def __init__(self, pieces: Sequence[tuple[float, float, float]]) -> None:
-        self.pieces = np.array([(*piece, 0.0) for piece in pieces], PIECE)
+        self.pieces: NDArray[np.void] = np.array([(*piece, 0.0) for piece in pieces], PIECE)
         self.low, self.high = -math.inf, math.inf
         _, level, slope = pieces[-1]
         if slope == 0:
@@ -97,19 +78,19 @@ class ExactTable(BoundTable):
             self.ceiling = level + GUARD * max(1.0, abs(level))
 
     def cover(self, credit: float) -> None:
-        """Fail: there is nothing to ask."""
+        """Make the table exact at a credit; one of straight pieces is."""
         raise AssertionError(f"an exact table covers every credit, {credit!r} too")
 
     def evaluated(self, low: float, high: float) -> list[float]:
-        """Return the limits; what lies between them was checked when the bound was made."""
+        """Return `low`, `high` and the places between them where a function was evaluated."""
         return [low, high]
 
 
 class RefinedTable(BoundTable):
-    """Chords of a concave function between the credits at which a search had to ask.
+    """Chords of a concave function between the credits at which it was evaluated.
 
-    Asking is rare: chords come closer to the function with the square of their width, and the
-    number of questions grows like the cube root of the number of comparisons.
+    Evaluations are rare: the distance of chords falls with the square of their width, and the
+    number of evaluations grows like the cube root of the number of comparisons.
 
     Parameters
     ----------
@@ -147,7 +128,7 @@ class RefinedTable(BoundTable):
         self.high = self._places[-1] if self._places else self._floor
 
     def evaluated(self, low: float, high: float) -> list[float]:
-        """Return `low`, `high` and the places between them; nothing before the first question."""
+        """Return `low`, `high` and the places between them; nothing before the first evaluation."""
         between = (place for place in self._places if low < place < high)
         return [low, *between, high] if low <= high else []
 
@@ -168,7 +149,7 @@ class RefinedTable(BoundTable):
             width = np.minimum(np.diff(places), LARGEST)
             climb = np.diff(values)
             slope = np.clip(climb / width, -LARGEST, LARGEST)
-            # A function rounds its values, and what it does to x before.
+            # A function rounds its values, and its argument before.
             size = np.maximum(1.0, np.maximum(np.abs(values[:-1]), np.abs(values[1:])))
             reach = np.maximum(np.abs(places[:-1]), np.abs(places[1:]))
             guard = GUARD * size + 4 * sys.float_info.epsilon * reach * np.abs(slope)

@@ -1,15 +1,14 @@
-"""The application: its commands, and what becomes of their errors.
+"""The application: its commands, and how their errors are shown.
 
-A command is a module of its name here, with a function of that name and `EXAMPLES`. It is imported
-when it is run; the list of commands takes the first lines of their docstrings from the sources, so
-that `vulcan --help` imports none of them.
+A command is a function of its name in the module listed in `COMMANDS`; the module has its examples
+in `EXAMPLES`. The module is imported when the command is run; the list of commands takes the first
+lines of their docstrings from the sources, so that `vulcan --help` imports none of them.
 """
 
 from __future__ import annotations
 
 import ast
 import os
-import shutil
 import sys
 import traceback
 import warnings
@@ -22,64 +21,50 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from vulcan.cli.codes import ExitCode
+from vulcan.cli import ExitCode
 from vulcan.parameters import suggest
 
-__all__ = ["application"]
-
-COMMANDS: Final = (
-    "solve",
-    "frontier",
-    "compare",
-    "check",
-    "export",
-    "certify",
-    "verify",
-    "explain",
-    "simulate",
-    "show",
-    "explore",
-    "draw",
-)
-
-COLUMNS: Final = shutil.get_terminal_size().columns
-
-CONTEXT: Final = {
-    "help_option_names": ["-h", "--help"],
-    # By itself, help would not become narrower than this.
-    "terminal_width": max(30, COLUMNS - 2) if COLUMNS < 52 else None,
+COMMANDS: Final = {
+    "solve": "solve",
+    "frontier": "compare",
+    "compare": "compare",
+    "check": "check",
+    "certify": "certify",
+    "verify": "certify",
+    "explain": "explain",
+    "simulate": "simulate",
+    "show": "show",
+    "explore": "show",
 }
+"""The module of each command."""
+
+CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 
 OVERVIEW = """
 \b
 Examples:
   vulcan solve bandit --bound "0.002*x"
-  vulcan frontier bandit --gap 0.01 --plot frontier.png
-  vulcan compare bandit --bound "0.002*x" --set horizon=6
-  vulcan solve mission.toml --set horizon=5 --time-limit 10
   vulcan solve rover.py:Rover --set days=6 --bound 0.01 -o plan.vulcan
-  vulcan solve model.prism --horizon 30 --set failure=attacked --bound 0.1
-  vulcan certify plan.vulcan rover.py:Rover --set days=6
+  vulcan certify plan.vulcan rover.py:Rover --set days=6 --bound 0.01
   vulcan explain plan.vulcan rover.py:Rover --set days=6
-  vulcan simulate plan.vulcan rover.py:Rover --set days=6 --episodes 1000000
-  vulcan show plan.vulcan --depth 4
-  vulcan explore plan.vulcan rover.py:Rover --set days=6 -o plan.html
-  vulcan draw plan.vulcan mission.toml --outcomes six.png
+  vulcan frontier bandit --gap 0.01 --plot frontier.png
+  vulcan COMMAND --help
 
-rover.py, mission.toml, model.prism and plan.vulcan stand for files of your own.
+rover.py and plan.vulcan stand for files of your own.
 
 \b
 Exit codes:
-  0 yes, 1 no, 2 bad input, 70 defect in Vulcan, 130 stopped by Ctrl-C, 143 by SIGTERM
+  0 yes, 1 no, 2 bad input, 4 passed, but only by the bound in the policy's own file,
+  70 defect in Vulcan, 130 stopped by Ctrl-C, 143 by SIGTERM
 """
 
 
 class Command(TyperCommand):
-    """A command whose help has its options in sections, and which knows short settings."""
+    """A command whose help has its options in sections."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, with `--horizon N` as the setting that it is."""
-        from vulcan.cli.choices import spell_out
+        """Read the arguments, with `--horizon N` as a setting."""
+        from vulcan.cli.options import spell_out
 
         sets = any(parameter.name == "settings" for parameter in self.get_params(ctx))
         return super().parse_args(ctx, spell_out(args) if sets else args)
@@ -91,13 +76,13 @@ class Command(TyperCommand):
         sections: dict[str, list[Any]] = {name: [] for name in ("Arguments", *SECTIONS, "Options")}
         for parameter in self.get_params(ctx):
             argument = parameter.param_type_name == "argument"
-            section = getattr(parameter, "rich_help_panel", None) or "Options"
+            section = "Arguments" if argument else getattr(parameter, "rich_help_panel", None)
             if record := parameter.get_help_record(ctx):
-                sections["Arguments" if argument else section].append(record)
+                sections[section or "Options"].append(record)
         for name, records in sections.items():
             if records:
                 with formatter.section(name):
-                    formatter.write_dl(records, col_max=min(30, formatter.width // 3))
+                    formatter.write_dl(records)
 
 
 class Commands(TyperGroup):
@@ -111,18 +96,18 @@ class Commands(TyperGroup):
         """Return a command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"vulcan.cli.{cmd_name}")
+        module = import_module(f"vulcan.cli.{COMMANDS[cmd_name]}")
         single = typer.Typer(
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
         )
         register = single.command(
-            cmd_name, cls=Command, epilog=module.EXAMPLES, context_settings=CONTEXT
+            cmd_name, cls=Command, epilog=module.EXAMPLES[cmd_name], context_settings=CONTEXT
         )
         register(getattr(module, cmd_name))
         return typer.main.get_command(single)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return a command with its arguments, or say which one was probably meant."""
+        """Return a command with its arguments; suggest one for an unknown name."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{suggest(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
@@ -134,7 +119,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; only `VulcanError` and `OSError` become messages."""
-        from vulcan.cli.screen import show_error
+        from vulcan.cli.output import show_error
         from vulcan.errors import DisagreementError, VulcanError
 
         try:
@@ -156,7 +141,7 @@ class Commands(TyperGroup):
 
 def _summarise(command: str) -> str:
     """Return the first line of a command's docstring, read from its source."""
-    source = ast.parse((Path(__file__).parent / f"{command}.py").read_bytes())
+    source = ast.parse((Path(__file__).parent / f"{COMMANDS[command]}.py").read_bytes())
     functions = [node for node in source.body if isinstance(node, ast.FunctionDef)]
     described = next(function for function in functions if function.name == command)
     return (ast.get_docstring(described) or "").partition("\n")[0]
@@ -164,8 +149,8 @@ def _summarise(command: str) -> str:
 
 @contextmanager
 def _show_warnings() -> Iterator[None]:
-    """Show our own warnings as remarks; others as Python does."""
-    from vulcan.cli.screen import show_note
+    """Show our own warnings as remarks, and others as Python does."""
+    from vulcan.cli.output import show_note
     from vulcan.errors import BoundWarning, SimulationWarning
 
     with warnings.catch_warnings():
@@ -182,7 +167,7 @@ def _show_warnings() -> Iterator[None]:
 
 
 def _forget_broken_pipes() -> None:
-    """Let what is still to be written go nowhere; Python would complain about it at its exit."""
+    """Discard unwritten output, about which Python would complain at its exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

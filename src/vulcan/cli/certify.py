@@ -1,130 +1,161 @@
-"""`vulcan certify`: judge a policy file by a model and a bound."""
+"""`vulcan certify` and `vulcan verify`: judge a policy file, and let Storm check that."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vulcan.cli.codes import ExitCode
-from vulcan.cli.options import AsJson, Exact, ModelText, PlanFile, RecordedBoundText, Settings
+from vulcan.cli import ExitCode, documents, options, output
+from vulcan.errors import OptionError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from vulcan.certificate.certify import Certificate
+    from vulcan.certificate.verify import Verification
+    from vulcan.policy.policy import AnyPolicy
+    from vulcan.problem import Problem
 
-    from vulcan.certificates.certificate import Certificate
-    from vulcan.certificates.problem import Problem
-    from vulcan.policies.randomised import AnyPolicy
-
-__all__ = ["EXAMPLES", "certify"]
-
-EXAMPLES = """
+EXAMPLES = {
+    "certify": """
 \b
 Examples:
-  vulcan certify plan.vulcan bandit
-  vulcan certify plan.vulcan bandit --set horizon=9 --bound 0.01
-  vulcan certify plan.vulcan rover.py:Rover --exact --json
+  vulcan certify plan.vulcan bandit --bound "0.002*x"
+  vulcan certify plan.vulcan rover.py:Rover --bound 0.01 --exact --json
   vulcan certify plan.vulcan mission.toml
-"""
+""",
+    "verify": """
+\b
+Examples:
+  vulcan verify plan.vulcan bandit
+  vulcan verify plan.vulcan model.prism --horizon 30 --set failure=attacked
+""",
+}
+
+Exact = Annotated[
+    bool,
+    options.search_option("--exact", help="Compute with fractions: slow, without any rounding."),
+]
 
 
 def certify(
-    plan: PlanFile,
-    model: ModelText,
-    settings: Settings = None,
-    bound: RecordedBoundText = None,
+    plan: options.PlanFile,
+    model: options.ModelText,
+    settings: options.Settings = None,
+    bound: options.RecordedBoundText = None,
     exact: Exact = False,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Judge a policy file by its model and a risk bound.
 
-    Reward and risk are computed from the model alone. The policy passes (exit code 0) if it is
-    complete and its risk is acceptable for its reward. Without --bound it is judged by the bound
-    of the mission file, or else by the one that the policy's own file says it was made for, and
-    the answer says which. A randomised policy is judged as a whole, before one of its members is
-    drawn.
+    Reward and risk are computed from the model alone. The policy is safe (exit code 0) if it is
+    complete and its risk is acceptable for its reward by --bound, or else by the bound of the
+    mission file. If there is neither, it is judged by the bound in its own file, which the author
+    of the file chose: it is never called safe then, but within its own bound (exit code 4). A
+    randomised policy is judged as a whole, before one of its members is drawn.
     """
     import vulcan
-    from vulcan.cli.models import choose_bound, keep_off_stdout
-    from vulcan.formats.registry import open_model
 
     policy = vulcan.Policy.load(plan)
-    with keep_off_stdout():
-        judged, own_bound = open_model(model, settings or ())
-        chosen = choose_bound(bound, own_bound, policy.about)
+    with options.keep_off_stdout():
+        judged, chosen, source = options.open_with_bound(model, settings, bound, policy.about)
         if chosen is None:
-            raise vulcan.OptionError(
+            raise OptionError(
                 f"{plan} was made for a bound that can't be written down; give one with --bound"
             )
         problem = vulcan.Problem(judged, chosen)
         certificate = vulcan.certify(problem, policy, exact=exact)
-    _show(problem, policy, certificate, _name_source(bound, own_bound, plan, model), as_json)
-    raise typer.Exit(ExitCode.YES if certificate.safe else ExitCode.NO)
-
-
-def _name_source(bound: str | None, own_bound: str | None, plan: Path, model: str) -> str:
-    """Return who says what is acceptable."""
-    if bound is not None:
-        return "--bound"
-    return f"the bound in {model}" if own_bound is not None else f"the bound in {plan}"
-
-
-def _show(
-    problem: Problem, policy: AnyPolicy, certificate: Certificate, source: str, as_json: bool
-) -> None:
-    from vulcan.certificates.text import describe_certificate
-    from vulcan.cli import documents, screen
-    from vulcan.model.interface import describe_model
-    from vulcan.policies.randomised import RandomisedPolicy
-    from vulcan.policies.text import describe_members
-
+    by_itself = source is None
     if as_json:
         documents.print_document(
             {
-                "safe": certificate.safe,
+                "safe": None if certificate.safe and by_itself else certificate.safe,
+                "within_own_bound": certificate.safe if by_itself else None,
                 "certificate": documents.describe_certificate(certificate),
                 "policy": documents.describe_policy(policy, depth=0),
                 **documents.describe_problem(problem),
-                "bound_from": source,
+                "bound_from": source or f"the bound in {plan}",
             }
         )
-        return
-    console = screen.open_console()
-    verdict, style = ("✓ safe", screen.GOOD) if certificate.safe else ("✗ not safe", screen.BAD)
+    else:
+        _show(problem, policy, certificate, source, f"the bound in {plan}")
+    passed = ExitCode.OWN_BOUND if by_itself else ExitCode.YES
+    raise typer.Exit(passed if certificate.safe else ExitCode.NO)
+
+
+def _show(
+    problem: Problem, policy: AnyPolicy, certificate: Certificate, source: str | None, own: str
+) -> None:
+    from vulcan.certificate.certify import describe_certificate
+
+    verdict, style = ("✓ safe", output.GOOD) if certificate.safe else ("✗ not safe", output.BAD)
     if certificate.undecided:
         verdict = "✗ too close to say"
-    screen.show_heading(console, verdict, style, _explain(certificate))
-    console.print()
-    members = []
-    if isinstance(policy, RandomisedPolicy):
-        members = [("members", screen.clip(describe_members(policy)))]
-    rows = [
-        ("model", screen.clip(describe_model(problem.model))),
-        ("judged by", screen.clip(source)),
-        *describe_certificate(certificate, problem, len(policy)),
-        *members,
-        ("evaluations", f"{certificate.evaluations:,} of the model"),
-        ("arithmetic", _describe_arithmetic(certificate)),
-    ]
-    screen.show_rows(console, rows, screen.style_certificate(certificate))
-
-
-def _describe_arithmetic(certificate: Certificate) -> str:
-    if certificate.exact:
-        return "fractions, exact"
-    if certificate.refined:
-        return "fractions, since floating point was too close to say"
-    return "floating point"
-
-
-def _explain(certificate: Certificate) -> str:
-    if certificate.safe:
-        return "complete, and its risk is acceptable for its reward"
+    elif source is None and certificate.safe:
+        verdict, style = "? within its own bound", output.UNSURE
     problems = []
     if certificate.undecided:
-        problems.append("what the bound allows for its reward is too close to its risk")
+        problems.append("its risk is too close to what the bound allows for its reward")
     elif not certificate.passes:
         problems.append("its risk is more than the bound allows for its reward")
     if not certificate.complete:
         problems.append("some histories that it can reach are not planned")
-    return ", and ".join(problems)
+    reason = ", and ".join(problems) or "complete, and its risk is acceptable for its reward"
+    if source is None:
+        reason = f"judged by {own} itself, without --bound: {reason}"
+    arithmetic = "fractions, exact" if certificate.exact else "floating point"
+    if certificate.refined and not certificate.exact:
+        arithmetic = "fractions, since floating point was too close to say"
+    rows = [
+        output.name_model(problem.model),
+        ("judged by", output.clip(source or own)),
+        *describe_certificate(certificate, problem, len(policy)),
+        *output.describe_members(policy),
+        ("evaluations", f"{certificate.evaluations:,} of the model"),
+        ("arithmetic", arithmetic),
+    ]
+    output.show_answer(verdict, style, reason, rows, output.style_certificate(certificate))
+
+
+def verify(
+    plan: options.PlanFile,
+    model: options.ModelText,
+    settings: options.Settings = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Let the model checker Storm compute the reward and the risk of a policy.
+
+    Storm (pip install 'vulcan-planner[storm]') gets the Markov chain of the policy, and must
+    compute the reward and the risk of the certificate, to 1e-9. A disagreement is a defect of one
+    of the two (exit code 70).
+    """
+    import vulcan
+    from vulcan.bounds.forms import Constant
+
+    policy = vulcan.Policy.load(plan)
+    with options.keep_off_stdout():
+        judged, chosen, _ = options.open_with_bound(model, settings, None, policy.about)
+        problem = vulcan.Problem(judged, Constant(1.0) if chosen is None else chosen)
+        verification = vulcan.verify(problem, policy)
+    _show_verification(problem, verification, as_json)
+    raise typer.Exit(ExitCode.YES if verification.agrees else ExitCode.DEFECT)
+
+
+def _show_verification(problem: Problem, verification: Verification, as_json: bool) -> None:
+    certificate = verification.certificate
+    if as_json:
+        values = documents.describe(verification, "agrees", "difference", omit=("certificate",))
+        values["certificate"] = documents.describe_certificate(certificate)
+        documents.print_document({**values, **documents.describe_problem(problem)})
+        return
+    verdict, style = ("✓ agrees", output.GOOD) if verification.agrees else ("✗ differs", output.BAD)
+    size = (
+        f"differ by {verification.difference:.1g}" if verification.difference else "agree exactly"
+    )
+    rows = [output.name_model(problem.model)]
+    for name in ("reward", "risk", "frontier"):
+        ours, theirs = float(getattr(certificate, name)), getattr(verification, name)
+        if name != "frontier" or not certificate.complete:
+            rows.append((name, f"{theirs:.12g}  certificate {ours:.12g}"))
+    chain = f"{verification.states:,} states, {verification.transitions:,} transitions"
+    sentence = f"{verification.tool} and the certificate {size}"
+    output.show_answer(verdict, style, sentence, [*rows, ("Markov chain", chain)])

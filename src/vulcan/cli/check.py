@@ -1,62 +1,67 @@
-"""`vulcan check`: put a model through the rules that every model must keep."""
+"""`vulcan check`: check a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from vulcan.cli.codes import ExitCode
-from vulcan.cli.options import AsJson, ModelText, Settings, StateLimit
+from vulcan.cli import ExitCode, documents, options, output
+from vulcan.parameters import shorten
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from vulcan.model.report import Merged, ModelReport
+    from vulcan.model.check import ModelReport
     from vulcan.model.rules import Violation
-    from vulcan.testing.compiled import CompiledReport
+    from vulcan.testing import CompiledReport
 
-__all__ = ["EXAMPLES", "check"]
-
-EXAMPLES = """
+EXAMPLES = {
+    "check": """
 \b
 Examples:
   vulcan check bandit --set horizon=4
   vulcan check rover.py:Rover --states 1000000 --json
   vulcan check mission.toml --set horizon=3
-"""
+""",
+}
 
-MOST_COMPARED = 1_000
-"""States of a compiled form that are compared with the plain one at the most."""
+MOST_COMPARED: Final = 1_000
+"""Largest number of states in which the compiled form is compared with the plain one."""
 
-LONGEST = 10_000
-"""Characters of a state or an action in a document: all of them, unless it is a whole table."""
+LONGEST: Final = 10_000
+"""Characters of a state or an action in a document; enough unless it is a whole table."""
+
+StateLimit = Annotated[
+    int,
+    typer.Option(
+        "--states",
+        min=1,
+        metavar="N",
+        help="Stop after this many distinct states.",
+        rich_help_panel=options.LIMITS,
+    ),
+]
 
 
 def check(
-    model: ModelText,
-    settings: Settings = None,
+    model: options.ModelText,
+    settings: options.Settings = None,
     states: StateLimit = 100_000,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Check that a model keeps the rules.
 
-    Probabilities, rewards, states, labels, and answers that don't change. A compiled form, if there
-    is one, must say the same as the plain one. Exit code 1 if a rule is broken.
+    The rules are about probabilities, rewards, states and labels, and about outcomes that must not
+    change between calls. A compiled form, if there is one, must agree with the plain one. Exit code
+    1 if a rule is broken.
     """
-    from vulcan.cli.models import keep_off_stdout
     from vulcan.formats.registry import open_model
-    from vulcan.model.checker import check_model
+    from vulcan.model.check import check_model
 
-    with keep_off_stdout():
+    with options.keep_off_stdout():
         checked, _ = open_model(model, settings or ())
         report = check_model(checked, most_states=states)
         compared = _compare_forms(checked, states) if report.ok else None
-    if as_json:
-        _print_document(checked, report, compared)
-    else:
-        _show(checked, report, compared)
+    (_print_document if as_json else _show)(checked, report, compared)
     sound = report.ok and (compared is None or compared.ok)
     raise typer.Exit(ExitCode.YES if sound else ExitCode.NO)
 
@@ -64,7 +69,7 @@ def check(
 def _compare_forms(model: Any, states: int) -> CompiledReport | None:
     """Compare the compiled form with the plain one, if the model has one that would be used."""
     from vulcan.model.interface import Start
-    from vulcan.testing.compiled import check_compiled
+    from vulcan.testing import check_compiled
 
     if getattr(model, "compiled", None) is None or isinstance(model.initial_state(), Start):
         return None
@@ -72,112 +77,61 @@ def _compare_forms(model: Any, states: int) -> CompiledReport | None:
 
 
 def _print_document(model: Any, report: ModelReport, compared: CompiledReport | None) -> None:
-    from vulcan.cli.documents import print_document
     from vulcan.model.interface import describe_model
 
-    print_document(
+    def collect(source: Any, *names: str) -> dict[str, Any]:
+        return {name: getattr(source, name) for name in names}
+
+    documents.print_document(
         {
             "ok": report.ok and (compared is None or compared.ok),
-            "finished": report.finished,
-            "violation_count": report.violation_count,
-            "violations": [_describe(violation, LONGEST) for violation in report.violations],
-            "merged_count": report.merged_count,
-            "merged": [_describe_merged(merged) for merged in report.merged],
-            "compiled": None if compared is None else _describe_comparison(compared),
-            "statistics": {
-                "states": report.states,
-                "terminals": report.terminals,
-                "evaluations": report.evaluations,
-                "outcomes": report.outcomes,
-                "doubles": report.doubles,
+            **collect(report, "finished", "violation_count"),
+            "violations": [_describe(violation) for violation in report.violations],
+            **collect(report, "merged", "first_merged"),
+            "compiled": compared
+            and {
+                **collect(compared, "ok", "finished", "states", "evaluations"),
+                "violations": [_describe(violation) for violation in compared.violations],
             },
+            "statistics": collect(
+                report, "states", "terminals", "evaluations", "outcomes", "duplicates"
+            ),
             "model": describe_model(model),
         }
     )
 
 
-def _describe_comparison(compared: CompiledReport) -> dict[str, Any]:
-    return {
-        "ok": compared.ok,
-        "finished": compared.finished,
-        "states": compared.states,
-        "evaluations": compared.evaluations,
-        "violations": [_describe(violation, LONGEST) for violation in compared.violations],
-    }
+def _describe(violation: Violation) -> dict[str, str | None]:
+    """Return a violation as strings; states and actions can be anything, and of any length."""
+    places = {name: getattr(violation, name) for name in ("state", "action", "value")}
+    texts = {name: None if x is None else shorten(x, LONGEST) for name, x in places.items()}
+    return {"rule": violation.rule, "message": violation.message, **texts}
 
 
 def _show(model: Any, report: ModelReport, compared: CompiledReport | None) -> None:
-    from vulcan.cli import screen
-    from vulcan.model.interface import describe_model
-    from vulcan.model.report import MOST_SHOWN
+    from vulcan.model.check import MOST_SHOWN
 
-    console = screen.open_console()
     count, violations = report.violation_count, report.violations
     rows = report.rows()[1:]  # the verdict, in the first row, is the heading
     if compared is not None:
         count, violations = len(compared.violations), compared.violations
-        differs = f"differs in {_count_places(count)}" if count else "says the same"
-        rows.append(("compiled", f"{differs}; {compared.states:,} states were compared"))
-    verdict, style = ("✗ unsound", screen.BAD) if count else ("✓ sound", screen.GOOD)
+        verdict = f"differs in {_count_places(count)}" if count else "agrees"
+        rows.append(("compiled", f"{verdict}, compared in {compared.states:,} states"))
+    verdict, style = ("✗ unsound", output.BAD) if count else ("✓ sound", output.GOOD)
     if not count and not report.finished:
-        verdict, style = "✓ sound so far", screen.UNSURE
-    text = screen.clip(describe_model(model))
+        verdict, style = "✓ sound so far", output.UNSURE
+    text = output.name_model(model)[1]
     if count:
         text += f" breaks a rule in {_count_places(count)}"
     if not report.finished:
-        text += "; not all states were walked"
-    screen.show_heading(console, verdict, style, text)
-    console.print()
-    screen.show_rows(console, rows)
+        text += "; not all states were visited"
+    console = output.show_answer(verdict, style, text, rows)
     if violations:
-        console.print(_tabulate(violations[:MOST_SHOWN]))
-        hidden = count - MOST_SHOWN
-        if hidden > 0:
-            kept = len(violations)
-            listed = "them" if kept == count else f"the first {kept:,}"
-            console.print(f"  and {hidden:,} more; --json lists {listed}", style=screen.QUIET)
+        console.print()
+        output.show_rows(console, [(one.rule, str(one)) for one in violations[:MOST_SHOWN]])
+    if count > MOST_SHOWN:
+        console.print(f"  and {count - MOST_SHOWN:,} more; see --json", style=output.QUIET)
 
 
 def _count_places(count: int) -> str:
     return f"{count:,} place{'s' if count > 1 else ''}"
-
-
-def _describe(violation: Violation, most: int) -> dict[str, str | None]:
-    """Return a violation as strings; states and actions can be anything, and of any length."""
-    from vulcan.parameters import shorten
-
-    places = {name: getattr(violation, name) for name in ("state", "action", "value")}
-    return {
-        "rule": violation.rule,
-        "message": violation.message,
-        **{name: None if place is None else shorten(place, most) for name, place in places.items()},
-    }
-
-
-def _describe_merged(merged: Merged) -> dict[str, str | int | None]:
-    """Return outcomes that count as one as strings, like violations."""
-    from vulcan.parameters import shorten
-
-    places = {"state": merged.state, "action": merged.action}
-    after = None if merged.outcome.fails else shorten(merged.outcome.state, LONGEST)
-    texts = {name: shorten(place, LONGEST) for name, place in places.items()}
-    return {**texts, "next_state": after, "outcomes": merged.count}
-
-
-def _tabulate(violations: Sequence[Violation]) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from vulcan.cli.screen import BAD, clip, printable
-
-    names = ("rule", "state", "action", "value", "message")
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in names:
-        table.add_column(name, style=BAD if name == "rule" else "", overflow="fold")
-    for violation in violations:
-        texts = _describe(violation, most=160)
-        if isinstance(violation.value, float):
-            texts["value"] = f"{violation.value:.6g}"  # the message has all digits
-        table.add_row(*(Text(clip(printable(texts[name] or "–"))) for name in names))
-    return table

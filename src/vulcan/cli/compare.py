@@ -1,109 +1,111 @@
-"""`vulcan compare`: several solvers on one problem, side by side."""
+"""`vulcan compare` and `vulcan frontier`: several searches, side by side."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vulcan.cli.codes import ExitCode, find_code
-from vulcan.cli.options import (
-    AsJson,
-    BoundText,
-    Cluster,
-    ExecutorName,
-    ModelText,
-    Plot,
-    Settings,
-    ShowProgress,
-    SweepCheckpoint,
-    SweepOverwrite,
-    SweepResume,
-    SweepWorkers,
-    UpperBound,
-)
-from vulcan.cli.output import check_plot, save_plot, tell_saved
-from vulcan.cli.search_options import SolverList, takes_search_options
-from vulcan.cli.workers import read_executor
+from vulcan.cli import ExitCode, documents, find_code, options, output
+from vulcan.cli.search import Search, SolverChoice, takes_search_options
 from vulcan.errors import OptionError
-from vulcan.parameters import suggest
-from vulcan.solvers.base import Solver
-from vulcan.solvers.registry import load_solvers
+from vulcan.runtime.formatting import show_reward
+from vulcan.solvers.base import Solver, find_solver, load_solvers
 
 if TYPE_CHECKING:
-    from vulcan.planning.comparison import Comparison
+    from vulcan.planning.compare import Comparison
+    from vulcan.planning.frontier import Frontier
 
-__all__ = ["EXAMPLES", "compare"]
-
-EXAMPLES = """
+EXAMPLES = {
+    "compare": """
 \b
 Examples:
   vulcan compare bandit --set horizon=5 --bound "0.002*x"
   vulcan compare bandit --bound 0.01 --solvers vulcan,pareto --time-limit 30
   vulcan compare three-actions --bound "0.004*x" --plot policies.svg
-  vulcan compare bandit --bound 0.01 --workers 4
-  vulcan compare mission.toml --set horizon=3
-"""
+""",
+    "frontier": """
+\b
+Examples:
+  vulcan frontier bandit --set horizon=6
+  vulcan frontier bandit --levels 0,0.005,0.01 --gap 0.001
+  vulcan frontier bandit --points 11 --plot frontier.pdf
+  vulcan frontier bandit --set horizon=5 --bound "0.002*x" --scales 0.5,1,2
+""",
+}
 
-WIDE = 110
-"""Columns of a terminal from which on the table says more."""
+SolverList = Annotated[
+    str | None,
+    options.search_option(
+        "--solvers",
+        metavar="NAME,...",
+        help="The solvers to compare: see --solver of vulcan solve.",
+        show_default="all but automatic",
+    ),
+]
+ScaledBoundText = Annotated[
+    str | None,
+    options.problem_option(
+        "--bound",
+        metavar="EXPR",
+        help="Plan for multiples of this risk bound, instead of constant bounds.",
+        show_default="that of the mission file, unless there are --levels",
+    ),
+]
+Levels = Annotated[
+    str | None,
+    options.range_option("--levels", metavar="A,B,...", help="Constant bounds to plan for."),
+]
+Scales = Annotated[
+    str | None,
+    options.range_option("--scales", metavar="A,B,...", help="Multiples of --bound to plan for."),
+]
+Points = Annotated[
+    int | None,
+    options.range_option(
+        "--points",
+        metavar="N",
+        help="Largest number of bounds, placed where the frontier bends.",
+        show_default="21",
+    ),
+]
 
 
-@takes_search_options(
-    ("time_limit", "samples", "histories", "memory", "seed"), tuning=False, seconds=10.0
-)
+@takes_search_options(tuning=False, seconds=10.0)
 def compare(
-    model: ModelText,
-    bound: BoundText = None,
-    settings: Settings = None,
+    model: options.ModelText,
+    bound: options.BoundText = None,
+    settings: options.Settings = None,
     solvers: SolverList = None,
-    upper_bound: UpperBound = True,
-    workers: SweepWorkers = None,
-    executor: ExecutorName = None,
-    cluster: Cluster = None,
-    checkpoint: SweepCheckpoint = None,
-    resume: SweepResume = False,
-    overwrite: SweepOverwrite = False,
-    plot: Plot = None,
-    as_json: AsJson = False,
-    progress: ShowProgress = None,
-    **search: Any,
+    plot: options.Plot = None,
+    as_json: options.AsJson = False,
+    *,
+    search: Search,
 ) -> None:
-    """Solve a problem with several solvers, one after the other or --workers of them at once.
+    """Solve a problem with several solvers, one after the other or --parallel N of them at once.
 
-    Each gets the limits that it knows, and all are measured against the least upper bound that any
-    of them proved. A solver that refuses the problem says why. Ctrl-C ends it and shows the solvers
-    so far.
+    Each gets the limits that it takes, and all are measured against the smallest upper bound that
+    any of them proved. A solver that refuses the problem says why. Ctrl-C ends it and shows the
+    solvers so far.
     """
     import vulcan
-    from vulcan.cli.models import find_problem, keep_off_stdout
-    from vulcan.plotting import plot_comparison
+    from vulcan.plotting import plot_comparison, save
 
-    named = _choose(solvers)
-    with keep_off_stdout():
-        problem = find_problem(model, settings or (), bound)
-        check_plot(plot)
-        compared = vulcan.compare(
-            problem,
-            named,
-            bound=upper_bound,
-            workers=workers,
-            executor=read_executor(workers, executor, cluster),
-            checkpoint=checkpoint,
-            resume=resume,
-            overwrite=overwrite,
-            progress=sys.stderr.isatty() if progress is None else progress,
-            **search,
-        )
+    _, *every = load_solvers()
+    names = every if solvers is None else [name.strip() for name in solvers.split(",")]
+    chosen: dict[str, Solver] = {name: find_solver(name)() for name in names}
+    with options.keep_off_stdout():
+        problem = options.find_problem(model, settings, bound)
+        output.check_plot(plot)
+        compared = vulcan.compare(problem, chosen, **search.keywords)
     drawn = any(row.certificate is not None for row in compared)
-    try:
-        if plot is not None and drawn:
-            save_plot(lambda: plot_comparison(compared), plot)
-    finally:
-        _show(compared, as_json)
-    if plot is not None:
-        tell_saved(plot, as_json, None if drawn else "there is no policy")
+    output.write_and_show(
+        lambda path: save(plot_comparison(compared), path),
+        plot,
+        lambda: _show_comparison(compared, as_json),
+        as_json=as_json,
+        obstacle=None if drawn else "there is no policy",
+    )
     if compared.stopped_by is not None:
         raise typer.Exit(find_code(compared.stopped_by, ExitCode.INTERRUPTED))
     if all(row.error is not None for row in compared):
@@ -111,50 +113,119 @@ def compare(
     raise typer.Exit(ExitCode.YES if any(row.safe for row in compared) else ExitCode.NO)
 
 
-def _choose(names: str | None) -> dict[str, Solver]:
-    """Return the solvers of a string such as vulcan,pareto, each once; all but the default."""
-    known = load_solvers()
-    _, *every = known
-    chosen = every if names is None else [name.strip() for name in names.split(",")]
-    for name in chosen:
-        if name not in known:
-            raise OptionError(
-                f"--solvers has no {name!r}{suggest(name, known)}\nsolvers are {', '.join(known)}"
-            )
-    return {name: known[name]() for name in chosen}
-
-
-def _show(compared: Comparison, as_json: bool) -> None:
-    from vulcan.cli import screen
-    from vulcan.cli.documents import describe_comparison, print_document
-    from vulcan.model.interface import describe_model
-    from vulcan.planning.spread import describe_lost
-    from vulcan.runtime.formatting import show_reward
-
+def _show_comparison(compared: Comparison, as_json: bool) -> None:
     if as_json:
-        print_document(describe_comparison(compared))
+        documents.print_document(documents.describe_comparison(compared))
         return
-    console = screen.open_console()
     solved = sum(row.safe for row in compared)
-    verdict, style = ("✓ safe", screen.GOOD) if solved else ("✗ no policy", screen.BAD)
+    verdict, style = ("✓ safe", output.GOOD) if solved else ("✗ no policy", output.BAD)
     text = f"policies of {solved} of {len(compared)} solvers"
     if compared.stopped_by is not None:
         text += f", stopped by {compared.stopped_by}"
-    screen.show_heading(console, verdict, style, text)
-    console.print()
-    uppers = (compared.upper_bound, compared.randomised_upper_bound)
-    at_most = show_reward(uppers[0])
-    if uppers[0] != uppers[1] and uppers[1] is not None:
-        at_most += f" of deterministic policies, {show_reward(uppers[1])} of all"
+    upper, randomised = compared.upper_bound, compared.randomised_upper_bound
+    at_most = show_reward(upper)
+    if upper != randomised and randomised is not None:
+        at_most += f" of deterministic policies, {show_reward(randomised)} of all"
     rows = [
-        ("model", screen.clip(describe_model(compared.problem.model))),
+        output.name_model(compared.problem.model),
         ("risk bound", f"Δ(x) = {compared.problem.risk_bound}"),
         ("upper bound", at_most),
     ]
     if compared.lost_workers:
-        rows.append(describe_lost(compared.lost_workers))
-    screen.show_rows(console, rows)
+        rows.append(output.describe_lost(compared.lost_workers))
+    console = output.show_answer(verdict, style, text, rows)
     console.print()
-    styles = [screen.QUIET if row.safe else screen.UNSURE for row in compared]
-    table = compared.tabulate(wide=console.width >= WIDE)
-    screen.show_table(console, table, styles)
+    output.show_table(console, compared.tabulate())
+
+
+@takes_search_options()
+def frontier(
+    model: options.ModelText,
+    settings: options.Settings = None,
+    bound: ScaledBoundText = None,
+    levels: Levels = None,
+    scales: Scales = None,
+    points: Points = None,
+    solver: SolverChoice = "automatic",
+    plot: options.Plot = None,
+    as_json: options.AsJson = False,
+    *,
+    search: Search,
+) -> None:
+    """Find the best reward, and the price of risk, over a range of risk bounds.
+
+    The bounds are constant, or multiples of --bound; without --levels or --scales they are placed
+    where the difference between the reward found and its upper bound is largest. Limits are those
+    of each search. The price of risk is the reward gained per unit of allowed risk. Ctrl-C ends it
+    and shows the points so far.
+    """
+    import vulcan
+    from vulcan.formats.registry import open_model
+    from vulcan.plotting import plot_frontier, save
+
+    chosen = search.make_solver(solver)
+    with options.keep_off_stdout():
+        planned, own_bound = open_model(model, settings or ())
+        if bound is None and levels is None:
+            bound = own_bound
+        where = _choose_range(bound, levels, scales, points)
+        problem = planned if bound is None else vulcan.Problem(planned, bound)
+        output.check_plot(plot)
+        traced = vulcan.trace_frontier(problem, solver=chosen, **search.keywords, **where)
+    solved = any(point.safe for point in traced)
+    output.write_and_show(
+        lambda path: save(plot_frontier(traced), path),
+        plot,
+        lambda: _show_frontier(traced, as_json),
+        as_json=as_json,
+        obstacle=None if solved else "there is no policy",
+    )
+    raise typer.Exit(find_code(traced.stopped_by, ExitCode.YES if solved else ExitCode.NO))
+
+
+def _choose_range(
+    bound: str | None, levels: str | None, scales: str | None, points: int | None
+) -> dict[str, Any]:
+    """Return the levels or scales, and the number of points, as `trace_frontier` takes them."""
+    from vulcan.planning.frontier import Span
+
+    if bound is not None and levels is not None:
+        raise OptionError(
+            "--levels are constant bounds; multiples of --bound are given by --scales"
+        )
+    if bound is None and scales is not None:
+        raise OptionError(
+            "--scales are multiples of a bound: give it with --bound, or in a mission file"
+        )
+    kind, given = ("levels", levels) if bound is None else ("scales", scales)
+    if given is None:
+        return {kind: Span(), **({} if points is None else {"points": points})}
+    if points is not None:
+        raise OptionError(f"--{kind} and --points exclude each other: give one of them")
+    return {kind: options.read_numbers(f"--{kind}", given)}
+
+
+def _show_frontier(traced: Frontier, as_json: bool) -> None:
+    if as_json:
+        documents.print_document(documents.describe_frontier(traced))
+        return
+    count = sum(point.safe for point in traced)
+    verdict, style = ("✓ policies", output.GOOD) if count else ("✗ no policy", output.BAD)
+    text = f"for {count} of {len(traced)} risk bounds"
+    if traced.stopped_by is not None:
+        text += f", stopped by {traced.stopped_by}"
+        verdict, style = verdict if count else "? stopped", output.UNSURE
+    rows = [
+        ("model", output.clip(traced.model)),
+        ("bounds", "constant" if traced.bound is None else f"multiples of Δ(x) = {traced.bound}"),
+        ("solver", output.clip(traced.solver)),
+        ("time", f"{traced.seconds:.3g} s"),
+    ]
+    rows += [(f"{at:g}", f"failed: {error}") for at, error in traced.failures.items()]
+    if traced.lost_workers:
+        rows.append(output.describe_lost(traced.lost_workers))
+    console = output.show_answer(verdict, style, text, rows)
+    if len(traced):
+        console.print()
+        output.show_table(console, traced.tabulate())
+        console.print("\n  price  reward gained per unit of allowed risk", style=output.QUIET)

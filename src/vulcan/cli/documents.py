@@ -1,9 +1,8 @@
-"""What programs read: the same answers as JSON documents.
+"""Answers as JSON documents, for programs.
 
 Strict JSON: numbers have all their digits, and those that JSON lacks are the strings "inf", "-inf"
-and "nan", which `float` reads in most languages. Keys are only ever added. A document has all that
-the fields of an object hold (but for models, bounds and policies, which are described), so that
-nothing can be forgotten here.
+and "nan", which `float` reads in most languages. Keys are only ever added. A document has every
+field of an object, except models, bounds and policies, which are described.
 """
 
 from __future__ import annotations
@@ -11,47 +10,26 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from vulcan.rounding import to_float
+from vulcan.numerics import to_float
 
 if TYPE_CHECKING:
-    from vulcan.certificates.certificate import Certificate
-    from vulcan.certificates.explanation import Explanation
-    from vulcan.certificates.problem import Problem
-    from vulcan.execution.estimates import Simulation
-    from vulcan.model.reader import ModelReader
-    from vulcan.planning.comparison import Comparison, ComparisonRow
-    from vulcan.planning.frontier import Frontier, FrontierPoint
+    from vulcan.certificate.certify import Certificate
+    from vulcan.execution.simulation import Simulation
+    from vulcan.planning.compare import Comparison
+    from vulcan.planning.explain import Explanation
+    from vulcan.planning.frontier import Frontier
     from vulcan.planning.result import Result
-    from vulcan.policies.policy import Policy
-    from vulcan.policies.randomised import AnyPolicy
-    from vulcan.policies.table import PolicyTable
-
-__all__ = [
-    "describe_certificate",
-    "describe_comparison",
-    "describe_explanation",
-    "describe_fields",
-    "describe_frontier",
-    "describe_policy",
-    "describe_problem",
-    "describe_result",
-    "describe_simulation",
-    "describe_table",
-    "print_document",
-]
+    from vulcan.policy.policy import AnyPolicy, Policy
+    from vulcan.policy.views import PolicyTable
+    from vulcan.problem import Problem
 
 Document = dict[str, Any]
-
-UNKNOWN_STATES: Final = "only a model knows them (vulcan show PLAN MODEL)"
-NO_STATES: Final = "every history is a state of its own in this model"
 
 
 def print_document(document: Document) -> None:
@@ -67,18 +45,8 @@ def _escape(character: re.Match[str]) -> str:
     return "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4))
 
 
-def describe_fields(thing: Any, *properties: str, omit: tuple[str, ...] = ()) -> Document:
-    """Return all fields of a dataclass, and some of its properties.
-
-    Parameters
-    ----------
-    thing
-        The dataclass.
-    properties
-        What is added to its fields.
-    omit
-        Fields that are described elsewhere.
-    """
+def describe(thing: Any, *properties: str, omit: tuple[str, ...] = ()) -> Document:
+    """Return the fields of a dataclass, except `omit`, and some of its properties."""
     names = [field.name for field in fields(thing) if field.name not in omit]
     return {name: _describe_value(getattr(thing, name)) for name in (*names, *properties)}
 
@@ -93,13 +61,13 @@ def _describe_value(value: Any) -> Any:
     if isinstance(value, BaseException):
         return str(value)
     if is_dataclass(value):
-        return describe_fields(value)
+        return describe(value)
     number = to_float(value)
     return number if math.isfinite(number) else str(number)
 
 
 def describe_problem(problem: Problem) -> Document:
-    """Return a model and a risk bound, as their texts."""
+    """Return the texts of a model and a risk bound."""
     from vulcan.model.interface import describe_model
 
     return {"model": describe_model(problem.model), "bound": str(problem.risk_bound)}
@@ -107,12 +75,10 @@ def describe_problem(problem: Problem) -> Document:
 
 def describe_result(result: Result, depth: int) -> Document:
     """Return everything about a result, with the first levels of its policy."""
-    omit = ("problem", "policy", "certificate", "lines", "knowledge", "spread")
-    spread, shown = result.spread, ("best", "worst", "mean", "deviation")
+    omit = ("problem", "policy", "certificate", "lines", "reward", "risk", "credits")
     return {
-        **describe_fields(result, "safe", "gap", omit=omit),
+        **describe(result, "safe", "gap", "absolute_gap", omit=omit),
         **describe_problem(result.problem),
-        "spread": None if spread is None else describe_fields(spread, *shown),
         "certificate": describe_certificate(result.certificate),
         "policy": describe_policy(result.policy, depth),
     }
@@ -121,133 +87,108 @@ def describe_result(result: Result, depth: int) -> Document:
 def describe_frontier(frontier: Frontier) -> Document:
     """Return everything about a frontier but its policies."""
     return {
-        **describe_fields(frontier, omit=("bound", "points", "seconds", "evaluations")),
+        **describe(frontier, omit=("bound", "points", "failures")),
         "bound": None if frontier.bound is None else str(frontier.bound),
-        "points": [_describe_point(point) for point in frontier],
-        "statistics": {"seconds": frontier.seconds, "evaluations": frontier.evaluations},
+        "points": [
+            {
+                **describe(point, *VALUES, omit=("bound", "result", "policy", "certificate")),
+                "bound": str(point.bound),
+                **_describe_search(point.result),
+            }
+            for point in frontier
+        ],
+        "failures": [{"at": at, "error": error} for at, error in frontier.failures.items()],
     }
-
-
-def _describe_point(point: FrontierPoint) -> Document:
-    result = point.result
-    shown = ("allowed", "reward", "risk", "gap", "safe", "explanation")
-    return {
-        **describe_fields(point, *shown, omit=("bound", "result", "policy", "certificate")),
-        "bound": str(point.bound),
-        **_describe_ending(result),
-        "search_seconds": result.statistics.search_seconds,
-    }
-
-
-def _describe_ending(result: Result | None) -> Document:
-    """Return what a row says of how its search ended."""
-    names = ("status", "stopped_by")
-    return {name: result and _describe_value(getattr(result, name)) for name in names}
 
 
 def describe_comparison(comparison: Comparison) -> Document:
     """Return everything about a comparison but its policies."""
     return {
-        **describe_fields(comparison, omit=("problem", "rows")),
+        **describe(comparison, omit=("problem", "rows")),
         **describe_problem(comparison.problem),
-        "rows": [_describe_row(row) for row in comparison],
+        "rows": [
+            {
+                **describe(row, *VALUES, "complete", "deterministic", omit=("solver", "result")),
+                "solver": repr(row.solver),
+                **_describe_search(row.result),
+            }
+            for row in comparison
+        ],
     }
 
 
-def _describe_row(row: ComparisonRow) -> Document:
-    shown = ("safe", "reward", "risk", "allowed", "gap", "complete", "deterministic")
-    result = row.result
-    return {
-        **describe_fields(row, *shown, "explanation", omit=("solver", "result")),
-        "solver": repr(row.solver),
-        **_describe_ending(result),
-        "statistics": None if result is None else describe_fields(result.statistics),
-    }
+VALUES: Final = ("safe", "reward", "risk", "allowed", "gap", "absolute_gap", "explanation")
+"""Properties of points of frontiers and rows of comparisons."""
+
+
+def _describe_search(result: Result | None) -> Document:
+    """Return how a search ended, and its statistics."""
+    names = ("status", "stopped_by", "statistics")
+    return {name: result and _describe_value(getattr(result, name)) for name in names}
 
 
 def describe_certificate(certificate: Certificate | None) -> Document | None:
     """Return a certificate; an exact one also as fractions."""
     if certificate is None:
         return None
-    document = describe_fields(certificate, "slack", "passes", "undecided")
+    document = describe(certificate, "slack", "passes", "undecided")
     if certificate.exact:
         names = ("reward", "risk", "allowed", "slack", "frontier")
-        with _allow_long_integers():
-            document["fractions"] = {name: str(getattr(certificate, name)) for name in names}
+        digits = sys.get_int_max_str_digits()
+        sys.set_int_max_str_digits(0)  # fractions may be long
+        document["fractions"] = {name: str(getattr(certificate, name)) for name in names}
+        sys.set_int_max_str_digits(digits)
     return document
 
 
-@contextmanager
-def _allow_long_integers() -> Iterator[None]:
-    """Let Python write very long integers; others, which it reads, it goes on to refuse."""
-    before = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        yield
-    finally:
-        sys.set_int_max_str_digits(before)
-
-
 def describe_explanation(explanation: Explanation, problem: Problem, most: int) -> Document:
-    """Return where a policy takes its risk, with this many rows of each kind."""
+    """Return an explanation, with at most this many rows of each kind."""
     lists = ("failures", "choices", "actions")
     return {
         **describe_problem(problem),
-        **describe_fields(explanation, "deliberate", "tempting", omit=lists),
+        **describe(explanation, "deliberate", "tempting", omit=lists),
         **{name: _describe_value(getattr(explanation, name)[:most]) for name in lists},
     }
 
 
-def describe_simulation(simulation: Simulation, most_bins: int) -> Document:
-    """Return everything about a simulation, its histogram in at most this many bins."""
-    edges, counts = simulation.coarsen(most_bins)
+def describe_simulation(simulation: Simulation) -> Document:
+    """Return everything about a simulation, its rewards as a histogram of 60 bins."""
+    import numpy as np
+
+    counts, edges = np.histogram(simulation.rewards, 60)
     return {
-        **describe_fields(simulation, "agrees", omit=("edges", "counts")),
-        "histogram": {"edges": list(edges), "counts": list(counts)},
+        **describe(simulation, "agrees", omit=("rewards",)),
+        "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
     }
 
 
-def describe_policy(
-    policy: AnyPolicy | None, depth: int | None, *, states: bool = False
-) -> Document | None:
-    """Return what a policy holds: where it comes from, its size, and its decisions.
+def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | None:
+    """Return the origin, the size and the decisions of a policy.
 
     The decisions of a randomised policy are those of its members, each with its own nodes; a
-    deterministic policy has no members. What is not there is listed in `left_out`.
+    deterministic policy has no members.
 
     Parameters
     ----------
     policy
         The policy.
     depth
-        How many decisions deep; None for all.
-    states
-        Ask the model that the policy is bound to for the states of decisions, if they merge.
+        Number of levels; None for all.
     """
-    from vulcan.policies.randomised import RandomisedPolicy
-
     if policy is None:
         return None
     about = msgspec.structs.asdict(policy.about)
-    randomised = isinstance(policy, RandomisedPolicy)
-    reader = policy.members[0].reader
-    named = states and reader is not None and reader.merges
-    decisions = _describe_decisions(policy, depth, reader if named else None)
     members: list[Document] = [
         {
             "weight": weight,
             "nodes": len(member),
             "outcomes": len(member.label),
             "complete": member.complete,
-            "decisions": decisions[number],
+            "decisions": _describe_decisions(member, depth),
         }
-        for number, (weight, member) in enumerate(zip(policy.weights, policy.members, strict=True))
+        for weight, member in zip(policy.weights, policy.members, strict=True)
     ]
-    hidden = len(policy) - sum(map(len, decisions))
-    left_out = [f"{hidden:,} decisions that are more than {depth} deep"] if hidden else []
-    if not named:
-        alone = reader is not None and not reader.merges
-        left_out.append(f"states: {NO_STATES if alone else UNKNOWN_STATES}")
+    randomised = len(members) > 1
     return {
         "nodes": len(policy),
         "outcomes": sum(member["outcomes"] for member in members),
@@ -257,58 +198,22 @@ def describe_policy(
         "decisions": [] if randomised else members[0]["decisions"],
         "randomised": randomised,
         "members": members if randomised else [],
-        "left_out": left_out,
+        "left_out": len(policy) - sum(len(member["decisions"]) for member in members),
     }
 
 
-def _describe_decisions(
-    policy: AnyPolicy, depth: int | None, reader: ModelReader | None
-) -> list[list[Document]]:
-    """Return the decisions of each member, each once, where it is taken first.
-
-    With a model they have states.
-    """
-    from vulcan.policies.places import find_places, find_values
-    from vulcan.policies.table import name_state
-
-    places = find_places(policy, reader)
-    rows, values = places.rows, find_values(places, policy.members[0].reader)
-    found: list[dict[int, Document]] = [{} for _ in policy.members]
-    texts = [name_state(state) for state in places.states]
-    shown = rows["level"] < (sys.maxsize if depth is None else depth)
-    for place in shown.nonzero()[0].tolist():
-        row = rows[place]
-        known, node = found[row["member"]], int(row["node"])
-        if node in known:
-            known[node]["reach"] += float(row["reach"])
-            continue
-        named = {"state": texts[row["state"]]} if texts else {}
-        known[node] = {
-            "node": node,
-            "step": int(row["level"]) + 1,
-            **named,
-            "action": "",
-            "reach": float(row["reach"]),
-            **{
-                name: _describe_value(values[name][place])
-                for name in ("fails", "risk_ahead", "reward_ahead")
-            },
-        }
-    for member, decisions in zip(policy.members, found, strict=True):
-        _describe_outcomes(member, decisions)
-    return [list(decisions.values()) for decisions in found]
-
-
-def _describe_outcomes(policy: Policy, decisions: dict[int, Document]) -> None:
-    """Add to decisions what is done, and what it leads to."""
-    from vulcan.sentinels import END, FAILED, UNPLANNED
+def _describe_decisions(policy: Policy, depth: int | None) -> list[Document]:
+    """Return the decisions of the first levels, each at its first step, with their outcomes."""
+    from vulcan.numerics import END, FAILED, UNPLANNED
 
     ends = {END: "end", FAILED: "failed", UNPLANNED: "unplanned"}
     names = ("label", "probability", "reward", "child")
     label, probability, reward, child = (getattr(policy, name).tolist() for name in names)
-    for node, decision in decisions.items():
-        decision["action"] = policy.labels[policy.action[node]]
-        decision["outcomes"] = [
+    decisions: list[Document] = []
+    steps = {0: 1} if len(policy) and depth != 0 else {}
+    nodes = list(steps)
+    for node in nodes:  # it grows meanwhile, level by level
+        outcomes = [
             {
                 "label": policy.labels[label[row]],
                 "probability": probability[row],
@@ -317,6 +222,15 @@ def _describe_outcomes(policy: Policy, decisions: dict[int, Document]) -> None:
             }
             for row in policy.outcomes(node)
         ]
+        action = policy.labels[policy.action[node]]
+        decisions.append(
+            {"node": node, "step": steps[node], "action": action, "outcomes": outcomes}
+        )
+        if depth is None or steps[node] < depth:
+            later = [child[row] for row in policy.outcomes(node) if child[row] >= 0]
+            nodes += [place for place in dict.fromkeys(later) if place not in steps]
+            steps.update(dict.fromkeys((n for n in later if n not in steps), steps[node] + 1))
+    return decisions
 
 
 def describe_table(table: PolicyTable) -> Document:
@@ -324,8 +238,7 @@ def describe_table(table: PolicyTable) -> Document:
     columns = {name: list(map(_describe_value, table[name].tolist())) for name in table.columns}
     cells = zip(*columns.values(), strict=True)
     return {
-        "model": table.places.policy.about.model,
-        "note": table.note,
+        "model": table.points.policy.about.model,
         "rows": [dict(zip(columns, row, strict=True)) for row in cells],
         "left_out": table.whole - len(table),
     }

@@ -1,57 +1,25 @@
-"""The arguments and options of the commands, each described once.
+"""The arguments and options of the commands, each declared once, and how their texts are read.
 
-How to search is in `vulcan.cli.search_options`.
+Options that choose and limit a search are derived from the solvers: `vulcan.cli.search`.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, redirect_stdout
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from vulcan.cli.choices import complete_model
+from vulcan.errors import OptionError
 
-__all__ = [
-    "ANSWER",
-    "FILES",
-    "LIMITS",
-    "PROBLEM",
-    "RANGE",
-    "SEARCH",
-    "SECTIONS",
-    "TUNING",
-    "WORK",
-    "AsJson",
-    "BoundText",
-    "Cluster",
-    "Depth",
-    "Exact",
-    "ExecutorName",
-    "From",
-    "Levels",
-    "Look",
-    "ModelText",
-    "OptionalModelText",
-    "Output",
-    "PlanFile",
-    "Plot",
-    "Points",
-    "RecordedBoundText",
-    "Rows",
-    "ScaledBoundText",
-    "Scales",
-    "Settings",
-    "ShowProgress",
-    "StateLimit",
-    "SweepCheckpoint",
-    "SweepOverwrite",
-    "SweepResume",
-    "SweepWorkers",
-    "To",
-    "UpperBound",
-    "Workers",
-]
+if TYPE_CHECKING:
+    from vulcan.bounds.base import RiskBound
+    from vulcan.policy.policy import About
+    from vulcan.problem import Problem
 
 # The sections of a command's help, in their order.
 PROBLEM: Final = "Model and bound"
@@ -59,12 +27,25 @@ RANGE: Final = "Range"
 SEARCH: Final = "Search"
 LIMITS: Final = "Limits"
 TUNING: Final = "Options of solvers"
+WORK: Final = "Workers"
 FILES: Final = "Files"
 ANSWER: Final = "Answer"
-WORK: Final = "Workers"
 SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, WORK, FILES, ANSWER)
 
-# What is worked on.
+problem_option, range_option, search_option, work_option, file_option, answer_option = (
+    partial(typer.Option, rich_help_panel=section)
+    for section in (PROBLEM, RANGE, SEARCH, WORK, FILES, ANSWER)
+)
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """Return the built-in names that begin like this; without one, shells complete files."""
+    from vulcan.domains import DOMAINS
+
+    return [name for name in DOMAINS if name.startswith(incomplete)]
+
+
+# The model, the bound and the policy.
 
 MODELS: Final = (
     "A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a file such as "
@@ -73,8 +54,7 @@ MODELS: Final = (
 )
 
 ModelText = Annotated[
-    str,
-    typer.Argument(metavar="MODEL", help=MODELS, autocompletion=complete_model, show_default=False),
+    str, typer.Argument(metavar="MODEL", help=MODELS, autocompletion=complete_model)
 ]
 
 OptionalModelText = Annotated[
@@ -83,301 +63,166 @@ OptionalModelText = Annotated[
         metavar="MODEL",
         help=f"The model that the policy was made for. {MODELS}",
         autocompletion=complete_model,
-        show_default=False,
     ),
+]
+
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="A policy file, written by `vulcan solve --output`.")
 ]
 
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    problem_option(
         "--set",
         metavar="NAME=VALUE",
-        help="A parameter of the model: a Python literal, or else a string. Wins over a mission "
+        help="A parameter of the model: a Python literal, or else a string. Overrides a mission "
         "file. May be repeated. --horizon N is short for --set horizon=N.",
-        show_default=False,
-        rich_help_panel=PROBLEM,
     ),
 ]
 
 BoundText = Annotated[
     str | None,
-    typer.Option(
+    problem_option(
         "--bound",
         metavar="EXPR",
         help="Acceptable probability of failure as a function of the expected reward x: "
         '0.01, "0.002*x", "piecewise((0, 0), (3, 0.02))".',
         show_default="that of the mission file; else required",
-        rich_help_panel=PROBLEM,
     ),
 ]
 
 RecordedBoundText = Annotated[
     str | None,
-    typer.Option(
+    problem_option(
         "--bound",
         metavar="EXPR",
         help="The risk bound to judge by.",
         show_default="that of the mission file, or else the one that the policy was made for",
-        rich_help_panel=PROBLEM,
     ),
 ]
 
-PlanFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="PLAN",
-        help="A policy file, as `vulcan solve --output` writes it.",
-        show_default=False,
-    ),
-]
+# Workers, and sweeps of several searches.
 
-ScaledBoundText = Annotated[
+Parallel = Annotated[
     str | None,
-    typer.Option(
-        "--bound",
-        metavar="EXPR",
-        help="A risk bound of which multiples are used, instead of constant bounds.",
-        show_default="that of the mission file, unless there are --levels",
-        rich_help_panel=PROBLEM,
+    work_option(
+        "--parallel",
+        metavar="N|KIND[:N][@CLUSTER]",
+        help="Number of workers, or their kind: threads, processes, or ray, which starts a Ray "
+        "cluster on this machine, or works on one: 4, processes:4, ray:8, ray@auto, "
+        "ray:8@10.0.0.1:6379.",
+        show_default="1",
     ),
 ]
 
-Levels = Annotated[
-    str | None,
-    typer.Option(
-        "--levels",
-        metavar="A,B,...",
-        help="Constant bounds to plan for.",
-        show_default=False,
-        rich_help_panel=RANGE,
-    ),
-]
+# The answer.
 
-Scales = Annotated[
-    str | None,
-    typer.Option(
-        "--scales",
-        metavar="A,B,...",
-        help="Multiples of --bound to plan for.",
-        show_default=False,
-        rich_help_panel=RANGE,
-    ),
-]
-
-From = Annotated[
-    float | None,
-    typer.Option(
-        "--from",
-        metavar="X",
-        help="The smallest bound or multiple.",
-        show_default="the smallest risk of any policy",
-        rich_help_panel=RANGE,
-    ),
-]
-
-To = Annotated[
-    float | None,
-    typer.Option(
-        "--to",
-        metavar="X",
-        help="The largest bound or multiple.",
-        show_default="where more risk brings nothing",
-        rich_help_panel=RANGE,
-    ),
-]
-
-Points = Annotated[
-    int | None,
-    typer.Option(
-        "--points",
-        metavar="N",
-        help="How many at most, placed where the frontier bends.",
-        show_default="21",
-        rich_help_panel=RANGE,
-    ),
-]
-
-StateLimit = Annotated[
-    int,
-    typer.Option(
-        "--states",
-        min=1,
-        metavar="N",
-        help="Stop after this many distinct states.",
-        rich_help_panel=LIMITS,
-    ),
-]
-
-Exact = Annotated[
-    bool,
-    typer.Option(
-        "--exact",
-        help="Compute with fractions: slow, and without any rounding.",
-        rich_help_panel=SEARCH,
-    ),
-]
-
-# What comes out.
-
-Output = Annotated[
+Plot = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
+    file_option(
+        "--plot",
         metavar="FILE",
-        help="Write the policy to a file, if it is safe. An existing file is replaced.",
-        rich_help_panel=FILES,
-    ),
-]
-
-Rows = Annotated[
-    int,
-    typer.Option(
-        "--rows",
-        min=1,
-        metavar="N",
-        help="How many rows of each table to show, those that matter most.",
-        rich_help_panel=ANSWER,
-    ),
-]
-
-Look = Annotated[
-    float | None,
-    typer.Option(
-        "--look",
-        metavar="SECONDS",
-        help="Search this long at each place for what could follow the other actions, where states "
-        "do not merge or are too many.",
-        show_default="compare the step alone there",
-        rich_help_panel=ANSWER,
+        help="Draw a figure into a file: .png, .svg or .pdf. An existing file is replaced.",
     ),
 ]
 
 Depth = Annotated[
     int | None,
-    typer.Option(
+    answer_option(
         "--depth",
         min=0,
         max=100,
         metavar="N",
-        help="How many decisions deep to show the policy; 0 for none.",
+        help="Show the policy this many decisions deep; 0 for none.",
         show_default="3",
-        rich_help_panel=ANSWER,
-    ),
-]
-
-Plot = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot",
-        metavar="FILE",
-        help="Draw a figure into a file: .png, .svg or .pdf. An existing file is replaced.",
-        rich_help_panel=FILES,
     ),
 ]
 
 AsJson = Annotated[
-    bool,
-    typer.Option(
-        "--json",
-        help="Print one JSON document, numbers at full precision.",
-        rich_help_panel=ANSWER,
-    ),
+    bool, answer_option("--json", help="Print one JSON document, numbers at full precision.")
 ]
 
 ShowProgress = Annotated[
     bool | None,
-    typer.Option(
+    answer_option(
         "--progress/--no-progress",
-        help="Show how far it is, once it takes longer than a moment.",
+        help="Show progress, once it takes longer than a moment.",
         show_default="on a terminal",
-        rich_help_panel=ANSWER,
     ),
 ]
 
-UpperBound = Annotated[
-    bool,
-    typer.Option(
-        "--upper-bound/--no-upper-bound",
-        help="Find an upper bound on the reward of any policy, if the solver has none of its own, "
-        "and with it the gap.",
-        rich_help_panel=SEARCH,
-    ),
-]
 
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        metavar="N",
-        help="How many work at once: searches, if there are several --seeds, or else processes "
-        "that answer for the model, threads that sample a compiled one, and threads of exact "
-        "solvers.",
-        show_default="none",
-        rich_help_panel=WORK,
-    ),
-]
+def read_numbers(option: str, text: str) -> list[float]:
+    """Return the numbers of a string such as 0,0.005,0.01."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise OptionError(
+            f"{option} takes numbers with commas between them, such as 0,0.005,0.01; not {text!r}"
+        ) from None
 
-SweepWorkers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        metavar="N",
-        help="How many searches run at once.",
-        show_default="1",
-        rich_help_panel=WORK,
-    ),
-]
 
-SweepCheckpoint = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint",
-        metavar="FILE",
-        help="Keep what was found in a file, so that it need not be found again.",
-        rich_help_panel=FILES,
-    ),
-]
+def read_parallel(text: str | None) -> int | str | None:
+    """Return the value of `--parallel`, as Python takes it."""
+    return int(text) if text is not None and text.isdecimal() else text
 
-SweepResume = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        help="Take from the checkpoint file, if it exists, what was found already.",
-        rich_help_panel=FILES,
-    ),
-]
 
-SweepOverwrite = Annotated[
-    bool,
-    typer.Option(
-        "--overwrite",
-        help="Replace the checkpoint file, if it exists.",
-        rich_help_panel=FILES,
-    ),
-]
+def read_progress(progress: bool | None) -> bool:
+    """Return whether to show progress; by default on a terminal."""
+    return sys.stderr.isatty() if progress is None else progress
 
-ExecutorName = Annotated[
-    Literal["threads", "processes", "ray"] | None,
-    typer.Option(
-        "--executor",
-        metavar="threads|processes|ray",
-        help="Who the workers are; ray starts a Ray cluster of this machine alone.",
-        show_default="what suits the model",
-        rich_help_panel=WORK,
-    ),
-]
 
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="auto|ADDRESS",
-        help="Work on a Ray cluster: the one that this machine belongs to, or that at an address. "
-        "Without --workers, on all of its cores.",
-        show_default=False,
-        rich_help_panel=WORK,
-    ),
-]
+def spell_out(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with `--horizon N`, the most common setting, as `--set horizon=N`."""
+    written: list[str] = []
+    for argument in arguments:
+        if written and written[-1] == "--horizon":
+            written[-1:] = ["--set", f"horizon={argument}"]
+        elif argument.startswith("--horizon="):
+            written += ["--set", argument.removeprefix("--")]
+        else:
+            written.append(argument)
+    return written
+
+
+def find_problem(text: str, settings: Sequence[str] | None, bound: str | None) -> Problem:
+    """Return the model that a string names, with the given risk bound, or else its own.
+
+    Raises
+    ------
+    OptionError
+        If the model can't be opened, or there is no bound.
+    """
+    from vulcan.formats.registry import open_model
+    from vulcan.problem import Problem
+
+    model, own_bound = open_model(text, settings or ())
+    chosen = own_bound if bound is None else bound
+    if chosen is None:
+        elsewhere = f', or bound = "0.002*x" in {text}' if text.endswith(".toml") else ""
+        raise OptionError(f"Missing option '--bound', such as --bound \"0.002*x\"{elsewhere}")
+    return Problem(model, chosen)
+
+
+def open_with_bound(
+    text: str, settings: Sequence[str] | None, bound: str | None, about: About
+) -> tuple[Any, RiskBound | None, str | None]:
+    """Return the model of a policy, the bound to judge the policy by, and where that is from.
+
+    The bound is `--bound`, or else that of the mission file (named by its path), or else the one
+    that the policy was made for (None). There is no bound if that can't be written down.
+    """
+    from vulcan.bounds.parse import parse
+    from vulcan.formats.registry import open_model
+
+    model, own_bound = open_model(text, settings or ())
+    if bound is not None:
+        return model, parse(bound), "--bound"
+    if own_bound is not None:
+        return model, parse(own_bound), f"the bound in {text}"
+    return model, None if about.risk_bound is None else parse(about.risk_bound), None
+
+
+def keep_off_stdout() -> AbstractContextManager[Any]:
+    """Redirect what a model prints to standard error; standard output is for the answer."""
+    return redirect_stdout(sys.stderr)

@@ -1,7 +1,7 @@
 """Ready-made models: a file or a folder each, with its source, its parameters and its sizes.
 
 A new one is a file, and a line in `DOMAINS`. May import: the root, model, bounds, and kernels for
-compiled forms; drawings also policies and plotting.
+compiled forms.
 """
 
 from typing import Final
@@ -23,5 +23,5 @@ DOMAINS: Final = {
 }
 """The names by which the command line knows these models, and where each class is.
 
-Places rather than classes: who lists the names need not import the models.
+Places rather than classes: listing the names imports no model.
 """

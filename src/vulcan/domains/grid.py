@@ -17,13 +17,14 @@ count at 100 steps, the default, and no trouble for solvers on merged states.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from vulcan.model.interface import Outcome
 from vulcan.pages.maps import PageMap, Position
 
-__all__ = ["Grid"]
+__all__ = ["MOVES", "Cell", "Grid", "move"]
 
 MAP: Final = """
 S.1.X..2
@@ -36,6 +37,13 @@ S.1.X..2
 MOVES: Final = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}
 
 Cell = tuple[int, int]
+
+
+def move(rows: Sequence[str], cell: Cell, step: Cell) -> Cell:
+    """Return the cell after a step; walls and edges hold."""
+    row, column = cell[0] + step[0], cell[1] + step[1]
+    inside = 0 <= row < len(rows) and 0 <= column < len(rows[0])
+    return (row, column) if inside and rows[row][column] != "#" else cell
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,7 @@ class Grid:
         """Return where a move may lead."""
         chances: dict[Cell, float] = {}
         for step, chance in self._steps(action):
-            cell = self._after(state, step)
+            cell = move(self.rows, state, step)
             chances[cell] = chances.get(cell, 0.0) + chance
         outcomes = []
         for cell, chance in chances.items():
@@ -119,12 +127,6 @@ class Grid:
             ((right, down), aside),
             ((-right, -down), aside),
         ]
-
-    def _after(self, cell: Cell, step: Cell) -> Cell:
-        row, column = cell[0] + step[0], cell[1] + step[1]
-        rows = self.rows
-        inside = 0 <= row < len(rows) and 0 <= column < len(rows[0])
-        return (row, column) if inside and rows[row][column] != "#" else cell
 
     def _look_up(self, cell: Cell) -> tuple[float, float]:
         """Return reward and risk of arriving in a cell."""

@@ -1,75 +1,184 @@
-"""Planning again on the way, within what was promised at the start.
+"""Replanning during a mission, within the guarantee given at its start.
 
-What is left of the mission is a problem of its own (`vulcan.planning.rest`), with a risk bound of
-its own: what the old plan still risks, and what the run's account allows beyond it
-(`vulcan.execution.account`). The new plan is followed if the account allows it and it is better;
-else the run goes on as it was. So a replan never makes a run worse, and however often, wherever and
-with whatever solver runs replan, the whole keeps the line of its certificate.
+The rest of the mission is a problem of its own (`Rest`), with a risk bound of its
+own: the remaining risk of the old plan, plus what the run's account allows beyond it. The new plan
+is followed if the account allows it and it is better; else the run continues unchanged. So a replan
+never makes a run worse, and however often, wherever and with whatever solver runs replan, the whole
+keeps the guarantee of its certificate.
 
-Before that the run takes what was measured as evidence (`vulcan.execution.evidence`), if the model
-says what follows from it. What a search knew of what is ahead now is where the next one begins
-(`vulcan.solvers.knowledge`).
+**The account** of a run is the risk that it may take beyond its plan without breaking the guarantee
+given at its start. A plan with reward y₀ and risk x₀ keeps x₀ <= Δ(y₀). Somewhere on the way, after
+a history that happens with probability p, its continuation (risk x, reward g, both given that
+history, rewards as seen from the start) is replaced by another (x', g'): the whole then risks p (x'
+- x) more and earns p (g' - g) more. Each run keeps an account of two numbers,
+
+    slack   risk that may still be added; Δ(y₀) - x₀ at first
+    room    extra reward that may still be exchanged for risk; M - y₀ at first, for any M > y₀
+
+and a rate d, the slope of the chord of Δ from y₀ to M. A replacement is allowed if
+
+    g' >= g  and  x' <= x + slack + d c,    c = min(room, g' - g),
+
+and is entered as slack += x + d c - x', room -= c. Then the whole keeps er <= Δ(E g), however
+often, wherever and however differently runs replan: docs/theory/proofs.md has the proof. In the
+mean over all runs no more than the first `slack` is added for nothing, and no more than the first
+`room` is exchanged, up to where the chord is not above Δ.
+
+Where Δ is straight the rate is its slope, and nothing limits the room.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
 
 from vulcan.bounds.base import RiskBound
-from vulcan.bounds.parsing import read_bound
-from vulcan.bounds.straight import Constant
-from vulcan.certificates.problem import Problem
-from vulcan.errors import OptionError, PolicyError
-from vulcan.execution.account import Account, Prospect, open_account
-from vulcan.execution.evidence import take_evidence
-from vulcan.graphs.array_graph import open_graph
-from vulcan.graphs.state_graph import StateGraph
+from vulcan.bounds.forms import Constant, Linear, PiecewiseLinear
+from vulcan.bounds.parse import read_bound
+from vulcan.errors import BoundError, OptionError, PolicyError
+from vulcan.model.arrays import ArrayModel
+from vulcan.model.interface import Outcome, describe_model, stable_text
 from vulcan.model.reader import ModelReader
-from vulcan.planning.rest import begin_at
+from vulcan.numerics import TOLERANCE
+from vulcan.parameters import knows_parameters
+from vulcan.planning.automatic import read_solver
 from vulcan.planning.result import Result
 from vulcan.planning.solve import plan_and_certify
-from vulcan.policies.execution import Run
-from vulcan.policies.randomised import AnyPolicy
-from vulcan.runtime.limits import Limits
-from vulcan.runtime.progress import OnProgress
-from vulcan.solvers.automatic import Automatic
+from vulcan.policy.policy import AnyPolicy
+from vulcan.policy.run import Run
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits, OnProgress
 from vulcan.solvers.base import Options, Solver
-from vulcan.solvers.knowledge import Knowledge
-from vulcan.tolerance import TOLERANCE
+from vulcan.solvers.finding import Worth
 
-__all__ = ["Replan", "replan"]
+__all__ = ["Account", "Replan", "open_account", "replan"]
+
+
+SHARE_OF_ROOM: Final = 0.1
+"""Extra reward that may be exchanged for risk, as a share of the planned reward: a longer chord
+is less steep, and plans are seldom so far from the optimum."""
+
+ROUNDING: Final = TOLERANCE / 2
+"""Amount by which all replacements together may exceed the account. A certificate tolerates twice
+as much, which leaves the other half to its own rounding errors. A plan that used more of it from
+the start may be replaced by one that risks no more."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """The risk that a run may take beyond its plan; see the head of this module.
+
+    Attributes
+    ----------
+    slack
+        Risk that may still be added.
+    room
+        Reward that may still be exchanged for risk.
+    rate
+        Risk per reward.
+    """
+
+    slack: float
+    room: float
+    rate: float
+
+    def replace(self, old: Worth, new: Worth) -> Account | None:
+        """Return the account after a replacement; None if that is not allowed."""
+        gain = new.reward - old.reward
+        if not gain >= 0:
+            return None
+        exchanged = min(self.room, gain)
+        slack = self.slack + old.risk + self.rate * exchanged - new.risk
+        if slack < min(-ROUNDING, self.slack):
+            return None
+        return Account(slack, self.room - exchanged, self.rate)
+
+    def allow(self, old: Worth, weight: float) -> RiskBound:
+        """Return the risk that a new continuation may take, as the bound of its problem.
+
+        Parameters
+        ----------
+        old
+            The continuation that it may replace.
+        weight
+            The discount until here: the new problem discounts its rewards from here on. Rewards
+            below that of the old continuation don't matter.
+        """
+        # A search may use all of its tolerance (optimal mixtures do); the account has half of it.
+        level = min(1.0, max(0.0, old.risk + max(0.0, self.slack) - ROUNDING))
+        rate = self.rate * weight
+        if rate <= 0 or self.room <= 0 or level >= 1:
+            return Constant(level)
+        here, further = old.reward / weight, self.room / weight
+        if math.isinf(further):
+            return Linear(rate, level - rate * here)
+        if here + further == here:
+            return Constant(level)
+        return PiecewiseLinear([(here, level), (here + further, level + rate * further)])
+
+
+def open_account(bound: RiskBound, whole: Worth) -> Account:
+    """Return the account of a plan at its start.
+
+    A plan that is not within the bound has no slack; replacements then keep its distance from it.
+
+    Parameters
+    ----------
+    bound
+        The risk bound that the plan was made for.
+    whole
+        Risk and reward of the plan from the start.
+    """
+    reward, risk = whole.reward, whole.risk
+    try:
+        allowed = bound(reward)
+    except BoundError:  # it has no value there
+        allowed = -math.inf
+    slack = allowed - risk if allowed - risk >= -TOLERANCE else 0.0
+    if isinstance(bound, Linear):
+        return Account(slack, math.inf, bound.slope)
+    room = SHARE_OF_ROOM * abs(reward)
+    try:
+        bound.verify([reward, reward + room])
+        rate = (bound(reward + room) - allowed) / room if room > 0 else 0.0
+    except BoundError:
+        rate = 0.0
+    if not (math.isfinite(rate) and rate > 0):
+        return Account(slack, 0.0, 0.0)
+    return Account(slack, room, rate)
 
 
 @dataclass(frozen=True)
 class Replan:
-    """What came of planning again.
+    """The outcome of a replan.
 
     Attributes
     ----------
     changed
         Whether the run follows a new plan now.
     before, after
-        What the run's plan risks and earns from here on, discounted from the start of the mission.
-        None where there was, or is, no plan.
+        Risk and reward of the run's plan from here on, discounted from the start of the mission.
+        None without a plan.
     kept
-        Whether what was promised at the start still holds: not for a run that left its plan.
+        Whether the guarantee given at the start still holds: not for a run that left its plan.
     result
         What the solver found for the rest of the mission, with rewards discounted from here on.
     """
 
     changed: bool
-    before: Prospect | None
-    after: Prospect | None
+    before: Worth | None
+    after: Worth | None
     kept: bool
     result: Result
 
     def __str__(self) -> str:
-        def describe(prospect: Prospect | None) -> str:
-            if prospect is None:
+        def describe(worth: Worth | None) -> str:
+            if worth is None:
                 return "no plan"
-            return f"reward {prospect.reward:.6f} at risk {prospect.risk:.6f}"
+            return f"reward {worth.reward:.6f} at risk {worth.risk:.6f}"
 
         promise = "the promise holds" if self.kept else "nothing is promised: it left its plan"
         if self.changed:
@@ -79,73 +188,94 @@ class Replan:
         return f"{ahead}; {promise} ({self.result.explanation})"
 
 
-@dataclass(frozen=True)
-class _Search:
-    """What is left of a mission, and how to plan it."""
+class Rest:
+    """The rest of a mission after `step` steps, as a model that begins in a state.
 
-    model: Any
-    solver: Solver
-    limits: Limits
-    seed: int
-    on_progress: OnProgress | None
-    progress: bool
+    Rewards are discounted from there on. A model may provide its compiled form from a state on,
+    `compile_from(state)`.
+    """
 
-    def solve(self, run: Run, bound: RiskBound) -> Result:
-        """Search with what is known of what is ahead of a run, and keep what is known then."""
-        reader, known = ModelReader(self.model), None
-        if run.knowledge is not None:
-            known = run.knowledge.begin_at(reader, run.path)
-        if known is None and reader.merges:
-            known = Knowledge(open_graph(reader), level=run.level)
-        graph = known.graph if known and isinstance(known.graph, StateGraph) else None
-        tree = known if known and known.tree is not None else None
-        result = plan_and_certify(
-            Problem(self.model, bound),
-            self.solver,
-            self.limits,
-            Options(self.seed, graph=graph, knowledge=tree, keep=True),
-            on_progress=self.on_progress,
-            progress=self.progress,
-        )
-        if result.knowledge is not None:
-            known = replace(result.knowledge, level=run.level)
-        run.knowledge = known
-        return result
+    def __init__(self, reader: ModelReader, state: Any, step: int) -> None:
+        self._model, self._state, self._step = reader.model, state, step
+        self.horizon = reader.horizon - step
+        self.discount = reader.discount_after(level=1)
+        self.merges = reader.merges
+        self.fingerprint = f"{reader.fingerprint()} at {step} in {stable_text(state)}"
+        self.compiled = None
+        if hasattr(reader.model, "compile_from"):
+            self.compiled = reader.model.compile_from(state)
+        # Optional methods are looked up by name: they exist here only if the model has them.
+        for name, shifted in (
+            ("action_label", reader.model),
+            ("default_action", reader.model),
+            ("reward_to_go_bound", self),
+            ("value_to_go_bound", self),
+            ("risk_to_go_bound", self),
+        ):
+            if hasattr(reader.model, name):
+                own = "" if shifted is reader.model else "_"
+                setattr(self, name, getattr(shifted, own + name))
+
+    def __repr__(self) -> str:
+        return f"{describe_model(self._model)} after {self._step} steps"
+
+    def initial_state(self) -> Any:
+        """Return the current state of the mission."""
+        return self._state
+
+    def actions(self, state: Any) -> Any:
+        """Return the model's actions."""
+        return self._model.actions(state)
+
+    def outcomes(self, state: Any, action: Any) -> list[Outcome]:
+        """Return the model's outcomes."""
+        answer: list[Outcome] = self._model.outcomes(state, action)
+        return answer
+
+    def _reward_to_go_bound(self, state: Any, step: int) -> Any:
+        return self._model.reward_to_go_bound(state, step + self._step)
+
+    def _value_to_go_bound(self, state: Any, step: int, price: float) -> Any:
+        return self._model.value_to_go_bound(state, step + self._step, price)
+
+    def _risk_to_go_bound(self, state: Any, action: Any, step: int) -> Any:
+        return self._model.risk_to_go_bound(state, action, step + self._step)
 
 
+def begin_at(reader: ModelReader, state: Any, level: int, step: int) -> Any:
+    """Return the model of the rest of a mission; before the first decision, the model itself.
+
+    `level` and `step` are the numbers of decisions and of steps so far.
+    """
+    if level == 0:
+        return reader.model
+    if isinstance(reader.model, ArrayModel):
+        return reader.model.begin_at(state, reader.horizon - step)
+    return Rest(reader, state, step)
+
+
+@knows_parameters
 def replan(
     run: Run,
-    solver: Solver | None = None,
+    solver: Solver | str | None = None,
     *,
     risk_bound: RiskBound | float | str | None = None,
     time_limit: float | None = None,
-    samples: int | None = None,
-    histories: int | None = None,
-    memory: int | None = None,
     gap: float | None = None,
+    samples: int | None = None,
     seed: int = 0,
-    on_progress: OnProgress | None = None,
-    progress: bool = False,
+    limits: Limits | None = None,
+    progress: bool | OnProgress = False,
 ) -> Replan:
     """Plan again from where a run is, and let it follow the new plan if that is better.
 
-    The promise made at the start is kept: over all missions, the probability of failure is at most
-    what the risk bound allows for the expected reward (if the plan was within its bound; else it
-    is no further from it). That holds whatever was replanned, how often, and in which of the
-    histories that could have happened; one mission alone may take more risk than the plan would
-    have. A run that left its plan (`Run.leave`) has no such promise: the model called impossible
-    what happened. Its new plan risks no more than the old one would have from the last history
-    that it foresaw, with what was left in its account, or as little as can be found.
-
-    What was measured (`Run.measure`) is evidence, if the model says what follows from it (`given`).
-    Then the old plan and the new one are both seen in the model given the true values, `before` and
-    `after` and the certificate of `result` speak of that model, and the run goes on in it. What
-    this does to the promise is in docs/theory/proofs.md: it holds as it is if the models given
-    evidence are, in the mean, the model that was planned with. In the exploration mission that is
-    exactly so for the risk of any plan, and as good as the quadrature is for its reward.
-
-    Runs of one policy share what is known of the model: replan them one after another, not in
-    several threads.
+    The guarantee given at the start is kept: over all missions, the probability of failure is at
+    most what the risk bound allows for the expected reward (if the plan was within its bound; else
+    it is no further from it). That holds whatever was replanned, how often, and in which of the
+    possible histories; one mission alone may take more risk than the plan would have. A run that
+    left its plan (`Run.leave`) has no such guarantee: by the model, what happened is impossible.
+    Its new plan risks no more than the old one would have from the last foreseen history, with what
+    was left in its account, or as little as can be found.
 
     Parameters
     ----------
@@ -154,40 +284,36 @@ def replan(
     solver
         How to search; by default `Automatic()`.
     risk_bound
-        The bound that the policy was made for, where the policy does not know it: that of a
-        function without a text. It must be the same for all runs of a policy, and is read when a
-        run is replanned for the first time.
+        The bound that the policy was made for, needed where the policy does not record it (a
+        function without a text).
     time_limit
-        Stop the search after this many seconds.
-    samples
-        Stop the search after this many samples.
-    histories
-        Stop the search after this many histories.
-    memory
-        Stop the search when its tree and the state graph take this many bytes.
+        Stop after this many seconds, certificate included. A plan that is not certified in time
+        is not followed.
     gap
         Stop the search when the plan is proved to be within this share of the best.
+    samples
+        Stop the search after this many samples.
     seed
         Seed of the search's random numbers. Of a randomised plan a member is drawn afresh: if all
         missions drew the same one, their mean would not be what was promised.
-    on_progress
-        Called with a `Progress` about ten times a second.
+    limits
+        The limits above and others.
     progress
-        Show the progress in the terminal.
+        As in `solve`.
 
     Returns
     -------
     Replan
-        What changed.
+        Whether the plan changed, and how.
 
     Raises
     ------
     PolicyError
         If the run is finished, or not bound to a model.
     MismatchError
-        If the model does not say of the next action what the plan was made with.
+        If the model differs on the next action from the one that the plan was made with.
     OptionError
-        If the risk bound is not known.
+        If the risk bound is not known, or is not the one that the policy was made for.
 
     Examples
     --------
@@ -200,54 +326,67 @@ def replan(
     >>> round(replanned.before.reward, 3), round(replanned.after.reward, 3), replanned.kept
     (1.701, 2.663, True)
     """
-    # Where a plan has nothing to say the run is at an end, but not the mission.
+    # Where a plan is incomplete the run has ended, but not the mission.
     if run.finished and (run.left_plan or not run.unplanned):
         raise PolicyError("the run is finished: there is nothing left to plan")
-    limits = Limits(time_limit, samples, histories, memory, gap)  # refused before anything changes
-    run.compare()  # what the old plan still risks is known only in the model that it was made for
+    # Refused before anything changes.
+    limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
+    bound = _find_bound(run, risk_bound)
+    run.compare()  # the remaining risk is known only in the model that the plan was made for
     if run.account is None:
-        run.account = _open_account(run, risk_bound)
-    take_evidence(run)
-    search = _Search(
-        begin_at(run.reader, run.state, run.level, run.step),
-        Automatic() if solver is None else solver,
-        limits,
-        seed,
-        on_progress,
-        progress,
-    )
+        run.account = open_account(bound, _look_ahead(run.whole, run.reader, 0))
+    rest = begin_at(run.reader, run.state, run.level, run.step)
+    search = partial(_search, rest, read_solver(solver, limits), limits, seed, progress)
     return _plan_anew(run, search) if run.left_plan and run.unplanned else _improve(run, search)
 
 
-def _open_account(run: Run, given: RiskBound | float | str | None) -> Account:
-    """Return the account of a run at its start."""
-    whole = run.whole
-    bound = whole.about.risk_bound if given is None else given
-    if bound is None:
+def _search(
+    rest: Any,
+    solver: Solver,
+    limits: Limits,
+    seed: int,
+    progress: bool | OnProgress,
+    bound: RiskBound,
+) -> Result:
+    """Solve the rest of a mission within a bound."""
+    return plan_and_certify(Problem(rest, bound), solver, limits, Options(seed), progress=progress)
+
+
+def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
+    """Return the bound that a run's policy was made for; refuse any other."""
+    recorded = run.whole.about.risk_bound
+    if recorded is None and given is None:
         raise OptionError(
             "the policy does not know its risk bound, a function without a text: "
             "replan(run, risk_bound=...)"
         )
-    return open_account(read_bound(bound), _look_ahead(whole, run.reader, 0))
+    bound = read_bound(recorded if given is None else given)
+    if recorded is not None and bound.text != recorded:
+        raise OptionError(
+            f"the policy was made for the risk bound {recorded}, not for {bound}, and a replan "
+            "keeps that: solve anew to plan with another"
+        )
+    return bound
 
 
-def _look_ahead(policy: AnyPolicy, reader: ModelReader, level: int) -> Prospect:
-    """Return what a policy that begins at a level risks and earns."""
+def _look_ahead(policy: AnyPolicy, reader: ModelReader, level: int) -> Worth:
+    """Return risk and reward of a policy that begins at a level."""
     risk = reward = 0.0
     for member, chance in zip(policy.members, policy.weights, strict=True):
         if len(member):
-            ahead = member.prospects(float(reader.discounts[level]))[0]
+            ahead = member.node_values(float(reader.discounts[level]))[0]
             risk += chance * float(ahead["risk"])
             reward += chance * float(ahead["mean"])
-    return Prospect(risk, float(reader.weights[level]) * reward)
+    return Worth(float(reader.weights[level]) * reward, risk)
 
 
-def _improve(run: Run, search: _Search) -> Replan:
+def _improve(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
     """Follow a better plan, if one is found that the account allows."""
-    old = Prospect(0.0, 0.0) if run.unplanned else Prospect(run.risk, run.reward_ahead)
+    old = Worth(0.0, 0.0) if run.unplanned else Worth(run.reward_ahead, run.risk)
     before = None if run.unplanned else old
-    result = search.solve(run, run.account.allow(old, float(run.reader.weights[run.level])))
-    if result.policy is not None and result.policy.complete:
+    result = search(run.account.allow(old, float(run.reader.weights[run.level])))
+    certified = result.certificate is not None  # there may have been no time for it
+    if certified and result.policy is not None and result.policy.complete:
         new = _look_ahead(result.policy, run.reader, run.level)
         account = run.account.replace(old, new)
         better = new.reward > old.reward or new.risk < old.risk or run.unplanned
@@ -258,12 +397,12 @@ def _improve(run: Run, search: _Search) -> Replan:
     return Replan(False, before, before, not run.left_plan, result)
 
 
-def _plan_anew(run: Run, search: _Search) -> Replan:
-    """Find a plan for a run that left its own: of no more risk than that, or of the least."""
+def _plan_anew(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
+    """Find a plan for a run that left its own: with no more risk than that, or with the least."""
     planned = 0.0 if math.isnan(run.risk_left) else run.risk_left
-    result = search.solve(run, Constant(min(1.0, planned + run.account.slack)))
+    result = search(Constant(min(1.0, planned + run.account.slack)))
     if not result.safe and result.safest is not None:
-        result = search.solve(run, Constant(min(1.0, result.safest.risk + TOLERANCE)))
+        result = search(Constant(min(1.0, result.safest.risk + TOLERANCE)))
     if not result.safe or result.policy is None:
         return Replan(False, None, None, False, result)
     new = _look_ahead(result.policy, run.reader, run.level)

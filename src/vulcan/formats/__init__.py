@@ -1,13 +1,11 @@
-"""Formats: models that are not Python objects yet.
+"""Formats: models from files, other libraries and names.
 
-`registry` knows which format a string means, by its prefix or suffix. `python_module` and
-`python_file` find a class, `mission` reads exploration missions, `grid` treasure maps, `arrays`
-transitions and rewards (as rows, `array_rows`), `table` dictionaries written by hand, `prism` the
-files of model checkers, over what Storm read (`prism_source`) and built (`storm_arrays`), `rddl`
-problems of the planning competitions, and `gymnasium` environments (what fails there: `failures`),
-while `environment` makes one of a model, and `export` writes models for other tools. What goes
-wrong in a user's own module or file is told with the place where it happened (`faults`). A new
-format is a file, and a line in the registry. May import: planning and everything below it, domains.
+`registry` finds the format of a string, by its prefix or suffix, and adds the place to errors in a
+user's module or file. `python` loads classes, `missions` files of the built-in domains, `arrays`
+transitions and rewards, `table` dictionaries, `prism` files of model checkers (through Storm), and
+`gymnasium` environments. A new format is a file, and a line in the registry, or a distribution of
+its own, as `vulcan-planner-rddl` is (`rddl/` in the repository). May import: planning and below,
+domains.
 """
 
 import lazy_loader

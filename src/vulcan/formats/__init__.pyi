@@ -1,11 +1,6 @@
 from .arrays import from_arrays as from_arrays
-from .export import Export as Export
-from .export import export_model as export_model
 from .gymnasium import from_gymnasium as from_gymnasium
-from .gymnasium import to_gymnasium as to_gymnasium
-from .prism import PrismModel as PrismModel
 from .prism import from_prism as from_prism
-from .rddl.opening import from_rddl as from_rddl
 from .registry import OpenedModel as OpenedModel
 from .registry import open_model as open_model
 from .table import from_table as from_table

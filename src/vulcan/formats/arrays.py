@@ -2,40 +2,40 @@
 
 Transitions come in one of three forms, for S states and A actions:
 
-    dense     [A, S, S] or [S, A, S]: the probability of each next state
+    dense     [A, S, S]: the probability of each next state
     sparse    a list of A matrices [S, S], such as those of `scipy.sparse`
-    rows      [N, 4] or [N, 5]: state, action, next state (-1 for a failure), probability (, reward)
+    rows      [N, 5]: state, action, next state (-1 for a failure), probability, reward
 
 An action whose probabilities are all 0 in a state does not exist there, and a state without
-actions is a safe terminal. Whatever form it is, numpy makes the rows of an `ArrayModel` of it, and
-no row is looked at in Python.
+actions is a safe terminal. All forms become the rows of an `ArrayModel`, which checks them.
 
-A file is what `numpy.savez` writes, with the parameters of `from_arrays` as names, and perhaps
-`bound`, the text of a risk bound. Nothing in it is run.
+A file is written by `numpy.savez`, with the parameters of `from_arrays` as names, and optionally
+`bound`, the text of a risk bound. No code in it is run.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.errors import OptionError
-from vulcan.formats.archive import read_archive
-from vulcan.formats.array_rows import plain, read_transitions, to_floats
-from vulcan.formats.faults import in_file
-from vulcan.formats.registry import Maker
-from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
-from vulcan.model.numbers import is_number
+from vulcan.errors import OptionError, VulcanError
+from vulcan.formats.registry import Maker, make_from_file
+from vulcan.model.arrays import FAILURE_TARGET, ArrayModel, check_numbers
 from vulcan.parameters import shorten, suggest
+from vulcan.runtime.memory import find_default_memory
 
-__all__ = ["FORMS", "find_maker", "from_arrays"]
+__all__ = ["FORMS", "find_maker", "from_arrays", "read_start"]
 
 FORMS: Final = {"path/to/model.npz": "transitions and rewards as arrays"}
+FORMS_OF_TRANSITIONS: Final = (
+    "transitions must be an array [A, S, S], a list of A sparse matrices [S, S], or rows [N, 5]"
+)
 
 
 def from_arrays(
@@ -47,75 +47,68 @@ def from_arrays(
     terminal: Any = (),
     start: Any = 0,
     discount: float = 1.0,
-    order: str | None = None,
     action_labels: Sequence[str] | None = None,
     state_names: Sequence[Hashable] | None = None,
 ) -> ArrayModel:
-    """Return the model that arrays describe.
+    """Return the model of some arrays.
 
     Parameters
     ----------
     transitions
         The probabilities of next states; see the head of this module for the forms.
     rewards
-        One number for all, an array [S] (of every action in a state), [S, A], or in the form of
-        the transitions (of every transition). Rows may have theirs as a fifth column.
+        One number for all, an array [S] (of every action in a state), [S, A], or [A, S, S] (of
+        every transition). Rows have theirs as the fifth column.
     horizon
-        How many actions a history has at most.
+        Largest number of actions of a history.
     failure
-        The failure states, as a mask [S], or as numbers or names: every transition into one of
-        them is a failure, whose reward still counts.
+        The failure states, as numbers or as a mask [S]: every transition into one of them is a
+        failure, whose reward still counts.
     terminal
-        States that end a history well, likewise. What is said about their actions is passed over.
+        Safe terminal states, likewise. Their actions are ignored.
     start
-        The initial state, a probability for each state, or a dictionary of probabilities.
+        The number of the initial state, or a probability for each state.
     discount
         As in every model.
-    order
-        Which axis of a dense array comes first, "action" or "state". Needed only where there are as
-        many actions as states.
     action_labels
-        What people call each action; by default its number.
+        The label of each action; by default its number.
     state_names
-        What stands for each state instead of its number.
+        The name of each state; by default its number.
 
     Raises
     ------
     OptionError
-        If a shape, a name or a number of a state is wrong; the message says what is allowed.
+        If a shape or a number of a state is wrong; the message says what is allowed.
     ModelError
-        If probabilities or rewards break a rule; the message names the place.
+        If probabilities or rewards break a rule; the message names state and action.
 
     Examples
     --------
     >>> stay, leap = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 0.9, 0.1], [0, 1, 0], [0, 0, 1]]
-    >>> model = from_arrays([stay, leap], [[0, 5], [0, 0], [0, 0]], order="action", horizon=1,
+    >>> model = from_arrays([stay, leap], [[0, 5], [0, 0], [0, 0]], horizon=1,
     ...                     failure=[2], terminal=[1], action_labels=["stay", "leap"])
     >>> model.outcomes(0, 1)[1]
     Outcome(probability=0.1, reward=5.0, state=FAILURE, label=None)
     """
-    table = read_transitions(transitions, order)
+    (state, action, target, probability, reward), states = _read_rows(transitions, rewards)
     if state_names is not None:
-        table.widen(len(state_names))
-    find = _StateFinder(table.states, state_names)
-    ends, fails = find.mask("terminal", terminal), find.mask("failure", failure)
-    if (both := np.flatnonzero(ends & fails)).size:
-        raise OptionError(f"{find.name(both[0])} is in both failure and terminal")
-    begins = find.start(start)
-    if (failed := np.flatnonzero((begins != 0) & fails)).size:
-        raise OptionError(f"start has {find.name(failed[0])}, which is in failure")
-    reward = table.find_rewards(rewards)
-    kept = (table.probability != 0) & ~(ends | fails)[table.state]
-    table.check(reward, kept, state_names)
-    state, action, target, probability, reward = (
-        column[kept]
-        for column in (table.state, table.action, table.target, table.probability, reward)
+        if len(state_names) < states:
+            raise OptionError(f"state_names must be {states} names, not {len(state_names)}")
+        states = len(state_names)
+    ends, fails = (
+        _read_mask(what, given, states)
+        for what, given in (("terminal", terminal), ("failure", failure))
     )
-    if not len(state):
-        raise OptionError("transitions leave nothing to decide: no state has an action")
+    begins = read_start(start, states)
+    for what, where in (("terminal", ends), ("start", begins != 0)):
+        if (both := np.flatnonzero(where & fails)).size:
+            raise OptionError(f"state {both[0]} is in both failure and {what}")
+    kept = (probability != 0) & ~(ends | fails)[state]
+    if not kept.any():
+        raise OptionError("transitions have no decisions: no state has an action")
     target = np.where((target >= 0) & fails[target], FAILURE_TARGET, target)
     return ArrayModel(
-        *(state, action, target, probability, reward),
+        *(column[kept] for column in (state, action, target, probability, reward)),
         horizon=horizon,
         start=begins,
         discount=discount,
@@ -124,90 +117,136 @@ def from_arrays(
     )
 
 
+def _read_rows(transitions: Any, rewards: Any) -> tuple[list[NDArray[Any]], int]:
+    """Return the columns of transitions in any form, and the number of states."""
+    if isinstance(transitions, list | tuple) and transitions and hasattr(transitions[0], "tocoo"):
+        entries = [matrix.tocoo() for matrix in transitions]
+        shapes = {matrix.shape for matrix in entries}
+        shape = (len(entries), *entries[0].shape)
+        if len(shapes) > 1 or shape[1] != shape[2]:
+            raise OptionError(f"{FORMS_OF_TRANSITIONS}, not matrices of shapes {sorted(shapes)}")
+        action = np.repeat(np.arange(len(entries)), [len(entry.data) for entry in entries])
+        state, target, probability = (
+            np.concatenate([getattr(entry, name) for entry in entries])
+            for name in ("row", "col", "data")
+        )
+    else:
+        array = _to_floats("transitions", transitions)
+        if array.ndim == 2 and array.shape[1] == 5 and len(array):
+            return _split_rows(array, rewards)
+        shape = array.shape
+        if array.ndim != 3 or shape[1] != shape[2] or not array.size:
+            raise OptionError(f"{FORMS_OF_TRANSITIONS}, not of shape {list(shape)}")
+        action, state, target = np.nonzero(array)  # also those that are negative or NaN
+        probability = array[action, state, target]
+    reward = _find_rewards(rewards, shape, action, state, target)
+    return [state, action, target, probability, reward], shape[1]
+
+
+def _split_rows(array: NDArray[np.float64], rewards: Any) -> tuple[list[NDArray[Any]], int]:
+    numbers = np.nan_to_num(array[:, :3], nan=0.5, posinf=0.5, neginf=0.5).astype(np.int64)
+    fine = (numbers == array[:, :3]) & (numbers >= (0, 0, FAILURE_TARGET))
+    if not fine.all():
+        row, column = np.argwhere(~fine)[0].tolist()
+        name = ("a state", "an action", "a next state, or -1 for a failure")[column]
+        raise OptionError(
+            f"transitions[{row}, {column}] must be the number of {name}, not {array[row, column]}"
+        )
+    if np.ndim(rewards) or rewards != 0:
+        raise OptionError("rewards are given twice: by rows [N, 5], and by themselves")
+    state, action, target = numbers.T
+    states = int(max(state.max(), target.max())) + 1
+    check_numbers(states, int(action.max()) + 1, len(array))
+    return [state, action, target, array[:, 3], array[:, 4]], states
+
+
+def _find_rewards(
+    rewards: Any,
+    shape: tuple[int, ...],
+    action: NDArray[Any],
+    state: NDArray[Any],
+    target: NDArray[Any],
+) -> NDArray[np.float64]:
+    """Return the reward of each row."""
+    array = _to_floats("rewards", rewards)
+    actions, states, _ = shape
+    if array.ndim == 0:
+        return np.full(len(state), float(array))
+    if array.shape == (states,):
+        return np.asarray(array[state])
+    if array.shape == (states, actions):
+        return np.asarray(array[state, action])
+    if array.shape == shape:
+        return np.asarray(array[action, state, target])
+    raise OptionError(
+        f"rewards must be one number, or an array [{states}], [{states}, {actions}] or "
+        f"{list(shape)}, not of shape {list(array.shape)}"
+    )
+
+
+def _read_mask(what: str, given: Any, states: int) -> NDArray[np.bool_]:
+    """Return the mask of states given by numbers or as a mask."""
+    array = np.asarray(given)
+    if array.dtype == bool and array.shape == (states,):
+        return array
+    mask = np.zeros(states, bool)
+    if array.size:
+        whole = array.ndim == 1 and array.dtype.kind in "iu"
+        if not whole or array.min() < 0 or array.max() >= states:
+            allowed = f"numbers of states, 0 to {states - 1}, or a mask of {states}"
+            raise OptionError(f"{what} must be {allowed}, not {shorten(given)}")
+        mask[array] = True
+    return mask
+
+
+def read_start(start: Any, states: int) -> NDArray[Any]:
+    """Return the probability of starting in each state."""
+    given = np.asarray(start)
+    if given.ndim == 0 and given.dtype.kind in "iu" and 0 <= given < states:
+        return np.asarray(np.eye(1, states, int(given))[0])
+    if given.shape != (states,):
+        allowed = f"a state, 0 to {states - 1}, or {states} probabilities"
+        raise OptionError(f"start must be {allowed}, not {shorten(start)}")
+    return given
+
+
+def _to_floats(what: str, value: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"{what} must be numbers, all rows of one length: {error}") from None
+
+
 def find_maker(text: str) -> Maker:
-    """Return what makes the model of a file, whose arrays are its defaults, and its bound."""
-    values = _load(text)
-    bound = values.pop("bound", None)
-    if bound is not None and not isinstance(bound, str):
-        raise OptionError(f'{text}: bound must be a string, such as "0.002*x", not {bound!r}')
-    transitions = values.pop("transitions")
-    return Maker(text, in_file(text, partial(from_arrays, transitions, **values)), bound)
-
-
-def _load(path: str) -> dict[str, Any]:
-    values = read_archive(path)
+    """Return the maker of the model of a file, whose arrays are its defaults."""
+    values = _read_archive(text)
     allowed = [*inspect.signature(from_arrays).parameters, "bound"]
     for name in values:
         if name not in allowed:
             hint = f"allowed are {', '.join(allowed)}{suggest(name, allowed)}"
-            raise OptionError(f"{path}: has an array {name!r}; {hint}")
+            raise OptionError(f"{text}: has an array {name!r}; {hint}")
     if "transitions" not in values:
-        raise OptionError(f"{path}: has no array 'transitions'")
-    # Numbers and texts are arrays of no dimension in such a file, and names arrays of texts.
-    return {
+        raise OptionError(f"{text}: has no array 'transitions'")
+    # Numbers and texts are stored as arrays of no dimension, and names as arrays of texts.
+    defaults = {
         name: array.tolist() if array.ndim == 0 or array.dtype.kind == "U" else array
         for name, array in values.items()
     }
+    return make_from_file(text, partial(from_arrays, defaults.pop("transitions")), defaults)
 
 
-class _StateFinder:
-    """Reads what names states: numbers, names, masks and distributions."""
-
-    def __init__(self, states: int, names: Sequence[Hashable] | None) -> None:
-        self.states, self.names = states, names
-        self._numbers = {name: number for number, name in enumerate(names or ())}
-        # Numbers that are names of states must not be taken for others.
-        self._numbered = all(isinstance(name, str) for name in names or ())
-
-    def plain(self, number: int) -> Any:
-        """Return what stands for a state."""
-        return plain(number, self.names)
-
-    def name(self, number: int) -> str:
-        """Return what a message calls a state."""
-        return f"state {shorten(self.plain(number))}"
-
-    def number(self, what: str, given: Any) -> int:
-        """Return the number of a state, given by it or by its name."""
-        hashable = isinstance(given, Hashable)
-        if hashable and given in self._numbers:
-            return self._numbers[given]
-        whole = isinstance(given, int | np.integer) and not isinstance(given, bool | np.bool_)
-        if whole and self._numbered and 0 <= given < self.states:
-            return int(given)
-        known = f"0 to {self.states - 1}" if self.names is None else shorten(list(self.names))
-        hint = suggest(given, [name for name in self._numbers if isinstance(name, str)])
-        raise OptionError(f"{what} must be a state, not {shorten(given)}; states are {known}{hint}")
-
-    def mask(self, what: str, given: Any) -> NDArray[np.bool_]:
-        """Return which states are meant by a mask, by numbers or by names."""
-        mask = np.zeros(self.states, bool)
-        if isinstance(given, np.ndarray):
-            given = given.tolist()
-        if isinstance(given, list | tuple) and given and all(type(x) is bool for x in given):
-            if len(given) != self.states:
-                raise OptionError(f"{what} is a mask of {len(given)} for {self.states} states")
-            return np.array(given)
-        named = isinstance(given, Hashable) and given in self._numbers
-        single = named or isinstance(given, str) or not isinstance(given, Iterable)
-        listed = [given] if single else list(given)
-        for place, state in enumerate(listed):
-            mask[self.number(what if single else f"{what}[{place}]", state)] = True
-        return mask
-
-    def start(self, given: Any) -> NDArray[np.float64]:
-        """Return the probability of each state to be the start."""
-        chances = np.zeros(self.states)
-        if isinstance(given, Mapping):
-            for state, chance in given.items():
-                if not is_number(chance):
-                    raise OptionError(f"start[{state!r}] must be a probability, not {chance!r}")
-                chances[self.number("start", state)] += chance
-        elif isinstance(given, list) or (isinstance(given, np.ndarray) and given.ndim):
-            chances = to_floats("start", given)
-            if chances.shape != (self.states,):
-                shape = list(chances.shape)
-                raise OptionError(f"start must be of shape {[self.states]}, not {shape}")
-        else:
-            chances[self.number("start", given)] = 1.0
-        return chances
+def _read_archive(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an archive, by name, if they fit into the default memory limit."""
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            size = sum(member.file_size for member in archive.zip.infolist())
+            if size > (limit := find_default_memory()):
+                most = f"{limit / 1e9:.3g} GB are allowed on this machine"
+                raise OptionError(f"{path}: its arrays take {size / 1e9:.3g} GB; {most}")
+            return {name: np.asarray(archive[name]) for name in archive.files}
+    except VulcanError:
+        raise
+    except OSError as error:
+        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
+    except Exception as error:  # numpy and zipfile raise many kinds
+        raise OptionError(f"{path}: this is not what numpy.savez writes: {error}") from None

@@ -1,53 +1,45 @@
 """Gymnasium environments that have a transition table: `gymnasium:FrozenLake-v1`.
 
 The table is `env.unwrapped.P`: for each state and action a list of (probability, next state,
-reward, terminated). It says everything but what a failure is, which is a matter of the mission:
+reward, terminated). It has everything but the definition of failure, which has a default in
+Gymnasium's own environments: holes in frozen lakes, falls off the cliff, illegal moves of taxis.
+Otherwise it is one of
 
-    "holes"           the next cell is a hole (frozen lakes)
-    "cliff"           the step fell off the cliff, for a reward of -100
-    "illegal"         a passenger was picked up or put down where that can't be, for -10 (taxis)
-    "reward <= -50"   the reward of the step is that small
+    "reward <= -50"   the reward of the step is at most -50
     [5, 7]            the next state is one of these
     a function        of a `Transition`
 
-A step that terminated and did not fail ends the history well. Where its next state can also be gone
-through, the end is a state of its own: an observer is told of both, the state and the end. The
-reward of a failing step counts, and nothing after it does.
-
-`to_gymnasium` is the other way round: any model as an environment (`vulcan.formats.environment`).
+A step that terminates without failing is a safe end. If histories can also pass through its next
+state, the end is a separate state. The reward of a failing step counts.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from vulcan.errors import ModelError, OptionError, PolicyError
-from vulcan.formats.failures import KNOWN, Failure, Transition, read_failure
+from vulcan.errors import OptionError, PolicyError
+from vulcan.formats.arrays import read_start
 from vulcan.formats.registry import Maker
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.interface import FAILURE, Start
-from vulcan.model.observations import label_outcomes
-from vulcan.model.rules import Rule, Violation
-from vulcan.parameters import shorten, suggest
+from vulcan.model.reader import label_outcomes
+from vulcan.parameters import shorten
 
-if TYPE_CHECKING:
-    from vulcan.formats.environment import ModelEnvironment
-
-__all__ = ["FORMS", "GymnasiumModel", "Transition", "find_maker", "from_gymnasium", "to_gymnasium"]
+__all__ = ["FORMS", "GymnasiumModel", "Transition", "find_maker", "from_gymnasium"]
 
 PREFIX: Final = "gymnasium:"
 FORMS: Final = {"gymnasium:FrozenLake-v1": "an environment with a transition table"}
 
 ENVIRONMENTS: Final = "FrozenLake-v1, CliffWalking-v1 and Taxi"
+FAILURES: Final = "'reward <= -50', a list of states, or a function of a transition"
 
 
 class GymnasiumModel(ArrayModel):
-    """The model of an environment; made by `from_gymnasium`.
+    """The model of an environment; `from_gymnasium` returns it.
 
     States are the environment's observations, and actions its actions.
 
@@ -56,12 +48,11 @@ class GymnasiumModel(ArrayModel):
     name
         The name of the environment.
     environment
-        The environment itself, as its table has it: without wrappers, and so without their limit
-        of steps.
+        The environment without wrappers, and so without their step limit.
     observations
-        How many the environment has.
+        Number of observations of the environment.
     ends
-        The states in which a history ended that could otherwise have gone on, by the observation.
+        By observation, the separate end states of observations that histories also pass through.
     """
 
     name: str
@@ -74,20 +65,20 @@ class GymnasiumModel(ArrayModel):
         return f"{self.name}({self.states:,} states, horizon={self.horizon})"
 
     def locate(self, state: Any, action: Any, measurement: Sequence[Any]) -> str | None:
-        """Return the label of the outcome that a step of the environment was.
+        """Return the label of the outcome that a step of the environment had.
 
         Parameters
         ----------
         state, action
-            Where the step began, and what was done.
+            State and action of the step.
         measurement
-            What `env.step` returned: observation, reward, terminated, and whatever follows; where
-            the start is drawn, what `env.reset` did.
+            The value of `env.step`: observation, reward, terminated, ...; for a random start, that
+            of `env.reset`.
 
         Returns
         -------
         str or None
-            None if the table of the environment has no such step.
+            None if the transition table has no such step.
         """
         try:
             observation = int(measurement[0])
@@ -129,23 +120,22 @@ def from_gymnasium(
     environment
         The environment, or its name, such as "FrozenLake-v1".
     failure
-        What fails; see the head of this module. By default what does in Gymnasium's own
-        environments: holes, the cliff, illegal moves. Of others it has to be said.
+        Which steps fail; see the head of this module.
     horizon
-        How many actions a history has at most; by default those of the environment.
+        Largest number of actions of a history; by default the environment's step limit.
     discount
         As in every model.
     start
-        A state, or the probability of each; by default the environment's own.
+        A state, or the probability of each; by default that of the environment.
     options
-        Given to the environment that is made by its name, such as is_slippery=True.
+        Options of an environment given by name, such as is_slippery=True.
 
     Raises
     ------
     OptionError
         If there is no such environment, or it has no table; the message says what is allowed.
     ModelError
-        If something in the table breaks a rule; the message names the place.
+        If the table breaks a rule; the message names the entry.
     """
     if isinstance(environment, str):
         environment = _make(environment, options)
@@ -153,12 +143,14 @@ def from_gymnasium(
         raise OptionError(f"{', '.join(options)}: options are for environments given by name")
     inner = environment.unwrapped
     rows, states = _read_table(environment)
-    fails = read_failure(failure, inner, states)
+    fails = _default_failure(inner) if failure is None else _read_failure(failure, states)
     failing = np.array([bool(fails(row[0])) for row in rows])
-    begins = _read_start(start, inner, states)
+    begins = getattr(inner, "initial_state_distrib", None) if start is None else start
+    if begins is None:
+        raise OptionError(f"{type(inner).__name__} has no initial state distribution: give start")
+    begins = read_start(begins, states)
     ends, columns = _arrange(rows, failing, begins, states)
-    known = KNOWN.get(type(inner).__name__)
-    labels = known.actions if known and columns[1].max() < len(known.actions) else None
+    labels = LABELS.get(type(inner).__name__)
     model = GymnasiumModel(
         *columns,
         horizon=_read_horizon(horizon, environment),
@@ -172,29 +164,13 @@ def from_gymnasium(
     return model
 
 
-def to_gymnasium(model: Any, *, most_states: int = 10_000) -> ModelEnvironment:
-    """Return a model as a Gymnasium environment; see `vulcan.formats.environment`.
-
-    Parameters
-    ----------
-    model
-        Any model.
-    most_states
-        A model with more states is not enumerated: its observations are texts.
-    """
-    _import()
-    from vulcan.formats.environment import ModelEnvironment
-
-    return ModelEnvironment(model, most_states)
-
-
 def find_maker(text: str) -> Maker:
-    """Return what makes the model of an environment, with its options as parameters."""
+    """Return the maker of the model of an environment, with its options as parameters."""
     name = text.removeprefix(PREFIX)
     return Maker(name, partial(from_gymnasium, name))
 
 
-def _import() -> Any:
+def _make(name: str, options: Mapping[str, Any]) -> Any:
     try:
         import gymnasium
     except ModuleNotFoundError as error:
@@ -202,34 +178,14 @@ def _import() -> Any:
             raise
         message = "this needs Gymnasium: pip install 'vulcan-planner[gymnasium]'"
         raise OptionError(message) from None
-    return gymnasium
-
-
-def _make(name: str, options: Mapping[str, Any]) -> Any:
-    gymnasium = _import()
     try:
         return gymnasium.make(name, **options)
-    except (gymnasium.error.Error, ModuleNotFoundError) as error:
+    except (gymnasium.error.Error, ModuleNotFoundError, TypeError) as error:
         raise OptionError(f"{PREFIX}{name}: {error}") from None
-    except TypeError:
-        taken = _list_options(gymnasium, name)
-        unknown = [key for key in options if key not in taken]
-        if not unknown:
-            raise
-        hint = suggest(unknown[0], taken)
-        message = f"{name} has no option {unknown[0]!r}{hint}\nits options are {', '.join(taken)}"
-        raise OptionError(message) from None
 
 
-def _list_options(gymnasium: Any, name: str) -> list[str]:
-    """Return what an environment takes, beside what `from_gymnasium` itself does."""
-    entry = gymnasium.spec(name).entry_point
-    made = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
-    return [key for key in inspect.signature(made).parameters if key != "render_mode"]
-
-
-def _read_table(environment: Any) -> tuple[list[tuple[Transition, float]], int]:
-    """Return the steps of an environment with their probabilities, and how many states it has."""
+def _read_table(environment: Any) -> tuple[list[tuple[Transition, Any]], int]:
+    """Return the steps of an environment with their probabilities, and the number of states."""
     inner = environment.unwrapped
     name = type(inner).__name__
     table = getattr(inner, "P", None)
@@ -244,47 +200,38 @@ def _read_table(environment: Any) -> tuple[list[tuple[Transition, float]], int]:
 
 
 def _list_items(table: Any) -> Iterable[tuple[Any, Any]]:
-    """Return what a dictionary, or a list, has at each of its places."""
+    """Return the items of a dictionary, or of a list by index."""
     return table.items() if isinstance(table, Mapping) else enumerate(table)
 
 
-def _list_steps(table: Any, states: int) -> Iterator[tuple[Transition, float]]:
+def _list_steps(table: Any, states: int) -> Iterator[tuple[Transition, Any]]:
     for state, actions in _list_items(table):
         for action, outcomes in _list_items(actions):
-            if not outcomes:
-                raise _refuse(f"P[{state}][{action}] has no outcomes", state, action)
-            total = 0.0
             for place, outcome in enumerate(outcomes):
                 where = f"P[{state}][{action}][{place}]"
                 try:
                     chance, target, reward, terminated = outcome
-                    chance, reward, target = float(chance), float(reward), int(target)
+                    step = Transition(
+                        int(state), int(action), int(target), float(reward), bool(terminated)
+                    )
+                    float(chance)
                 except (TypeError, ValueError):
                     form = "(probability, next state, reward, terminated)"
-                    message = f"{where} must be {form}, not {shorten(outcome)}"
-                    raise _refuse(message, state, action) from None
-                if not 0 <= target < states:
+                    raise OptionError(f"{where} must be {form}, not {shorten(outcome)}") from None
+                if not 0 <= step.next_state < states:
                     message = f"{where} leads to {target}; states are 0 to {states - 1}"
-                    raise _refuse(message, state, action)
-                total += chance
-                yield Transition(int(state), int(action), target, reward, bool(terminated)), chance
-            if not abs(total - 1) <= 1e-9:
-                message = f"the probabilities of P[{state}][{action}] sum to {total:.12g}, not to 1"
-                raise _refuse(message, state, action)
-
-
-def _refuse(message: str, state: Any, action: Any) -> ModelError:
-    return ModelError(Violation(Rule.PROBABILITIES_SUM, message, state, action))
+                    raise OptionError(message)
+                yield step, chance
 
 
 def _arrange(
-    rows: Sequence[tuple[Transition, float]], failing: Any, begins: Any, states: int
+    rows: Sequence[tuple[Transition, Any]], failing: Any, begins: Any, states: int
 ) -> tuple[dict[int, int], list[Any]]:
-    """Return the ends that are states of their own, and the columns of an `ArrayModel`."""
+    """Return the separate end states, and the columns of an `ArrayModel`."""
     steps = np.array([step for step, _ in rows], float)
     state, action, target = steps[:, :3].T.astype(np.int64)
     terminated = steps[:, 4].astype(bool) & ~failing
-    # Tables also have steps from where nothing leads: they are passed over.
+    # Tables also have steps from unreachable states, which are skipped.
     reached, found = begins > 0, 0
     while found < (found := int(reached.sum())):
         reached[target[reached[state] & ~terminated & ~failing]] = True
@@ -300,22 +247,6 @@ def _arrange(
     return ends, [column[kept] for column in columns]
 
 
-def _read_start(start: Any, inner: Any, states: int) -> Any:
-    """Return the probability of each state to be the start."""
-    if start is None:
-        start = getattr(inner, "initial_state_distrib", None)
-        if start is None:
-            raise OptionError(f"{type(inner).__name__} does not say where it begins: give start")
-    if np.ndim(start) == 0:
-        if not isinstance(start, int | np.integer) or not 0 <= start < states:
-            raise OptionError(f"start must be a state, 0 to {states - 1}, not {start!r}")
-        return np.eye(1, states, int(start)).ravel()
-    begins = np.asarray(start, float)
-    if begins.shape != (states,):
-        raise OptionError(f"start must be of shape {[states]}, not {list(begins.shape)}")
-    return begins
-
-
 def _read_horizon(horizon: int | None, environment: Any) -> int:
     if horizon is None:
         horizon = getattr(environment.spec, "max_episode_steps", None)
@@ -323,3 +254,65 @@ def _read_horizon(horizon: int | None, environment: Any) -> int:
         name = type(environment.unwrapped).__name__
         raise OptionError(f"{name} has no limit of steps: give a horizon, such as horizon=100")
     return horizon
+
+
+class Transition(NamedTuple):
+    """A step that an environment can make.
+
+    Attributes
+    ----------
+    state, action
+        State and action of the step.
+    next_state, reward, terminated
+        Its outcome.
+    """
+
+    state: int
+    action: int
+    next_state: int
+    reward: float
+    terminated: bool
+
+
+Failure = Callable[[Transition], bool]
+
+
+LABELS: Final = {
+    "FrozenLakeEnv": ("left", "down", "right", "up"),
+    "CliffWalkingEnv": ("up", "right", "down", "left"),
+    "TaxiEnv": ("south", "north", "east", "west", "pick up", "drop off"),
+}
+"""Action labels of Gymnasium's own environments."""
+
+
+def _default_failure(inner: Any) -> Failure:
+    """Return what is a failure in one of Gymnasium's own environments."""
+    match type(inner).__name__:
+        case "FrozenLakeEnv":
+            holes = (np.asarray(inner.desc) == b"H").ravel()
+            return lambda step: bool(holes[step.next_state])
+        case "CliffWalkingEnv":
+            return lambda step: step.reward == -100
+        case "TaxiEnv":
+            return lambda step: step.reward == -10
+        case name:
+            raise OptionError(f"{name} has no default failure: give {FAILURES}")
+
+
+def _read_failure(failure: Any, states: int) -> Failure:
+    """Return a function that tells whether a step fails."""
+    if callable(failure):
+        return failure  # type: ignore[no-any-return]
+    try:
+        if isinstance(failure, str):
+            word, _, number = failure.partition("<=")
+            if word.strip() != "reward":
+                raise ValueError(failure)
+            limit = float(number)
+            return lambda step: step.reward <= limit
+        fatal = {int(state) for state in failure}
+    except (TypeError, ValueError):
+        raise OptionError(f"failure must be {FAILURES}, not {shorten(failure)}") from None
+    if unknown := sorted(state for state in fatal if not 0 <= state < states):
+        raise OptionError(f"failure has {unknown[0]}; states are 0 to {states - 1}")
+    return lambda step: step.next_state in fatal

@@ -2,252 +2,423 @@
 
     path/to/model.prism (.pm, .nm)    the PRISM language
     path/to/model.jani                JANI, which many tools write
-    path/to/model.drn                 explicit states, as `vulcan export` and Storm write them
+    path/to/model.drn                 explicit states, as Storm writes them
 
-A file says what can happen; what failing is, and what is worth something, is for its reader to say:
+A file defines the transitions; failure and reward are given as parameters (see `from_prism`). A
+step earns the reward of the state that it leaves and that of its choice, as in `C<=horizon`: a
+failed state and the last state earn nothing. An absorbing state without reward is a safe terminal.
+Choices keep the names of their actions; those without one have that of their module. Choices of one
+state that share a name get numbers.
 
-    horizon    how many steps a history has at most
-    failure    a label of the file or an expression over its variables: stepping into such a state
-               fails, and ends the mission
-    goal       the same for states in which the mission ends safely
-    reward     the reward structure, weights of several (a cost has a negative one), or a number:
-               what reaching the goal earns
-    constants  values of the constants that the file leaves open
+Storm parses the file and builds the states. Its errors are reported with the file, and with the
+line if Storm names one. Reading a matrix from Storm takes microseconds for each entry, so Storm
+writes the whole model into a UMB archive ("unified Markov binary"), a tar file of arrays:
 
-A step earns the reward of the state that it leaves and that of its choice, as `C<=horizon` counts
-them: neither a failed state nor the last one earns anything. A state that nothing leads out of and
-that earns nothing is a safe terminal. Choices keep the names of their actions; those without one
-have that of their module. Choices of one state that share a name get numbers.
-
-Storm builds the states, and all arrays of the result come over at once.
+    state-to-choices [S + 1], choice-to-branches [C + 1]    the first row of each
+    branch-to-target, branch-to-probability [B]             the transitions
+    actions/choices/values [C]                              the number of each choice's name
+    actions/choices/string-mapping, strings                 the names, one after the other
 """
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Mapping
+import re
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.errors import OptionError
-from vulcan.formats.prism_source import FAILED, Source
+from vulcan.certificate.verify import quiet_storm
+from vulcan.errors import OptionError, VulcanError
 from vulcan.formats.registry import Maker
-from vulcan.formats.storm_arrays import StormArrays
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.parameters import suggest
-from vulcan.tolerance import SUM_TOLERANCE
 
-__all__ = ["FORMS", "PrismModel", "find_maker", "from_prism"]
+__all__ = ["FORMS", "find_maker", "from_prism"]
 
 FORMS: Final = {
     "path/to/model.prism, .jani, .drn": "a model of model checkers, read by Storm",
 }
 
-Weights = str | Mapping[str, float] | float
-"""What is worth something: a reward structure, weights of several, or the goal."""
+KINDS: Final = ("DTMC", "MDP")
 
+OUT_OF_BOUNDS: Final = "out_of_bounds"
+"""Storm's label of the state for all in which a variable has left its range."""
 
-class PrismModel(ArrayModel):
-    """A model that Storm built; made by `from_prism`.
+UNNAMED: Final = "step"
+"""Name of a choice without any other."""
 
-    Its states are texts, the values of the variables: `x=3, gold=1`. In DRN they are called by the
-    comment below each state, and where that is missing by Storm's numbers. Its actions are the
-    names of the choices.
-
-    Attributes
-    ----------
-    variables
-        The value of each variable, by Storm's numbers of the states; empty for a file without
-        variables.
-    """
-
-    variables: Mapping[str, NDArray[Any]]
-
-    def state_values(self, state: Any) -> dict[str, Any]:
-        """Return the value of each variable in a state."""
-        number = self._find_state(state)
-        return {name: column[number].item() for name, column in self.variables.items()}
+ORIGIN: Final = re.compile(r"(?P<action>\w+)|\((?P<module>\w+):")
+"""The origin of a choice: its action, or else its module with the command."""
 
 
 def from_prism(
     path: str | os.PathLike[str],
     *,
     horizon: int,
-    failure: str | None = None,
-    reward: Weights | None = None,
+    failure: str = "failed",
+    reward: str | Mapping[str, float] | float | None = None,
     goal: str | None = None,
-    constants: Mapping[str, bool | int | float] | None = None,
     discount: float = 1.0,
-) -> PrismModel:
+    **constants: bool | float,
+) -> ArrayModel:
     """Read a model in the PRISM language, in JANI or in DRN.
+
+    States are texts, the values of the variables: `x=3, gold=1`; Storm's numbers in a file without
+    variables. Actions are the names of the choices.
 
     Parameters
     ----------
     path
-        The file; its suffix says which format it is.
+        The file; its suffix selects the format.
     horizon
-        How many steps a history has at most.
+        Largest number of steps of a history.
     failure
-        A label, or an expression over the variables such as ``"x=3 & !carrying"``; by default the
-        label "failed".
+        A label of the file, or an expression over its variables such as ``"x=3 & !carrying"``: a
+        step into such a state is a failure.
     reward
         The name of a reward structure; by default the only one there is. Or weights of several,
-        ``{"gold": 1, "time": -0.1}``. Or a number: what reaching the goal earns.
+        ``{"gold": 1, "time": -0.1}``. Or a number, the reward of reaching the goal.
     goal
-        A label or an expression: where the mission ends safely.
-    constants
-        Values of the constants that the file leaves open.
+        A label or an expression for the states in which the mission ends safely.
     discount
         As in every model.
+    constants
+        Values of the undefined constants of the file; one with the name of a parameter is given as
+        `const_horizon`.
 
     Raises
     ------
     OptionError
         If Storm is not installed, or the file can't be read; the message names file and line, or
-        the label, constant or reward structure that is missing, and what there is.
+        the missing label, constant or reward structure and the existing ones.
     """
-    source = Source(os.fspath(path))
-    return _make(
-        source,
-        dict(constants or {}),
-        horizon=horizon,
-        failure=source.default_failure if failure is None else failure,
-        reward=reward,
-        goal=goal,
-        discount=discount,
-    )
-
-
-def find_maker(text: str) -> Maker:
-    """Return what makes the model of a file: its open constants are parameters as well."""
-    source = Source(text)
-    own = inspect.signature(from_prism).parameters
-    shown = {name: f"const_{name}" if name in own else name for name in source.constants}
-
-    def make(**values: Any) -> PrismModel:
-        constants = {name: values.pop(text) for name, text in shown.items() if text in values}
-        values.setdefault("failure", source.default_failure)
-        return _make(source, constants, **values)
-
-    make.__signature__ = _sign(source, shown)  # type: ignore[attr-defined]
-    return Maker(source.name, make)
-
-
-def _sign(source: Source, shown: Mapping[str, str]) -> inspect.Signature:
-    """Return the parameters of a model, with those that are its constants."""
-    parameters = dict(inspect.signature(from_prism).parameters)
-    del parameters["path"], parameters["constants"]
-    if source.default_failure is None:
-        empty = inspect.Parameter.empty
-        parameters["failure"] = parameters["failure"].replace(default=empty)
-    else:
-        parameters["failure"] = parameters["failure"].replace(default=FAILED)
-    constants = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in shown.values()]
-    return inspect.Signature([*parameters.values(), *constants])
-
-
-def _make(
-    source: Source,
-    constants: dict[str, Any],
-    *,
-    horizon: int,
-    failure: str | None,
-    reward: Weights | None = None,
-    goal: str | None = None,
-    discount: float = 1.0,
-) -> PrismModel:
-    """Build the states, and return the model."""
-    if failure is None:
-        raise OptionError(
-            f"{source.name} has no label {FAILED!r}: say what failure is{source.list_places()}"
-        )
+    path = os.fspath(path)
+    if not Path(path).is_file():
+        raise OptionError(f"there is no file {path}")
     places = {"failure": str(failure)} | ({} if goal is None else {"goal": str(goal)})
-    arrays, found = source.build(constants, places)
-    fails = found["failure"]
-    ends = found.get("goal", np.zeros_like(fails)) & ~fails
-    for name, where in (("failure", fails), ("goal", ends)):
-        if where[arrays.start]:
-            raise OptionError(
-                f"{source.name} starts in a state of {name} {places[name]!r}: nothing is left "
-                "to decide"
-            )
-    _check_sums(source, arrays)
-    step, bonus = _choose_rewards(source, arrays, reward, goal)
-    model = _assemble(arrays, fails, ends, step, bonus, horizon=horizon, discount=discount)
-    model.source, model.variables = source.name, arrays.variables
+    with _name_file(path) as stormpy:
+        program, built = _parse(stormpy, path)
+        program = _instantiate(stormpy, program, constants)
+        formulas = {
+            name: _parse_place(stormpy, program, built, name, text) for name, text in places.items()
+        }
+        built = built or _build(stormpy, program, list(formulas.values()))
+        _check_built(built)
+        found = {
+            name: _find_states(stormpy.model_checking(built, formula), built.nr_states)
+            for name, formula in formulas.items()
+        }
+        fails = found["failure"]
+        ends = found.get("goal", np.zeros_like(fails)) & ~fails
+        for name, where in (("failure", fails), ("goal", ends)):
+            if where[built.initial_states[0]]:
+                message = f"starts in a state of {name} {places[name]!r}: nothing is left to decide"
+                raise OptionError(message)
+        step, bonus = _choose_rewards(built, reward, goal)
+        model = _make(stormpy, program, built, fails, ends, step, bonus, horizon, discount)
+    model.source = Path(path).name
     return model
 
 
-def _check_sums(source: Source, arrays: StormArrays) -> None:
-    """Refuse probabilities that do not sum to 1, and say where."""
-    sums = np.bincount(arrays.choice, arrays.probability)
-    wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
-    if len(wrong):
-        state = int(arrays.state[wrong[0]])
-        place = str(state) if arrays.state_names is None else arrays.state_names[state]
-        raise OptionError(
-            f"{source.path}: probabilities of "
-            f"{arrays.action_labels[arrays.action[wrong[0]]]!r} sum to "
-            f"{float(sums[wrong[0]])!r}, not to 1, in state {place}"
-        )
+def find_maker(text: str) -> Maker:
+    """Return the maker of the model of a file; its undefined constants are parameters."""
+    return Maker(Path(text).name, partial(from_prism, text))
 
 
-def _choose_rewards(
-    source: Source, arrays: StormArrays, reward: Weights | None, goal: str | None
-) -> tuple[NDArray[np.float64], float]:
-    """Return what each choice earns, and what reaching the goal earns."""
-    known = arrays.rewards
-    listed = f"its reward structures are {', '.join(map(repr, known)) or 'none'}"
-    nothing = np.zeros(len(arrays.state))
+@contextmanager
+def _name_file(path: str) -> Iterator[Any]:
+    """Yield stormpy; add the name of the file, and the line if known, to errors."""
+    with quiet_storm() as stormpy:
+        try:
+            yield stormpy
+        except VulcanError as error:
+            raise OptionError(f"{path}: {error}") from None
+        except (RuntimeError, stormpy.exceptions.StormError) as error:
+            raise OptionError(_describe(path, str(error))) from None
+
+
+def _parse(stormpy: Any, path: str) -> tuple[Any, Any]:
+    """Return the program of a file, or the model if the file has explicit states."""
+    suffix = Path(path).suffix
+    if suffix == ".drn":
+        options = stormpy.io.DirectEncodingParserOptions()
+        options.build_choice_labeling = True
+        return None, stormpy.build_model_from_drn(path, options=options)
+    if suffix == ".jani":
+        return stormpy.parse_jani_model(path)[0], None
+    return stormpy.parse_prism_program(path), None
+
+
+def _instantiate(stormpy: Any, program: Any, given: Mapping[str, Any]) -> Any:
+    """Return the program with its constants defined."""
+    constants = program.constants if program else ()
+    kinds = {constant.name: constant.type for constant in constants if not constant.defined}
+    values = {}
+    for key, value in given.items():
+        name = key if key in kinds else key.removeprefix("const_")
+        if name not in kinds:
+            known = ", ".join(kinds) or "none"
+            hint = f"{suggest(name, kinds)}; open constants are {known}"
+            raise OptionError(f"there is no open constant {name!r}{hint}")
+        values[name] = _fit(name, value, kinds[name])
+    if missing := [name for name in kinds if name not in values]:
+        raise OptionError(f"this file needs {' '.join(f'--set {name}=...' for name in missing)}")
+    return stormpy.instantiate_constants(program, values)[0] if values else program
+
+
+def _fit(name: str, value: Any, kind: Any) -> Any:
+    """Return the value of a constant in its type, or raise an error."""
+    if kind.is_boolean and isinstance(value, bool):
+        return value
+    if kind.is_integer and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind.is_rational and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    wanted = (
+        "True or False" if kind.is_boolean else "a whole number" if kind.is_integer else "a number"
+    )
+    raise OptionError(f"constant {name} is {wanted}, not {value!r}")
+
+
+def _parse_place(stormpy: Any, program: Any, built: Any, name: str, text: str) -> Any:
+    """Return a label or an expression as a formula of Storm."""
+    labels: set[str] | None = None  # those of JANI are known only after building
+    if built is not None:
+        labels = set(built.labeling.get_labels())
+    elif hasattr(program, "labels"):
+        labels = {label.name for label in program.labels} | {"init", "deadlock"}
+    if labels is not None and text in labels:
+        return stormpy.parse_property(f'"{text}"', program)
+    if program is not None and (labels is None or labels.issuperset(re.findall('"([^"]*)"', text))):
+        with suppress(RuntimeError, stormpy.exceptions.StormError):
+            return stormpy.parse_property(text, program)
+    variables = [] if program is None else sorted(_list_variables(program))
+    listed = [
+        f"\nits {kind} are {', '.join(known)}"
+        for kind, known in (("labels", sorted(labels or ())), ("variables", variables))
+        if known
+    ]
+    hint = suggest(text, [*(labels or ()), *variables]) + "".join(listed)
+    kinds = "a label" if program is None else "a label or an expression over the variables"
+    raise OptionError(f"{name} {text!r} is not {kinds}{hint}")
+
+
+def _list_variables(program: Any) -> list[str]:
+    """Return the names of the variables of a program, without its constants."""
+    if hasattr(program, "global_variables"):
+        return [variable.name for variable in program.global_variables]
+    constants = {constant.name for constant in program.constants}
+    return [variable.name for variable in program.variables if variable.name not in constants]
+
+
+def _build(stormpy: Any, program: Any, formulas: list[Any]) -> Any:
+    """Return the model of a program."""
+    arguments = (formulas, stormpy.io.SymbolicModelDescription(program))
+    options = stormpy.BuilderOptions(*arguments, build_full=True)
+    options.set_add_out_of_bounds_state()
+    built = stormpy.build_model(program, options=options)
+    if OUT_OF_BOUNDS in built.labeling.get_labels():
+        options = stormpy.BuilderOptions(*arguments, build_full=True)
+        options.set_exploration_checks()  # names the update, but refuses rounding too
+        stormpy.build_model(program, options=options)
+        raise OptionError("a variable leaves its range")
+    return built
+
+
+def _check_built(built: Any) -> None:
+    kind, count = built.model_type.name, len(built.initial_states)
+    if kind not in KINDS:
+        raise OptionError(f"this is a {kind}; a model for planning is one of {', '.join(KINDS)}")
+    if count != 1:
+        raise OptionError(f"there are {count} initial states; exactly one is allowed")
+
+
+def _find_states(answer: Any, count: int) -> NDArray[np.bool_]:
+    """Return the mask of states in which a formula holds."""
+    if not answer.is_qualitative:
+        raise OptionError("failure and goal must be labels or expressions of states, not numbers")
+    found = np.zeros(count, bool)
+    found[list(answer.get_truth_values_vector())] = True
+    return found
+
+
+def _describe(path: str, message: str) -> str:
+    """Return an error of Storm about a file, with the line if it names one."""
+    message = re.sub(r"^\w+Exception: |^\[json\.exception\.[\w.]+\] ", "", message.strip())
+    place = re.search(
+        r"(?:Parsing|parse) error at (?:line )?(\d+)(?::|, column )(\d+):\s*", message
+    )
+    if place is None:
+        return f"{path}: {message}"
+    line, column = place.groups()
+    what, _, shown = message[place.end() :].partition(", here:")
+    text = shown.strip("\n").split("\n")[0].strip()
+    return f"{path}, line {line}, column {column}: {what.strip()}" + (f"\n  {text}" if text else "")
+
+
+def _choose_rewards(built: Any, reward: Any, goal: str | None) -> tuple[Mapping[str, float], float]:
+    """Return the weights of reward structures, and the reward of reaching the goal."""
+    known = sorted(built.reward_models)
+    listed = f"reward structures are {', '.join(map(repr, known)) or 'none'}"
     if isinstance(reward, int | float) and not isinstance(reward, bool):
         if goal is None:
-            raise OptionError(f"reward {reward!r} is for reaching a goal: say which goal")
-        return nothing, float(reward)
+            raise OptionError(f"reward {reward!r} is for reaching a goal: give goal")
+        return {}, float(reward)
     if reward is None:
         if len(known) != 1:
-            raise OptionError(f"{source.name} needs a choice of reward; {listed}")
-        reward = next(iter(known))
-    if not isinstance(reward, Mapping):
-        reward = {str(reward): 1.0}
-    for name in reward:
+            raise OptionError(f"give reward; {listed}")
+        reward = known[0]
+    weights = reward if isinstance(reward, Mapping) else {str(reward): 1.0}
+    for name in weights:
         if name not in known:
             raise OptionError(
-                f"{source.name} has no reward structure {name!r}{suggest(name, known)}; {listed}"
+                f"there is no reward structure {name!r}{suggest(name, known)}; {listed}"
             )
-    return sum((weight * known[name] for name, weight in reward.items()), nothing), 0.0
+    return weights, 0.0
 
 
-def _assemble(
-    arrays: StormArrays,
+def _make(
+    stormpy: Any,
+    program: Any,
+    built: Any,
     fails: NDArray[np.bool_],
     ends: NDArray[np.bool_],
-    step: NDArray[np.float64],
+    weights: Mapping[str, float],
     bonus: float,
-    *,
     horizon: int,
     discount: float,
-) -> PrismModel:
-    """Return the model of arrays: nothing goes on from failures, goals, and where nothing moves."""
-    state = arrays.state[arrays.choice]
-    moves = (arrays.target != state) | (step[arrays.choice] != 0)
+) -> ArrayModel:
+    """Return the model; failures, goals and absorbing states without reward have no actions."""
+    # PRISM choices without a name get that of their module; JANI's origins are hard to read.
+    files = _write_out(stormpy, built, modules=hasattr(program, "modules"))
+    first_choice = _read(files, "state-to-choices", "u8")
+    if first_choice is None:  # a Markov chain: one choice for each state
+        first_choice = np.arange(built.nr_states + 1)
+    choice_state = np.repeat(np.arange(len(first_choice) - 1), np.diff(first_choice))
+    action, labels = _number_actions(choice_state, *_read_names(files, len(choice_state)))
+    earned = np.zeros(len(choice_state))
+    for name, weight in weights.items():
+        earned += weight * _read_rewards(built.reward_models[name], choice_state)
+    first_branch = _read(files, "choice-to-branches", "u8")
+    choice = np.repeat(np.arange(len(first_branch) - 1), np.diff(first_branch))
+    target = _read(files, "branch-to-target", "u8")
+    state, reward = choice_state[choice], earned[choice] + bonus * ends[target]
+    moves = (target != state) | (earned[choice] != 0)
     stuck = np.bincount(state, moves, len(fails)) == 0
     kept = ~(fails | ends | stuck)[state]
     if not kept.any():
-        raise OptionError("nothing can be decided in this model: its first state has no way out")
-    target = np.where(fails[arrays.target], FAILURE_TARGET, arrays.target)
-    reward = step[arrays.choice] + bonus * ends[arrays.target]
-    return PrismModel(
+        raise OptionError("the model has no decisions: its initial state is absorbing")
+    return ArrayModel(
         state[kept],
-        arrays.action[arrays.choice][kept],
-        target[kept],
-        arrays.probability[kept],
+        action[choice][kept],
+        np.where(fails[target], FAILURE_TARGET, target)[kept],
+        _read(files, "branch-to-probability", "f8", float)[kept],
         reward[kept],
         horizon=horizon,
-        start=arrays.start,
+        start=int(built.initial_states[0]),
         discount=discount,
-        action_names=arrays.action_labels,
-        state_names=arrays.state_names,
+        action_names=labels,
+        state_names=_name_states(built, program),
     )
+
+
+def _write_out(stormpy: Any, built: Any, modules: bool) -> dict[str, bytes]:
+    """Return the members of the archive written by Storm."""
+    options = stormpy.io.UmbExportOptions()
+    options.compression = stormpy.io.CompressionMode.NO_COMPRESSION
+    options.allow_choice_origins_as_actions = modules and built.has_choice_origins()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.umb"
+        stormpy.io.export_to_umb(built, path, options=options)
+        with tarfile.open(path) as archive:
+            return {
+                member.name: content.read()
+                for member in archive
+                if (content := archive.extractfile(member)) is not None
+            }
+
+
+def _read(files: Mapping[str, bytes], name: str, kind: str, to: Any = np.int64) -> Any:
+    content = files.get(f"{name}.bin")
+    return None if content is None else np.frombuffer(content, f"<{kind}").astype(to)
+
+
+def _read_names(files: Mapping[str, bytes], count: int) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the number of each choice's name, and the names."""
+    numbers = _read(files, "actions/choices/values", "u4")
+    if numbers is None:
+        return np.zeros(count, np.int64), [UNNAMED]
+    ends = _read(files, "actions/choices/string-mapping", "u8").tolist()
+    words = files["actions/choices/strings.bin"]
+    texts = [words[a:b].decode() for a, b in pairwise(ends)]
+    named = [match and (match["action"] or match["module"]) for match in map(ORIGIN.match, texts)]
+    return numbers, [name or UNNAMED for name in named]
+
+
+def _number_actions(
+    state: NDArray[np.int64], name: NDArray[np.int64], names: list[str]
+) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the number of each choice's label, and the labels, unique within a state."""
+    known = {text: k for k, text in enumerate(dict.fromkeys(names))}
+    name = np.array([known[text] for text in names])[name]
+    order = np.lexsort((name, state))  # stable: choices of one name stay in their order
+    begins = np.ones(len(order), bool)
+    begins[1:] = (np.diff(state[order]) != 0) | (np.diff(name[order]) != 0)
+    place = np.arange(len(order))
+    turn = np.empty(len(order), np.int64)
+    turn[order] = place - np.maximum.accumulate(np.where(begins, place, 0))
+    pairs, action = np.unique(turn * len(known) + name, return_inverse=True)
+    texts = list(known)
+    labels = [
+        texts[which] if again == 0 else f"{texts[which]} {again + 1}"
+        for again, which in zip(
+            *(part.tolist() for part in np.divmod(pairs, len(known))), strict=True
+        )
+    ]
+    return action, labels
+
+
+def _read_rewards(model: Any, state: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the rewards of the choices, including those of their states."""
+    total = np.zeros(len(state))
+    if model.has_state_rewards:
+        total += np.array(model.state_rewards)[state]
+    if model.has_state_action_rewards:
+        total += np.array(model.state_action_rewards)
+    return total
+
+
+def _name_states(built: Any, program: Any) -> list[str] | None:
+    """Return the values of the variables in each state, `x=3, gold=1`; None without variables.
+
+    Storm adds others: a bit for states out of bounds, the location of each automaton of JANI, and
+    the transient variables of JANI, which are its labels and rewards.
+    """
+    if not built.has_state_valuations():
+        return None
+    values = built.state_valuations
+    transient = {
+        variable.name
+        for variable in getattr(program, "global_variables", ())
+        if variable.is_transient
+    }
+    columns = {}
+    for variable in values.get_all_variables():
+        if variable.name in transient:
+            continue
+        column = np.array(values.get_values_states(variable))
+        if variable.name[0] != "_" or column.any():
+            texts = np.where(column, "true", "false") if column.dtype == bool else column
+            columns[variable.name] = texts.tolist()
+    form = ", ".join(f"{name}=%s" for name in columns)
+    names = [form % values for values in zip(*columns.values(), strict=True)]
+    return names if names and len(set(names)) == len(names) else None

@@ -1,67 +1,77 @@
-"""From a string to a model: which format it is in, and what makes the model.
+"""Models by strings: the format of a string, and the maker of its model.
 
 A string names a model in one of the `FORMATS`: by its prefix (`gymnasium:FrozenLake-v1`), by its
 suffix (`mission.toml`, `rover.py:Rover`), or else as a built-in name (`bandit`) or a class in a
 module (`rover:Rover`). Each format is a module with
 
-    FORMS               how models are written in it, and what they are, for people
-    find_maker(text)    what makes the model
+    FORMS               the forms of its strings, with descriptions
+    find_maker(text)    the maker of the model
 
-so that a new format is a file and a line here. Parameters of the model are given as `name=value`,
-and win over what a file says.
+so that a new format is a file and a line here. An installed distribution adds a format by an entry
+point of the group `vulcan.formats`: `rddl` reads files `.rddl` and strings `rddl:...`.
+Parameters of the model are given as `name=value`, and override those of a file.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
-from vulcan.errors import OptionError, VulcanError
-from vulcan.formats.faults import describe_fault
+from vulcan.bounds.parse import parse
+from vulcan.errors import BoundError, OptionError, VulcanError
+from vulcan.model.arrays import ArrayModel
 from vulcan.parameters import shorten, suggest
 
-__all__ = ["Maker", "OpenedModel", "open_model"]
+__all__ = [
+    "Maker",
+    "OpenedModel",
+    "describe_fault",
+    "list_formats",
+    "make_from_file",
+    "open_model",
+    "read_formats",
+    "read_settings",
+    "require_bound",
+    "run_module",
+]
 
 FORMATS: Final = {
-    "": "vulcan.formats.python_module",
-    ".py": "vulcan.formats.python_file",
-    ".rddl": "vulcan.formats.rddl.opening",
-    ".toml": "vulcan.formats.mission",
-    ".prism": "vulcan.formats.prism",
-    ".pm": "vulcan.formats.prism",
-    ".nm": "vulcan.formats.prism",
-    ".jani": "vulcan.formats.prism",
-    ".drn": "vulcan.formats.prism",
+    "": "vulcan.formats.python",
+    ".py": "vulcan.formats.python",
+    ".toml": "vulcan.formats.missions",
+    ".txt": "vulcan.formats.missions",
+    **dict.fromkeys((".prism", ".pm", ".nm", ".jani", ".drn"), "vulcan.formats.prism"),
     ".json": "vulcan.formats.table",
     ".npz": "vulcan.formats.arrays",
-    ".txt": "vulcan.formats.grid",
     "gymnasium:": "vulcan.formats.gymnasium",
-    "rddl:": "vulcan.formats.rddl.opening",
 }
-"""The module of each format, by the suffix of a file, or by a prefix, which ends with a colon.
+"""The module of each format, by suffix, or by prefix with a colon; "" for all other strings."""
 
-Without either, a module and built-in names.
-"""
+SEPARATE: Final = dict.fromkeys((".rddl", "rddl:"), "vulcan-planner-rddl")
+"""Distributions of formats that are installed separately."""
 
 
 @dataclass(frozen=True)
 class Maker:
-    """What makes a model.
+    """The maker of a model.
 
     Attributes
     ----------
     name
-        What messages call it.
+        Its name in messages.
     make
-        A class, or any function that returns a model; its parameters are those of the model.
+        A class or function that returns the model; its parameters are those of the model.
     bound
-        The text of the risk bound that comes with the model; None without one.
+        The text of the model's own risk bound; None without one.
     """
 
     name: str
@@ -70,44 +80,58 @@ class Maker:
 
 
 class OpenedModel(NamedTuple):
-    """A model, and the text of the risk bound that comes with it; None without one."""
+    """A model, and the text of its own risk bound; None without one."""
 
     model: Any
     bound: str | None
 
 
 def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
-    """Return the model that a string names, made with the settings.
+    """Return the model that a string names.
 
     Parameters
     ----------
     text
         A built-in name, `module:Class`, `path/to/file.py:Class`, a file of another format, such as
-        `path/to/mission.toml`, or what follows a prefix: `gymnasium:FrozenLake-v1`.
+        `path/to/mission.toml`, or a name with a prefix, such as `gymnasium:FrozenLake-v1`.
     settings
         Strings `name=value`; see `read_settings`.
 
     Raises
     ------
     OptionError
-        If there is no such model, or it can't be made; the message says what is allowed.
+        If there is no such model, or it can't be created; the message says what is allowed.
     """
     values = read_settings(settings)
     maker = find_format(text).find_maker(text)
     return OpenedModel(_make(maker, values), maker.bound)
 
 
+def read_formats() -> dict[str, str]:
+    """Return `FORMATS`, with those that installed distributions add."""
+    added = entry_points(group="vulcan.formats")
+    return FORMATS | {
+        sign: entry.module for entry in added for sign in (f".{entry.name}", f"{entry.name}:")
+    }
+
+
 def find_format(text: str) -> ModuleType:
-    """Return the module of the format that a string is in."""
+    """Return the module of the format of a string."""
+    formats = read_formats()
     prefix, colon, _ = text.partition(":")
-    # A class may follow a file, and a colon may be part of its path.
-    signs = (prefix + colon, Path(text).suffix, Path(text.rpartition(":")[0]).suffix)
-    return import_module(next((FORMATS[s] for s in signs if s and s in FORMATS), FORMATS[""]))
+    # A class may follow a file name, and a path may contain a colon.
+    for sign in (prefix + colon, Path(text).suffix, Path(text.rpartition(":")[0]).suffix):
+        if sign and sign in formats:
+            return import_module(formats[sign])
+        if sign in SEPARATE:
+            install = f"pip install {SEPARATE[sign]}"
+            raise OptionError(f"{text}: this format needs {SEPARATE[sign]}: {install}")
+    return import_module(formats[""])
 
 
 def list_formats() -> str:
-    """Return how models are written, for a message."""
-    modules = [import_module(place) for place in FORMATS.values()]
+    """Return the forms of all formats, for a message."""
+    modules = [import_module(place) for place in read_formats().values()]
     forms = {form: meaning for module in modules for form, meaning in module.FORMS.items()}
     width = max(map(len, forms))
     return "\n".join(f"  {form:<{width}}  {meaning}" for form, meaning in forms.items())
@@ -138,7 +162,7 @@ def _make(maker: Maker, values: Mapping[str, Any]) -> Any:
         raise
     except Exception as error:
         call = ", ".join(f"{key}={value!r}" for key, value in values.items())
-        message = f"{maker.name}({call}) can't be made: {describe_fault(error)}"
+        message = f"{maker.name}({call}) can't be created: {describe_fault(error)}"
         raise OptionError(message) from error
 
 
@@ -146,7 +170,7 @@ def _check_parameters(maker: Maker, values: Mapping[str, Any]) -> None:
     try:
         parameters = inspect.signature(maker.make).parameters
     except (TypeError, ValueError):
-        return  # written in C, without a signature: the call itself will tell
+        return  # no signature, as of some C functions: the call checks
     named = {
         key: parameter
         for key, parameter in parameters.items()
@@ -159,7 +183,7 @@ def _check_parameters(maker: Maker, values: Mapping[str, Any]) -> None:
                 f"{maker.name} has no parameter {key!r}{suggest(key, named)}\n"
                 f"{_list_parameters(named)}"
             )
-        # The string "false" would be true.
+        # The string "false" would count as true.
         if key in named and isinstance(named[key].default, bool) and not isinstance(value, bool):
             raise OptionError(f"{key} is True or False, not {value!r}")
     missing = [key for key, parameter in named.items() if parameter.default is parameter.empty]
@@ -178,3 +202,65 @@ def _list_parameters(named: Mapping[str, inspect.Parameter]) -> str:
         for key, parameter in named.items()
     ]
     return f"its parameters are {', '.join(listed)}"
+
+
+Loaded = TypeVar("Loaded")
+
+
+def require_bound(path: str, bound: Any) -> str | None:
+    """Return the text of a file's risk bound, None without one, or raise an error."""
+    if bound is None:
+        return None
+    if not isinstance(bound, str):
+        raise OptionError(f'{path}: bound must be a string, such as "0.002*x", not {bound!r}')
+    try:
+        parse(bound)
+    except BoundError as error:
+        raise OptionError(f"{path}: bound: {error}") from None
+    return bound
+
+
+def make_from_file(path: str, function: Callable[..., ArrayModel], values: dict[str, Any]) -> Maker:
+    """Return the maker of a file's model; the values are defaults, beside the text of its bound."""
+    bound = require_bound(path, values.pop("bound", None))
+    create = partial(function, **values)
+
+    def make(**settings: Any) -> ArrayModel:
+        try:
+            model = create(**settings)
+        except VulcanError as error:
+            raise OptionError(f"{path}: {error}") from None
+        model.source = Path(path).name
+        return model
+
+    make.__signature__ = inspect.signature(create)  # type: ignore[attr-defined]
+    return Maker(path, make, bound)
+
+
+def run_module(place: str, load: Callable[[], Loaded]) -> Loaded:
+    """Run a user's module; its exceptions become errors that name it."""
+    try:
+        return load()
+    except ModuleNotFoundError as error:
+        # The module itself is missing, not one of its imports.
+        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+            raise OptionError(
+                f"there is no module {error.name!r} here or among the installed packages"
+            ) from None
+        raise OptionError(f"{place} can't be imported: {describe_fault(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise OptionError(f"{place} can't be imported: {describe_fault(error)}") from error
+
+
+def describe_fault(error: BaseException) -> str:
+    """Return the exception as text, with the last line of a user's file in its traceback."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, SyntaxError):
+        return text  # its text has file and line
+    here = str(Path(__file__).parent)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<", here))
+    ]
+    return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else text

@@ -1,11 +1,17 @@
 """Kernels: compiled search on integers and floats, the only place that imports Numba.
 
-`codes` is what kernels return. `forward_search`, `tree_search`, `completion`, `extraction` and
-`tree_bound` work on histories, over a common `tree`, `constraints`, `expansion` (`second_asking`)
-and `last_step`;
-`backward_induction`, `pareto_fronts` and `front_drafts` on layered graphs. `problem_arrays` is what
-they are given, and `compilation` how they are compiled. Models may come compiled, and use Numba in
-their own files. May import: the root.
+| module | work |
+|---|---|
+| `dp` | levels of state–step pairs, and dynamic programs over them |
+| `thin_front`, `exact_front` | fronts of risk and reward: a few points per pair, or all |
+| `price_tree`, `plan` | Vulcan's tree for several prices, and plans on it |
+| `paper_tree`, `forward_search` | the paper's algorithms, with `constraints` on histories |
+| `value_bounds` | upper bounds by best-first search |
+| `expand` | how kernels evaluate a compiled model, or return to Python for another |
+| `episodes` | simulation |
+| `codes`, `bins`, `compilation` | return codes, clamped indices, compiling and caching |
+
+Models may come compiled, and use Numba in their own files. May import: the root.
 
 Importing this package imports nothing; solvers import the kernel that they need when they run, so
 that `vulcan --help` stays quick.

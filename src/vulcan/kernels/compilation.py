@@ -1,47 +1,157 @@
-"""How kernels are compiled and cached.
+"""How kernels are compiled, and cached on disk.
 
-Numba caches a compiled function by the time stamp of its own source file. A caller in one file
-would go on using an old version of a callee in another, or the old value of a constant that it
-froze. So the cache directory of a function is named after a digest of the Numba version, the file
-that the function is in, and all files of the same package that this one imports, directly or not:
-any change gives a new, empty one. What is trusted there is in `vulcan.kernels.cache`.
-
-What makes these kernels as fast as C++ (measured on forward search, horizon 9, relative to the
-yardstick: 2.7 without either, 2.2 with the first, 2.4 with the second, 1.0 with both):
+Two measures make these kernels as fast as C++ (measured on forward search, horizon 9, relative to
+the yardstick: 2.7 without either, 2.2 with the first, 2.4 with the second, 1.0 with both):
 
 - `part` forces LLVM to inline a function into its callers, so that no arrays are passed;
 - `borrow` takes an array without counting references to it. Numba counts with atomic instructions
   wherever it cannot prove that they cancel, which in a search is in the innermost loop.
+
+**Which file.** Numba caches a compiled function by the time stamp of its own source file. A caller
+in one file would keep using an old version of a callee in another, or the old value of a constant.
+So the cache directory of a function is named after a digest of the Numba version, whether indices
+are checked (`NUMBA_BOUNDSCHECK`), the file of the function, and all files of the same package that
+this one imports, directly or not: any change gives a new, empty directory.
+
+**What is trusted.** Numba reads compiled functions with pickle and runs them. So they are kept in a
+directory that only this user can write to, or else in a temporary one, which is shared with worker
+processes and removed when the process ends. Each signature of a function has a file: a digest, and
+the data. A damaged file is never unpickled: the function is compiled again. If the disk is full or
+read-only, kernels run without being cached.
 """
 
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
 import logging
+import os
+import pickle
+import shutil
+import stat
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numba
+from numba import types
 from numba.core import caching, cgutils
 from numba.core import config as numba_config
+from numba.core.serialize import dumps
 from numba.extending import intrinsic
+from platformdirs import user_cache_path
 
-from vulcan.kernels.cache import SUFFIX, KernelFile, find_directory
+__all__ = [
+    "SUFFIX",
+    "KernelFile",
+    "announce_compilation",
+    "answer",
+    "borrow",
+    "find_directory",
+    "kernel",
+    "part",
+    "routine",
+]
 
-__all__ = ["announce_compilation", "answer", "borrow", "kernel", "part", "routine"]
+VARIABLE: Final = "VULCAN_CACHE_DIR"
+"""The environment variable that sets the cache directory."""
+
+PREFIX: Final = "vulcan-planner-"
+"""Name prefix of temporary directories."""
+
+SUFFIX: Final = ".nbc"
+DIGEST_SIZE: Final = 32
+OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 logger = logging.getLogger("vulcan")
 
 
+@contextmanager
+def _own_cache(module: str) -> Iterator[None]:
+    """Let Numba cache what is decorated here in our directory; users' own functions keep theirs."""
+    library: Any = caching
+    before = numba_config.CACHE_DIR, library.IndexDataCacheFile
+    numba_config.CACHE_DIR = str(cache_directory(module))
+    library.IndexDataCacheFile = KernelFile
+    try:
+        yield
+    finally:
+        numba_config.CACHE_DIR, library.IndexDataCacheFile = before
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, at its first call; cached on disk."""
+    with _own_cache(function.__module__):
+        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+
+
+def answer(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function of a compiled model, called by its address; cached on disk."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        with _own_cache(function.__module__):
+            return numba.cfunc(signature, cache=True, error_model="numpy")(function)
+
+    return decorate
+
+
+def routine(function: Callable[..., Any]) -> Any:
+    """Compile a function that kernels call, too long to be inlined."""
+    return numba.njit(error_model="numpy")(function)
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels call, inlined into each of them."""
+    return numba.njit(forceinline=True, error_model="numpy")(function)
+
+
+@intrinsic
+def borrow(typing_context: Any, array: Any) -> Any:
+    """Return an array, or a tuple of arrays, without counted references.
+
+    The owner of the arrays must outlive the kernel.
+    """
+
+    def strip(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+        is_tuple = isinstance(kind, types.BaseTuple)
+        if is_tuple:
+            members = zip(kind, cgutils.unpack_tuple(builder, value), strict=True)
+            stripped = [strip(context, builder, *member) for member in members]
+            return context.make_tuple(builder, kind, stripped)
+        view = cgutils.create_struct_proxy(kind)(context, builder, value=value)
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return strip(context, builder, signature.args[0], arguments[0])
+
+    return array(array), generate
+
+
+def announce_compilation(function: Any) -> None:
+    """Warn, once in a process, if a kernel has never been compiled on this machine."""
+    name = function.py_func.__name__
+    directory = cache_directory(function.py_func.__module__)
+    if not any(directory.rglob(f"*.{name}-*{SUFFIX}")):
+        _announce()
+
+
+@cache
+def _announce() -> None:
+    logger.warning("compiling the search kernels; this happens once and takes some seconds")
+
+
 @cache
 def cache_directory(module: str) -> Path:
-    """Return the directory that the compiled functions of a module are cached in."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    """Return the cache directory of the compiled functions of a module."""
+    checked = bool(numba_config.BOUNDSCHECK)  # Numba's own keys leave it out
+    digest = hashlib.sha256(f"{numba.__version__} {checked}".encode())
     for name, source in sorted(find_sources(module).items()):
         digest.update(name.encode() + source)
     return find_directory(f"kernels-{digest.hexdigest()[:16]}")
@@ -62,7 +172,7 @@ def find_sources(module: str) -> dict[str, bytes]:
 
 @cache
 def _list_imports(module: str) -> tuple[str, ...]:
-    """Return what a module imports of its own package; names in modules are among them."""
+    """Return what a module imports from its own package, modules and names alike."""
     path = _find_file(module)
     assert path is not None
     found: list[str] = []
@@ -77,7 +187,7 @@ def _list_imports(module: str) -> tuple[str, ...]:
 
 @cache
 def _find_file(module: str) -> Path | None:
-    """Return the source file of a module; None if it is none, or its package has no files."""
+    """Return the source file of a module; None if there is none."""
     package, *parts = module.split(".")
     top = getattr(sys.modules.get(package), "__file__", None)
     if top is None:
@@ -87,66 +197,121 @@ def _find_file(module: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-@contextmanager
-def _own_cache(module: str) -> Iterator[None]:
-    """Let Numba cache what is decorated here in our directory; a user's functions keep theirs."""
-    library: Any = caching
-    before = numba_config.CACHE_DIR, library.IndexDataCacheFile
-    numba_config.CACHE_DIR = str(cache_directory(module))
-    library.IndexDataCacheFile = KernelFile
+def find_directory(name: str) -> Path:
+    """Return a directory of the cache, created if needed, or a temporary one.
+
+    The user's id is part of its name, so that several users may share the base directory.
+    """
+    chosen = os.environ.get(VARIABLE)
+    base = Path(chosen) if chosen else user_cache_path("vulcan-planner")
+    own = f"{name}-{os.geteuid()}" if hasattr(os, "geteuid") else name
+    directory = base / own
     try:
-        yield
-    finally:
-        numba_config.CACHE_DIR, library.IndexDataCacheFile = before
+        base.mkdir(parents=True, exist_ok=True)
+        _require_guarded(base)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        _require_own(directory)
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError as error:
+        directory = _make_temporary_directory(str(base), error.strerror or str(error)) / own
+        directory.mkdir(mode=0o700, exist_ok=True)
+    return directory
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls, when it first does; cached on disk."""
-    with _own_cache(function.__module__):
-        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+def _require_guarded(base: Path) -> None:
+    """Refuse a base directory in which other users could replace ours."""
+    found = base.stat()
+    if found.st_mode & stat.S_ISVTX or not hasattr(os, "geteuid"):
+        return
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
+        raise PermissionError(0, "others may write there")
 
 
-def answer(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function of a compiled model, which kernels call by its address; cached on disk."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        with _own_cache(function.__module__):
-            return numba.cfunc(signature, cache=True, error_model="numpy")(function)
-
-    return decorate
-
-
-def routine(function: Callable[..., Any]) -> Any:
-    """Compile a function that kernels call, and that is too long to be a part of each call."""
-    return numba.njit(error_model="numpy")(function)
-
-
-def part(function: Callable[..., Any]) -> Any:
-    """Compile a function that only kernels call, as a part of each of them."""
-    return numba.njit(forceinline=True, error_model="numpy")(function)
-
-
-@intrinsic
-def borrow(typing_context: Any, array: Any) -> Any:
-    """Return an array that no references are counted to; its owner must outlive the kernel."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0])
-        view.meminfo = cgutils.get_null_value(view.meminfo.type)
-        view.parent = cgutils.get_null_value(view.parent.type)
-        return view._getvalue()
-
-    return array(array), generate
-
-
-def announce_compilation(function: Any) -> None:
-    """Say so if a kernel has never been compiled on this machine; once in a process."""
-    name = function.py_func.__name__
-    directory = cache_directory(function.py_func.__module__)
-    if not any(directory.rglob(f"*.{name}-*{SUFFIX}")):
-        _announce()
+def _require_own(directory: Path) -> None:
+    """Refuse a directory that other users could have written to."""
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(0, f"{directory.name} is not a directory")
+    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+        raise PermissionError(0, f"{directory.name} belongs to another user")
+    if os.name == "posix" and found.st_mode & OTHERS_WRITE:
+        raise PermissionError(0, f"others may write to {directory.name}")
 
 
 @cache
-def _announce() -> None:
-    logger.warning("compiling the search kernels; this happens once and takes some seconds")
+def _make_temporary_directory(instead_of: str, reason: str) -> Path:
+    """Create a private directory for this process and its workers."""
+    logger.warning(
+        "%s can't be used as a cache (%s), so kernels are compiled anew in each process; "
+        "%s chooses another place",
+        instead_of,
+        reason,
+        VARIABLE,
+    )
+    directory = Path(tempfile.mkdtemp(prefix=PREFIX))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    os.environ[VARIABLE] = str(directory)
+    return directory
+
+
+class KernelFile:
+    """The compiled forms of a function, each in a file with a digest; it replaces Numba's class.
+
+    Parameters
+    ----------
+    cache_path, filename_base
+        The directory, and the prefix of the file names.
+    source_stamp
+        Identifies the source of the function: files with another stamp are ignored.
+    """
+
+    def __init__(self, cache_path: str, filename_base: str, source_stamp: Any) -> None:
+        self._directory, self._base = Path(cache_path), filename_base
+        self._stamp = source_stamp
+
+    def load(self, key: Any) -> Any:
+        """Return the compiled form for a signature; None if there is none or it is damaged."""
+        path = self._find(key)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        digest, data = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
+        if _digest(data) != digest:
+            logger.warning("%s is damaged, so this kernel is compiled again", path)
+            return None
+        stamp, known, compiled = pickle.loads(data)  # noqa: S301 - only this user writes there
+        return compiled if (stamp, known) == (self._stamp, key) else None
+
+    def save(self, key: Any, compiled: Any) -> None:
+        """Save the compiled form for a signature; warn if that fails."""
+        data = dumps((self._stamp, key, compiled))
+        try:
+            handle, temporary = tempfile.mkstemp(prefix=f"{self._base}.", dir=self._directory)
+            try:
+                with os.fdopen(handle, "wb") as stream:
+                    stream.write(_digest(data) + data)
+                os.replace(temporary, self._find(key))
+            except BaseException:
+                os.unlink(temporary)
+                raise
+        except OSError as error:
+            _warn_unsaved(str(self._directory), error.strerror or str(error))
+
+    def flush(self) -> None:
+        """Remove all compiled forms of the function."""
+        for path in self._directory.glob(f"{self._base}.*{SUFFIX}"):
+            path.unlink(missing_ok=True)
+
+    def _find(self, key: Any) -> Path:
+        name = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        return self._directory / f"{self._base}.{name}{SUFFIX}"
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=DIGEST_SIZE).digest()
+
+
+@cache
+def _warn_unsaved(directory: str, reason: str) -> None:
+    logger.warning("kernels can't be kept in %s: %s", directory, reason)

@@ -1,15 +1,11 @@
-"""Episodes of a policy, drawn by their probabilities, and what they come to exactly.
+"""Random episodes of a policy, and the exact mean and variance of their rewards.
 
-A policy's own arrays are played: no model is asked. With V the mean of what is collected from a
-decision on, and W its variance, over the outcomes of the decision,
+Episodes follow the arrays of the policy; the model is not evaluated. With V the mean and W the
+variance of the reward collected from a decision on, over its outcomes of reward R,
 
-    V = Σ p (r + γ V'),    W = Σ p [(r + γ V' - V)² + γ² W']
+    V = Σ p (R + γ V'),    W = Σ p [(R + γ V' - V)² + γ² W']
 
 (the law of total variance: nothing cancels), from the last decision back to the first.
-
-    Plan.first     [N + 1]  the outcomes of decision k are first[k] to first[k + 1] - 1
-    Plan.outcomes  [M]      probability, reward, and the next decision or what comes instead
-    Plan.discount  [2]      what follows is multiplied with: after the first decision, and later
 """
 
 from __future__ import annotations
@@ -19,66 +15,40 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vulcan.kernels.compilation import borrow, kernel, part
-from vulcan.kernels.selection import draw_uniform
-from vulcan.sentinels import END, FAILED, UNPLANNED
+from vulcan.kernels.paper_tree import draw_uniform
+from vulcan.numerics import END, FAILED, UNPLANNED
 
-__all__ = ["OUTCOME", "TALLY", "VALUE", "Plan", "count_all", "evaluate", "play", "spread"]
+__all__ = ["OUTCOME", "STREAM", "VALUE", "Plan", "evaluate", "play"]
 
 
 class Plan(NamedTuple):
-    """A policy as episodes need it; see the head of this module."""
+    """The arrays of a policy for episodes."""
 
-    first: Any
-    outcomes: Any
-    discount: Any
+    first: Any  # [N + 1]  the outcomes of decision k are first[k] to first[k + 1] - 1
+    outcomes: Any  # [M]  `OUTCOME`: the child is the next decision, or END, FAILED, UNPLANNED
+    discount: Any  # [2]  γ after the first decision, and after later ones
 
 
 OUTCOME = np.dtype([("probability", "f8"), ("reward", "f8"), ("child", "i8")])
 
-TALLY = np.dtype(
-    [
-        ("episodes", "i8"),
-        ("random", "u8"),  # the first field of a shorter record elsewhere, and not of this
-        ("mean", "f8"),  # of the reward
-        ("squares", "f8"),  # sum of squared distances from the mean
-        ("least", "f8"),
-        ("most", "f8"),
-        ("failed", "i8"),
-        ("unplanned", "i8"),
-        ("decisions", "i8"),
-    ]
-)
-"""What is counted over episodes, and the state of their random numbers."""
+STREAM = np.dtype([("random", "u8")])
+"""State of the random numbers."""
 
 VALUE = np.dtype(
     [(name, "f8") for name in ("mean", "variance", "risk", "frontier", "least", "most")]
 )
-"""What a policy comes to from a decision on."""
-
-EDGE = 1e-6
-"""The share of a bin below its edge that a rounding may be."""
+"""Exact figures of a policy from a decision on."""
 
 
 @kernel
-def play(plan, episodes, tally, bins, failures):
-    """Play episodes; add them to a tally, a histogram, and to failures by level.
+def play(plan, stream, rewards, ends, decisions):
+    """Play an episode for each element of the arrays.
 
-    Parameters
-    ----------
-    plan
-        The policy.
-    episodes
-        How many.
-    tally
-        `TALLY` [1].
-    bins
-        Lower edge and width of the histogram's bins, and then the count of each.
-    failures
-        How many failed at each level.
+    `stream` is a `STREAM` [1]; an episode ends in END, FAILED or UNPLANNED.
     """
-    first, outcomes, discount = borrow(plan.first), borrow(plan.outcomes), borrow(plan.discount)
-    control = tally[0]
-    for _ in range(episodes):
+    first, outcomes, discount = borrow(plan)
+    control = stream[0]
+    for k in range(len(rewards)):
         node = 0 if len(first) > 1 else END
         collected, weight, level = 0.0, 1.0, 0
         while node >= 0:
@@ -87,18 +57,12 @@ def play(plan, episodes, tally, bins, failures):
             weight *= discount[min(level, 1)]
             node = outcome.child
             level += 1
-        if node == FAILED:
-            control.failed += 1
-            failures[level - 1] += 1
-        control.unplanned += node == UNPLANNED
-        control.decisions += level
-        add(control, collected)
-        count(bins, collected)
+        rewards[k], ends[k], decisions[k] = collected, node, level
 
 
 @part
 def draw_outcome(first, outcomes, node, control):
-    """Return an outcome of a decision, drawn by its probability."""
+    """Draw an outcome of a decision by its probability."""
     left = draw_uniform(control)
     last = first[node + 1] - 1
     row = first[node]
@@ -108,33 +72,9 @@ def draw_outcome(first, outcomes, node, control):
     return row
 
 
-@part
-def add(tally, collected):
-    """Add what an episode collected to mean and squares (Welford)."""
-    tally.episodes += 1
-    distance = collected - tally.mean
-    tally.mean += distance / tally.episodes
-    tally.squares += distance * (collected - tally.mean)
-    tally.least, tally.most = min(tally.least, collected), max(tally.most, collected)
-
-
-@kernel
-def count_all(bins, rewards):
-    """Add rewards to a histogram."""
-    for reward in rewards:
-        count(bins, reward)
-
-
-@part
-def count(bins, collected):
-    """Add what an episode collected to a histogram; a rounding below an edge is on the edge."""
-    place = int((collected - bins[0]) / bins[1] + EDGE)
-    bins[2 + max(0, min(place, len(bins) - 3))] += 1
-
-
 @kernel
 def evaluate(plan, values):
-    """Write what the policy comes to from each decision on into `VALUE` [N]."""
+    """Fill the exact figures of the policy from each decision on: `VALUE` [N]."""
     first, outcomes = plan.first, plan.outcomes
     for node in range(len(values) - 1, -1, -1):
         discount = plan.discount[min(node, 1)]
@@ -164,36 +104,3 @@ def evaluate(plan, values):
                 distance += discount * values[outcome.child].mean
                 below = discount * discount * values[outcome.child].variance
             value.variance += outcome.probability * (distance * distance + below)
-
-
-@kernel
-def spread(plan, failures):
-    """Add the probability of failing at each level; return how many levels there are.
-
-    Decisions of a level are followed together, each once, however many histories lead to it.
-    """
-    first, outcomes = plan.first, plan.outcomes
-    size = len(first) - 1
-    reach, arriving = np.zeros(size), np.zeros(size)
-    here, there = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    seen = np.full(size, -1)
-    count, level = min(1, size), 0
-    reach[:count] = 1.0
-    while count:
-        following = 0
-        for k in range(count):
-            node = here[k]
-            for row in range(first[node], first[node + 1]):
-                child, chance = outcomes[row].child, reach[node] * outcomes[row].probability
-                if child == FAILED and level < len(failures):
-                    failures[level] += chance
-                elif child >= 0:
-                    if seen[child] != level:
-                        seen[child] = level
-                        arriving[child] = 0.0
-                        there[following] = child
-                        following += 1
-                    arriving[child] += chance
-        here, there, reach, arriving = there, here, arriving, reach
-        count, level = following, level + 1
-    return level

@@ -1,13 +1,13 @@
-"""A search tree that knows the value of every history for several prices of failure at once.
+"""A search tree with the value of every history for several prices of failure at once.
 
-For a price λ let V_λ(h) be the largest E g - λ er from a history h on, and Q_λ(h, a) the same after
-an action a. Rewards are weighed as seen from the start, γ^t, so that one price means the same on
-every level. Values are vectors, an entry for each price:
+**Values.** For a price λ let V_λ(h) be the largest E g - λ er from a history h on, and Q_λ(h, a)
+the same after an action a. Rewards are weighed as seen from the start, γ^t, so that one price means
+the same on every level. Values are vectors, an entry for each price:
 
     Q_λ(h, a) = γ^t R̄(s, a) - λ r(s, a) + Σ_safe p(s') V_λ(h'),        V_λ(h) = max_a Q_λ(h, a).
 
-Where only some outcomes S' were sampled, the others are taken to be like these; where the model
-bounds what can still be earned, U(s'), they are taken to fall short of their bound as these do:
+Where only some outcomes S' were sampled, the others are assumed to be like these; where the model
+bounds the reward to go, U(s'), they are assumed to fall short of their bound as these do:
 
     Σ_safe p V  ≈  Σ_safe p U  +  (1 - r) Σ_{S'} p (V - U) / Σ_{S'} p.
 
@@ -15,13 +15,51 @@ bounds what can still be earned, U(s'), they are taken to fall short of their bo
                          the outcome that led there its chance, reward γ^t g and outlook U
     edges        [E]     an action of an opened history: visits, solved, reward γ^t R̄, risk r,
                          and the nodes after its safe outcomes, consecutive
-    node_values  [N, K]  V, in single precision: they are estimates. What a plan is worth is
-    edge_values  [E, K]  computed anew, in double precision.                               Q
+    node_values  [N, K]  V, in single precision: they are estimates. The value of a plan is
+    edge_values  [E, K]  computed again, in double precision.                              Q
 
-A history is solved when all that can follow was sampled: then it is so for every price.
+A history is solved when every continuation was sampled: then it is solved for every price.
 
 There are always eight prices. Values of a row are handled as a tuple of eight, which the compiler
 keeps in one register.
+
+**Orders.** The upper tree decides which samples to take next. A first action a is judged by the
+constrained value, as far as the tree knows it: no policy within the risk bound that begins with it
+earns more than the largest y with
+
+    y - λ Δ(y) <= Q_λ(a)
+
+for any price λ, so the least of these over the prices is an upper estimate. The price that attains
+it is the most informative: samples of the action follow it, or one beside it. UCT on that value
+chooses the action. The value of an action is biased by what was not yet tried below it, and this
+bias may outlive the bonus: so, of N samples, each action gets at least N^0.8 / A, with A actions,
+an even share at first that costs less and less. Its first samples follow each price once.
+
+Histories with much of the tree below them are upper nodes, as the root is; there, orders choose
+actions and draw outcomes as samples would. The history after an outcome that is not an upper node
+is the root of a subtree. Orders are made for a batch of samples at a time, and each subtree takes
+its own. Values of the upper tree are renewed after the batch, counts at once.
+
+**Samples.** A sample follows one price. It walks down to the end of a history: at an opened history
+it takes the action of largest
+
+    Q_λ(h, a) + c · (1/2 + 1/t) · range(t) · sqrt(log N(h) / N(h, a)),
+
+which explores more near the start, where a wrong choice is never found out below, and less where
+there are many histories to learn from. An untried action counts as if the value after it were that
+after the best tried one, and as tried once. So actions with small rewards of their own are not all
+tried at once. But the value of an action is biased by what was not tried below it: so in the first
+half of the steps, of N visits of a history N^0.75 are shared evenly by its actions, right after the
+first one N^0.8. In a history where nothing was tried yet, actions are compared by their rewards and
+what samples have collected from the next step on, unless the mission always ended after them. Then
+one of the outcomes that are not solved is drawn by its probability. A history with one step left is
+solved at its first visit.
+
+A sample that is *guided* follows the current plan instead, as far as that goes: most of the time
+the plan's own action, and where the plan follows a price, that price.
+
+Each subtree has random numbers and a record of returns of its own. So subtrees can be sampled in
+any order, and at the same time.
 """
 
 from __future__ import annotations
@@ -30,8 +68,24 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from vulcan.kernels.codes import DONE, END_SAMPLE, GO_ON, KNOWN, NEEDS_ROOM, NEEDS_STATE, NO_ACTION
 from vulcan.kernels.compilation import borrow, kernel, part
-from vulcan.sentinels import NONE
+from vulcan.kernels.expand import borrow_problem, have_actions, have_outcomes, peek
+from vulcan.kernels.paper_tree import (
+    ENDED,
+    NUMBERS,
+    STEP,
+    WENT_ON,
+    draw_uniform,
+    ends_mission,
+    expect,
+    note_ending,
+    tally,
+    widen,
+)
+from vulcan.numerics import NONE
+
+__all__ = ["CONTROL", "FOLLOW", "ORDER", "STEP", "sample"]
 
 PRICES: Final = 8
 
@@ -45,8 +99,8 @@ NODE: Final = np.dtype(
         ("chance", "f4"),
         ("reward", "f4"),
         ("outlook", "f4"),
-        ("plan", "i4"),  # what the current plan does: the position of an action, or NONE
-        ("lane", "i2"),  # or below its top: which price it follows, or NONE
+        ("plan", "i4"),  # the position of the action of the current plan, or NONE
+        ("price_index", "i2"),  # below its upper tree: the price it follows, or NONE
         ("solved", "i2"),
     ],
     align=True,
@@ -149,13 +203,13 @@ def take_larger(row, other):
 
 @part
 def price_action(tree, reward, risk):
-    """Return what an action is worth by itself, for each price."""
+    """Return the value of an action by itself, for each price."""
     return add_scaled(fill(reward), load(tree.prices, 0), -risk)
 
 
 @part
 def open_node(problem, tree, node):
-    """Give a history, whose actions are known, an edge for each; False if there is no room."""
+    """Add an edge for each known action of a history; False if there is no room."""
     size = tree.sizes[0]
     state = problem.states[node.state]
     if size.edges + state.action_count > len(tree.edges):
@@ -173,7 +227,7 @@ def open_node(problem, tree, node):
 
 @part
 def add_children(problem, tree, node, action, edge):
-    """Give an action, whose outcomes are known, a node for each safe one; False without room."""
+    """Add a node for each known safe outcome of an action; False without room."""
     size = tree.sizes[0]
     if size.nodes + action.safe_count > len(tree.nodes):
         return False
@@ -187,7 +241,7 @@ def add_children(problem, tree, node, action, edge):
         child.level, child.solved = node.level + 1, 0
         child.chance, child.reward = outcome.probability, weight * outcome.reward
         child.outlook = later * outcome.outlook
-        child.plan, child.lane = NONE, NONE
+        child.plan, child.price_index = NONE, NONE
     size.nodes += action.safe_count
     return True
 
@@ -234,10 +288,10 @@ def refresh(tree, node, number):
 
 @kernel
 def move_values(tree, histories, left, share):
-    """Go over to other prices, each a share of the way from a former one, `left`, to the next.
+    """Move to other prices, each a share of the way from a former one, `left`, to the next.
 
-    The values of leaves are put between those known. Of all other histories they are computed from
-    those that follow, which are done before.
+    The values of leaves are interpolated. Those of all other histories are backed up from the
+    histories after them, which come first.
     """
     tree = borrow_prices(tree)
     for number in histories:
@@ -258,8 +312,455 @@ def move_values(tree, histories, left, share):
 
 @part
 def move_row(values, number, left, share):
-    """Put the values of a row between those known."""
+    """Interpolate the values of a row."""
     row = load(values, number)
     for k in range(PRICES):
         below = row[left[k]]
         values[number, k] = below + share[k] * (row[left[k] + 1] - below)
+
+
+JUDGED: Final = np.dtype([("reward", "f8"), ("price_index", "i8")], align=True)
+"""The constrained value of a first action, -inf if there is none; and the price that decides."""
+
+POWER: Final = 0.8
+"""Of N samples, N to this power are shared evenly by all first actions."""
+
+GUIDED: Final = 0.5
+"""The share of samples that follow the current plan."""
+
+DRAWS: Final = np.dtype(
+    [("random", "u8"), ("price_index", "i8"), ("guided", "i8"), ("exploration", "f8")], align=True
+)
+"""Random numbers of the upper tree, and the order that is being made."""
+
+
+class AllowedRisks(NamedTuple):
+    """The risk bound at evenly spaced rewards, -inf where it allows nothing."""
+
+    low: float
+    step: float
+    allowed: Any
+
+
+@kernel
+def open_upper_node(problem, tree, number):
+    """Add all actions of a history and their outcomes: DONE, or what is needed for that."""
+    problem, tree = borrow_problem(problem), borrow_prices(tree)
+    node = tree.nodes[number]
+    news = have_actions(problem, node.state)
+    if news != KNOWN:
+        return news
+    state = problem.states[node.state]
+    if state.action_count == 0:
+        store(tree.node_values, number, fill(np.float32(0.0)))
+        node.visits, node.solved = 1, 1
+        return DONE
+    if node.first_edge == NONE and not open_node(problem, tree, node):
+        return NEEDS_ROOM
+    last = len(problem.discounts) == node.level + 1
+    for k in range(state.action_count):
+        edge, row = tree.edges[node.first_edge + k], state.first_action + k
+        if edge.first_child != NONE or edge.solved:
+            continue
+        news = have_outcomes(problem, node.state, row, not last, node.level)
+        if news != KNOWN:
+            return news
+        action = problem.actions[row]
+        if last or action.safe_count == 0:
+            worth = price_action(tree, edge.reward, edge.risk)
+            store(tree.edge_values, node.first_edge + k, worth)
+            edge.visits, edge.solved = 1, 1
+        elif not add_children(problem, tree, node, action, edge):
+            return NEEDS_ROOM
+    node.visits = max(1, node.visits)
+    refresh(tree, node, number)
+    return DONE
+
+
+@kernel
+def judge(problem, tree, upper_nodes, bound, judged):
+    """Renew the values of the upper tree, deepest nodes first, and judge the first actions."""
+    tree = borrow_prices(tree)
+    for number in upper_nodes[::-1]:
+        node = tree.nodes[number]
+        for e in range(node.first_edge, node.first_edge + node.edge_count):
+            if tree.edges[e].first_child != NONE:
+                renew_edge(tree, e)
+        refresh(tree, node, number)
+    root = tree.nodes[0]
+    count = problem.states[root.state].action_count
+    for k in range(count):
+        e = root.first_edge + k
+        edge = tree.edges[e]
+        if edge.first_child != NONE:
+            renew_edge(tree, e)
+        judged[k].reward, judged[k].price_index = -np.inf, PRICES - 1
+        if edge.visits > 0 and tree.edge_values[e, 0] > -1e38:
+            reward = np.inf
+            for price_index in range(PRICES):
+                value = np.float64(tree.edge_values[e, price_index])
+                most = limit_reward(bound, value, np.float64(tree.prices[0, price_index]))
+                if most < reward:
+                    reward, judged[k].price_index = most, price_index
+            judged[k].reward = reward
+    refresh(tree, root, 0)
+
+
+@part
+def limit_reward(bound, value, price):
+    """Return the largest reward y with y - price Δ(y) <= value, about; -inf if there is none."""
+    if price <= 0.0:
+        return value
+    last = len(bound.allowed) - 1
+    above = 0.0
+    for i in range(last, -1, -1):
+        excess = bound.low + i * bound.step - price * bound.allowed[i] - value
+        if excess <= 0.0:
+            share = -excess / (above - excess) if i < last and above < np.inf else 0.0
+            return bound.low + (i + share) * bound.step
+        above = excess
+    return -np.inf
+
+
+@kernel
+def write_orders(problem, tree, upper_nodes, returns, judged, scale, draws, orders, roots):
+    """Order a batch of samples: for each the root of its subtree, the price and the plan."""
+    problem, returns = borrow_problem(problem), borrow(returns)
+    tree, judged, orders, roots = borrow_prices(tree), borrow(judged), borrow(orders), borrow(roots)
+    draw, root = draws[0], tree.nodes[0]
+    count = problem.states[root.state].action_count
+    for i in range(len(orders)):
+        guided = root.plan != NONE and draw_uniform(draw) < GUIDED
+        if guided and (
+            tree.edges[root.first_edge + root.plan].solved or draw_uniform(draw) > FOLLOW
+        ):
+            guided = False
+        k = root.plan if guided else choose_first(tree, judged, root, count, scale)
+        if k == NONE:
+            return i
+        edge = tree.edges[root.first_edge + k]
+        price_index = judged[k].price_index
+        if edge.visits < PRICES:
+            price_index = edge.visits
+        else:
+            luck = draw_uniform(draw)
+            if luck < 0.25:
+                price_index = max(0, price_index - 1)
+            elif luck < 0.5:
+                price_index = min(PRICES - 1, price_index + 1)
+        draw.price_index, draw.guided = price_index, guided
+        roots[i] = walk_down(problem, tree, upper_nodes, returns, draw, root, edge)
+        orders[i].price_index, orders[i].guided = draw.price_index, draw.guided
+    return len(orders)
+
+
+@part
+def walk_down(problem, tree, upper_nodes, returns, draw, node, edge):
+    """Return the first history after an action that is not an upper node."""
+    while True:
+        number = edge.first_child + draw_child(tree, edge, draw)
+        edge.visits += 1
+        node.visits += 1
+        place = NONE
+        for k in range(len(upper_nodes)):
+            if upper_nodes[k] == number:
+                place = k
+        if place == NONE:
+            return number
+        node = tree.nodes[number]
+        edge = tree.edges[choose_edge(problem, tree, returns[place], node, draw)]
+
+
+@part
+def choose_first(tree, judged, root, count, scale):
+    """Choose a first action that is not solved; NONE if there is none."""
+    best, chosen = -np.inf, NONE
+    fewest, rarest = np.inf, NONE
+    hopeless = True
+    for k in range(count):
+        hopeless = hopeless and judged[k].reward == -np.inf
+    bonus = scale * np.sqrt(np.log(np.float64(root.visits) + 1.0))
+    for k in range(count):
+        edge = tree.edges[root.first_edge + k]
+        if edge.solved:
+            continue
+        visits = np.float64(edge.visits)
+        if visits < fewest:
+            fewest, rarest = visits, k
+        if visits > 0.0:
+            worth = judged[k].reward
+            if hopeless:  # then the best at the largest price comes closest
+                worth = np.float64(tree.edge_values[root.first_edge + k, PRICES - 1])
+            score = worth + bonus / np.sqrt(visits)
+            if score > best:
+                best, chosen = score, k
+    if chosen == NONE or fewest < PRICES or fewest < np.float64(root.visits) ** POWER / count:
+        return rarest
+    return chosen
+
+
+SECOND: Final = 0.8
+LATER: Final = 0.75
+"""Of N visits of a history, N to this power are shared evenly by its actions: by the second ones of
+a mission, and by later ones in the first half of its steps."""
+
+FOLLOW: Final = 0.85
+"""How often a guided sample takes the plan's own action, history by history."""
+
+ORDER: Final = np.dtype([("price_index", "i2"), ("guided", "i2")], align=True)
+"""A sample to take: the price it follows, and whether the plan guides it."""
+
+CONTROL: Final = np.dtype(
+    [
+        ("root", "i8"),  # of the subtree
+        ("begin", "i8"),  # its level
+        ("number", "i8"),  # of the action that led there
+        ("depth", "i8"),
+        ("done", "i8"),  # samples taken
+        ("price_index", "i8"),  # of the current sample
+        ("guided", "i8"),
+        ("random", "u8"),
+        ("exploration", "f8"),
+    ],
+    align=True,
+)
+
+
+@kernel
+def sample(problem, tree, returns, path, orders, controls):
+    """Take samples until all are taken, the subtree is solved, or something is needed."""
+    problem, tree = borrow_problem(problem), borrow_prices(tree)
+    returns, path, orders = borrow(returns), borrow(path), borrow(orders)
+    control = controls[0]
+    while control.done < len(orders):
+        if control.depth == 0:
+            if tree.nodes[control.root].solved:
+                control.done = len(orders)
+                break
+            control.depth = control.begin
+            path[control.begin].node, path[control.begin].edge = control.root, NONE
+            control.price_index = orders[control.done].price_index
+            control.guided = orders[control.done].guided
+        news = step_down(problem, tree, returns, path, control)
+        if news == END_SAMPLE:
+            back_up(tree, returns, path, control)
+        elif news != GO_ON:
+            return news
+    return DONE
+
+
+@part
+def step_down(problem, tree, returns, path, control):
+    """Choose an action and an outcome of the deepest history of the path, and go there."""
+    depth = control.depth
+    step = path[depth]
+    node = tree.nodes[step.node]
+    if depth + 1 == len(problem.discounts):
+        return decide_last_step(problem, tree, returns, path, control)
+    if step.edge == NONE:
+        if node.first_edge == NONE:
+            news = open_history(problem, tree, returns, path, control)
+            if news != GO_ON:
+                return news
+        step.edge = choose_edge(problem, tree, returns, node, control)
+        if step.edge == NONE:
+            node.visits, node.solved = node.visits + 1, 1
+            return END_SAMPLE
+    edge = tree.edges[step.edge]
+    if edge.first_child == NONE:
+        row = problem.states[node.state].first_action + step.edge - node.first_edge
+        news = have_outcomes(problem, node.state, row, True, depth)
+        if news != KNOWN:
+            return news
+        action = problem.actions[row]
+        if action.safe_count == 0:
+            edge.solved = 1
+            store(tree.edge_values, step.edge, price_action(tree, edge.reward, edge.risk))
+            finish_edge(tree, step, node)
+            return END_SAMPLE
+        if not add_children(problem, tree, node, action, edge):
+            return NEEDS_ROOM
+    step.outcome = draw_child(tree, edge, control)
+    path[depth + 1].node, path[depth + 1].edge = edge.first_child + step.outcome, NONE
+    control.depth = depth + 1
+    return GO_ON
+
+
+@part
+def open_history(problem, tree, returns, path, control):
+    """Add the actions of a history; one without any ends there."""
+    step = path[control.depth]
+    node = tree.nodes[step.node]
+    news = have_actions(problem, node.state)
+    if news != KNOWN:
+        return news
+    ended = problem.states[node.state].action_count == 0
+    if not ended and not open_node(problem, tree, node):
+        return NEEDS_ROOM
+    note_end(problem, tree, returns, path, control, ended)
+    if ended:
+        store(tree.node_values, step.node, fill(np.float32(0.0)))
+        node.visits, node.solved = node.visits + 1, 1
+        return END_SAMPLE
+    return GO_ON
+
+
+@part
+def decide_last_step(problem, tree, returns, path, control):
+    """Solve a history with one step left: the values of its actions are exact."""
+    depth = control.depth
+    number = path[depth].node
+    node = tree.nodes[number]
+    source, s = problem.source[0], node.state
+    compiled = source.outcomes != 0
+    if not compiled and problem.states[s].action_count < 0:
+        return NEEDS_STATE
+    count = source.numbers if compiled else problem.states[s].action_count
+    best, actions = fill(LOWEST), 0
+    weight = problem.weights[depth]
+    for k in range(count):
+        a = source.actions if compiled else problem.states[s].first_action + k
+        news = peek(problem, s, k) if compiled else KNOWN
+        if news == NO_ACTION:
+            continue
+        if news != KNOWN:
+            return news
+        actions += 1
+        action = problem.actions[a]
+        reward = np.float32(weight * action.expected_reward)
+        best = take_larger(best, price_action(tree, reward, np.float32(action.immediate_risk)))
+        widen(returns[depth], weight * action.expected_reward)
+    if compiled:
+        source.evaluations += actions
+    note_end(problem, tree, returns, path, control, actions == 0)
+    store(tree.node_values, number, best if actions > 0 else fill(np.float32(0.0)))
+    if actions > 0:
+        tally(returns[depth], np.float64(tree.node_values[number, 0]))
+    node.visits, node.solved = node.visits + 1, 1
+    return END_SAMPLE
+
+
+@part
+def note_end(problem, tree, returns, path, control, ended):
+    """Note whether the action before a new history ended the mission."""
+    depth = control.depth
+    if depth > control.begin:
+        note_ending(problem, tree, returns, path, depth, ended)
+    elif control.number < NUMBERS:
+        returns[depth - 1].endings[control.number] |= ENDED if ended else WENT_ON
+
+
+@part
+def choose_edge(problem, tree, returns, node, control):
+    """Return the action that the sample tries next; NONE if all are solved."""
+    if control.guided:
+        control.guided = 0
+        if node.price_index != NONE:
+            control.price_index = node.price_index
+        elif node.plan != NONE and draw_uniform(control) < FOLLOW:
+            planned = node.first_edge + node.plan
+            if tree.edges[planned].solved == 0:
+                control.guided = 1
+                return planned
+    seen = returns[node.level]
+    bonus = control.exploration * (0.5 + 1.0 / node.level) * (seen.most - seen.least)
+    bonus *= np.sqrt(np.log(np.float64(node.visits) + 1.0))
+    best, chosen = -np.inf, NONE
+    fewest, rarest = np.inf, NONE
+    for e in range(node.first_edge, node.first_edge + node.edge_count):
+        edge = tree.edges[e]
+        if edge.solved:
+            continue
+        visits = np.float64(edge.visits)
+        if visits < fewest:
+            fewest, rarest = visits, e
+        if visits > 0.0:
+            score = tree.edge_values[e, control.price_index] + bonus / np.sqrt(visits)
+            if score > best:
+                best, chosen = score, e
+    if fewest == 0.0:
+        chosen = choose_untried(
+            problem, tree, returns, node, control.price_index, bonus, best, chosen
+        )
+    if 2 * node.level <= len(problem.discounts):
+        power = SECOND if node.level == 1 else LATER
+        if fewest < np.float64(node.visits) ** power / node.edge_count - 1.0:
+            return rarest
+    return rarest if chosen == NONE else chosen  # scores may be nan for infinite rewards
+
+
+@part
+def choose_untried(problem, tree, returns, node, price_index, bonus, best, chosen):
+    """Return an untried action if its estimate is larger than the best score."""
+    to_go, seen = find_best_to_go(tree, node, price_index), returns[node.level]
+    fresh = to_go == -np.inf
+    if fresh:
+        bonus, to_go = 0.0, expect(returns, node.level)
+    price = np.float64(tree.prices[0, price_index])
+    first = problem.states[node.state].first_action
+    for k in range(node.edge_count):
+        edge = tree.edges[node.first_edge + k]
+        if edge.solved or edge.visits > 0:
+            continue
+        score = edge.reward - price * edge.risk + bonus
+        if not (fresh and ends_mission(seen, problem.actions[first + k])):
+            score += (1.0 - edge.risk) * to_go
+        if score > best or chosen == NONE:
+            best, chosen = score, node.first_edge + k
+    return chosen
+
+
+@part
+def find_best_to_go(tree, node, price_index):
+    """Return the largest value after a tried action of a history; -inf if none was tried."""
+    price = np.float64(tree.prices[0, price_index])
+    to_go = -np.inf
+    for e in range(node.first_edge, node.first_edge + node.edge_count):
+        edge = tree.edges[e]
+        if edge.visits > 0 and edge.risk < 1.0:
+            after = np.float64(tree.edge_values[e, price_index]) - edge.reward + price * edge.risk
+            to_go = max(to_go, after / (1.0 - edge.risk))
+    return to_go
+
+
+@part
+def draw_child(tree, edge, control):
+    """Draw an outcome whose history is not solved."""
+    mass = 0.0
+    first = edge.first_child
+    for c in range(first, first + edge.children):
+        if tree.nodes[c].solved == 0:
+            mass += tree.nodes[c].chance
+    left = draw_uniform(control) * mass
+    chosen = 0
+    for c in range(first, first + edge.children):
+        if tree.nodes[c].solved == 0:
+            chosen = c - first
+            left -= tree.nodes[c].chance
+            if left < 0.0:
+                break
+    return chosen
+
+
+@part
+def finish_edge(tree, step, node):
+    """Count a sample of an action, and renew its history."""
+    tree.edges[step.edge].visits += 1
+    node.visits += 1
+    refresh(tree, node, step.node)
+
+
+@part
+def back_up(tree, returns, path, control):
+    """Back up the end of a sample to the root of the subtree."""
+    collected = np.float64(tree.node_values[path[control.depth].node, control.price_index])
+    for depth in range(control.depth - 1, control.begin - 1, -1):
+        step = path[depth]
+        node = tree.nodes[step.node]
+        renew_edge(tree, step.edge)
+        finish_edge(tree, step, node)
+        collected += tree.nodes[path[depth + 1].node].reward
+        widen(returns[depth], collected)
+        tally(returns[depth], collected)
+    control.done += 1
+    control.depth = 0

@@ -1,19 +1,21 @@
-"""An upper bound on E g - k er of any policy, for one price k of failure, that gets ever tighter.
+"""Upper bounds on E g - k er of any policy, for one price k of failure, that get ever tighter.
 
-    V(h) = max over a of  w R̄(s, a) - k r(s, a) + Σ_safe p(s') V(h'),
+The largest value of a history, w being the weight of its step, is
 
-is what a history can be worth at most, w being the weight of its step. Best-first search over
-histories (AO*): a history that was never opened has the model's bound for V, an opened one
+    V(h) = max over a of  w R̄(s, a) - k r(s, a) + Σ_safe p(s') V(h').
+
+**Best-first search over histories (AO*).** A history that was never opened has the model's bound
+for V, an opened one
 
     U(h) = max over a of U(h, a),     U(h, a) = w R̄(s, a) - k r(s, a) + Σ_safe p(s') U(h').
 
-Only an action of the largest U(h, a) has its outcomes stored, and only what can be reached by such
-actions is looked into: the rest cannot matter before those have fallen. A history with few steps
-left is settled at once (`vulcan.kernels.exact_values`), and so is one without actions.
+Only an action of the largest U(h, a) has its outcomes stored, and only histories that such actions
+reach are opened: others cannot matter before those have fallen. A history with one step left is
+evaluated exactly at once, and so is one without actions.
 
 Each walk from the root opens one history: that of the largest *promise*, the probability of
-reaching it times the fall of U that looking into histories of its level has brought so far, for the
-same work. A promise of 0 says that U(h) = V(h): all that the best actions lead to is settled.
+reaching it times the fall of U per work that opening histories of its level has brought so far. A
+promise of 0 means U(h) = V(h): all histories that the best actions reach are final.
 
     nodes  [N]  a history: state, first_edge (NONE until opened), upper, promise
     edges  [E]  an action of an opened history: first_child (NONE until stored), upper, promise
@@ -30,10 +32,63 @@ import numpy as np
 
 from vulcan.kernels.codes import DONE, KNOWN, NEEDS_LIMITS, NEEDS_ROOM, PAUSED
 from vulcan.kernels.compilation import borrow, kernel, part, routine
-from vulcan.kernels.exact_values import borrow_scratch, bound_value, find_value
-from vulcan.kernels.expansion import call_outcomes, find_record, have_actions, have_outcomes
-from vulcan.kernels.problem_arrays import borrow_problem
-from vulcan.sentinels import NONE
+from vulcan.kernels.expand import (
+    borrow_problem,
+    call_bound,
+    call_outcomes,
+    call_value_bound,
+    find_record,
+    have_actions,
+    have_outcomes,
+    sum_up,
+)
+from vulcan.numerics import NONE
+
+WORK_OF_LAST: Final = 0.15  # the work of a last step, where no state after it needs a bound
+
+
+@part
+def bound_value(problem, record, level, price):
+    """Return the model's upper bound on the value from a state on; inf if it has none.
+
+    Here alone a leaf gets its bound. Weights are those of the whole mission, and the model's own
+    bound begins at its state, so that the price of failure there is price / weight.
+    """
+    source, weight, step = problem.source[0], problem.weights[level], np.int64(level)
+    if weight == 0.0:
+        return 0.0
+    to_go = np.inf
+    if source.value_bound:
+        function = source.value_bound
+        to_go = call_value_bound(function, source.parameters, record, step, price / weight)
+    elif source.bound:
+        to_go = call_bound(source.bound, source.parameters, record, step)
+    return np.inf if np.isnan(to_go) else weight * to_go
+
+
+@part
+def decide_last(problem, scratch, record, level, price):
+    """Return the value of a state with one step left; nan if an answer breaks a rule."""
+    source = problem.source[0]
+    action, best, any_action = scratch[0], -np.inf, False
+    for number in range(source.numbers):
+        count = call_outcomes(
+            source.outcomes,
+            source.parameters,
+            record,
+            np.int64(number),
+            source.answers,
+            source.following,
+        )
+        if count == 0:
+            continue
+        if not sum_up(problem.answers, count, source.most_outcomes, action):
+            return np.nan
+        any_action = True
+        worth = problem.weights[level] * action.expected_reward - price * action.immediate_risk
+        best = max(best, worth)
+    return best if any_action else 0.0
+
 
 NODE: Final = np.dtype(
     [("state", "i4"), ("first_edge", "i4"), ("upper", "f8"), ("promise", "f8")], align=True
@@ -44,22 +99,22 @@ FALL: Final = np.dtype([("total", "f8"), ("work", "f8")], align=True)
 PROGRESS: Final = np.dtype(
     [
         ("price", "f8"),
-        ("reach", "i8"),  # this many last steps are settled at once
+        ("stepwise", "i8"),  # whether last steps are stored, too, as an answer breaks a rule
         ("nodes", "i8"),  # how many rows are filled
         ("edges", "i8"),
         ("opened", "i8"),  # histories so far
         ("pause", "i8"),  # look at the clock after this many
-        ("node", "i8"),  # what Python has to ask about: a history,
+        ("node", "i8"),  # what Python has to evaluate: a history,
         ("level", "i8"),  # its level,
         ("children", "i8"),  # and the first and last of the histories after it
         ("last_child", "i8"),
         ("limited", "i8"),  # whether these have their bounds
-        ("largest", "f8"),  # the largest size of a number that was added up
+        ("largest", "f8"),  # the largest size of a summand
     ],
     align=True,
 )
 
-SMALLEST_FALL: Final = 1e-100  # only what is settled promises nothing
+SMALLEST_FALL: Final = 1e-100  # only final histories have no promise
 
 
 class Bounds(NamedTuple):
@@ -83,8 +138,11 @@ class Bounds(NamedTuple):
 
 @kernel
 def tighten(problem, bounds, scratch, progress):
-    """Open histories until the root is settled, it is time to pause, or something is needed."""
-    problem, scratch = borrow_problem(problem), borrow_scratch(scratch)
+    """Open histories until the root is final, it is time to pause, or something is needed.
+
+    `scratch` has room for one action.
+    """
+    problem, scratch = borrow_problem(problem), borrow(scratch)
     bounds = Bounds(
         borrow(bounds.nodes), borrow(bounds.edges), borrow(bounds.path), borrow(bounds.falls)
     )
@@ -163,28 +221,28 @@ def note_fall(bounds, level, fall, work):
 
 @part
 def look_into(problem, bounds, scratch, state, number, level):
-    """Open a history, or settle it: KNOWN, or what is needed for that."""
+    """Open a history, or evaluate it: KNOWN, or what is needed for that."""
     node, source = bounds.nodes[number], problem.source[0]
     last = len(problem.weights) - 1
-    if level > last - state.reach and source.outcomes != 0:
-        record, scratch.work[0] = find_record(source, node.state), 0.0
-        value = find_value(problem, scratch, record, level, state.price)
+    if level == last and source.outcomes != 0 and not state.stepwise:
+        record = find_record(source, node.state)
+        value = decide_last(problem, scratch, record, level, state.price)
         if not np.isnan(value):
-            return settle(bounds, state, node, level, value, scratch.work[0])
+            return finalise(bounds, state, node, level, value, WORK_OF_LAST)
         # An answer broke a rule. Step by step, the search names it where it meets it.
-        state.reach = 0
+        state.stepwise = 1
     news = have_actions(problem, node.state)
     if news != KNOWN:
         state.node, state.level = number, level
         return news
     count = problem.states[node.state].action_count
     if count == 0:
-        return settle(bounds, state, node, level, 0.0, 1.0)
+        return finalise(bounds, state, node, level, 0.0, 1.0)
     if level == last:
         value, first = -np.inf, problem.states[node.state].first_action
         for a in range(first, first + count):
             value = max(value, weigh(problem, state, level, a))
-        return settle(bounds, state, node, level, value, 1.0)
+        return finalise(bounds, state, node, level, value, 1.0)
     if state.edges + count > len(bounds.edges):
         return NEEDS_ROOM
     if source.outcomes == 0:
@@ -195,8 +253,8 @@ def look_into(problem, bounds, scratch, state, number, level):
 
 
 @part
-def settle(bounds, state, node, level, value, work):
-    """Write the value of a history."""
+def finalise(bounds, state, node, level, value, work):
+    """Write the exact value of a history."""
     note_size(state, value)
     note_fall(bounds, level, max(0.0, node.upper - value), work)
     node.upper, node.promise = min(node.upper, value), 0.0
@@ -212,7 +270,7 @@ def note_size(state, number):
 
 @part
 def weigh(problem, state, level, a):
-    """Return what an action is worth by itself."""
+    """Return the value of an action by itself."""
     action = problem.actions[a]
     earned = problem.weights[level] * action.expected_reward
     note_size(state, earned)
@@ -221,7 +279,7 @@ def weigh(problem, state, level, a):
 
 @part
 def open_node(problem, bounds, state, number, level):
-    """Give a history its actions, with their bounds."""
+    """Add the actions of a history, with their bounds."""
     node = bounds.nodes[number]
     first, count = problem.states[node.state].first_action, 0
     node.first_edge = state.edges
@@ -302,7 +360,7 @@ def add_node(bounds, number, s, level, upper):
 
 @part
 def limit_all(problem, bounds, state, number, level):
-    """Have Python bound all histories after one, which are written behind those that count."""
+    """Have Python bound all histories after one, which are written behind the filled rows."""
     if state.limited:
         return KNOWN
     s, count = bounds.nodes[number].state, 0

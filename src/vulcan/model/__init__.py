@@ -1,7 +1,11 @@
-"""Models: what users write, and how Vulcan asks it.
+"""Models: the interface that users implement, and how Vulcan evaluates it.
 
-`interface` is what a user writes (`Model`, `Outcome`, `Start`), `rules` what every answer must
-keep, `reader` the only way in which the rest of Vulcan asks a model, `workers` the same in several
-processes, `compiled` models whose answers are machine code, and `checker` everything that is wrong
-with a model, in a `report`. May import: the root, runtime.
+`interface` has what a user writes (`Model`, `Outcome`, `Start`), `rules` the rules of every answer,
+`reader` the only way to evaluate a model, `workers` the same in several processes, `check` the
+model checker, `arrays` models given as arrays, and `compiled` models in machine code. May
+import: the root, runtime.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,15 +1,15 @@
 """Models given as arrays: a row for each outcome of each action of each state.
 
-    state        which state the action is taken in, a number from 0
-    action       which action it is, a number from 0
+    state        the state in which the action is taken, a number from 0
+    action       the action, a number from 0
     target       the state that the outcome leads to, or -1 for a failure
-    probability  how likely the outcome is
-    reward       what it earns
+    probability  the probability of the outcome
+    reward       its reward
 
-Nothing is asked row by row: state graphs take the arrays over as they are. A state without rows is
-a safe terminal. Rows of one action that lead to the same state with the same reward can't be told
-apart by an observer, and are added up. To whoever asks, states and actions are their numbers, or
-the objects that stand for them (`state_names`, `action_names`).
+State graphs take the arrays over without evaluating the model row by row. A state without rows is a
+safe terminal. An observer can't distinguish rows of one action with the same target and the same
+reward; they are added up. As a model, it represents states and actions by their numbers, or by
+`state_names` and `action_names`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vulcan.errors import ModelError
-from vulcan.model.interface import Outcome, Start
-from vulcan.model.rules import Rule, Violation
-from vulcan.model.text import stable_text
+from vulcan.model.interface import Outcome, Start, stable_text
+from vulcan.model.rules import Rule, Violation, refuse_small
+from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
-from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
 
-__all__ = ["FAILURE_TARGET", "ArrayModel", "limit_numbers"]
+__all__ = ["FAILURE_TARGET", "ArrayModel", "check_numbers"]
 
 FAILURE_TARGET = -1
 
@@ -40,13 +39,16 @@ MOST: Final = (1 << 31) - 1
 """Rows of graphs are numbered with 32 bits."""
 
 
-def limit_numbers(rows: int) -> int:
-    """Return how many states, or actions, so many rows may number.
+def check_numbers(states: int, actions: int, rows: int) -> None:
+    """Raise an error if numbers of states or actions have large gaps.
 
-    Arrays have a place for each of them, also for one that is never met: so a single row with a
-    large number would take all memory.
+    Arrays have a place for each number, so a single row with a large one would fill the memory.
     """
-    return min(MOST, max(FEWEST, GAPS * rows))
+    most = min(MOST, max(FEWEST, GAPS * rows))
+    for what, count in (("states", states), ("actions", actions)):
+        if count > most:
+            message = f"{what} must be numbered without large gaps: from 0 to {most - 1}"
+            raise _refuse(Rule.STATES, f"{message}, not to {count - 1}")
 
 
 class ArrayModel:
@@ -57,23 +59,22 @@ class ArrayModel:
     state, action, target, probability, reward
         The rows, in any order; see the head of this module. `reward` may be one number for all.
     horizon
-        How many actions a history has at most.
+        Largest number of actions in a history.
     start
         The number of the initial state, or the probability of each state to be it.
     discount
         As in every model.
     action_labels
-        What people call each action; by default its number, or its own text.
+        The label of each action; by default its number, or the text of its name.
     state_names, action_names
-        What stands for each state and each action instead of its number: anything hashable.
+        A hashable object for each state and each action, instead of its number.
 
     Attributes
     ----------
     states
-        How many states there are.
+        Number of states.
     start
-        The states that are drawn at the start, and how probably; one state with probability 1 is
-        simply where every history begins.
+        The probability of each initial state.
     first_action, first_row
         The actions of state s are first_action[s] to first_action[s + 1] - 1, in the order of their
         numbers, and the rows of action k are first_row[k] to first_row[k + 1] - 1, safe ones first.
@@ -85,7 +86,7 @@ class ArrayModel:
     Raises
     ------
     ModelError
-        If a row breaks a rule; the message names it.
+        If a row breaks a rule; the message names its state and action.
 
     Examples
     --------
@@ -119,24 +120,25 @@ class ArrayModel:
             "state": _to_numbers("state", state),
             "action": _to_numbers("action", action),
             "target": _to_numbers("target", target),
-            "probability": np.asarray(probability, float),
+            "probability": _to_floats("probability", probability),
+            "reward": _to_floats("reward", reward),
         }
-        rows["reward"] = np.broadcast_to(np.asarray(reward, float), rows["state"].shape)
-        _check_rows(rows)
+        rows["reward"] = np.broadcast_to(rows["reward"], rows["state"].shape)
+        self._state_names = None if state_names is None else tuple(state_names)
+        self._action_names = None if action_names is None else tuple(action_names)
+        self._check_rows(rows, probability)
+        rows = _add_up_equal(rows)
+        self._check_sums(rows)
         kept = rows["probability"] > 0
-        rows = _add_up_equal({name: column[kept] for name, column in rows.items()})
+        rows = {name: column[kept] for name, column in rows.items()}
         self.start = _read_start(start)
         largest = (rows["state"].max(), rows["target"].max(), max(self.start))
         # A distribution has a place for every state, also for one that nothing leads to.
         self.states = max(1 + int(max(largest)), np.size(start))
         self._actions = 1 + int(rows["action"].max())
-        most = limit_numbers(max(len(rows["state"]), np.size(start)))
-        for what, count in (("states", self.states), ("actions", self._actions)):
-            if count > most:
-                message = f"{what} must be numbered without large gaps: from 0 to {most - 1}"
-                raise _refuse(Rule.STATES, f"{message}, not to {count - 1}")
-        self._state_names = _read_names("state_names", state_names, self.states)
-        self._action_names = _read_names("action_names", action_names, self._actions)
+        check_numbers(self.states, self._actions, max(len(rows["state"]), np.size(start)))
+        _check_names("state_names", state_names, self.states)
+        _check_names("action_names", action_names, self._actions)
         if self._state_names is not None:
             self.states = len(self._state_names)
         self._arrange(rows)
@@ -148,25 +150,61 @@ class ArrayModel:
         return f"{name}({counts}, horizon={self.horizon})"
 
     def _arrange(self, rows: dict[str, NDArray[Any]]) -> None:
-        """Give numbers to the actions of states, and to the rows of actions."""
-        state, action = rows["state"], rows["action"]
-        begins = np.ones(len(state), bool)
-        begins[1:] = (state[1:] != state[:-1]) | (action[1:] != action[:-1])
-        self.first_row = np.append(np.flatnonzero(begins), len(state))
-        self.number = action[begins].astype(np.int32)
-        counts = np.bincount(state[begins], minlength=self.states)
+        """Set the arrays from rows that are sorted by state and action."""
+        begins = _find_begins(rows, "state", "action")
+        self.first_row = np.append(begins, len(rows["state"]))
+        self.number = rows["action"][begins].astype(np.int32)
+        counts = np.bincount(rows["state"][begins], minlength=self.states)
         self.first_action = np.concatenate(([0], np.cumsum(counts)))
         self.target, self.probability = rows["target"].astype(np.int32), rows["probability"]
         self.reward = rows["reward"]
-        sums = np.add.reduceat(self.probability, self.first_row[:-1])
-        wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
-        if len(wrong):
-            place = int(self.first_row[wrong[0]])
-            raise _refuse(
-                Rule.PROBABILITIES_SUM,
-                f"probabilities of action {int(action[place])} sum to {sums[wrong[0]]!r}, not to 1",
-                int(state[place]),
-            )
+
+    def _check_rows(self, rows: dict[str, NDArray[Any]], given: ArrayLike) -> None:
+        """Raise a `ModelError` for the first row that breaks a rule.
+
+        `given` are the probabilities before they became floats, which may have made them 0.
+        """
+        lengths = {name: len(column) for name, column in rows.items()}
+        if len(set(lengths.values())) > 1 or not lengths["state"]:
+            described = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            message = f"columns must be of one length above 0, not {described}"
+            raise _refuse(Rule.OUTCOMES_EXIST, message)
+        for name, least in (("state", 0), ("action", 0), ("target", FAILURE_TARGET)):
+            if (wrong := np.flatnonzero(rows[name] < least)).size:
+                message = f"{name} of row {wrong[0]} must be at least {least}"
+                raise _refuse(Rule.STATES, f"{message}, not {rows[name][wrong[0]]}")
+        chance, reward = rows["probability"], rows["reward"]
+        between = (chance >= 0) & (chance <= 1)
+        small, limit = f"0 or at least {SMALLEST_PROBABILITY:g}", f"at most {LARGEST_REWARD:g}"
+        for rule, name, values, allowed, fine in (
+            (Rule.PROBABILITIES, "probability", given, "from 0 to 1", between),
+            (Rule.PROBABILITIES, "probability", given, small, ~_find_small(given, chance)),
+            (Rule.REWARDS, "reward", reward, limit, np.abs(reward) <= LARGEST_REWARD),
+        ):
+            if not fine.all():
+                row = int(np.argmin(fine))
+                target = int(rows["target"][row])
+                into = f"next state {shorten(self.state_name(target))}"
+                into = "failure" if target == FAILURE_TARGET else into
+                value = str(np.asarray(values)[row])
+                message = f"the {name} of {into} must be {allowed}, not {value}"
+                raise self._refuse(rule, message, rows, row)
+
+    def _check_sums(self, rows: dict[str, NDArray[Any]]) -> None:
+        begins = _find_begins(rows, "state", "action")
+        sums = np.add.reduceat(rows["probability"], begins)
+        if (wrong := np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)).size:
+            message = f"probabilities sum to {sums[wrong[0]]:.12g}, not to 1"
+            raise self._refuse(Rule.PROBABILITIES_SUM, message, rows, begins[wrong[0]])
+
+    def _refuse(
+        self, rule: Rule, message: str, rows: dict[str, NDArray[Any]], row: int
+    ) -> ModelError:
+        """Return an error that names the state and action of a row."""
+        state, action = int(rows["state"][row]), int(rows["action"][row])
+        names = self._action_names
+        named = action if names is None or action >= len(names) else names[action]
+        return ModelError(Violation(rule, message, self.state_name(state), named))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -214,12 +252,13 @@ class ArrayModel:
         return numbers if names is None else [names[number] for number in numbers]
 
     def action_label(self, action: Any) -> str:
-        """Return what people call an action."""
+        """Return the label of an action."""
         return self.action_labels[self._find_action(action)]
 
     def state_name(self, number: int) -> Any:
-        """Return what stands for a state."""
-        return number if self._state_names is None else self._state_names[number]
+        """Return the name of a state; its number if it has no name."""
+        names = self._state_names
+        return number if names is None or number >= len(names) else names[number]
 
     def outcomes(self, state: Any, action: Any) -> list[Outcome]:
         """Return the outcomes of an action in a state."""
@@ -259,35 +298,35 @@ class ArrayModel:
 
 
 def _read_start(start: Any) -> dict[int, float]:
-    """Return the states that a history may begin in, and how probably."""
+    """Return the probability of each initial state."""
     given = np.asarray(start)
     if given.ndim == 0:
         if np.issubdtype(given.dtype, np.integer) and given >= 0:
             return {int(given): 1.0}
         raise _refuse(Rule.STATES, f"start must be the number of a state, not {start!r}")
-    if given.ndim != 1 or given.dtype.kind not in "fiu":
-        message = f"start must be a state, or a probability for each, not {given.dtype} array"
-        raise _refuse(Rule.PROBABILITIES, f"{message} {given.shape}")
-    fine = (given >= 0) & (given <= 1)
+    chances = _to_floats("start", start)
+    if chances.ndim != 1:
+        raise _refuse(Rule.PROBABILITIES, "start must be a state, or a probability for each")
+    fine = (chances >= 0) & (chances <= 1)
     if not fine.all():
         place = int(np.argmin(fine))
         message = f"start must be from 0 to 1 for each state, not {given[place]} for state {place}"
         raise _refuse(Rule.PROBABILITIES, message)
-    if abs(float(given.sum()) - 1) > SUM_TOLERANCE:
-        raise _refuse(Rule.PROBABILITIES_SUM, f"start sums to {float(given.sum())!r}, not to 1")
-    drawn = np.flatnonzero(given)
-    return dict(zip(drawn.tolist(), given[drawn].astype(float).tolist(), strict=True))
+    if (small := np.flatnonzero(_find_small(given, chances))).size:
+        message = refuse_small(f"start in state {small[0]}", str(given[small[0]]))
+        raise _refuse(Rule.PROBABILITIES, message)
+    if abs(float(chances.sum()) - 1) > SUM_TOLERANCE:
+        raise _refuse(Rule.PROBABILITIES_SUM, f"start sums to {float(chances.sum())!r}, not to 1")
+    drawn = np.flatnonzero(chances)
+    return dict(zip(drawn.tolist(), chances[drawn].tolist(), strict=True))
 
 
-def _read_names(
-    what: str, names: Sequence[Hashable] | None, least: int
-) -> tuple[Hashable, ...] | None:
+def _check_names(what: str, names: Sequence[Hashable] | None, least: int) -> None:
     if names is None:
-        return None
+        return
     if isinstance(names, str) or len(names) < least or len(set(names)) < len(names):
         message = f"{what} must be {least} different names, not {shorten(names)}"
         raise _refuse(Rule.STATES, message)
-    return tuple(names)
 
 
 def _to_numbers(name: str, column: ArrayLike) -> NDArray[np.int64]:
@@ -298,40 +337,40 @@ def _to_numbers(name: str, column: ArrayLike) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def _check_rows(rows: dict[str, NDArray[Any]]) -> None:
-    """Refuse rows that break a rule."""
-    lengths = {name: len(column) for name, column in rows.items()}
-    if len(set(lengths.values())) > 1 or not lengths["state"]:
-        described = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        message = f"columns must be of one length above 0, not {described}"
-        raise _refuse(Rule.OUTCOMES_EXIST, message)
-    chance, reward = rows["probability"], rows["reward"]
-    for rule, name, allowed, fine in (
-        (Rule.STATES, "state", "at least 0", rows["state"] >= 0),
-        (Rule.STATES, "action", "at least 0", rows["action"] >= 0),
-        (Rule.STATES, "target", "a state, or -1 for failure", rows["target"] >= FAILURE_TARGET),
-        (Rule.PROBABILITIES, "probability", "from 0 to 1", (chance >= 0) & (chance <= 1)),
-        (Rule.REWARDS, "reward", f"at most {LARGEST_REWARD:g}", np.abs(reward) <= LARGEST_REWARD),
-    ):
-        if not fine.all():
-            row = int(np.argmin(fine))
-            raise _refuse(rule, f"{name} of row {row} must be {allowed}, not {rows[name][row]!r}")
+def _to_floats(name: str, column: ArrayLike) -> NDArray[np.float64]:
+    try:
+        given = np.asarray(column)
+        if given.dtype.kind in "SU":
+            raise TypeError("not texts")
+        return given.astype(float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _refuse(Rule.PROBABILITIES, f"{name} must be numbers: {error}") from None
+
+
+def _find_small(given: ArrayLike, chances: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which probabilities are too small, or became 0 as a float."""
+    return np.asarray((np.asarray(given) != 0) & (chances < SMALLEST_PROBABILITY))
 
 
 def _add_up_equal(rows: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the rows by state, action, safety and target; those that look the same as one."""
+    """Return the rows sorted by state, action, safety and target, equal ones added up."""
     fails = rows["target"] == FAILURE_TARGET
     keys = [rows["state"], rows["action"], fails, rows["target"], rows["reward"]]
     order = np.lexsort(keys[::-1])
     rows = {name: column[order] for name, column in rows.items()}
-    differs = np.ones(len(order), bool)
-    differs[1:] = False
-    for name in ("state", "action", "target", "reward"):
-        differs[1:] |= rows[name][1:] != rows[name][:-1]
-    begins = np.flatnonzero(differs)
+    begins = _find_begins(rows, "state", "action", "target", "reward")
     sums = np.add.reduceat(rows["probability"], begins)
     return {name: column[begins] for name, column in rows.items()} | {"probability": sums}
 
 
-def _refuse(rule: Rule, message: str, state: Any = None) -> ModelError:
-    return ModelError(Violation(rule, message, state))
+def _find_begins(rows: dict[str, NDArray[Any]], *names: str) -> NDArray[np.intp]:
+    """Return the rows that differ from the one before them in one of some columns."""
+    differs = np.ones(len(rows["state"]), bool)
+    differs[1:] = False
+    for name in names:
+        differs[1:] |= rows[name][1:] != rows[name][:-1]
+    return np.flatnonzero(differs)
+
+
+def _refuse(rule: Rule, message: str) -> ModelError:
+    return ModelError(Violation(rule, message))

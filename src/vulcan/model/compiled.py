@@ -1,12 +1,11 @@
-"""Models that come compiled: their answers as machine code, called inside the search kernels.
+"""Compiled models: models in machine code, which the search kernels call directly.
 
-A Python model is asked by Python, some tens of thousands of times a second. A model whose
-answers are a Numba function is asked by the kernels themselves, some millions of times. It offers
-an attribute `compiled`, beside the plain methods of a model, and both say the same. Searches use
-the compiled form, while policies are written out and certified with the plain one, so that a
-compiled form that errs is found out (`ModelError`) rather than believed.
+Python evaluates a model some tens of thousands of times a second; kernels call a Numba function
+some millions of times. A model offers it as an attribute `compiled`, beside its plain methods, and
+both must agree. Searches use the compiled form, while policies are written out and certified with
+the plain one, so that an error in the compiled form raises `ModelError`.
 
-A state is a record of fixed size, of any dtype. Functions read it, made with `numba.cfunc` so that
+A state is a record of fixed size, of any dtype. The functions are made with `numba.cfunc`, so that
 their machine code is cached and has an address:
 
     outcomes(parameters, state, action, answers, following) -> count
@@ -14,13 +13,13 @@ their machine code is cached and has an address:
     value_bound(parameters, state, step, price) -> value                 (may be omitted)
 
 `outcomes` writes the outcomes of an action, given by its number, into `answers` (of dtype `ANSWER`)
-and the state after each safe one into `following`, safe outcomes first. It returns how many there
-are, 0 if the state has no such action; a state without any is a safe terminal. Actions are numbered
+and the state after each safe one into `following`, safe outcomes first. It returns their number,
+0 if the state has no such action; a state without actions is a safe terminal. Actions are numbered
 in the order in which the plain model lists them. `bound` is the model's `reward_to_go_bound`, and
 `value_bound` its `value_to_go_bound`.
 
 Numba functions see pointers: `numba.carray(pointer, length)` makes an array of one. The parameters
-are copied for each search, so that the functions may use part of them for notes of their own.
+are copied for each search, so that the functions may use part of them as scratch space.
 `outcomes_signature`, `bound_signature` and `value_bound_signature` give the types for
 `numba.cfunc`. A complete example is `examples/glider.py` in the repository.
 """
@@ -59,7 +58,7 @@ class CompiledModel:
     initial
         The record of the initial state: an array of one element, whose dtype is that of states.
     parameters
-        What the functions need to know of the model: an array.
+        An array that is passed to the functions.
     actions
         The label of each action, by number.
     most_outcomes
@@ -102,7 +101,7 @@ class CompiledModel:
             self._check_function("value_bound", value_bound_signature)
 
     def _check_function(self, name: str, signature: Callable[[Any, Any], Any]) -> None:
-        """Refuse what is no function of the right type: to call it could do anything."""
+        """Require a function of the right type: calling any other could do anything."""
         function = getattr(self, name)
         wanted = signature(self.initial.dtype, self.parameters.dtype)
         if getattr(function, "_sig", None) != wanted or not hasattr(function, "address"):
@@ -115,15 +114,8 @@ class CompiledModel:
 def outcomes_signature(state: Any, parameters: Any) -> Any:
     """Return the type of `outcomes`, for `numba.cfunc`.
 
-    Parameters
-    ----------
-    state, parameters
-        The dtypes of states and of parameters.
-
-    Returns
-    -------
-    numba.core.typing.Signature
-        (parameters, state, action, answers, following) to a count.
+    It takes the dtypes of states and of parameters. The type is (parameters, state, action,
+    answers, following) to a count.
     """
     from numba import types
 
@@ -134,15 +126,8 @@ def outcomes_signature(state: Any, parameters: Any) -> Any:
 def bound_signature(state: Any, parameters: Any) -> Any:
     """Return the type of `bound`, for `numba.cfunc`.
 
-    Parameters
-    ----------
-    state, parameters
-        The dtypes of states and of parameters.
-
-    Returns
-    -------
-    numba.core.typing.Signature
-        (parameters, state, step) to a reward.
+    It takes the dtypes of states and of parameters. The type is (parameters, state, step) to a
+    reward.
     """
     from numba import types
 
@@ -152,15 +137,8 @@ def bound_signature(state: Any, parameters: Any) -> Any:
 def value_bound_signature(state: Any, parameters: Any) -> Any:
     """Return the type of `value_bound`, for `numba.cfunc`.
 
-    Parameters
-    ----------
-    state, parameters
-        The dtypes of states and of parameters.
-
-    Returns
-    -------
-    numba.core.typing.Signature
-        (parameters, state, step, price) to a value.
+    It takes the dtypes of states and of parameters. The type is (parameters, state, step, price) to
+    a value.
     """
     from numba import types
 
@@ -178,10 +156,7 @@ def _point_to(dtype: Any) -> Any:
 
 
 def forget_compiled(model: Any) -> Any:
-    """Return a model without the compiled form that it remembers, if it can make it again.
-
-    Machine code can't be sent to other processes, and the model would take it along.
-    """
+    """Return a copy of a model without its cached compiled form: machine code can't be pickled."""
     if "compiled" not in getattr(model, "__dict__", ()) or not hasattr(type(model), "compiled"):
         return model
     other = copy(model)

@@ -1,33 +1,48 @@
 """What a user writes: a model and its outcomes.
 
 A model is any object with a `horizon`, `initial_state()`, `actions(state)` and `outcomes(state,
-action)`. Nothing needs to be inherited. Optional attributes are `discount` (1 when absent),
-`merges` (True when absent; False says that every history is a state of its own, so that nothing is
-looked up and rows are released when a search leaves them) and `fingerprint` (a string that tells
-the model from others; see `ModelReader.fingerprint`). Optional methods are `action_label(action)`,
-which names actions for people (without it `str(action)` does), and `reward_to_go_bound(state,
-step)`, an upper bound on what any policy can still earn from a state at a step (with it
-`LocalVulcan(bounded=True)` closes actions that cannot win, and `RAOStar` expands only what may be
-needed),
-`value_to_go_bound(state, step, price)`, a sharper one on what any policy can still earn less what
-its risk costs: an upper bound, for any price of at least 0, on the largest (discounted reward from
-that step on) - price · (probability of failing from there on), and `risk_to_go_bound(state, action,
-step)`, a lower bound on the risk of taking an action. Without the one with a price,
-`reward_to_go_bound` serves in its place: a price of at least 0 only makes values smaller.
-`locate(state, action, measurement)` says which outcome a raw measurement stands for, by its label
-or the state that it leads to, or None if it is impossible; `Run.measure` asks it.
-`given(state, measurements)` returns the model given what was measured on the way to a state, one
-measurement for each decision (None where an outcome was told): a model with the same states, the
-same actions and the same outcomes in the same order, whose probabilities and rewards from that
-state on are those given the evidence; `vulcan.replan` asks it. `page_map()` and
-`page_position(state)` show a map beside a plan; see `vulcan.pages.maps`.
+action)`; nothing needs to be inherited. A history ends after `horizon` actions, in a safe state
+without actions, or in failure. Failure is an outcome like any other, with a probability and a
+reward, that ends the mission.
 
-A history ends after `horizon` actions, in a safe state without actions, or in failure. Failure is
-an outcome like any other: it has a probability and a reward, and the mission ends there.
+Optional attributes:
+
+    discount     1 by default
+    merges       True by default; False says that every history is a state of its own, so that
+                 states are never looked up, and are released when a search leaves them
+    fingerprint  a string that identifies the model; see `ModelReader.fingerprint`
+
+Optional methods:
+
+    action_label(action)
+        The label of an action, by default `str(action)`.
+    default_action(state)
+        The action that ends the mission soonest, or comes to its end within a few decisions.
+        Plans over histories grow from it (`Growth`); by default Vulcan searches for such an action.
+    reward_to_go_bound(state, step)
+        An upper bound on the reward that any policy still earns from a state at a step. With it
+        `LocalVulcan(bounded=True)` prunes actions and `RAOStar` expands fewer states.
+    value_to_go_bound(state, step, price)
+        A sharper one: for any price of at least 0, an upper bound on the largest (discounted reward
+        from that step on) - price · (probability of failing from there on). By default
+        `reward_to_go_bound`, since a price only makes values smaller.
+    risk_to_go_bound(state, action, step)
+        A lower bound on the risk of taking an action.
+    locate(state, action, measurement)
+        The outcome that a raw measurement stands for, by its label or next state; None if it is
+        impossible. `Run.measure` calls it.
+    page_map(), page_position(state)
+        A map beside a plan; see `vulcan.pages.maps`.
+
+Policies identify actions and outcomes by labels, also in another process. `stable_text` makes texts
+that do not depend on the process: Python writes the elements of a set in the order of their hashes,
+so sets are sorted, also inside tuples, lists, dictionaries, dataclasses and classes that write
+their fields like those. Classes with a text of their own have to take care of that themselves.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from enum import Enum
 from numbers import Real
@@ -37,11 +52,20 @@ import msgspec
 
 from vulcan.parameters import shorten
 
-__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "describe_model"]
+__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "describe_model", "stable_text"]
+
+START: Final = "start"
+"""The label of the initial action that only waits for the start state to be drawn."""
+
+MOST_OWN: Final = 10_000
+"""Characters of a model's own `repr` that are shown."""
+
+MOST_DESCRIBED: Final = 100
+"""Approximate characters of the description of a model without one."""
 
 
 class Failure(Enum):
-    """The type of `FAILURE`, the place where a failing outcome leads."""
+    """The type of `FAILURE`, the state that a failing outcome leads to."""
 
     FAILURE = "failure"
 
@@ -64,10 +88,9 @@ class Outcome(msgspec.Struct, frozen=True):
     state
         The safe state that it leads to: anything hashable, but not None.
     label
-        What an observer of this outcome would call it. The labels of one action's outcomes are all
-        different. By default the text of the state. Outcomes without labels that lead to the same
-        state can't be told apart, except by their rewards: if these agree as well, they are one
-        outcome to everybody.
+        The name of this outcome for an observer, by default the text of the state. The labels of
+        one action's outcomes are all different. Outcomes without labels that lead to the same state
+        are distinguished by their rewards; if these agree as well, they count as one outcome.
 
     Examples
     --------
@@ -93,7 +116,7 @@ class Outcome(msgspec.Struct, frozen=True):
         reward
             Reward that still counts when it occurs.
         label
-            What an observer would call it; "failure" by default.
+            Its name for an observer; "failure" by default.
         """
         return cls(probability, reward, FAILURE, label)
 
@@ -101,10 +124,6 @@ class Outcome(msgspec.Struct, frozen=True):
     def fails(self) -> bool:
         """Whether this outcome ends the mission in failure."""
         return self.state is FAILURE
-
-
-START: Final = "start"
-"""What the initial action is called that only waits for the start state to be drawn."""
 
 
 class Start:
@@ -163,7 +182,7 @@ class Start:
 
 @runtime_checkable
 class Model(Protocol):
-    """What every model offers; see the head of this module for what is optional."""
+    """The interface of every model; the head of this module has the optional parts."""
 
     horizon: int
 
@@ -171,17 +190,10 @@ class Model(Protocol):
         """Return the state before any action, or a `Start`."""
 
     def actions(self, state: Any) -> Iterable[Any]:
-        """Return the actions of a safe state; none make it a safe terminal."""
+        """Return the actions of a safe state; a safe terminal has none."""
 
     def outcomes(self, state: Any, action: Any) -> Iterable[Outcome]:
         """Return the outcomes of an action in a state."""
-
-
-MOST_OWN: Final = 10_000
-"""A `repr` of its own is shown up to this many characters."""
-
-MOST_DESCRIBED: Final = 100
-"""A model without a `repr` of its own is described in about this many characters at the most."""
 
 
 def describe_model(model: Any) -> str:
@@ -202,10 +214,64 @@ def describe_model(model: Any) -> str:
         return shorten(model, MOST_OWN)
     shown: list[str] = []
     for name, value in getattr(model, "__dict__", {}).items():
-        # What a class has under that name as well is computed: a cached property.
+        # A descriptor of that name in the class means a computed value: a cached property.
         simple = isinstance(value, Real | str) and not hasattr(getattr(kind, name, None), "__get__")
         if simple and not name.startswith("_"):
             shown.append(f"{name}={shorten(value, MOST_DESCRIBED // 2)}")
     while len(shown) > 1 and sum(map(len, shown)) > MOST_DESCRIBED:
         shown[-2:] = ["…"]
     return f"{kind.__name__}({', '.join(shown)})"
+
+
+def stable_text(value: Any) -> str:
+    """Return `str(value)`, with sets in it sorted.
+
+    Examples
+    --------
+    >>> stable_text(("north", frozenset({"key", "axe", "rope"})))
+    "('north', frozenset({'axe', 'key', 'rope'}))"
+    >>> stable_text("north")
+    'north'
+    """
+    text = str(value)
+    # A set of two elements is written with braces; without any, there is nothing to sort.
+    own: Any = type(value).__str__
+    return _represent(value) if "{" in text and own is object.__str__ else text
+
+
+def _represent(value: Any) -> str:
+    """Return `repr(value)`, with sets in it sorted."""
+    kind, text = type(value), repr(value)
+    if "{" not in text:
+        return text
+    if kind in (set, frozenset):
+        inside = f"{{{', '.join(_sort(value))}}}"
+        return inside if kind is set else f"frozenset({inside})"
+    if kind is tuple:
+        return f"({', '.join(map(_represent, value))}{',' if len(value) == 1 else ''})"
+    if kind is list:
+        return f"[{', '.join(map(_represent, value))}]"
+    if kind is dict:
+        items = (f"{_represent(key)}: {_represent(entry)}" for key, entry in value.items())
+        return f"{{{', '.join(items)}}}"
+    name, fields = text.partition("(")[0], _list_fields(value)
+    if text != f"{name}({', '.join(f'{field}={entry!r}' for field, entry in fields)})":
+        return text
+    return f"{name}({', '.join(f'{field}={_represent(entry)}' for field, entry in fields)})"
+
+
+def _sort(values: Iterable[Any]) -> list[str]:
+    """Return the texts of the elements of a set: numbers by size, others by their texts."""
+    if all(isinstance(value, Real) for value in values):
+        return [repr(value) for value in sorted(values)]
+    return sorted(map(_represent, values))
+
+
+def _list_fields(value: Any) -> Sequence[tuple[str, Any]]:
+    """Return the fields of a dataclass, a named tuple, or a class of msgspec or attrs."""
+    kind: Any = type(value)
+    if dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind) if field.repr]
+    else:
+        names = getattr(kind, "__struct_fields__", None) or getattr(kind, "__match_args__", [])
+    return [(name, getattr(value, name)) for name in names]

@@ -1,13 +1,38 @@
-"""Asking a model, and trusting none of its answers.
+"""The only way into a model: call it, check each answer, merge what cannot be distinguished.
 
-Everything that Vulcan learns of a model passes through a `ModelReader`: searches, certificates and
-`check_model` alike. It knows the rules that every answer must keep, names the state, action and
-value where one is broken, and hides the initial action of a `Start` behind the same questions.
+Searches, certificates and `check_model` read a model through `ModelCalls` or `ModelReader`. The
+reader applies the rules of `vulcan.model.rules`, names the state, action and value of a violation,
+and presents the initial action of a `Start` like any other action.
 
-Decisions are numbered by *level*. Without an initial action, level = step t. With one, level 0 is
-the initial action and level t + 1 is step t. With γ the discount, `discounts[level]` is what the
-value after a decision is multiplied with (1 after an initial action, γ after a step), and
+Levels. Decisions are numbered by *level*. Without an initial action, level = step t. With one,
+level 0 is the initial action and level t + 1 is step t. With γ the discount, `discounts[level]`
+multiplies the value after a decision (1 after an initial action, γ after a step), and
 `weights[level]` is the product of those before it: γ^t at step t.
+
+Observations. A policy acts on what can be observed. An observer distinguishes the outcomes of one
+action
+
+    by their labels, where the model gives labels,
+    else by their next states (failure counts as one more state),
+    else by their rewards.
+
+Outcomes that cannot be distinguished are merged into one, with the sum of their probabilities, for
+searches and certificates alike: otherwise a certificate would describe a policy that cannot be
+executed (`observe_outcomes`). Where two outcomes without labels differ only in their rewards, the
+reward is part of the label. States decide themselves whether they are equal, also where `merges` is
+False; they are compared only within one action, without labels, and if their hashes agree.
+
+Repeatability. A certificate evaluates the model again wherever the policy leads. A proof, such as
+that no policy meets the risk bound, depends on all answers: `solve` evaluates a sample of them
+again before it reports one (`ModelReader.require_repeatable`).
+
+Strictness. Planners treat equal states as one state, and evaluate the first of them. Two faults of
+a model make that wrong, and neither shows in a single answer: *duplicates*, equal states that
+differ in something that is not compared and for which the model answers differently, and states
+that a call of the model modifies. `StrictReader`, the reader of certificates, looks for both in
+samples: everything up to a fixed number, then every second event, every fourth and so on, so that a
+long walk is sampled from its beginning to its end. States that agree in all their parts
+(`find_difference`) are never evaluated twice.
 """
 
 from __future__ import annotations
@@ -15,7 +40,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence, Set
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, Set
 from enum import Enum
 from itertools import islice
 from time import perf_counter
@@ -24,62 +51,106 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from vulcan.errors import ModelError, PolicyError, VulcanError
-from vulcan.model.interface import Outcome, Start
-from vulcan.model.numbers import Number, describe_number, read_number
-from vulcan.model.observations import observe_outcomes
+from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
 from vulcan.model.rules import (
+    Number,
     Rule,
     Violation,
     check_actions,
-    check_frame_again,
+    check_outcomes,
     check_state,
+    copy_value,
+    describe_duplicate,
+    describe_number,
+    find_difference,
+    is_equal,
+    is_similar,
     read_attribute,
     read_frame,
+    read_number,
+    recheck_frame,
 )
-from vulcan.model.text import stable_text
+from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
-from vulcan.runtime.monitor import note_answer
-from vulcan.runtime.patience import LateAnswer, question
+from vulcan.runtime.limits import TimeUp, check_time, model_call, note_answer
+
+__all__ = [
+    "ModelCalls",
+    "ModelReader",
+    "StrictReader",
+    "add_up",
+    "fit_labels",
+    "group_outcomes",
+    "label_outcomes",
+    "make_plain",
+    "merge_outcomes",
+    "observe_outcomes",
+]
+
+PLAIN_NUMBERS: Final = frozenset((float, int, np.float64))
+"""Types whose values can all be compared with floats; bool is not among them."""
+
+SAMPLE_SIZE: Final = 128
+"""Largest number of answers that are evaluated again."""
 
 MOST_ANSWERS: Final = 100_000
-"""More actions of one state, or outcomes of one action, are taken for a list that never ends."""
+"""Longer lists of actions or outcomes are assumed to be endless."""
 
 NOTABLE: Final = 0.1
-"""Seconds from which on it is noted how long an answer took."""
+"""Seconds from which on the duration of an answer is recorded."""
 
 MOST_NAMED: Final = 1000
-"""Of so many different lists of actions it is remembered that they keep the rules."""
+"""Number of checked lists of actions to remember."""
+
+SAMPLED_STATES: Final = 1_000
+"""States, and arrivals in them, that the strict reader looks at before it samples fewer."""
+
+SAMPLED_CALLS: Final = 100
+"""Calls in which the strict reader looks for a modified state before it samples fewer."""
+
+MOST_DUPLICATES: Final = 1_000
+"""Largest number of evaluations of duplicates."""
+
+T = TypeVar("T")
 
 
-Found = TypeVar("Found")
-
-
-class Questions:
-    """The questions that a model can be asked, and what becomes of what it raises.
-
-    Parameters
-    ----------
-    model
-        The model to ask.
-    """
+class ModelCalls:
+    """Calls the methods of a model, and turns what they raise into a `ModelError`."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
+        self.merges = True
 
     def label(self, state: Any, action: Any) -> str:
-        """Return the text by which people know an action of a state."""
+        """Return the label of an action of a state."""
         if not isinstance(state, Start) and hasattr(self.model, "action_label"):
             return str(self._call("action_label", action, state=state, action=action))
         return action.name if isinstance(action, Enum) else stable_text(action)
 
-    @question
+    def is_same_state(self, one: Any, other: Any) -> bool:
+        """Return whether two states are the same; they need an equality only where they merge."""
+        return is_equal(one, other) if self.merges else is_similar(one, other)
+
+    def is_same_outcome(self, one: Any, other: Any) -> bool:
+        """Return whether two outcomes are the same; equal states may have different texts."""
+        if not isinstance(one, Outcome) or not isinstance(other, Outcome):
+            return type(one) is type(other)
+        return (
+            is_equal(one.probability, other.probability)
+            and is_equal(one.reward, other.reward)
+            and is_equal(one.label, other.label)
+            and self.is_same_state(one.state, other.state)
+        )
+
+    @model_call
     def _call(self, method: str, *arguments: Any, state: Any = None, action: Any = None) -> Any:
+        check_time()
         began = perf_counter()
         try:
             answer = getattr(self.model, method)(*arguments)
         except (ModelError, PolicyError):
-            raise  # the model, or its `locate`, says itself what is wrong, and where
-        except LateAnswer:
+            raise  # the model, or its `locate`, has described the problem
+        except TimeUp:
             raise self._give_up(method, began, state, action) from None
         except Exception as error:
             message = f"{type(self.model).__name__}.{method} raised {shorten(error)}"
@@ -93,22 +164,22 @@ class Questions:
         message = f"{type(self.model).__name__}.{method} gave no answer in {seconds:.1f} s"
         return ModelError(Violation(Rule.ANSWERS, message, state, action))
 
-    @question
-    def _ask_model(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
+    @model_call
+    def _call_list(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
         """Return the actions of a state, or the outcomes of an action, as a tuple."""
         where, began = (state, *action), perf_counter()
         answer = self._call(kind, *where, state=state, action=action[0] if action else None)
         if type(answer) in (list, tuple) and len(answer) <= MOST_ANSWERS:
             return tuple(answer)
         if not isinstance(answer, Iterable) or _is_unordered(answer):
-            message = f"{kind} must be a list, in an order that stays, not {shorten(answer)}"
+            message = f"{kind} must be a list with a fixed order, not {shorten(answer)}"
             where = (state, action[0] if action else None)
             raise ModelError(Violation(Rule(f"{kind} are a list"), message, *where, answer))
         try:
             gathered = tuple(islice(answer, MOST_ANSWERS + 1))
         except ModelError:
             raise
-        except LateAnswer:
+        except TimeUp:
             raise self._give_up(kind, began, state, action[0] if action else None) from None
         except Exception as error:
             message = f"{kind} raised {shorten(error)}"
@@ -119,18 +190,17 @@ class Questions:
         return gathered
 
 
-class ModelReader(Questions):
-    """Asks a model and checks each answer.
+def _is_unordered(answer: object) -> bool:
+    return isinstance(answer, str) or (isinstance(answer, Set) and not isinstance(answer, KeysView))
 
-    Parameters
-    ----------
-    model
-        The model to ask.
+
+class ModelReader(ModelCalls):
+    """Evaluates a model and checks each answer.
 
     Attributes
     ----------
     horizon, discount, merges
-        As the model has them, checked.
+        The attributes of the model, checked.
     root
         The initial state, or the `Start`.
     levels
@@ -148,13 +218,15 @@ class ModelReader(Questions):
         super().__init__(model)
         self._frame, violations = read_frame(model)
         for violation in violations:
-            raise self.sign(ModelError(violation))
+            raise ModelError(violation.of(model))
         self.horizon: int = self._frame.horizon
         self.discount: float = float(self._frame.discount)
         self.merges: bool = self._frame.merges
-        self._first_answers: dict[Any, list[Outcome]] = {}
+        self._kept: list[tuple[Any, Any, Sequence[Any]]] = []  # answers to evaluate again
+        self._sample = _Sample(SAMPLE_SIZE)
+        self._root_outcomes: dict[Any, list[Outcome]] = {}
         self._named: dict[tuple[Any, ...], dict[str, Any]] = {}
-        self.root = self._take_care(self._ask_root)
+        self.root = self._guard(self._read_root)
         initial = isinstance(self.root, Start)
         self.levels = self.horizon + initial
         self.discounts = np.full(self.levels, self.discount)
@@ -162,175 +234,94 @@ class ModelReader(Questions):
             self.discounts[0] = 1.0
         self.weights = np.concatenate(([1.0], np.cumprod(self.discounts[:-1])))
 
-    def sign(self, error: ModelError) -> ModelError:
-        """Return an error that names the model as well."""
-        error.violation = error.violation.of(self.model)
-        return error
-
-    def refuse_comparison(self, state: Any, error: Exception) -> ModelError:
-        """Return the error of a state that can't be looked up among others."""
-        message = f"comparing a state with others raised {shorten(error)}"
-        return self.sign(ModelError(Violation(Rule.STATES_COMPARE, message, state)))
-
-    def _take_care(self, ask: Callable[..., Found], *where: Any) -> Found:
-        """Return what asking gives; whatever goes wrong meanwhile is the model's error.
-
-        An answer is looked at in many ways, any of which may call what a user wrote: hashes,
-        comparisons, conversions, texts.
-        """
-        try:
-            return ask(*where)
-        except ModelError as error:
-            self.sign(error)
-            raise
-        except VulcanError:
-            raise
-        except Exception as error:
-            message = f"looking at the model's answer raised {shorten(error)}"
-            raise self.sign(ModelError(Violation(Rule.ANSWERS, message, *where))) from error
-
-    def _ask_root(self) -> Any:
-        root = self._call("initial_state")
-        for violation in check_state(root, "the initial state"):
-            raise ModelError(violation)
-        return root
-
     def actions(self, state: Any) -> dict[str, Any]:
         """Return the actions of a state by their labels, checked."""
-        return self._take_care(self._read_actions, state)
-
-    def _read_actions(self, state: Any) -> dict[str, Any]:
-        if isinstance(state, Start):
-            actions: tuple[Any, ...] = tuple(state.choices)
-        else:
-            actions = self._ask_model("actions", state)
-            if self._are_names(actions):
-                # Most states have the same few actions, so that these need not be checked again.
-                if actions not in self._named:
-                    self._named[actions] = self._label_actions(state, actions)
-                return self._named[actions].copy()
-        return self._label_actions(state, actions)
-
-    def _are_names(self, actions: tuple[Any, ...]) -> bool:
-        """Whether actions are strings, which are their own labels whatever the state."""
-        if hasattr(self.model, "action_label") or len(self._named) >= MOST_NAMED:
-            return False
-        return set(map(type, actions)) == {str}
-
-    def _label_actions(self, state: Any, actions: tuple[Any, ...]) -> dict[str, Any]:
-        labels = [self.label(state, action) for action in actions]
-        for violation in check_actions(state, actions, labels):
-            raise ModelError(violation)
-        return dict(zip(labels, actions, strict=True))
+        return self._guard(self._read_actions, state)
 
     def outcomes(self, state: Any, action: Any) -> list[Outcome]:
-        """Return the outcomes of an action, checked: the safe ones, then the failures.
+        """Return the outcomes of an action, checked and merged: safe ones, then failures.
 
-        Outcomes of probability 0 are omitted, and those that can't be told apart are one; see
-        `vulcan.model.observations`. Answers about the root, which the fingerprint asks for as well,
-        are remembered.
+        Outcomes of probability 0 are omitted. Those of the root, which the fingerprint needs as
+        well, are cached.
         """
-        return self._take_care(self._read_outcomes, state, action)
+        if state is not self.root:
+            return self._guard(self._read_outcomes, state, action)
+        if action not in self._root_outcomes:
+            self._root_outcomes[action] = self._guard(self._read_outcomes, state, action)
+        return self._root_outcomes[action]
 
-    def _read_outcomes(self, state: Any, action: Any) -> list[Outcome]:
-        if state is self.root:
-            if action not in self._first_answers:
-                self._first_answers[action] = self._ask_outcomes(state, action)
-            return self._first_answers[action]
-        return self._ask_outcomes(state, action)
-
-    def _ask_outcomes(self, state: Any, action: Any) -> list[Outcome]:
-        if isinstance(state, Start):
-            outcomes: tuple[Any, ...] = state.choices[action]
-        else:
-            outcomes = self._ask_model("outcomes", state, action)
-        return self._examine(state, action, outcomes)
-
-    def _examine(self, state: Any, action: Any, given: tuple[Any, ...]) -> list[Outcome]:
-        """Return what can be observed of the outcomes that a model gave, checked."""
-        return observe_outcomes(state, action, given)
-
-    def discount_after(self, level: int) -> Number:
-        """Return the discount after a decision, as exact as the model gave it."""
-        first = level == 0 and isinstance(self.root, Start)
-        return 1 if first else self._frame.discount
-
-    def require_steady(self) -> None:
-        """Refuse a model whose horizon, discount or merging are no longer what they were."""
-        for violation in check_frame_again(self.model, self._frame):
-            raise self.sign(ModelError(violation))
-
-    def bound_reward(self, state: Any, step: int) -> float:
-        """Return the model's upper bound on the reward still to come, checked to be a number."""
-        bound = self._call("reward_to_go_bound", state, step, state=state)
-        return self._read_bound("reward_to_go_bound", bound, state)
-
-    def bound_value(self, state: Any, step: int, price: float) -> float:
-        """Return the model's upper bound on reward less price times risk, checked likewise.
-
-        Without one, the bound on the reward serves.
-        """
-        if not hasattr(self.model, "value_to_go_bound"):
-            return self.bound_reward(state, step)
-        bound = self._call("value_to_go_bound", state, step, price, state=state)
-        return self._read_bound("value_to_go_bound", bound, state)
-
-    def _read_bound(self, name: str, bound: Any, state: Any) -> float:
-        number = read_number(bound)
-        if number is None or math.isnan(number):
-            message = f"{name} must be a number, not {describe_number(bound)}"
-            violation = Violation(Rule.REWARD_BOUNDS, message, state, None, bound)
-            raise self.sign(ModelError(violation))
-        return float(number)
-
-    def bound_risk(self, state: Any, action: Any, step: int) -> float:
-        """Return the model's lower bound on the risk still to come, checked to be a probability."""
-        where = (state, action)
-        bound = self._call("risk_to_go_bound", *where, step, state=state, action=action)
-        number = read_number(bound)
-        if number is None or not 0 <= number <= 1:
-            allowed = "a number from 0 to 1"
-            message = f"risk_to_go_bound must be {allowed}, not {describe_number(bound)}"
-            violation = Violation(Rule.RISK_BOUNDS, message, *where, bound)
-            raise self.sign(ModelError(violation))
-        return float(number)
-
-    def locate(self, state: Any, action: Any, measurement: Any) -> Any:
-        """Return the label or the next state of the outcome that a measurement stands for.
-
-        None is the model's word for a measurement that is impossible.
-        """
-        where = (state, action)
-        return self._call("locate", *where, measurement, state=state, action=action)
-
-    def given(self, state: Any, measurements: Sequence[Any]) -> ModelReader:
-        """Return the model given what was measured on the way to a state."""
-        return ModelReader(self._call("given", state, measurements, state=state))
-
-    def answers(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
+    def evaluate(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
         """Return each action of a state with its label and its outcomes."""
         return [
             (label, action, self.outcomes(state, action))
             for label, action in self.actions(state).items()
         ]
 
-    def answer_all(self, states: Sequence[Any]) -> Iterator[list[tuple[str, Any, list[Outcome]]]]:
-        """Yield the answers about each of some states."""
-        return map(self.answers, states)
+    def evaluate_all(self, states: Sequence[Any]) -> Iterator[list[tuple[str, Any, list[Outcome]]]]:
+        """Yield `evaluate` of each state."""
+        return map(self.evaluate, states)
+
+    def discount_after(self, level: int) -> Number:
+        """Return the discount after a decision, as exact as the model gave it."""
+        first = level == 0 and isinstance(self.root, Start)
+        return 1 if first else self._frame.discount
+
+    def default_label(self, state: Any, actions: Mapping[str, Any]) -> str:
+        """Return the label of the model's own default action of a state."""
+        action = self._call("default_action", state, state=state)
+        for label, known in actions.items():
+            if is_equal(known, action):
+                return label
+        message = f"default_action must be one of the actions of the state, not {shorten(action)}"
+        violation = Violation(Rule.ACTIONS_EXIST, message, state, action)
+        raise ModelError(violation.of(self.model))
+
+    def bound_reward(self, state: Any, step: int) -> float:
+        """Return the model's upper bound on the reward to go, checked to be a number."""
+        return self._bound("reward_to_go_bound", state, step)
+
+    def bound_value(self, state: Any, step: int, price: float) -> float:
+        """Return the model's upper bound on reward - price · risk, or else on the reward."""
+        if not hasattr(self.model, "value_to_go_bound"):
+            return self.bound_reward(state, step)
+        return self._bound("value_to_go_bound", state, step, price)
+
+    def bound_risk(self, state: Any, action: Any, step: int) -> float:
+        """Return the model's lower bound on the risk to go, checked to be a probability."""
+        bound = self._call("risk_to_go_bound", state, action, step, state=state, action=action)
+        number = read_number(bound)
+        if number is None or not 0 <= number <= 1:
+            allowed = "a number from 0 to 1"
+            message = f"risk_to_go_bound must be {allowed}, not {describe_number(bound)}"
+            raise self._refuse(Rule.RISK_BOUNDS, message, state, action, bound)
+        return float(number)
+
+    def _bound(self, method: str, state: Any, *arguments: Any) -> float:
+        bound = self._call(method, state, *arguments, state=state)
+        number = read_number(bound)
+        if number is None or math.isnan(number):
+            message = f"{method} must be a number, not {describe_number(bound)}"
+            raise self._refuse(Rule.REWARD_BOUNDS, message, state, None, bound)
+        return float(number)
+
+    def locate(self, state: Any, action: Any, measurement: Any) -> Any:
+        """Return the label or next state of a measured outcome; None if it is impossible."""
+        where = (state, action)
+        return self._call("locate", *where, measurement, state=state, action=action)
 
     def fingerprint(self) -> str:
-        """Return a string that differs between models that answer differently at the start.
+        """Return a string that differs between models that differ at the start.
 
-        It covers the model's class name, horizon, discount, and all answers about the first
-        actions, as far as the model gave them: labels that are the strings of states are omitted. A
-        model may set an attribute `fingerprint` to say it better.
+        It covers the model's class name, or its attribute `fingerprint`, the horizon, the discount,
+        and the actions and outcomes of the root; labels that are texts of states are omitted.
 
         Raises
         ------
         ModelError
-            If horizon or discount are no longer what they were.
+            If the horizon or the discount have changed.
         """
-        self.require_steady()
+        for violation in recheck_frame(self.model, self._frame):
+            raise ModelError(violation.of(self.model))
         first = [
             [
                 label,
@@ -341,14 +332,410 @@ class ModelReader(Questions):
             ]
             for label, action in self.actions(self.root).items()
         ]
-        identity = self._take_care(self._identify)
+        own = self._guard(read_attribute, self.model, "fingerprint")
+        identity = type(self.model).__name__ if own is None else self._guard(str, own)
         text = json.dumps([identity, self.horizon, self.discount, first])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def _identify(self) -> str:
-        own = read_attribute(self.model, "fingerprint")
-        return type(self.model).__name__ if own is None else str(own)
+    def sample(self, state: Any, answers: Sequence[tuple[str, Any, list[Outcome]]]) -> None:
+        """Keep a sample of the answers, for `require_repeatable`."""
+        if isinstance(state, Start):
+            return  # its choices are no answers
+        if self._sample.take():
+            self._kept.append((state, None, [label for label, _, _ in answers]))
+        for _, action, outcomes in answers:
+            if self._sample.take():
+                self._kept.append((state, action, outcomes))
+
+    def require_repeatable(self, may_go_on: Callable[[], bool]) -> None:
+        """Raise a `ModelError` if a sample of the answers differs when evaluated again.
+
+        Each evaluation is done twice in a row: a model that alternates between two answers
+        contradicts itself at once, whatever its other answers were. `may_go_on` says whether there
+        is time for another one.
+        """
+        # In random order, so that the first few already come from all parts of the search.
+        size = min(SAMPLE_SIZE, len(self._kept))
+        self._kept = random.Random(0).sample(self._kept, size)  # noqa: S311
+        while self._kept:
+            for _ in range(2):
+                if not may_go_on():
+                    return
+                self._compare_again(*self._kept[-1])
+            self._kept.pop()  # other searches with this reader need not compare it again
+
+    def _compare_again(self, state: Any, action: Any, before: Sequence[Any]) -> None:
+        value: tuple[Any, Any] | None
+        if action is None:
+            now: Sequence[Any] = list(self.actions(state))
+            kind, value = "actions", None if now == before else (before, now)
+        else:
+            now = self._guard(self._read_outcomes, state, action)
+            kind, value = "number of outcomes", (len(before), len(now))
+            if len(now) == len(before):
+                pairs = zip(before, now, strict=True)
+                changed = (pair for pair in pairs if not self.is_same_outcome(*pair))
+                kind, value = "outcomes", next(changed, None)
+        if value is not None:
+            text = "evaluated again, the {} changed from {} to {}"
+            message = text.format(kind, *map(shorten, value))
+            raise self._refuse(Rule.ANSWERS_REPEAT, message, state, action, value)
+
+    def refuse_comparison(self, state: Any, error: Exception) -> ModelError:
+        """Return the error for a state whose comparison with others raised."""
+        message = f"comparing a state with others raised {shorten(error)}"
+        return self._refuse(Rule.STATES_COMPARE, message, state)
+
+    def _refuse(self, rule: Rule, message: str, *where: Any) -> ModelError:
+        """Return the error for a broken rule; `where` is the state, the action and the value."""
+        return ModelError(Violation(rule, message, *where).of(self.model))
+
+    def _guard(self, read: Callable[..., T], *where: Any) -> T:
+        """Return what `read` returns; any exception in it is an error of the model.
+
+        Reading an answer may run user code in many places: hashes, comparisons, conversions, texts.
+        """
+        try:
+            return read(*where)
+        except ModelError as error:
+            error.violation = error.violation.of(self.model)
+            raise
+        except VulcanError:
+            raise
+        except Exception as error:
+            message = f"reading the model's answer raised {shorten(error)}"
+            raise self._refuse(Rule.ANSWERS, message, *where) from error
+
+    def _read_root(self) -> Any:
+        root = self._call("initial_state")
+        for violation in check_state(root, "the initial state"):
+            raise ModelError(violation)
+        return root
+
+    def _read_actions(self, state: Any) -> dict[str, Any]:
+        if isinstance(state, Start):
+            return self._label_actions(state, tuple(state.choices))
+        actions = self._call_list("actions", state)
+        if not self._are_names(actions):
+            return self._label_actions(state, actions)
+        # Most states have the same few actions, which need not be checked again.
+        if actions not in self._named:
+            self._named[actions] = self._label_actions(state, actions)
+        return self._named[actions].copy()
+
+    def _are_names(self, actions: tuple[Any, ...]) -> bool:
+        """Return whether actions are strings, which are their own labels in every state."""
+        if hasattr(self.model, "action_label") or len(self._named) >= MOST_NAMED:
+            return False
+        return set(map(type, actions)) == {str}
+
+    def _label_actions(self, state: Any, actions: tuple[Any, ...]) -> dict[str, Any]:
+        labels = [self.label(state, action) for action in actions]
+        for violation in check_actions(state, actions, labels):
+            raise ModelError(violation)
+        return dict(zip(labels, actions, strict=True))
+
+    def _read_outcomes(self, state: Any, action: Any) -> list[Outcome]:
+        if isinstance(state, Start):
+            outcomes: tuple[Any, ...] = state.choices[action]
+        else:
+            outcomes = self._call_list("outcomes", state, action)
+        return self._observe(state, action, outcomes)
+
+    def _observe(self, state: Any, action: Any, given: tuple[Any, ...]) -> list[Outcome]:
+        return observe_outcomes(state, action, given)
 
 
-def _is_unordered(answer: object) -> bool:
-    return isinstance(answer, str) or (isinstance(answer, Set) and not isinstance(answer, KeysView))
+class StrictReader(ModelReader):
+    """A reader that also looks for duplicates and modified states; see the head of this module.
+
+    Raises
+    ------
+    ModelError
+        Also where equal states answer differently, or a call modifies a state.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self._states, self._arrivals = _Sample(SAMPLED_STATES), _Sample(SAMPLED_STATES)
+        self._calls = _Sample(SAMPLED_CALLS)
+        self._visited: dict[Any, _Visited] = {self.root: _Visited(self.root)}
+        self._waiting: deque[tuple[_Visited, Any, str | None]] = deque()
+        self._duplicates_evaluated = 0
+
+    def _read_actions(self, state: Any) -> dict[str, Any]:
+        actions = super()._read_actions(state)
+        self._note(state, list(actions))
+        return actions
+
+    def _read_outcomes(self, state: Any, action: Any) -> list[Outcome]:
+        outcomes = super()._read_outcomes(state, action)
+        self._note(state, outcomes, action)
+        return outcomes
+
+    def _call_list(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
+        if not self._calls.take():
+            return super()._call_list(kind, state, *action)
+        before, number = copy_value(state), hash(state)
+        comparable = is_equal(before, state)
+        answer = super()._call_list(kind, state, *action)
+        if (comparable and not is_equal(before, state)) or hash(state) != number:
+            message = f"the model changed the state itself when it returned its {kind}"
+            where = (before, action[0] if action else None)
+            raise ModelError(Violation(Rule.STATES_STAY, message, *where, state))
+        return answer
+
+    def _observe(self, state: Any, action: Any, given: tuple[Any, ...]) -> list[Outcome]:
+        observed = super()._observe(state, action, given)
+        # Where nothing merges, equal next states of one action still do.
+        if self.merges or len(observed) < len(given):
+            for outcome in given:
+                if outcome.state is not FAILURE and outcome.probability:
+                    self._visit(outcome.state)
+        return observed
+
+    def _visit(self, state: Any) -> None:
+        """Remember a state, or a duplicate of a visited one."""
+        try:
+            visited = self._visited.get(state)
+        except Exception as error:
+            raise self.refuse_comparison(state, error) from error
+        if visited is None:
+            if self._states.take():
+                self._visited[state] = _Visited(state)
+        elif visited.state is not state and self._arrivals.take() and visited.add(state):
+            self._waiting += ((visited, state, label) for label in visited.answers)
+
+    def _note(self, state: Any, answer: Sequence[Any], *action: Any) -> None:
+        """Remember an answer, and evaluate the duplicates of the state as well."""
+        visited = self._visited.get(state)
+        if visited is None or isinstance(state, Start):
+            return
+        visited.begin(state)
+        label = self.label(state, *action) if action else None
+        visited.answers[label] = answer
+        self._waiting += ((visited, duplicate, label) for duplicate in visited.duplicates)
+        while self._waiting:
+            self._compare_duplicate(*self._waiting.popleft())
+
+    def _compare_duplicate(self, visited: _Visited, duplicate: Any, label: str | None) -> None:
+        if self._duplicates_evaluated == MOST_DUPLICATES:
+            return
+        self._duplicates_evaluated += 1
+        before = visited.answers[label]
+        actions = super()._read_actions(duplicate)
+        answer: Sequence[Any] = list(actions)
+        agrees = answer == before
+        if label is not None and label in actions:
+            answer = super()._read_outcomes(duplicate, actions[label])
+            agrees = len(answer) == len(before) and all(map(self.is_same_outcome, before, answer))
+        if not agrees:
+            answers = (before, answer)
+            raise ModelError(describe_duplicate(visited.state, duplicate, label, answers))
+
+
+class _Sample:
+    """Takes the first `size` events, then every second one, every fourth and so on."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._stride = size, 1
+        self._seen = self._taken = 0
+
+    def take(self) -> bool:
+        """Return whether the next event is in the sample."""
+        self._seen += 1
+        if self._seen % self._stride:
+            return False
+        self._taken += 1
+        if self._taken % self._size == 0:
+            self._stride *= 2
+        return True
+
+
+class _Visited:
+    """A visited state, the answers about it by label (None for its actions), and its duplicates."""
+
+    __slots__ = ("answers", "duplicates", "state")
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        self.answers: dict[str | None, Sequence[Any]] = {}
+        self.duplicates: list[Any] = []
+
+    def add(self, state: Any) -> bool:
+        """Add an equal state, and return whether it is a new duplicate."""
+        new = all(find_difference(known, state) for known in (self.state, *self.duplicates))
+        if new:
+            self.duplicates.append(state)
+        return new
+
+    def begin(self, state: Any) -> None:
+        """Let the first state that is evaluated be the one that duplicates are compared with."""
+        if state is not self.state and not self.answers:
+            known, self.state, self.duplicates = (self.state, *self.duplicates), state, []
+            for other in known:
+                self.add(other)
+
+
+def observe_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> list[Outcome]:
+    """Return the observable outcomes of an answer: the safe ones, then the failures.
+
+    Raises
+    ------
+    ModelError
+        If the answer breaks a rule, or states can't be compared.
+    """
+    accepted = _accept(outcomes)
+    if accepted is not None:
+        return accepted
+    plain = [make_plain(outcome) for outcome in outcomes]
+    for violation in check_outcomes(state, action, plain):
+        raise ModelError(violation)
+    possible = (outcome for outcome in plain if float(outcome.probability))
+    try:
+        return merge_outcomes(sorted(possible, key=lambda outcome: outcome.fails))
+    except Exception as error:
+        message = f"comparing the next states with each other raised {shorten(error)}"
+        raise ModelError(Violation(Rule.STATES_COMPARE, message, state, action)) from error
+
+
+def make_plain(outcome: Any) -> Any:
+    """Return an `Outcome`, not of a derived class, with Python's own numbers.
+
+    Such an outcome reads the same every time. Anything that is no outcome, or has no numbers, is
+    returned unchanged, for `check_outcomes` to describe.
+    """
+    if not isinstance(outcome, Outcome):
+        return outcome
+    try:
+        probability, reward = outcome.probability, outcome.reward
+        chance, paid = read_number(probability), read_number(reward)
+        return Outcome(
+            probability if chance is None else chance,
+            reward if paid is None else paid,
+            outcome.state,
+            outcome.label,
+        )
+    except Exception:
+        return outcome
+
+
+def _accept(outcomes: Sequence[Any]) -> list[Outcome] | None:
+    """Return the observable outcomes of a usual answer; None for one that needs all checks.
+
+    Every answer passes through this fast path. It accepts nothing that `check_outcomes` refuses.
+    """
+    safe: list[Outcome] = []
+    failing: list[Outcome] = []
+    probabilities, labels, states, nameless = [], [], [], 0
+    try:
+        for outcome in outcomes:
+            if type(outcome) is not Outcome:
+                return None
+            probability, reward, state = outcome.probability, outcome.reward, outcome.state
+            label = outcome.label
+            if not (
+                type(probability) in PLAIN_NUMBERS
+                and type(reward) in PLAIN_NUMBERS
+                and (SMALLEST_PROBABILITY <= probability <= 1 or probability == 0)
+                and -LARGEST_REWARD <= reward <= LARGEST_REWARD
+                and state is not None
+                and not isinstance(state, Start)
+            ):
+                return None
+            probabilities.append(probability)
+            (failing if state is FAILURE else safe).append(outcome)
+            if label is not None:
+                labels.append(label if type(label) is str else str(label))
+                hash(state)
+            elif state is FAILURE:
+                nameless += 1
+            else:
+                states.append(state)
+        if abs(math.fsum(probabilities) - 1) > SUM_TOLERANCE or len(set(labels)) < len(labels):
+            return None
+        observed = safe + failing
+        if 0 in probabilities:
+            observed = [outcome for outcome in observed if outcome.probability]
+        alike = nameless > 1 or len(set(states)) < len(states)
+        return merge_outcomes(observed) if alike else observed
+    except Exception:
+        return None  # `check_outcomes` describes it
+
+
+def merge_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return the outcomes of an action, with those merged that cannot be distinguished."""
+    return [add_up(parts) for parts in group_outcomes(outcomes)]
+
+
+def group_outcomes(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
+    """Return groups of outcomes that cannot be distinguished, in the order of their first ones."""
+    groups: dict[Any, list[Outcome]] = {}
+    for outcome in outcomes:
+        seen = (outcome.state, outcome.reward) if outcome.label is None else str(outcome.label)
+        groups.setdefault(seen, []).append(outcome)
+    return list(groups.values())
+
+
+def add_up(parts: Sequence[Outcome]) -> Outcome:
+    """Return the union of indistinguishable outcomes; rational probabilities stay exact."""
+    if len(parts) == 1:
+        return parts[0]
+    probabilities = [outcome.probability for outcome in parts]
+    rounded = any(isinstance(probability, float) for probability in probabilities)
+    total = math.fsum(probabilities) if rounded else sum(probabilities)
+    # Probabilities may sum to a little more than 1.
+    return Outcome(min(total, 1), parts[0].reward, parts[0].state)
+
+
+def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return a distinct label for each outcome of one action.
+
+    Labels of the model are kept. Other labels are the text of the state, with the reward where
+    several outcomes lead to that state. States with the same text, or with that of a label, are
+    numbered.
+
+    Raises
+    ------
+    ModelError
+        If the text of a state can't be computed.
+    """
+    if all(outcome.label is not None for outcome in outcomes):
+        return [str(outcome.label) for outcome in outcomes]
+    used = {str(outcome.label) for outcome in outcomes if outcome.label is not None}
+    reached = Counter(outcome.state for outcome in outcomes if outcome.label is None)
+    labels = []
+    for outcome in outcomes:
+        if outcome.label is not None:
+            labels.append(str(outcome.label))
+            continue
+        text = "failure" if outcome.fails else _write(outcome.state)
+        if reached[outcome.state] > 1:
+            text += f", reward {repr(float(outcome.reward) + 0.0).removesuffix('.0')}"  # no -0
+        base, number = text, 2
+        while text in used:
+            text = f"{base} ({number})"
+            number += 1
+        used.add(text)
+        labels.append(text)
+    return labels
+
+
+def _write(state: Any) -> str:
+    try:
+        return stable_text(state)
+    except Exception as error:
+        message = f"the text of a state, which is its label, raised {shorten(error)}"
+        raise ModelError(Violation(Rule.ANSWERS, message, state)) from error
+
+
+def fit_labels(outcomes: Sequence[Outcome], labels: Sequence[str], recorded: Sequence[str]) -> bool:
+    """Return whether outcomes with these labels can be those that a policy has recorded.
+
+    Their numbers agree, and labels of the model have not changed. Equal states may have different
+    texts, but a text that another outcome has recorded means that the order has changed.
+    """
+    return len(labels) == len(recorded) and all(
+        now == before or (outcome.label is None and now not in recorded)
+        for outcome, now, before in zip(outcomes, labels, recorded, strict=True)
+    )

@@ -1,39 +1,79 @@
-"""The rules that every answer of a model must keep, and what it looks like when one is broken.
+"""The rules that every answer of a model must keep, and checks that find violations.
 
-A check yields a `Violation` for each rule that is broken, and says where. `ModelReader` raises the
-first of them; the model checker lists them all.
+A check yields a `Violation` for each broken rule, with its place. `ModelReader` raises the first;
+the model checker lists them all.
+
+Numbers. An instance of a user's numeric class may be one number when it is compared and another
+when it is converted. `read_number` therefore reads each number once and returns a float, an integer
+or a fraction, as exact as what was given. A value that contradicts itself, or raises, is no number.
+
+Deep equality. Planners treat equal states as one, but a model may see more: a field that is not
+compared, the class of a tuple, the sign of a zero. Where two equal states differ in such a part the
+model may answer differently; `find_difference` finds it.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from fractions import Fraction
 from inspect import getattr_static
+from numbers import Integral, Rational, Real
 from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from vulcan.errors import ModelError
 from vulcan.model.interface import FAILURE, Outcome, Start
-from vulcan.model.likeness import find_difference
-from vulcan.model.numbers import Number, describe_number, read_number, read_whole
+from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
-from vulcan.tolerance import LARGEST_REWARD, SUM_TOLERANCE
+
+__all__ = [
+    "ModelFrame",
+    "Number",
+    "Rule",
+    "Violation",
+    "attempt",
+    "check_actions",
+    "check_outcomes",
+    "check_state",
+    "copy_value",
+    "describe_duplicate",
+    "describe_number",
+    "find_difference",
+    "is_equal",
+    "is_number",
+    "is_similar",
+    "read_attribute",
+    "read_frame",
+    "read_number",
+    "recheck_frame",
+    "refuse_small",
+]
+
+Number = float | int | Fraction
+
+PLAIN: Final = frozenset((float, int, Fraction))
+
+PLAIN_TYPES: Final = frozenset((bool, int, float, complex, str, bytes, type(None)))
+"""Types without parts, whose texts determine their values."""
 
 LONGEST_HORIZON: Final = 1_000_000
 
-
-PARTS: Final = {
+ATTRIBUTES: Final = {
     **dict.fromkeys(("initial_state", "actions", "outcomes", "horizon")),
     "discount": 1.0,
     "merges": True,
 }
-"""What a model has before it is asked anything, and what that is where it is absent."""
+"""Attributes of a model, with their defaults."""
 
 
 class Rule(StrEnum):
-    """The rules that a model must keep; users see their texts."""
+    """The rules of a model; users see their texts."""
 
     INTERFACE = "interface"
     HORIZON = "horizon"
@@ -73,12 +113,10 @@ class Violation:
 
     Attributes
     ----------
-    rule
-        Which rule.
-    message
-        What was found, and what is allowed.
+    rule, message
+        The rule; what was found, and what is allowed.
     state, action, value
-        Where it was found and the offending value; None where there is none.
+        The place and the offending value; None where there is none.
     model
         The name of the model's class; None in a report, which is about one model.
     """
@@ -98,41 +136,35 @@ class Violation:
         return f"{self.message} ({', '.join(place)})" if place else self.message
 
     def of(self, model: Any) -> Violation:
-        """Return the same, naming the model that broke the rule."""
+        """Return the violation with the name of the model."""
         return self if self.model else replace(self, model=type(model).__name__)
 
 
-class Frame(NamedTuple):
-    """What a model says once and for all, each part read once; what can't be used is as if absent.
+class ModelFrame(NamedTuple):
+    """The attributes of a model, each read once; an invalid one has its default."""
 
-    Attributes
-    ----------
-    horizon
-        The number of steps; 0 if it can't be used.
-    discount
-        As exact as the model gave it.
-    merges
-        Whether histories that reach equal states go on as one.
-    """
-
-    horizon: int
-    discount: Number
-    merges: bool
+    horizon: int  # 0 if invalid
+    discount: Number  # as exact as the model gave it
+    merges: bool  # whether histories that reach equal states continue as one
 
 
-def read_frame(model: Any) -> tuple[Frame, list[Violation]]:
-    """Return what a model says before it is asked anything, and what is wrong with that."""
+def read_frame(model: Any) -> tuple[ModelFrame, list[Violation]]:
+    """Return the attributes of a model and their violations."""
+    if isinstance(model, type):
+        name = model.__name__
+        message = f"{name} is a class, not a model; make one, as in {name}(...)"
+        return ModelFrame(0, 1.0, True), [Violation(Rule.INTERFACE, message)]
     try:
-        given = {name: read_attribute(model, name, default) for name, default in PARTS.items()}
+        given = {name: read_attribute(model, name, default) for name, default in ATTRIBUTES.items()}
     except ModelError as error:
-        return Frame(0, 1.0, True), [error.violation]
+        return ModelFrame(0, 1.0, True), [error.violation]
     found = [
         Violation(Rule.INTERFACE, f"{type(model).__name__} has no method {name}()")
         for name in ("initial_state", "actions", "outcomes")
         if not callable(given[name])
     ]
-    horizon, discount, merges = (given[name] for name in Frame._fields)
-    steps, rate = read_whole(horizon), read_number(discount)
+    horizon, discount, merges = (given[name] for name in ModelFrame._fields)
+    steps, rate = _read_whole(horizon), read_number(discount)
     if steps is None or not 1 <= steps <= LONGEST_HORIZON:
         allowed = f"a whole number from 1 to {LONGEST_HORIZON:,}"
         message = f"horizon must be {allowed}, not {describe_number(horizon)}"
@@ -145,45 +177,34 @@ def read_frame(model: Any) -> tuple[Frame, list[Violation]]:
     if not isinstance(merges, bool):
         message = f"merges must be True or False, not {shorten(merges)}"
         found.append(Violation(Rule.MERGES, message, value=merges))
-    return Frame(steps, rate, merges is not False), found
+    return ModelFrame(steps, rate, merges is not False), found
 
 
 def read_attribute(model: Any, name: str, default: Any = None) -> Any:
-    """Return an attribute of a model, the default if it has none such.
-
-    Raises
-    ------
-    ModelError
-        If it is computed, and that raises.
-    """
+    """Return an attribute of a model, or the default; raise `ModelError` if a property raises."""
     try:
         return getattr(model, name)
     except Exception as error:
         if isinstance(error, AttributeError) and getattr_static(model, name, None) is None:
-            return default  # and not a property that raised it
+            return default  # it is absent, not a property that raised
         message = f"{type(model).__name__}.{name} raised {shorten(error)}"
         raise ModelError(Violation(Rule.ANSWERS, message)) from error
 
 
-def check_frame(model: Any) -> list[Violation]:
-    """Return what is wrong with a model before it is asked anything."""
-    return read_frame(model)[1]
-
-
-def check_frame_again(model: Any, before: Frame) -> Iterator[Violation]:
-    """Yield what is no longer what it was when the frame was read first."""
+def recheck_frame(model: Any, before: ModelFrame) -> Iterator[Violation]:
+    """Yield the attributes that have changed since the frame was read."""
     now, violations = read_frame(model)
     yield from violations
-    for name, old, new in zip(Frame._fields, before, now, strict=True):
+    for name, old, new in zip(ModelFrame._fields, before, now, strict=True):
         if old != new and not violations:
-            message = f"asked again, the {name} changed from {old!r} to {new!r}"
+            message = f"evaluated again, the {name} changed from {old!r} to {new!r}"
             yield Violation(Rule.ANSWERS_REPEAT, message, value=(old, new))
 
 
 def check_state(
     state: Any, what: str, source: Any = None, action: Any = None
 ) -> Iterator[Violation]:
-    """Yield what is wrong with a state as such."""
+    """Yield the violations of a single state."""
     if state is None or state is FAILURE:
         message = f"{what} is {state!r}; a failure is written Outcome.failure(probability, reward)"
         yield Violation(Rule.STATES, message, source, action, state)
@@ -194,30 +215,20 @@ def check_state(
         yield Violation(Rule.STATES_HASHABLE, message, source, action, state)
 
 
-def refuse_double(one: Any, other: Any, action: Any, said: tuple[Any, Any]) -> Violation:
-    """Return what is wrong with equal states that answer differently.
-
-    Parameters
-    ----------
-    one, other
-        The states.
-    action
-        The action whose outcomes were asked for; None if it was the actions.
-    said
-        What they answered.
-    """
+def describe_duplicate(one: Any, other: Any, action: Any, answers: tuple[Any, Any]) -> Violation:
+    """Return the violation of equal states with different outcomes of an action, or actions."""
     kind = "actions" if action is None else "outcomes"
-    one_said, other_said = map(shorten, said)
+    first, second = map(shorten, answers)
     message = (
-        f"equal states answer differently: {shorten(one)} has the {kind} {one_said}, and "
-        f"{shorten(other)} has {other_said}; what differs in the states is that "
+        f"equal states answer differently: {shorten(one)} has the {kind} {first}, and "
+        f"{shorten(other)} has {second}; what differs in the states is that "
         f"{find_difference(one, other)}"
     )
     return Violation(Rule.STATES_ALIKE, message, one, action, other)
 
 
 def check_actions(state: Any, actions: Sequence[Any], labels: Sequence[str]) -> Iterator[Violation]:
-    """Yield what is wrong with the actions of a state."""
+    """Yield the violations of the actions of a state."""
     if isinstance(state, Start) and not actions:
         yield Violation(Rule.ACTIONS_EXIST, "a Start needs at least one choice", state)
     hashable = True
@@ -237,15 +248,8 @@ def check_actions(state: Any, actions: Sequence[Any], labels: Sequence[str]) -> 
         yield Violation(Rule.ACTIONS_DIFFER, message, state, None, twice)
 
 
-def _repeated(values: Sequence[Any]) -> list[Any]:
-    """Return the values that occur more than once."""
-    if len(set(values)) == len(values):
-        return []
-    return [value for value, count in Counter(values).items() if count > 1]
-
-
 def check_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> Iterator[Violation]:
-    """Yield what is wrong with the outcomes of an action."""
+    """Yield the violations of the outcomes of an action."""
     if not outcomes:
         message = "no outcomes; a safe terminal is a state without actions"
         yield Violation(Rule.OUTCOMES_EXIST, message, state, action)
@@ -275,12 +279,28 @@ def _check_numbers(state: Any, action: Any, outcome: Outcome) -> Iterator[Violat
     if probability is None or not 0 <= probability <= 1:
         message = f"probability must be a number from 0 to 1, not {describe_number(given)}"
         yield Violation(Rule.PROBABILITIES, message, state, action, given)
+    elif probability and float(probability) < SMALLEST_PROBABILITY:
+        message = refuse_small(_name_outcome(outcome), shorten(given))
+        yield Violation(Rule.PROBABILITIES, message, state, action, given)
     given = outcome.reward
     reward = read_number(given)
     if reward is None or not -LARGEST_REWARD <= reward <= LARGEST_REWARD:
         most = f"a number of at most {LARGEST_REWARD:g}"
         message = f"reward must be {most}, not {describe_number(given)}"
         yield Violation(Rule.REWARDS, message, state, action, given)
+
+
+def refuse_small(outcome: str, value: str) -> str:
+    """Return the message about a probability that is too small."""
+    allowed = f"0 or at least {SMALLEST_PROBABILITY:g}"
+    return f"the probability of {outcome} must be {allowed}, not {value}"
+
+
+def _name_outcome(outcome: Outcome) -> str:
+    """Return the name of an outcome in messages."""
+    if outcome.label is not None:
+        return f"outcome {shorten(str(outcome.label))}"
+    return "failure" if outcome.fails else f"next state {shorten(outcome.state)}"
 
 
 def _check_together(state: Any, action: Any, outcomes: Sequence[Outcome]) -> Iterator[Violation]:
@@ -292,3 +312,153 @@ def _check_together(state: Any, action: Any, outcomes: Sequence[Outcome]) -> Ite
     for twice in _repeated(given):
         message = f"two outcomes have the same label {twice!r}"
         yield Violation(Rule.OUTCOME_LABELS_DIFFER, message, state, action, twice)
+
+
+def _repeated(values: Sequence[Any]) -> list[Any]:
+    """Return the values that occur more than once."""
+    if len(set(values)) == len(values):
+        return []
+    return [value for value, count in Counter(values).items() if count > 1]
+
+
+def read_number(value: Any) -> Number | None:
+    """Return a real number; None if the value is none, a bool, or contradicts itself."""
+    if type(value) in PLAIN:
+        number: Number = value
+        return number
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number, converted = _convert(value), float(value)
+        agrees = float(number) == converted or (math.isnan(number) and math.isnan(converted))
+        return number if agrees else None
+    except Exception:
+        return None
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a real number that does not contradict itself."""
+    return read_number(value) is not None
+
+
+def _convert(value: Any) -> Number:
+    """Convert a number without the methods of a derived class, where Python has its own."""
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return float(value)
+
+
+def _read_whole(value: Any) -> int | None:
+    """Return a whole number; None if the value is none, or contradicts itself."""
+    number = read_number(value) if isinstance(value, Integral) else None
+    return number if isinstance(number, int) and attempt(int, value) == number else None
+
+
+def describe_number(value: Any) -> str:
+    """Return the text of an invalid number in messages."""
+    text, kind = shorten(value), type(value)
+    if isinstance(value, bool) or not isinstance(value, Real) or is_number(value):
+        return text
+    try:
+        converted = shorten(float(value))
+    except Exception as error:
+        return f"{text}, whose class {kind.__name__} raised {shorten(error)} when it was read"
+    return f"{text}, which its class {kind.__name__} says is {converted}"
+
+
+def find_difference(one: Any, other: Any) -> str | None:
+    """Return where two values differ in a part, equal or not; None if they agree in all parts.
+
+    Values whose parts can't be listed differ from all but themselves.
+
+    Examples
+    --------
+    >>> find_difference(("north", 1), ("north", True))
+    '[1] is 1 and True'
+    >>> find_difference(("north", 1), ("north", 1)) is None
+    True
+    """
+    try:
+        return _find(one, other, "")
+    except Exception as error:  # of user code
+        return f"they can't be compared part by part: {shorten(error)}"
+
+
+def _find(one: Any, other: Any, path: str) -> str | None:
+    if one is other:
+        return None
+    kind = type(one)
+    alike, pairs = kind is type(other), list[tuple[str, Any, Any]]()
+    if alike and (kind in PLAIN_TYPES or isinstance(one, np.generic)):
+        alike = repr(one) == repr(other)
+    elif alike and kind is tuple:  # the fast path: most states
+        alike = len(one) == len(other)
+        both = enumerate(zip(one, other, strict=False))
+        pairs = [(f"[{k}]", part, partner) for k, (part, partner) in both if part is not partner]
+    elif alike:
+        if kind in (set, frozenset):
+            one, other = _pair(one, other)
+        parts, others = dict(_list_parts(one)), dict(_list_parts(other))
+        alike = bool(parts) and parts.keys() == others.keys()
+        pairs = [(name, part, others[name]) for name, part in parts.items()] if alike else []
+    if not alike:
+        return f"{path or 'the value'} is {shorten(one)} and {shorten(other)}"
+    found = (_find(part, partner, path + name) for name, part, partner in pairs)
+    return next((difference for difference in found if difference is not None), None)
+
+
+def _pair(one: Any, other: Any) -> tuple[list[Any], list[Any]]:
+    """Return the elements of two equal sets in the same order."""
+    partners = {element: element for element in other}
+    return list(one), [partners[element] for element in one]
+
+
+def _list_parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and value of each part of a value."""
+    if isinstance(value, np.ndarray):
+        content = value.tolist() if value.dtype.hasobject else value.tobytes()
+        yield from ((".dtype", str(value.dtype)), (".shape", value.shape), ("", content))
+    if isinstance(value, tuple | list):
+        yield " length", len(value)  # so that an empty one has a part
+        yield from ((f"[{k}]", part) for k, part in enumerate(value))
+    if isinstance(value, dict):
+        yield " length", len(value)
+        yield from ((f"[{key!r}]", part) for key, part in value.items())
+    own = object.__getstate__(value)
+    for fields in own if isinstance(own, tuple) else (own,):
+        yield from ((f".{name}", part) for name, part in (fields or {}).items())
+    for name in getattr(type(value), "__struct_fields__", ()):
+        yield f".{name}", getattr(value, name)
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    """Return whether two values are equal, or both unequal to themselves, like NaN."""
+    try:
+        return one is other or bool(one == other) or bool(one != one and other != other)  # noqa: PLR0124
+    except Exception:
+        return False
+
+
+def is_similar(one: Any, other: Any) -> bool:
+    """Return whether two values are equal or, if even a copy is not, of the same type."""
+    return is_equal(one, other) or (type(one) is type(other) and not is_equal(one, copy_value(one)))
+
+
+def copy_value(value: Any) -> Any:
+    """Return a copy; the value itself if it can't be copied."""
+    copy = attempt(deepcopy, value)
+    return value if copy is None else copy
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of user code, or None if it raises."""
+    try:
+        return function(*arguments)
+    except Exception:
+        return None

@@ -1,17 +1,17 @@
 """A plan as the flat arrays that a page reads.
 
-Which places a plan has, how likely one comes there, what is done and what lies ahead was found by
-`vulcan.policies.places`. Here it is only put in order: places level by level, so that 0 is where
-the plan begins, and the outcomes of each one after the other.
+`vulcan.policy.walk` finds the places of a plan with their probabilities, actions and values. This
+module only orders them: places level by level, so that 0 is the start of the plan, and the outcomes
+of each place one after the other.
 
-    depth     [N]      how many decisions came before
-    action    [N]      number of the text of what is done
+    depth     [N]      number of decisions before
+    action    [N]      number of the text of the action
     state     [N]      number of the text of the state
-    reach     [N]      probability of being there
+    reach     [N]      probability of reaching it
     fails     [N]      immediate risk
     risk      [N]      risk ahead, this action included
     reward    [N]      reward ahead, discounted from there on
-    arrival   [N]      the outcome by which the likeliest history comes there; NONE at the start
+    arrival   [N]      last outcome of the most likely history; NONE at the start
     first     [N + 1]  the outcomes of place k are first[k] to first[k + 1] - 1
     label     [M]      number of the text of the outcome
     chance    [M]      its probability
@@ -19,10 +19,20 @@ the plan begins, and the outcomes of each one after the other.
     child     [M]      a place, END, FAILED, UNPLANNED or OMITTED
 
 Of a randomised policy, the draw between its members is a decision like any other, the first.
+
+`pack_arrays` makes text of them that a browser unpacks. It is a JSON header, which says where each
+array lies, and then the arrays, compressed and in base64. Numbers of several bytes are stored plane
+by plane, all lowest bytes first and all highest bytes last: the high bytes of neighbours are alike,
+which makes the compressed text a third smaller. Reals have single precision; what must be exact is
+in the header of the page. Texts are one string of bytes with the end of each, so that a browser
+decodes only those that it shows.
 """
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,16 +42,16 @@ from numpy.typing import NDArray
 
 from vulcan.model.interface import Start
 from vulcan.model.reader import ModelReader
+from vulcan.numerics import NONE
 from vulcan.pages.maps import Mapped
-from vulcan.policies.places import Places, find_values, number_labels
-from vulcan.policies.table import name_state
-from vulcan.runtime.ranges import ranges, starts
-from vulcan.sentinels import NONE
+from vulcan.policy.walk import DecisionPoints, find_values, name_state, number_labels
+from vulcan.runtime.arrays import ranges, starts
 
-__all__ = ["OMITTED", "PlanArrays", "collect_arrays"]
+__all__ = ["OMITTED", "PlanArrays", "collect_arrays", "pack_arrays"]
+
 
 OMITTED: Final = -4
-"""What follows is planned, but not on this page."""
+"""The continuation is planned, but not on this page."""
 
 LONGEST_TEXT: Final = 160
 """Characters of a state's text."""
@@ -54,16 +64,9 @@ NOWHERE: Final = (np.nan, np.nan)
 class PlanArrays:
     """The places of a plan; see the head of this module for the arrays.
 
-    Attributes
-    ----------
-    texts
-        What the numbers of texts stand for.
-    weights
-        γ^t of each depth.
-    position
-        Shape [N, 2]: where on the map each place is; None without a map.
-    total
-        How many places the plan has, with those that were omitted.
+    `texts` are what the numbers of texts stand for, `weights` the γ^t of each depth, `position` has
+    shape [N, 2] (where on the map each place is; None without a map), and `total` is the number of
+    places of the plan, with those that were omitted.
     """
 
     depth: NDArray[np.int64]
@@ -97,7 +100,7 @@ class PlanArrays:
         return range(int(self.first[place]), int(self.first[place + 1]))
 
     def expected(self, row: int, place: int) -> float:
-        """Return what is expected of an outcome of a place: what it pays, and what follows."""
+        """Return the expected reward of an outcome: its own and the reward ahead."""
         child, depth = int(self.child[row]), int(self.depth[place])
         later = float(self.reward[child]) if child >= 0 else 0.0
         discount = self.weights[depth + 1] / self.weights[depth] if self.weights[depth] else 0.0
@@ -124,21 +127,12 @@ class PlanArrays:
         return here
 
 
-def collect_arrays(places: Places, reader: ModelReader, most: int | None = None) -> PlanArrays:
-    """Return the arrays of a plan.
-
-    Parameters
-    ----------
-    places
-        The places of the plan, with their states.
-    reader
-        The model, which may have a map.
-    most
-        How many places at the most, those that are reached most likely; by default all.
-    """
+def collect_arrays(
+    places: DecisionPoints, reader: ModelReader, most: int | None = None
+) -> PlanArrays:
+    """Return the arrays of a plan; at `most` this many places, the likeliest, by default all."""
     rows, values = places.rows, find_values(places, reader)
     kept = _choose(rows, most)
-    outcomes = _Outcomes(places)
     texts = number_labels(places.policy)
     columns = {
         "depth": rows["level"][kept].astype(np.int64),
@@ -148,7 +142,7 @@ def collect_arrays(places: Places, reader: ModelReader, most: int | None = None)
         "fails": values["fails"][kept],
         "risk": values["risk_ahead"][kept],
         "reward": values["reward_ahead"][kept],
-        **outcomes.take(kept),
+        **_take_outcomes(places, kept, texts),
     }
     position = _find_positions(places, kept, reader.model)
     levels = int(rows["level"].max(initial=-1)) + 1
@@ -157,8 +151,8 @@ def collect_arrays(places: Places, reader: ModelReader, most: int | None = None)
         _put_draw_first(columns, texts)
         weights = [1.0, *weights]
         position = None if position is None else np.concatenate([[NOWHERE], position])
-    used = _drop_unused(columns, list(texts))
-    return PlanArrays(**columns, texts=used, weights=weights, position=position, total=len(rows))
+    names = list(texts)
+    return PlanArrays(**columns, texts=names, weights=weights, position=position, total=len(rows))
 
 
 def _choose(rows: NDArray[Any], most: int | None) -> NDArray[np.intp]:
@@ -175,48 +169,44 @@ def _choose(rows: NDArray[Any], most: int | None) -> NDArray[np.intp]:
     return np.array([place for place in kept if place != NONE], np.intp)
 
 
-class _Outcomes:
-    """The outcomes of all members one after the other, and which of them each place has."""
-
-    def __init__(self, places: Places) -> None:
-        self._places, members = places, places.policy.members
-        numbers = number_labels(places.policy)
-        labels = [np.array([numbers[x] for x in m.labels], np.int64)[m.label] for m in members]
-        self.label = np.concatenate(labels)
-        self.chance = np.concatenate([member.probability for member in members])
-        self.pay = np.concatenate([member.reward for member in members])
-        self.child = np.concatenate([member.child for member in members])
-        # Where the outcomes of each member and of each place begin, and how many a place has.
-        self._begin = starts(np.array([len(member.child) for member in members]))
-        node = places.rows["node"]
-        self._first, self._count = np.zeros((2, len(node)), np.intp)
-        for number, member in enumerate(members):
-            mine = np.flatnonzero(places.rows["member"] == number)
-            first = member.first_outcome
-            self._first[mine] = first[node[mine]] + self._begin[number]
-            self._count[mine] = first[node[mine] + 1] - first[node[mine]]
-
-    def take(self, kept: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
-        """Return the outcomes of some places, and by which outcome one comes to each."""
-        rows, ways = self._places.rows, self._places.ways
-        number = np.full(len(rows), OMITTED)
-        number[kept] = np.arange(len(kept))
-        lines = ranges(self._first[kept], self._count[kept])
-        child = self.child[lines].astype(np.int64)
-        onward = np.bincount(ways["source"], minlength=len(rows))
-        child[child >= 0] = number[ways["target"][ranges(starts(onward)[kept], onward[kept])]]
-        first = np.append(0, np.cumsum(self._count[kept]))
-        arrival = np.full(len(kept), NONE)
-        after = rows["before"][kept] != NONE
-        before, outcome = rows["before"][kept[after]], rows["outcome"][kept[after]]
-        line = outcome + self._begin[rows["member"][kept[after]]] - self._first[before]
-        arrival[after] = first[number[before]] + line
-        found = {name: getattr(self, name)[lines] for name in ("label", "chance", "pay")}
-        return {**found, "child": child, "first": first, "arrival": arrival}
+def _take_outcomes(
+    points: DecisionPoints, kept: NDArray[np.intp], texts: dict[str, int]
+) -> dict[str, NDArray[Any]]:
+    """Return the outcomes of some places, and the outcome that leads to each place."""
+    rows, edges, members = points.rows, points.edges, points.policy.members
+    # The outcomes of all members one after the other, and where those of each place begin.
+    labels = [np.array([texts[x] for x in m.labels], np.int64)[m.label] for m in members]
+    begin = starts(np.array([len(member.child) for member in members]))
+    first, count = np.zeros((2, len(rows)), np.intp)
+    for which, member in enumerate(members):
+        mine = np.flatnonzero(rows["member"] == which)
+        spans = member.first_outcome
+        first[mine] = spans[rows["node"][mine]] + begin[which]
+        count[mine] = np.diff(spans)[rows["node"][mine]]
+    number = np.full(len(rows), OMITTED)
+    number[kept] = np.arange(len(kept))
+    lines = ranges(first[kept], count[kept])
+    child = np.concatenate([member.child for member in members])[lines].astype(np.int64)
+    onward = np.bincount(edges["source"], minlength=len(rows))
+    child[child >= 0] = number[edges["target"][ranges(starts(onward)[kept], onward[kept])]]
+    begins = np.append(0, np.cumsum(count[kept]))
+    arrival = np.full(len(kept), NONE)
+    later = kept[rows["before"][kept] != NONE]
+    before, outcome = rows["before"][later], rows["outcome"][later]
+    line = outcome + begin[rows["member"][later]] - first[before]
+    arrival[rows["before"][kept] != NONE] = begins[number[before]] + line
+    return {
+        "label": np.concatenate(labels)[lines],
+        "chance": np.concatenate([member.probability for member in members])[lines],
+        "pay": np.concatenate([member.reward for member in members])[lines],
+        "child": child,
+        "first": begins,
+        "arrival": arrival,
+    }
 
 
 def _number_states(
-    places: Places, kept: NDArray[np.intp], texts: dict[str, int]
+    places: DecisionPoints, kept: NDArray[np.intp], texts: dict[str, int]
 ) -> NDArray[np.int64]:
     """Return the number of the text of each place's state; new texts are added."""
     numbers, which = np.unique(places.rows["state"][kept], return_inverse=True)
@@ -260,20 +250,8 @@ def _put_draw_first(columns: dict[str, NDArray[Any]], texts: dict[str, int]) -> 
         columns[name] = np.append(value, columns[name])
 
 
-def _drop_unused(columns: dict[str, NDArray[Any]], texts: list[str]) -> list[str]:
-    """Return the texts that are used, numbered anew in the order in which they are met."""
-    names = ("action", "state", "label")
-    used, place = np.unique(np.concatenate([columns[k] for k in names]), return_index=True)
-    used = used[np.argsort(place)]
-    numbers = np.zeros(len(texts), np.int64)
-    numbers[used] = np.arange(len(used))
-    for name in names:
-        columns[name] = numbers[columns[name]]
-    return [texts[number] for number in used.tolist()]
-
-
 def _find_positions(
-    places: Places, kept: NDArray[np.intp], model: Any
+    places: DecisionPoints, kept: NDArray[np.intp], model: Any
 ) -> NDArray[np.float64] | None:
     """Return where on the map each place is; None if the model has no map."""
     if not isinstance(model, Mapped):
@@ -281,3 +259,36 @@ def _find_positions(
     states = (places.states[number] for number in places.rows["state"][kept].tolist())
     found = [NOWHERE if isinstance(s, Start) else model.page_position(s) for s in states]
     return np.array(found, float).reshape(-1, 2)
+
+
+REALS: Final = ("reach", "fails", "risk", "reward", "chance", "pay")
+WHOLES: Final = ("depth", "action", "state", "arrival", "first", "label", "child")
+STEADY: Final = ("arrival", "first", "child")
+"""Arrays that grow by little from one entry to the next: these steps are stored."""
+
+
+def pack_arrays(places: PlanArrays) -> str:
+    """Return all arrays of a plan as text."""
+    texts = [text.encode() for text in places.texts]
+    arrays: dict[str, NDArray[Any]] = {
+        **{name: getattr(places, name).astype("<f4") for name in REALS},
+        **{name: getattr(places, name).astype("<i4") for name in WHOLES},
+        "ends": np.cumsum([len(text) for text in texts], dtype="<i4"),
+        "letters": np.frombuffer(b"".join(texts), "u1"),
+    }
+    for name in STEADY:
+        arrays[name] = np.diff(arrays[name], prepend=np.zeros(1, "<i4")).astype("<i4")
+    if places.position is not None:
+        arrays["x"], arrays["y"] = places.position.T.astype("<f4")
+    sections: list[dict[str, Any]] = []
+    parts: list[bytes] = []
+    for name, array in arrays.items():
+        kind = {"f": "real", "i": "whole", "u": "byte"}[array.dtype.kind]
+        steps = name in STEADY
+        sections.append({"name": name, "kind": kind, "count": len(array), "steps": steps})
+        width = array.dtype.itemsize
+        planes = np.ascontiguousarray(array).view("u1").reshape(len(array), width).T
+        parts.append(planes.tobytes())
+    header = json.dumps(sections).encode()
+    content = len(header).to_bytes(4, "little") + header + b"".join(parts)
+    return base64.b64encode(zlib.compress(content, 9)).decode()

@@ -1,31 +1,270 @@
-"""The page itself: one HTML file with everything in it.
+"""The page of a plan: one HTML file with everything in it.
 
-What people ask first is plain HTML, which is seen at once and without a program. The rest is drawn
-by the program in `assets`, from a plan that it unpacks (`packing`): the first one as soon as the
-page is open, others when somebody asks for them.
+Answers to the first questions about a plan are plain HTML, shown at once and without a program. The
+rest is drawn by the program in `assets`, from plans that it unpacks: the first one when the page
+opens, others when they are selected.
+
+**Answers.** A *bad outcome* is the outcome of the first decision, failures aside, that leaves the
+least reward to expect; the *worst branch* is the one after which a failure is likeliest, or all
+that are alike in that. The first decision is the first one with more than one outcome; in a
+randomised plan, that of the most likely member.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib.resources import files
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from vulcan.certificates.certificate import Certificate
-from vulcan.certificates.explanation import Explanation, RiskyPlace
-from vulcan.pages.answers import Answer, answer_questions, tell_percent
-from vulcan.pages.arrays import PlanArrays
+import numpy as np
+
+from vulcan.bounds.base import RiskBound
+from vulcan.certificate.certify import Certificate
+from vulcan.errors import BoundError
+from vulcan.numerics import END, FAILED, UNPLANNED
+from vulcan.pages.arrays import PlanArrays, pack_arrays
 from vulcan.pages.maps import PageMap
-from vulcan.pages.packing import pack_arrays
-from vulcan.pages.plan import PagePlan
+from vulcan.policy.policy import AnyPolicy
 from vulcan.runtime.files import write_atomically
 from vulcan.runtime.formatting import show_reward
 
-__all__ = ["Page", "make_page"]
+if TYPE_CHECKING:
+    from vulcan.planning.explain import Explanation, RiskyPlace
+
+__all__ = [
+    "Page",
+    "PageAnswer",
+    "PagePlan",
+    "answer_questions",
+    "make_page",
+    "tell_percent",
+]
+
+
+CURVE_POINTS: Final = 81
+
+
+@dataclass(frozen=True)
+class PagePlan:
+    """A plan on a page: its name, the bound that it was made for, and how good it is, if known."""
+
+    name: str
+    policy: AnyPolicy
+    places: PlanArrays
+    bound: RiskBound
+    certificate: Certificate
+    remark: str = ""
+
+    @property
+    def reward(self) -> float:
+        """Expected reward of the plan."""
+        return float(self.places.reward[0]) if len(self.places) else 0.0
+
+    @property
+    def risk(self) -> float:
+        """Probability of failure, likewise."""
+        return float(self.places.risk[0]) if len(self.places) else 0.0
+
+    @property
+    def allowed(self) -> float:
+        """The risk that the bound accepts for this reward; -inf where nothing is."""
+        return float(self.certificate.allowed)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the header of the plan: all but its places."""
+        low, high = _find_span(self.places)
+        room = 0.06 * (high - low) or 0.5
+        rewards = np.linspace(low - room, high + room, CURVE_POINTS).tolist()
+        curve = [(x, _evaluate(self.bound, x)) for x in rewards]
+        return {
+            "name": self.name,
+            "bound": str(self.bound),
+            "reward": self.reward,
+            "risk": self.risk,
+            "allowed": self.allowed if math.isfinite(self.allowed) else None,
+            "safe": self.certificate.safe,
+            "complete": self.policy.complete,
+            "decisions": self.places.total,
+            "weights": self.places.weights,
+            "curve": [(x, y if math.isfinite(y) else None) for x, y in curve],
+            "remark": self.remark,
+            "randomised": len(self.policy.members) > 1,
+        }
+
+
+def _evaluate(bound: RiskBound, reward: float) -> float:
+    try:
+        return float(bound(reward))
+    except BoundError:
+        return -math.inf
+
+
+def _find_span(places: PlanArrays) -> tuple[float, float]:
+    """Return the least and the largest reward that can be expected anywhere on the way."""
+    count = len(places)
+    if not count:
+        return 0.0, 0.0
+    least, most = np.full(count, np.inf), np.full(count, -np.inf)
+    least[0] = most[0] = 0.0
+    weights = np.array(places.weights)
+    owner = np.repeat(np.arange(count), np.diff(places.first))
+    earned = weights[places.depth[owner]] * places.pay
+    goes_on = places.child >= 0
+    for depth in range(int(places.depth[-1]) + 1):
+        rows = goes_on & (places.depth[owner] == depth)
+        targets = places.child[rows]
+        np.minimum.at(least, targets, least[owner[rows]] + earned[rows])
+        np.maximum.at(most, targets, most[owner[rows]] + earned[rows])
+    ahead = weights[places.depth] * places.reward
+    ends = places.child < 0
+    low = min((least + ahead).min(), (least[owner] + earned)[ends].min(initial=np.inf))
+    high = max((most + ahead).max(), (most[owner] + earned)[ends].max(initial=-np.inf))
+    return float(low), float(high)
+
+
+SMALLEST: Final = 1e-5
+"""A probability below this is not told in digits."""
+
+
+def tell_percent(probability: float) -> str:
+    """Return a probability in percent as the page shows it, to three digits."""
+    if 0 < probability < SMALLEST:
+        return f"< {100 * SMALLEST:.3f} %"
+    return f"{100 * probability:.3g} %"
+
+
+@dataclass(frozen=True)
+class PageAnswer:
+    """An answer in a few words, the rest of it, and where on the page it can be seen."""
+
+    question: str
+    words: str
+    detail: str
+    place: int | None = None
+
+
+def answer_questions(plans: Sequence[PagePlan], explanation: Explanation) -> list[PageAnswer]:
+    """Return the answers about the first of some plans; the others are for other bounds."""
+    plan = plans[0]
+    if not len(plan.places):
+        return [PageAnswer("What is done first?", "nothing", "the start has no actions")]
+    branch = _find_branching(plan.places)
+    return [
+        _answer_first(plan.places),
+        _answer_bad(plan.places, branch),
+        _answer_risk(plan.places),
+        _answer_less(plans, explanation),
+        _answer_worst(plan, branch),
+    ]
+
+
+def _find_branching(places: PlanArrays) -> int:
+    """Return the first place with more than one safe outcome; the start if there is none."""
+    here = start = places.starts()[0]
+    while len(safe := [row for row in places.outcomes(here) if places.child[row] != FAILED]) == 1:
+        here = int(places.child[safe[0]])
+        if here < 0:
+            return start
+    return here if safe else start
+
+
+def _answer_first(places: PlanArrays) -> PageAnswer:
+    start, *others = places.starts()
+    detail = f"in {places.text(places.state[start])}"
+    if places.fails[start] >= SMALLEST:
+        detail += f"; it fails at once with {tell_percent(places.fails[start])}"
+    if others:
+        chance = tell_percent(places.reach[start])
+        detail += f"; a draw chose this plan of {1 + len(others)}, with {chance}"
+    return PageAnswer("What is done first?", places.text(places.action[start]), detail, start)
+
+
+def _answer_bad(places: PlanArrays, branch: int) -> PageAnswer:
+    question = "What after a bad outcome?"
+    safe = [row for row in places.outcomes(branch) if places.child[row] != FAILED]
+    if not safe:
+        return PageAnswer(question, "nothing", "every outcome is a failure", branch)
+    worst = min(safe, key=lambda row: places.expected(row, branch))
+    child = int(places.child[worst])
+    words = {END: "the plan ends there", UNPLANNED: "nothing is planned"}.get(child, "it goes on")
+    detail = (
+        f"after “{places.text(places.label[worst])}”, the poorest outcome of "
+        f"{places.text(places.action[branch])} (probability {tell_percent(places.chance[worst])}): "
+        f"reward {places.expected(worst, branch):.2f} to expect instead of "
+        f"{places.reward[branch]:.2f}"
+    )
+    if child < 0:
+        return PageAnswer(question, words, detail, branch)
+    return PageAnswer(question, places.text(places.action[child]), detail, child)
+
+
+def _answer_risk(places: PlanArrays) -> PageAnswer:
+    question = "Where is most of the risk taken?"
+    taken = places.reach * places.fails
+    total = float(taken.sum())
+    if total <= 0:
+        return PageAnswer(question, "nowhere", "the plan takes no risk at all")
+    pairs = np.stack((places.action, places.state), axis=1)
+    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    share = np.bincount(kind.ravel(), taken) / total
+    first = int(share.argmax())
+    action, state = (places.text(number) for number in kinds[first])
+    place = int(np.where(kind.ravel() == first, taken, -1.0).argmax())
+    return PageAnswer(
+        question,
+        f"{action} in {state}",
+        f"{tell_percent(share[first])} of all risk, {tell_percent(taken[place] / total)} at one "
+        f"place: step {places.depth[place] + 1}, reached with {tell_percent(places.reach[place])}, "
+        f"where {tell_percent(places.fails[place])} fail at once",
+        place,
+    )
+
+
+def _answer_less(plans: Sequence[PagePlan], explanation: Explanation) -> PageAnswer:
+    question, plan = "What with less allowed risk?", plans[0]
+    other = min(plans[1:], key=lambda one: one.allowed, default=plan)
+    if other.allowed < plan.allowed:
+        first = other.places.text(other.places.action[other.places.starts()[0]])
+        words = f"reward {other.reward:.3f} instead of {plan.reward:.3f}"
+        remark = f" ({other.remark})" if other.remark else ""
+        detail = f"{other.name} ({tell_percent(other.allowed)}), and first {first}{remark}"
+        return PageAnswer(question, words, detail)
+    if explanation.price is None:
+        return PageAnswer(question, "not known", "no plan for less risk is on this page")
+    saved = max(0.0, plan.risk - 0.9 * plan.allowed)
+    words = f"about {-explanation.price * saved:+.3g} of reward"
+    return PageAnswer(question, words, "for 0.9 times the allowed risk, by the price of risk")
+
+
+def _answer_worst(plan: PagePlan, branch: int) -> PageAnswer:
+    places, question = plan.places, "How probable is the worst branch?"
+    ahead = {
+        row: float(places.risk[places.child[row]])
+        for row in places.outcomes(branch)
+        if places.child[row] >= 0
+    }
+    if not ahead:
+        failing = tell_percent(float(places.fails[branch]))
+        return PageAnswer(question, failing, "the first action fails", branch)
+    worst = max(ahead, key=lambda row: (ahead[row], -places.expected(row, branch)))
+    # Risks that are told alike are alike to the reader.
+    told = tell_percent(ahead[worst])
+    alike = [row for row in ahead if ahead[row] > 0 and tell_percent(ahead[row]) == told] or [worst]
+    names = [f"“{places.text(places.label[row])}”" for row in alike]
+    name = " or ".join(names) if len(names) <= 3 else f"any of {len(names):,} outcomes"
+    return PageAnswer(
+        question,
+        tell_percent(math.fsum(places.chance[row] for row in alike)),
+        f"{name} after {places.text(places.action[branch])}: from there on {told} fail; of the "
+        f"whole plan {tell_percent(plan.risk)}",
+        int(places.child[max(alike, key=lambda row: places.chance[row])]),
+    )
+
 
 VERDICTS: Final = {"not known": "whether that is better is not known"}
 """Verdicts on actions that were not taken, where the words alone say too little."""
@@ -72,7 +311,7 @@ class Page:
     """
 
     html: str
-    answers: tuple[Answer, ...]
+    answers: tuple[PageAnswer, ...]
 
     def __repr__(self) -> str:
         return f"<Page of {len(self.html.encode()):,} bytes>"
@@ -92,17 +331,7 @@ def make_page(
     explanation: Explanation,
     area: PageMap | None,
 ) -> Page:
-    """Return the page of a plan.
-
-    Parameters
-    ----------
-    plans
-        The plan, and then those for other bounds.
-    explanation
-        Where the plan takes its risk, and what was rejected there.
-    area
-        The map; None without one.
-    """
+    """Return the page of the first of some plans; the others are for other bounds."""
     plan = plans[0]
     about = plan.policy.about
     answers = answer_questions(plans, explanation)
@@ -148,7 +377,7 @@ def _summarise(plan: PagePlan) -> str:
     )
 
 
-def _show_answer(answer: Answer) -> str:
+def _show_answer(answer: PageAnswer) -> str:
     tag, place = ("p", "") if answer.place is None else ("button", f' data-place="{answer.place}"')
     words, detail = (
         escape(text).replace(" %", "&nbsp;%") for text in (answer.words, answer.detail)
@@ -160,7 +389,7 @@ def _show_answer(answer: Answer) -> str:
 
 
 def _describe_risky(risky: RiskyPlace, places: PlanArrays) -> dict[str, Any]:
-    """Return where risk is taken, as a place of the page, and what was rejected there."""
+    """Return a place of the page that takes risk, and the action rejected there."""
     number = places.find((outcome for _, outcome in risky.history), risky.action)
     other = risky.alternative
     if other is None:

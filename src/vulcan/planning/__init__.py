@@ -1,8 +1,11 @@
 """Planning: from a problem and a solver to a certified result.
 
-`solve` is the one way to solve, `result` what it returns; `compare` runs several solvers on one
-problem (`comparison` is the outcome), `frontier` one solver on many bounds, and `seeds` one search
-with several seeds (`spread`). These are sweeps: `sweep` hands searches to workers, and `batch`
-watches them as one. `explain` says where a policy takes its risk, and `explore` makes a page of it.
-May import: everything above solvers, solvers, and pages.
+`solve` solves one problem and returns a `result`; `automatic` is the default solver. `compare` runs
+several solvers on one problem, and `frontier` one solver on many bounds; `sweep` gives their
+searches to workers. `explain` finds where a policy takes its risk, `explore` makes a page of it.
+May import: solvers and pages, and everything below.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

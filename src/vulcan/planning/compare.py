@@ -6,56 +6,234 @@ proved. There are two kinds: a *dual* bound holds for every policy, a bound of `
 `IntegerProgram` and the like for deterministic policies only. So a randomised policy is measured
 against the least dual bound, a deterministic one against the least of all.
 
-Nothing is shared between the searches, so that their times can be compared; unless several run at
-once, and share a machine. What they find does not depend on that, as long as limits of time and
-memory don't end them.
+Searches share nothing, so that their times can be compared, unless several run at once on one
+machine. Their results do not depend on that, as long as limits of time and memory don't end them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
-from vulcan.certificates.problem import Problem, require_problem
+from vulcan.certificate.certify import Certificate
 from vulcan.errors import OptionError
-from vulcan.executors.base import Executor
-from vulcan.executors.choice import choose_executor
-from vulcan.executors.crew import Piece
-from vulcan.planning.batch import watch_batch
-from vulcan.planning.comparison import Comparison, ComparisonRow
-from vulcan.planning.jobs import Job
-from vulcan.planning.records import open_records
-from vulcan.planning.sweep import Searcher, Sweep, describe_error
-from vulcan.runtime.limits import Limits, StopReason
-from vulcan.runtime.progress import OnProgress
-from vulcan.solvers.base import Coverage, Options, Solver
-from vulcan.solvers.layered.upper_bound import RewardBound
-from vulcan.solvers.registry import load_solvers
+from vulcan.exact.pipeline import RewardBound
+from vulcan.model.interface import describe_model
+from vulcan.parallel.executors import Executor
+from vulcan.parallel.pool import Task, choose_executor
+from vulcan.parameters import knows_parameters
+from vulcan.planning.automatic import read_solver
+from vulcan.planning.result import Result
+from vulcan.planning.sweep import Searcher, SearchJob, Sweep, describe_error
+from vulcan.policy.policy import RandomisedPolicy
+from vulcan.problem import Problem, require_problem
+from vulcan.runtime.formatting import (
+    MISSING,
+    TextTable,
+    show_count,
+    show_gap,
+    show_probability,
+    show_reward,
+    show_seconds,
+)
+from vulcan.runtime.limits import Limits, OnProgress, StopReason
+from vulcan.runtime.markup import build_card, build_table
+from vulcan.solvers.base import Coverage, Options, Solver, load_solvers, require_solver
 
-__all__ = ["compare"]
+__all__ = ["Comparison", "ComparisonRow", "compare"]
+
+DEFAULT_SECONDS: Final = 10.0
+"""Time limit of each search by default."""
 
 
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One solver and its result.
+
+    Attributes
+    ----------
+    name
+        The name of the solver here.
+    solver
+        The solver.
+    result
+        Its result, with the least upper bound of all that holds for the kind of policy that it
+        found; None if it raised an error.
+    error
+        The error; None if there was none.
+    """
+
+    name: str
+    solver: Solver
+    result: Result | None = None
+    error: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<ComparisonRow {self.name}: {self.error or repr(self.result)}>"
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate of the policy; None without one."""
+        return None if self.result is None else self.result.certificate
+
+    @property
+    def safe(self) -> bool:
+        """Whether there is a complete policy whose certificate passes."""
+        return self.result is not None and self.result.safe
+
+    @property
+    def complete(self) -> bool | None:
+        """Whether the policy is complete; None without one."""
+        return None if self.certificate is None else self.certificate.complete
+
+    @property
+    def deterministic(self) -> bool | None:
+        """Whether the policy is deterministic; None without one."""
+        if self.result is None or self.result.policy is None:
+            return None
+        return not isinstance(self.result.policy, RandomisedPolicy)
+
+    @property
+    def reward(self) -> float | None:
+        """Certified reward, also of a policy that is not safe."""
+        return None if self.certificate is None else float(self.certificate.reward)
+
+    @property
+    def risk(self) -> float | None:
+        """Certified risk."""
+        return None if self.certificate is None else float(self.certificate.risk)
+
+    @property
+    def allowed(self) -> float | None:
+        """The risk that the bound allows for the reward."""
+        return None if self.certificate is None else float(self.certificate.allowed)
+
+    @property
+    def upper_bound(self) -> float | None:
+        """The upper bound of the result; None if unknown."""
+        return None if self.result is None else self.result.upper_bound
+
+    @property
+    def gap(self) -> float | None:
+        """Largest relative distance of the reward from the optimum; of safe policies only."""
+        return None if self.result is None else self.result.gap
+
+    @property
+    def absolute_gap(self) -> float | None:
+        """The same in units of reward."""
+        return None if self.result is None else self.result.absolute_gap
+
+    @property
+    def seconds(self) -> float | None:
+        """Time of the search."""
+        return None if self.result is None else self.result.statistics.search_seconds
+
+    @property
+    def evaluations(self) -> int | None:
+        """Number of (state, action) pairs that the search evaluated."""
+        return None if self.result is None else self.result.statistics.evaluations
+
+    @property
+    def explanation(self) -> str:
+        """How the search ended, or the error."""
+        if self.result is None:
+            return self.error or ""
+        text = self.result.summary
+        known = self.deterministic is not False or "randomised" in text
+        return text if known else f"{text}; randomised"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Solvers side by side.
+
+    Attributes
+    ----------
+    problem
+        The problem.
+    rows
+        One for each solver, in the order in which they were given.
+    upper_bound
+        No deterministic policy within the risk bound earns more; None if unknown.
+    randomised_upper_bound
+        No policy earns more, randomised or not; None if unknown.
+    stopped_by
+        `StopReason.INTERRUPTED` if Ctrl-C came before the last solver was done; else None.
+    lost_workers
+        Number of workers lost; their searches were repeated by others.
+    """
+
+    problem: Problem
+    rows: tuple[ComparisonRow, ...]
+    upper_bound: float | None = None
+    randomised_upper_bound: float | None = None
+    stopped_by: StopReason | None = None
+    lost_workers: int = 0
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[ComparisonRow]:
+        """Return the rows, one after the other."""
+        return iter(self.rows)
+
+    def tabulate(self) -> TextTable:
+        """Return the comparison as a table, for people."""
+        return TextTable(
+            ["", "solver", "reward", "risk", "allowed", "gap", "time", "evaluations", ""],
+            [
+                [
+                    "✓" if row.safe else "✗" if row.reward is not None else MISSING,
+                    row.name,
+                    show_reward(row.reward),
+                    show_probability(row.risk),
+                    show_probability(row.allowed),
+                    show_gap(row.gap, row.absolute_gap, row.upper_bound),
+                    show_seconds(row.seconds),
+                    show_count(row.evaluations),
+                    row.explanation,
+                ]
+                for row in self.rows
+            ],
+            left=2,
+        )
+
+    def __repr__(self) -> str:
+        best = max(
+            (row.reward for row in self.rows if row.safe and row.reward is not None), default=None
+        )
+        names = ", ".join(row.name for row in self.rows)
+        return (
+            f"<Comparison of {len(self)} solvers ({names}): best safe reward {show_reward(best)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        table = self.tabulate()
+        return build_card(
+            f"{len(self)} solvers",
+            build_table(table.header, table.rows, table.left),
+            remark=f"{describe_model(self.problem.model)}, Δ(x) = {self.problem.risk_bound}",
+        )
+
+    def __str__(self) -> str:
+        return str(self.tabulate())
+
+
+@knows_parameters
 def compare(
     problem: Problem,
-    solvers: Mapping[str, Solver] | Sequence[Solver] | None = None,
+    solvers: Mapping[str, Solver | str] | Sequence[Solver | str] | None = None,
     *,
-    time_limit: float | None = 10.0,
+    time_limit: float | None = None,
     samples: int | None = None,
-    histories: int | None = None,
-    memory: int | None = None,
     seed: int = 0,
-    bound: bool = True,
-    workers: int | None = None,
-    executor: Executor | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    on_row: Callable[[ComparisonRow], None] | None = None,
-    on_progress: OnProgress | None = None,
-    progress: bool = False,
+    limits: Limits | None = None,
+    upper_bound: bool = True,
+    parallel: int | str | Executor | None = None,
+    progress: bool | OnProgress = False,
 ) -> Comparison:
     """Solve a problem with several solvers.
 
@@ -65,197 +243,138 @@ def compare(
         Model and risk bound.
     solvers
         The solvers, by the names that they are to have, or without; by default one of each kind.
+        A string such as "pareto" is the name of a solver on the command line.
     time_limit
-        Seconds for each search. A solver that does not know a limit does not get it.
+        Seconds for each search; 10 by default. Solvers get only the limits that they support.
     samples
         Samples for each search.
-    histories
-        Histories for each search.
-    memory
-        Bytes for each search.
     seed
         Seed of the random numbers of each search.
-    bound
+    limits
+        The limits above and others; without `time_limit` there is no limit of time.
+    upper_bound
         Find an upper bound on the reward of any policy, if no solver has one of its own. It may
         take as long again as the time limit, once.
-    workers
-        How many searches run at once, one by default. Only limits of time and memory, and times,
-        depend on it: searches that run at once share the machine.
-    executor
-        Who runs them: "threads", "processes" or "ray", or an executor such as
-        `Ray("auto", workers=8)`; processes by default, if there are several workers. Problem and
-        solvers must be picklable for another process.
-    checkpoint
-        A file in which what was found is kept. An existing one is an error, unless it is resumed or
-        overwritten.
-    resume
-        Take from that file, if it exists, what was found already with the same solver, limits, seed
-        and bound; each policy is certified anew.
-    overwrite
-        Replace that file, if it exists.
-    on_row
-        Called with each row when it is done, before it has the upper bound of all.
-    on_progress
-        Called now and then with a `Progress` of the comparison as a whole.
+    parallel
+        Number of searches at once, or where they run: see `solve`. Several are processes by
+        default, for which problem and solvers must be picklable. Only times, and limits of time and
+        memory, depend on it: searches that run at once share the machine.
     progress
-        Show the progress in the terminal.
+        True shows the progress in the terminal; a function is called with the `Progress` of the
+        comparison as a whole.
 
     Returns
     -------
     Comparison
-        With a row for each solver, in the order given. After Ctrl-C, with the rows so far: those of
-        searches under way have what they had found.
+        With a row for each solver, in the order given. After Ctrl-C, with the rows so far:
+        interrupted searches contribute what they had found.
 
     Raises
     ------
     OptionError
-        If there are no solvers.
+        If there are no solvers, or none of a name.
 
     Examples
     --------
     >>> import vulcan
     >>> from vulcan.domains import ThreeActions
     >>> problem = vulcan.Problem(ThreeActions(), vulcan.Linear(0.004))
-    >>> for row in compare(problem, [vulcan.Pareto(), vulcan.Penalty()]):
+    >>> for row in compare(problem, [vulcan.Pareto(), vulcan.baselines.Penalty()]):
     ...     print(row.name, row.reward, row.safe)
     Pareto 6.0 True
     Penalty 5.0 True
     """
-    require_problem(problem, beside=solvers)
+    require_problem(problem)
     named = _name_solvers(solvers)
-    limits = Limits(time_limit, samples, histories, memory)
-    asked = _choose_bounding(named) if bound else None
+    if time_limit is None and limits is None:
+        time_limit = DEFAULT_SECONDS
+    limits = Limits.combine(limits, time_limit=time_limit, samples=samples)
     jobs = {
-        name: Job(solver, _keep_known(solver, limits), Options(seed), bound=name == asked)
+        name: SearchJob(solver, limits.keep(solver.limits), Options(seed))
         for name, solver in named.items()
     }
-    records = open_records(checkpoint, problem, resume=resume, overwrite=overwrite)
     rows: dict[str, ComparisonRow] = {}
-    added, stopped_by = RewardBound(), None
-    with (
-        watch_batch(on_progress, progress) as batch,
-        Sweep(
-            choose_executor(executor, workers),
-            batch,
-            Searcher,
-            problem,
-            most=len(jobs),
-            records=records,
-        ) as sweep,
-    ):
-        batch.total = len(jobs)
-        pieces = {sweep.search(job): name for name, job in jobs.items()}
-        try:
-            for piece in sweep.run():
-                row = _build_row(problem, pieces[piece], piece)
-                rows[row.name] = row
-                batch.finish(piece, row.result)
-                if on_row is not None:
-                    on_row(row)
-            if bound and _lack_bound(list(rows.values())):
-                added = sweep.ask("bound", limits) or added
-            sweep.require_whole()
-        except KeyboardInterrupt:
-            stopped_by = sweep.reason
+    added = RewardBound()
+    with Sweep(choose_executor(parallel), progress, Searcher, problem) as sweep:
+        sweep.total = len(jobs)
+        tasks = {sweep.search(job): name for name, job in jobs.items()}
+        for task in sweep.run():
+            rows[tasks[task]] = _build_row(problem, tasks[task], task)
+        if upper_bound and not any(map(_bounds_every_policy, rows.values())):
+            added = sweep.ask("bound", limits) or added
     ordered = [rows[name] for name in named if name in rows]
-    return _share_bounds(problem, ordered, added, stopped_by, sweep.lost)
+    return _share_bounds(problem, ordered, added, sweep)
 
 
-def _keep_known(solver: Any, limits: Limits) -> Limits:
-    """Return those of the limits that a solver knows."""
-    return limits.keep(solver.limits) if isinstance(solver, Solver) else limits
-
-
-def _choose_bounding(named: Mapping[str, Solver]) -> str | None:
-    """Return the name of the solver whose result gets an upper bound, if it has none itself.
-
-    It is the first without one of its own, unless another before it covers every policy: which one
-    must not depend on who is done first.
-    """
-    for name, solver in named.items():
-        covers = getattr(solver, "covers", Coverage.NOTHING)
-        if covers is Coverage.NOTHING:
-            return name
-        if covers is Coverage.EVERY:
-            break
-    return None
-
-
-def _build_row(problem: Problem, name: str, piece: Piece) -> ComparisonRow:
-    """Return the row of a solver; whatever it raised is in the row."""
-    job = piece.arguments[0]
-    if piece.error is None:
-        return ComparisonRow(name, job.solver, piece.answer.unpack(problem))
-    # Of a solver of the user's own, or a defect: the other rows are worth having all the same.
-    return ComparisonRow(name, job.solver, error=describe_error(name, piece.error))
-
-
-def _lack_bound(rows: Sequence[ComparisonRow]) -> bool:
-    """Whether a bound on every policy is neither known nor was looked for in vain."""
-    return not any(
-        _bounds_every_policy(row) or row.result.statistics.bound_seconds
-        for row in rows
-        if row.result is not None
-    )
+def _build_row(problem: Problem, name: str, task: Task) -> ComparisonRow:
+    """Return the row of a solver, with its result or error."""
+    job = task.arguments[0]
+    if task.error is None:
+        return ComparisonRow(name, job.solver, job.unpack(task.answer, problem))
+    # The solver may be the user's own; the other rows are still useful.
+    return ComparisonRow(name, job.solver, error=describe_error(name, task.error))
 
 
 def _bounds_every_policy(row: ComparisonRow) -> bool:
     """Whether a row has an upper bound that holds for randomised policies as well."""
     if row.result is None or row.result.upper_bound is None:
         return False
-    own = row.result.statistics.bound_seconds == 0
-    covers = getattr(row.solver, "covers", Coverage.NOTHING)
-    return not own or row.deterministic is False or covers is Coverage.EVERY
+    return row.deterministic is False or row.solver.covers is Coverage.EVERY
 
 
 def _share_bounds(
-    problem: Problem,
-    rows: Sequence[ComparisonRow],
-    added: RewardBound,
-    stopped_by: StopReason | None,
-    lost: int,
+    problem: Problem, rows: Sequence[ComparisonRow], added: RewardBound, sweep: Sweep
 ) -> Comparison:
     """Return the comparison, each row with the least upper bound of its kind."""
 
     def least(chosen: Sequence[ComparisonRow]) -> float | None:
-        uppers = [row.result.upper_bound for row in chosen if row.result is not None]
-        uppers.append(added.upper)
+        uppers = [added.upper, *(row.upper_bound for row in chosen)]
         return min((float(upper) for upper in uppers if upper is not None), default=None)
+
+    def share(row: ComparisonRow) -> ComparisonRow:
+        if row.result is None:
+            return row
+        upper = of_every_policy if row.deterministic is False else of_all
+        return replace(row, result=replace(row.result, upper_bound=upper))
 
     of_all, of_every_policy = least(rows), least([row for row in rows if _bounds_every_policy(row)])
     return Comparison(
         problem=problem,
-        rows=tuple(
-            replace(row, upper_bound=of_every_policy if row.deterministic is False else of_all)
-            for row in rows
-        ),
+        rows=tuple(map(share, rows)),
         upper_bound=of_all,
         randomised_upper_bound=of_every_policy,
-        stopped_by=stopped_by,
-        lost_workers=lost,
+        stopped_by=sweep.stopped_by,
+        lost_workers=sweep.lost,
     )
 
 
-def _name_solvers(solvers: Mapping[str, Solver] | Sequence[Solver] | None) -> dict[str, Solver]:
+def _name_solvers(
+    solvers: Mapping[str, Solver | str] | Sequence[Solver | str] | None,
+) -> dict[str, Solver]:
     """Return the solvers by their names, all different."""
+    named: dict[str, Solver | str]
     if isinstance(solvers, Mapping):
         named = dict(solvers)
     else:
+        solvers = [solvers] if isinstance(solvers, str) else solvers
         _, *kinds = load_solvers().values()  # the first one chooses among the others
         named = {}
         for solver in [kind() for kind in kinds] if solvers is None else solvers:
-            name = text = _describe(solver)
+            name = text = solver if isinstance(solver, str) else _describe_solver(solver)
             number = 2
             while name in named:
                 name, number = f"{text} ({number})", number + 1
             named[name] = solver
     if not named:
         raise OptionError("a comparison needs at least one solver")
-    return named
+    chosen = {name: read_solver(solver, Limits()) for name, solver in named.items()}
+    for solver in chosen.values():
+        require_solver(solver, Limits(), Options())
+    return chosen
 
 
-def _describe(solver: Any) -> str:
-    """Return the name of a solver's class, with the parameters that are not the usual ones."""
+def _describe_solver(solver: Any) -> str:
+    """Return the name of a solver's class, with the parameters that are not defaults."""
     usual = {
         field.name: field.default_factory()
         if field.default_factory is not dataclasses.MISSING

@@ -1,69 +1,232 @@
-"""Explaining a policy: where its risk is spent, what was rejected there, and what a bound costs.
+"""Explaining a policy: where it takes its risk, and what was rejected there.
 
-At the places that take the most risk the other actions are looked at, each put in the place of the
-one that is taken, the rest of the plan kept. With reach(h) the probability of the place, and
-(ΔR, Δx) what is gained in reward and in risk from there on, the whole plan would have
+With reach the probability of being at a decision point (`vulcan.policy.walk`), an action there
+takes reach · r of the risk and earns γ^t reach · R̄ of the reward. These are summed over all points
+of the same state and action.
 
-    E g' = E g + γ^t reach(h) ΔR,    er' = er + reach(h) Δx,
+An action that surely fails where another would not is a deliberate failure. So is, less plainly, a
+risk taken where failing pays more than going on: F > G, with F the mean reward of the failing
+outcomes and G that of the safe ones, including what follows them. Both are nearly always mistakes
+of the model: failing costs less there than going on.
+
+At the points that take the most risk, each other action is substituted for the one that is taken,
+and the rest of the plan is kept. With (ΔR, Δx) the gain in reward and in risk from there on, the
+whole plan would have
+
+    E g' = E g + γ^t reach ΔR,    er' = er + reach Δx,
 
 and is worth less if E g' < E g, or else too risky if er' > Δ(E g'); if it is neither, the plan is
 not the best one, unless both are as good.
 
-How the mission would go on after another action is for `vulcan.planning.alternatives` to say. Where
-only the step itself can be compared, an action that would seem better is "not known" to be: a plan
-may well take the other for what it leads to. `compared` says how it was done.
+The continuation after another action is not in the plan. Where states merge and are few, dynamic
+programs over all state–step pairs (`vulcan.exact.sweeps`) give the best one at the price at which
+the bound binds, and the safest. Elsewhere only the step itself is compared, as if what follows were
+worth what follows the action that is taken; an action that would seem better is then "not known" to
+be, as a plan may take the other for what it leads to.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from vulcan.certificates.explanation import (
-    Explanation,
-    WhatIf,
-    add_up_steps,
-    describe_places,
-)
-from vulcan.certificates.problem import Problem, require_problem
-from vulcan.certificates.steps import Step, StepLevel, follow_steps
+import numpy as np
+from numpy.typing import NDArray
+
 from vulcan.errors import BoundError
-from vulcan.parameters import require_number
-from vulcan.planning.alternatives import Judge, World
-from vulcan.planning.solve import solve
-from vulcan.policies.policy import open_own_model
-from vulcan.policies.randomised import AnyPolicy
-from vulcan.runtime.garbage import pause_collection
+from vulcan.exact.acceptance import BoundTest
+from vulcan.exact.dual import DualSearch
+from vulcan.exact.sweeps import Sweeps, Ways
+from vulcan.graph.levels import build_levels
+from vulcan.graph.states import open_graph
+from vulcan.model.interface import Outcome, stable_text
+from vulcan.model.reader import ModelReader
+from vulcan.numerics import END, FAILED, TOLERANCE
+from vulcan.policy.policy import AnyPolicy, open_own_model
+from vulcan.policy.walk import DecisionPoints, find_decision_points, find_values, number_labels
+from vulcan.problem import Problem, require_problem
+from vulcan.runtime.memory import pause_collection
+from vulcan.solvers.finding import Worth
 
-__all__ = ["describe_look", "explain"]
+__all__ = [
+    "Alternative",
+    "Choice",
+    "Explanation",
+    "RiskyPlace",
+    "describe_sure_failures",
+    "explain",
+]
 
-SCALES: Final = (0.9, 1.1)
+WORTH_TELLING: Final = 1e-9
+"""Relative difference of rewards above which it is not rounding."""
+
+LONGEST_STATE: Final = 80
+"""Longest text of a state, in characters."""
+
+MOST_EVALUATIONS: Final = 50_000
+"""Largest number of (state, action) pairs that are evaluated beside those of the plan."""
 
 EXACTLY: Final = (
-    "the other action there, then what is best at the price of risk, found exactly over all "
-    "states; elsewhere the plan as it is"
-)
-SEARCHED: Final = (
-    "the other action there, then the best plan that {:g} s of search find; elsewhere the plan as "
-    "it is"
+    "the other action, then the best continuation at the price of risk, computed exactly over all "
+    "states; the rest of the plan is unchanged"
 )
 ASSUMED: Final = (
-    "the step alone, as if what follows were worth what follows the action taken: states do not "
-    "merge, or are too many to look at all that could follow (vulcan explain --look SECONDS "
-    "searches)"
+    "the step alone, with the values that follow the action taken: states do not merge, or are too "
+    "many to evaluate all continuations"
 )
 
 
-def explain(
-    problem: Problem,
-    policy: AnyPolicy,
-    *,
-    places: int = 10,
-    what_if: float | None = None,
-    look: float | None = None,
-) -> Explanation:
+@dataclass(frozen=True)
+class Choice:
+    """Total effects of an action, over all histories in which it is taken.
+
+    Attributes
+    ----------
+    action, state
+        The action and the state in which it is taken; "" for all states together.
+    times
+        Expected number of times it is taken.
+    reward
+        Its expected discounted reward.
+    risk
+        Probability that the mission fails by it.
+    tempting
+        The part of this risk taken where failing pays more than going on.
+    instead, instead_risk
+        Of an action that surely fails in a state: the action there with the least immediate risk,
+        and that risk. None if all others surely fail as well, and for all other actions.
+    """
+
+    action: str
+    state: str
+    times: float = 0.0
+    reward: float = 0.0
+    risk: float = 0.0
+    tempting: float = 0.0
+    instead: str | None = None
+    instead_risk: float | None = None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another action at a place, with the rest of the plan unchanged.
+
+    Attributes
+    ----------
+    action
+        The other action.
+    reward_change, risk_change
+        Changes of the whole plan's expected reward and risk.
+    allowed
+        The risk that the bound would then accept for the whole plan.
+    verdict
+        "worth less", "as good" up to rounding, "too risky" for the bound, or "better": the plan is
+        not optimal. "not known" instead of "better" if only the step itself could be compared.
+    careful
+        If it is too risky: the change of the whole plan's reward (nearly always negative) if it
+        went on as safely as possible. None if that is too risky as well, or not known.
+    """
+
+    action: str
+    reward_change: float
+    risk_change: float
+    allowed: float
+    verdict: str
+    careful: float | None = None
+
+
+@dataclass(frozen=True)
+class RiskyPlace:
+    """A place of the plan that takes risk.
+
+    Attributes
+    ----------
+    action, state
+        The action taken there, and the state.
+    step
+        Number of decisions before it.
+    history
+        Action and outcome of each of these, in the likeliest history to the place.
+    reach
+        Probability of reaching the place.
+    fails
+        Immediate risk of the action.
+    risk
+        The product of both: the place's contribution to the plan's risk.
+    alike, alike_risk
+        Number of places with the same action in the same state, and their total contribution.
+    alternative
+        The best of the other actions; None if there is none.
+    """
+
+    action: str
+    state: str
+    step: int
+    history: tuple[tuple[str, str], ...]
+    reach: float
+    fails: float
+    risk: float
+    alike: int
+    alike_risk: float
+    alternative: Alternative | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where a policy earns its reward and takes its risk.
+
+    Attributes
+    ----------
+    reward, risk
+        Expected reward and risk of the policy.
+    failures
+        Actions that surely fail, the most likely first.
+    choices
+        All pairs of an action and a state, the riskiest first.
+    actions
+        The same, summed over states.
+    places
+        For each action in each state, its riskiest place; sorted by total risk.
+    steps
+        The risk of each step.
+    compared
+        How alternatives were compared, in a sentence; None if none were searched for.
+    price
+        Gain of the optimal reward per unit of allowed risk; None if not known.
+    """
+
+    reward: float
+    risk: float
+    failures: tuple[Choice, ...]
+    choices: tuple[Choice, ...]
+    actions: tuple[Choice, ...]
+    places: tuple[RiskyPlace, ...] = ()
+    steps: tuple[float, ...] = ()
+    compared: str | None = None
+    price: float | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"<Explanation: reward {self.reward:.6g}, risk {self.risk:.4g}, "
+            f"{len(self.choices):,} choices, {len(self.places):,} places>"
+        )
+
+    @property
+    def deliberate(self) -> float:
+        """Probability of an action that surely fails where another would not."""
+        found = (failure for failure in self.failures if failure.instead is not None)
+        return math.fsum(failure.times for failure in found)
+
+    @property
+    def tempting(self) -> float:
+        """The part of the risk taken where failing pays more than going on."""
+        return math.fsum(choice.tempting for choice in self.actions)
+
+
+def explain(problem: Problem, policy: AnyPolicy, *, places: int = 10) -> Explanation:
     """Say where a policy takes its risk, what was rejected there, and whether it fails on purpose.
 
     Parameters
@@ -74,13 +237,7 @@ def explain(
         Any policy, deterministic or randomised.
     places
         At how many places, those that take the most risk, other actions are looked at. Where states
-        merge, the model is asked for up to 50,000 more (state, action) for that.
-    what_if
-        Solve again for 0.9 and 1.1 times the allowed risk, each with a limit of this many seconds.
-        Without it, and where states merge, the price of risk says about as much.
-    look
-        Where states do not merge, or are too many: how many seconds to search at each place for
-        what could follow the other actions. Without it only the step itself is compared.
+        merge, up to 50,000 more (state, action) pairs are evaluated for that.
 
     Returns
     -------
@@ -93,7 +250,7 @@ def explain(
     ModelError
         If an answer of the model breaks a rule.
     MismatchError
-        If the model is not the one that the policy was made for, or no longer answers the same.
+        If the model is not the one that the policy was made for, or has changed.
 
     Examples
     --------
@@ -108,82 +265,294 @@ def explain(
     >>> explanation.places[0].alternative.verdict
     'worth less'
     """
-    require_problem(problem, call="explain(Problem(model, {bound}), policy)")
-    for name, seconds in (("what_if", what_if), ("look", look)):
-        if seconds is not None:
-            require_number(f"{name}, a number of seconds,", seconds, above=0.0)
+    require_problem(problem)
     reader = open_own_model(policy.about, problem.model)
     with pause_collection():
-        levels = follow_steps(policy, reader)
-        found = add_up_steps(levels, reader)
-    risky = _find_riskiest(levels, places)
-    world = World(problem, reader) if places else None
-    if world is not None and world.price is None:
-        world = None
-    judge = Judge(problem.risk_bound, found, levels, reader, world, look)
-    price = None if world is None else world.price
-    compared = describe_look(world is not None, look)
-    return replace(
-        found,
-        places=tuple(describe_places(alike, judge.find_best(alike[0])) for alike in risky),
-        compared=compared if risky else None,
-        price=price,
-        what_if=_scale_bound(problem, found, price, what_if) if places or what_if else (),
+        plan = _Plan(problem, find_decision_points(policy, reader), reader)
+    continuations = _find_continuations(problem, reader) if places else None
+    riskiest = [
+        group
+        for group in heapq.nlargest(places, range(len(plan.group_risk)), plan.group_risk.item)
+        if plan.group_risk[group] > 0
+    ]
+    return Explanation(
+        reward=plan.reward,
+        risk=plan.risk,
+        failures=plan.list_sure_failures(),
+        choices=plan.list_choices(),
+        actions=plan.list_choices(by_state=False),
+        places=tuple(plan.describe_place(group, continuations) for group in riskiest),
+        steps=tuple(np.bincount(plan.rows["level"], plan.point_risk).tolist()),
+        compared=None if not riskiest else ASSUMED if continuations is None else EXACTLY,
+        price=None if continuations is None else continuations.price,
     )
 
 
-def describe_look(exact: bool, look: float | None) -> str:
-    """Return what other actions are compared by, in a sentence."""
-    return EXACTLY if exact else ASSUMED if look is None else SEARCHED.format(look)
+class _Continuations:
+    """The best continuation at the price of risk, and the safest, from every state–step pair on."""
+
+    def __init__(self, sweeps: Sweeps, price: float, multiplier: float) -> None:
+        self.price, self.multiplier = price, multiplier
+        self._levels, graph = sweeps.levels, sweeps.levels.graph
+        self._graph = graph
+        self._best = sweeps.follow_weights(1.0, multiplier)
+        self._safest = sweeps.follow_weights(0.0, 1.0)
+        self._numbers = {graph.state_object(k): k for k in range(graph.states.count)}
+
+    def evaluate(self, state: Any, level: int) -> dict[str, tuple[Worth, Worth]]:
+        """Return the worth of each action, followed by the best and by the safest plan."""
+        arrays = self._levels.arrays
+        number = self._numbers[state]
+        first, end = (int(n) for n in arrays.first[level : level + 2])
+        pair = first + int(arrays.state[first:end].searchsorted(number))
+        row = int(arrays.first_action[number])
+        return {
+            label: (
+                self._add_up(pair, row + k, level, self._best),
+                self._add_up(pair, row + k, level, self._safest),
+            )
+            for k, label in enumerate(self._graph.action_labels(number))
+        }
+
+    def _add_up(self, pair: int, row: int, level: int, ways: Ways) -> Worth:
+        arrays = self._levels.arrays
+        reward = float(arrays.weights[level] * arrays.expected_reward[row])
+        risk = float(arrays.immediate_risk[row])
+        for probability, target in self._levels.list_targets(pair, row):
+            if target != END:
+                reward += probability * float(ways.rewards[target])
+                risk += probability * float(ways.risks[target])
+        return Worth(reward, risk)
 
 
-def _find_riskiest(levels: Sequence[StepLevel], most: int) -> list[list[Step]]:
-    """Return the steps that take risk by action and state: the riskiest first, also in each."""
-    alike: dict[tuple[str, Any], list[Step]] = {}
-    for level in levels:
-        for step in level.steps:
-            if step.risk > 0:
-                alike.setdefault((step.action, step.place.state), []).append(step)
-    found = heapq.nlargest(most, alike.values(), key=lambda steps: sum(s.risk for s in steps))
-    return [sorted(steps, key=lambda step: -step.risk) for steps in found]
+def _find_continuations(problem: Problem, reader: ModelReader) -> _Continuations | None:
+    """Return them; None if the model is too large for that, or no policy is within the bound."""
+    if not reader.merges:
+        return None
+    graph = open_graph(reader)
+    levels = build_levels(graph, may_go_on=lambda *_: graph.evaluations <= MOST_EVALUATIONS)
+    if levels is None or not len(levels):
+        return None
+    sweeps = Sweeps(levels)
+    dual = DualSearch(BoundTest(problem.risk_bound), sweeps.find_best).run()
+    if math.isinf(dual.upper_bound) or not math.isfinite(dual.multiplier):
+        return None
+    return _Continuations(sweeps, dual.price, dual.multiplier)
 
 
-def _scale_bound(
-    problem: Problem, plan: Explanation, price: float | None, seconds: float | None
-) -> tuple[WhatIf, ...]:
-    """Return what more or less allowed risk would change."""
-    if seconds is not None:
-        found = []
-        for scale in SCALES:
-            scaled = Problem(problem.model, problem.risk_bound.scale(scale))
-            result = solve(scaled, time_limit=seconds)
-            certificate = result.certificate if result.safe else None
-            found.append(
-                WhatIf(
-                    scale,
-                    None if certificate is None else float(certificate.reward),
-                    None if certificate is None else float(certificate.risk),
-                    result.upper_bound,
-                    "solved",
+class _Plan:
+    """The decision points of a policy in arrays, and groups of them: of one action in one state."""
+
+    def __init__(self, problem: Problem, points: DecisionPoints, reader: ModelReader) -> None:
+        self._bound, self._points, self._reader = problem.risk_bound, points, reader
+        self.rows, values = points.rows, find_values(points, reader)
+        self._labels = list(number_labels(points.policy))
+        self._action, self._fails = values["action"], values["fails"]
+        self._reward_ahead, self._risk_ahead = values["reward_ahead"], values["risk_ahead"]
+        self._failing_reward, self._safe_reward = _find_rewards(points)
+        reach, weight = self.rows["reach"], np.asarray(reader.weights)[self.rows["level"]]
+        self._point_reward = weight * reach * (self._failing_reward + self._safe_reward)
+        self.point_risk = reach * self._fails
+        self._tempting = np.where(self._is_tempting(), self.point_risk, 0.0)
+        self.reward, self.risk = math.fsum(self._point_reward), math.fsum(self.point_risk)
+        self._first, self._group = _group_equal(np.stack((self._action, self.rows["state"])))
+        self.group_risk = np.bincount(self._group, self.point_risk)
+
+    def _is_tempting(self) -> NDArray[np.bool_]:
+        """Return where failing pays more than going on."""
+        uncertain = (self._fails > 0) & (self._fails < 1 - TOLERANCE)
+        fails = np.where(uncertain, self._fails, 0.5)
+        pays = self._failing_reward / fails
+        brings = (self._reward_ahead - self._failing_reward) / (1 - fails)
+        rounding = WORTH_TELLING * np.maximum(np.abs(pays), np.abs(brings))
+        tempting: NDArray[np.bool_] = uncertain & (pays > brings + rounding)
+        return tempting
+
+    def list_choices(self, by_state: bool = True) -> tuple[Choice, ...]:
+        """Return the totals of each action, in each state or in all of them; the riskiest first."""
+        first, group = (self._first, self._group) if by_state else _group_equal(self._action[None])
+        amounts = (self.rows["reach"], self._point_reward, self.point_risk, self._tempting)
+        totals = [np.bincount(group, amount).tolist() for amount in amounts]
+        choices = [
+            Choice(
+                self._labels[self._action[point]],
+                self._name_state(point) if by_state else "",
+                times,
+                reward,
+                risk,
+                tempting,
+            )
+            for point, times, reward, risk, tempting in zip(first.tolist(), *totals, strict=True)
+        ]
+        return tuple(sorted(choices, key=lambda choice: (-choice.risk, -abs(choice.reward))))
+
+    def list_sure_failures(self) -> tuple[Choice, ...]:
+        """Return the actions that surely fail, each with the safest other action."""
+        reach = np.bincount(self._group, self.rows["reach"])
+        fails = self._fails[self._first]
+        failures = []
+        for k in np.flatnonzero((fails > 0) & (fails >= 1 - TOLERANCE)).tolist():
+            point = self._first[k]
+            others = {
+                label: _add_up(outcomes).risk
+                for label, outcomes in self._list_others(point).items()
+            }
+            safest = min(others, key=others.__getitem__, default=None)
+            if safest is not None and others[safest] >= 1 - TOLERANCE:
+                safest = None
+            failures.append(
+                Choice(
+                    self._labels[self._action[point]],
+                    self._name_state(point),
+                    times=float(reach[k]),
+                    risk=float(self.group_risk[k]),
+                    instead=safest,
+                    instead_risk=None if safest is None else others[safest],
                 )
             )
-        return tuple(found)
-    try:
-        allowed = problem.risk_bound(plan.reward)
-    except BoundError:
-        return ()
-    kept = [scale for scale in SCALES if scale < 1 and plan.risk <= scale * allowed]
-    if price == 0 and plan.risk <= allowed:
-        kept += [scale for scale in SCALES if scale > 1]  # the bound does not hold it back
-    # The price is that of randomised plans: it says nothing of one that can't spend what it may,
-    # nor, where the bound does not bind, of a bound that would.
-    told = SCALES if price and plan.risk > min(SCALES) * allowed else ()
-    return tuple(
-        WhatIf(scale, plan.reward, plan.risk, None, "kept")
-        if scale in kept
-        else WhatIf(
-            scale, plan.reward + (price or 0.0) * (scale - 1) * allowed, None, None, "price"
+        return tuple(sorted(failures, key=lambda failure: -failure.times))
+
+    def describe_place(self, group: int, continuations: _Continuations | None) -> RiskyPlace:
+        """Return the riskiest point of a group, with the best other action there."""
+        alike = np.flatnonzero(self._group == group)
+        point = int(alike[self.point_risk[alike].argmax()])
+        path = self._points.list_path(point)
+        return RiskyPlace(
+            action=self._labels[self._action[point]],
+            state=self._name_state(point),
+            step=int(self.rows["level"][point]),
+            history=tuple(self._points.last_step(there) for there in path[1:]),
+            reach=float(self.rows["reach"][point]),
+            fails=float(self._fails[point]),
+            risk=float(self.point_risk[point]),
+            alike=len(alike),
+            alike_risk=float(self.group_risk[group]),
+            alternative=(
+                self._compare_step(point)
+                if continuations is None
+                else self._compare_exactly(point, continuations)
+            ),
         )
-        for scale in SCALES
-        if scale in kept or scale in told
+
+    def _compare_exactly(self, point: int, continuations: _Continuations) -> Alternative | None:
+        """Return the best other action at the price of risk, with its best continuation."""
+        level = int(self.rows["level"][point])
+        worths = continuations.evaluate(self._find_state(point), level)
+        worths.pop(self._labels[self._action[point]], None)
+        if not worths:
+            return None
+        price = continuations.multiplier
+        label = max(worths, key=lambda name: worths[name][0].reward - price * worths[name][0].risk)
+        best, safest = worths[label]
+        judged = self._judge(point, label, best)
+        if judged.verdict != "too risky":
+            return judged
+        careful = self._judge(point, label, safest)
+        if careful.verdict == "better":
+            return careful
+        acceptable = self.risk + careful.risk_change <= careful.allowed + TOLERANCE
+        return replace(judged, careful=careful.reward_change if acceptable else None)
+
+    def _compare_step(self, point: int) -> Alternative | None:
+        """Return the other action of largest reward, if it is followed like the one taken."""
+        fails, level = self._fails[point], int(self.rows["level"][point])
+        survives = 1 - fails
+        earned = self._failing_reward[point] + self._safe_reward[point]
+        ahead = self._reward_ahead[point] - earned, self._risk_ahead[point] - fails
+        reward, risk = (float(x / survives) if survives > 0 else 0.0 for x in ahead)
+        found = []
+        for label, outcomes in self._list_others(point).items():
+            step = _add_up(outcomes)
+            goes_on = 1 - step.risk
+            mean = float(self._reader.weights[level]) * (step.reward + goes_on * reward)
+            found.append(self._judge(point, label, Worth(mean, step.risk + goes_on * risk)))
+        most = max(found, key=lambda other: other.reward_change, default=None)
+        if most is not None and most.verdict == "better":
+            return replace(most, verdict="not known")
+        return most
+
+    def _judge(self, point: int, action: str, instead: Worth) -> Alternative:
+        """Return the effect of another action, of some discounted worth, on the whole plan."""
+        row = self.rows[point]
+        reach, weight = float(row["reach"]), float(self._reader.weights[row["level"]])
+        more_reward = reach * (instead.reward - weight * float(self._reward_ahead[point]))
+        more_risk = reach * (instead.risk - float(self._risk_ahead[point]))
+        try:
+            allowed = self._bound(self.reward + more_reward)
+        except BoundError:
+            allowed = -math.inf
+        least = TOLERANCE * max(1.0, abs(self.reward))
+        if more_reward <= least:
+            verdict = "worth less" if more_reward < -least else "as good"
+        else:
+            verdict = "too risky" if self.risk + more_risk > allowed + TOLERANCE else "better"
+        return Alternative(action, more_reward, more_risk, allowed, verdict)
+
+    def _list_others(self, point: int) -> dict[str, list[Outcome]]:
+        """Return the outcomes of each action that is not taken at a point."""
+        state = self._find_state(point)
+        return {
+            label: self._reader.outcomes(state, action)
+            for label, action in self._reader.actions(state).items()
+            if label != self._labels[self._action[point]]
+        }
+
+    def _find_state(self, point: int) -> Any:
+        return self._points.states[self.rows["state"][point]]
+
+    def _name_state(self, point: int) -> str:
+        """Return the text of a state; of a long one only begin and end, where histories differ."""
+        text = stable_text(self._find_state(point))
+        if len(text) <= LONGEST_STATE:
+            return text
+        half = (LONGEST_STATE - 3) // 2
+        return f"{text[:half]} … {text[-half:]}"
+
+
+def _group_equal(keys: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first column of each kind, and the kind of each column."""
+    _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[kind.ravel()]
+
+
+def _find_rewards(points: DecisionPoints) -> NDArray[np.float64]:
+    """Return the parts of R̄ at each point from failing and from safe outcomes."""
+    found = np.zeros((2, len(points.rows)))
+    for number, member in enumerate(points.policy.members):
+        mine = points.rows["member"] == number
+        owner = np.repeat(np.arange(len(member)), np.diff(member.first_outcome))
+        paid, fails = member.probability * member.reward, member.child == FAILED
+        for part, counted in enumerate((fails, ~fails)):
+            of_nodes = np.bincount(owner, paid * counted, len(member))
+            found[part, mine] = of_nodes[points.rows["node"][mine]]
+    return found
+
+
+def _add_up(outcomes: Sequence[Outcome]) -> Worth:
+    """Return the mean reward of outcomes, and the probability of failure."""
+    return Worth(
+        math.fsum(float(o.probability) * float(o.reward) for o in outcomes),
+        math.fsum(float(o.probability) for o in outcomes if o.fails),
+    )
+
+
+def describe_sure_failures(policy: AnyPolicy) -> str | None:
+    """Return a line that names the actions of a policy that surely fail; None if none does."""
+    found: dict[str, int] = {}
+    for member in policy.members:
+        if not len(member):
+            continue
+        fails = np.logical_and.reduceat(member.child == FAILED, member.first_outcome[:-1])
+        for number, count in zip(*np.unique(member.action[fails], return_counts=True), strict=True):
+            label = member.labels[number]
+            found[label] = found.get(label, 0) + int(count)
+    if not found:
+        return None
+    listed = ", ".join(f"{label!r} in {count:,}" for label, count in found.items())
+    return (
+        f"{listed} of {len(policy):,} decisions; does failing cost less than going on? "
+        "See vulcan explain"
     )

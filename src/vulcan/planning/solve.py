@@ -1,70 +1,64 @@
-"""One way to solve: any problem, any solver, and always a certificate."""
+"""Solve a problem with any solver, and certify the policy."""
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from vulcan.bounds.shape import warn_of_loose
-from vulcan.certificates.certificate import Certificate, certify
-from vulcan.certificates.problem import Problem, require_problem
+from vulcan.bounds.base import warn_of_loose
+from vulcan.certificate.certify import certify
 from vulcan.errors import DisagreementError, ModelError
-from vulcan.executors.base import Executor
-from vulcan.executors.choice import choose_executor
-from vulcan.executors.losses import count_losses
 from vulcan.model.arrays import ArrayModel
 from vulcan.model.reader import ModelReader
+from vulcan.model.rules import Rule
+from vulcan.numerics import AGREEMENT, TOLERANCE, find_sum_cost
+from vulcan.parallel.executors import Executor, count_losses
+from vulcan.parallel.pool import choose_executor
+from vulcan.parameters import knows_parameters
+from vulcan.planning.automatic import read_solver
 from vulcan.planning.result import Result
-from vulcan.runtime.limits import Limits
-from vulcan.runtime.monitor import Monitor
-from vulcan.runtime.progress import OnProgress, Phase, Progress, watch_progress
-from vulcan.solvers.automatic import Automatic
-from vulcan.solvers.base import (
-    Options,
-    Solver,
-    ask_for_randomised,
-    refuse_unknown,
-    require_solver,
+from vulcan.policy.policy import AnyPolicy
+from vulcan.problem import Problem, require_problem
+from vulcan.runtime.files import Checkpoint
+from vulcan.runtime.limits import (
+    Limits,
+    Monitor,
+    OnProgress,
+    Progress,
+    StopReason,
+    TimeUp,
+    watch_progress,
 )
-from vulcan.solvers.finding import Finding, Status
-from vulcan.solvers.layered.upper_bound import RewardBound, bound_any_policy
-from vulcan.tolerance import AGREEMENT, TOLERANCE
+from vulcan.solvers.base import Options, Solver, require_solver
+from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
 __all__ = ["solve"]
 
-UNCERTIFIED: Final = "interrupted before the policy was certified; certify() can still do it"
+QUERY_SECONDS: Final = 0.1
+QUERY_SHARE: Final = 0.02
+"""Time for repeated queries: seconds, or a share of the search time if that is more."""
 
 
+@knows_parameters
 def solve(
     problem: Problem,
-    solver: Solver | None = None,
+    solver: Solver | str | None = None,
     *,
     time_limit: float | None = None,
-    samples: int | None = None,
-    histories: int | None = None,
-    memory: int | None = None,
     gap: float | None = None,
+    samples: int | None = None,
     seed: int = 0,
-    seeds: Sequence[int] | None = None,
-    complete: bool = True,
-    randomised: bool = False,
-    bound: bool = False,
-    workers: int | None = None,
-    executor: Executor | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 60.0,
-    resume: bool = False,
-    overwrite: bool = False,
-    keep: bool = False,
-    on_progress: OnProgress | None = None,
-    progress: bool = False,
+    limits: Limits | None = None,
+    parallel: int | str | Executor | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    progress: bool | OnProgress = False,
 ) -> Result:
     """Plan, and certify the plan.
 
@@ -73,78 +67,51 @@ def solve(
     problem
         Model and risk bound.
     solver
-        How to search; by default `Automatic()`, which solves with a small proved gap what it can
-        unroll, and samples the rest.
+        How to search: a solver, or its name on the command line, such as "pareto". By default
+        `Automatic()`, which solves with a small proved gap what it can unroll, and samples the
+        rest.
     time_limit
-        Stop the search after this many seconds. Loading and compiling kernels does not count.
-    samples
-        Stop the search after this many samples.
-    histories
-        Stop the search after this many histories.
-    memory
-        Stop the search when its tree and the state graph take this many bytes.
+        Stop after this many seconds, certificate included, up to a tenth of it, a quarter of a
+        second, or one answer of the model. Loading and compiling kernels does not count. Where
+        there was no time for a certificate, `Result.planned` says what was found.
     gap
         Stop the search when the policy is proved to be within this share of the best: of the best
         at all for the exact solvers, of the best that the constraint admits for `Vulcan` and
-        `LocalVulcan(bounded=True)`. By default 1e-4 without a solver's name (and an absolute 1e-6
-        where rewards are near 0); solvers with a name go on until nothing better is left. 0 asks
-        for proof.
+        `LocalVulcan(bounded=True)`. By default 1e-4 without a solver's name; solvers with a name go
+        on until nothing better is left. 0 asks for proof.
+    samples
+        Stop the search after this many samples.
     seed
         Seed of the random numbers. The same seed and the same samples give the same policy.
-    seeds
-        Search with each of these seeds, and return the best result: its `spread` has what each of
-        them found. Limits are those of each search. A seed that fails stops no others.
-    complete
-        Plan to the end what the search left unexplored. Without it a policy may have a frontier.
-    randomised
-        Return the best randomised policy, which draws one of two policies at the start. The solver
-        must know how: `Automatic` and `Lagrangian` do, and `LinearProgram` does nothing else.
-    bound
-        Add an upper bound on the reward of any policy, if the solver has none of its own, so that
-        the result has a gap. The model is asked for what the search left out, if the state graph
-        is small enough; the bound may take as long again as the time limit.
-    workers
-        How many work at once. With several seeds they search, each with one of them. Else they are
-        threads that search, where the solver knows how and the model is compiled, or quick to
-        answer `ForwardSearch`; or processes that answer for the model, which must be picklable, or
-        search parts of what `ForwardSearch` searches. Solvers on pairs of state and step also
-        compute in as many threads, for any model. The result does not depend on it, as long as
-        limits of samples and not of time or memory end the search.
-    executor
-        Who they are: "threads", "processes" or "ray", or an executor such as
-        `Ray("auto", workers=8)`. By default what suits the model and the solver.
+    limits
+        The limits above and others, such as `Limits(memory=4_000_000_000)`.
+    parallel
+        A number of workers; an executor, such as `vulcan.parallel.Ray("auto", workers=8)`; or its
+        name, such as "threads", "processes:4" or "ray". Workers are threads that search, where the
+        solver knows how and the model is compiled, or processes that evaluate the model, which must
+        be picklable. Solvers on state–step pairs also compute in as many threads, for any model.
+        The result does not depend on it, unless a limit of time or memory ends the search.
     checkpoint
-        A file to which a search that samples writes itself now and then. An existing file is an
-        error, unless the search in it is resumed or overwritten. `Automatic` chooses as it does
-        without a checkpoint, and says so where nothing was sampled and no file written. Each of
-        several seeds has a file of its own beside it: `plan-7.ckpt` for seed 7 and `plan.ckpt`.
-    checkpoint_every
-        Seconds between two checkpoints.
-    resume
-        Go on from that file, if it exists. With a limit of samples the result is the same, bit for
-        bit, as that of a search that was never interrupted.
-    overwrite
-        Replace that file, if it exists.
-    keep
-        Keep what the search knows, its tree and what the model said, in memory with the policy:
-        a run of it that replans goes on from there. Without it, the first replan of a run begins
-        with nothing. A tree that is with other processes or machines is not kept.
-    on_progress
-        Called with a `Progress` about ten times a second.
+        A file to which a search that samples writes itself regularly, or a `Checkpoint`, which also
+        says how often, and whether to resume or overwrite an existing file. `Automatic` chooses as
+        it does without a checkpoint, and says so where nothing was sampled and no file written.
     progress
-        Show the progress in the terminal.
+        True shows the progress in the terminal; a function is called with a `Progress` about ten
+        times a second.
 
     Returns
     -------
     Result
-        With a policy and its certificate, or the reason why there is no policy. A search that a
-        limit or Ctrl-C ended returns the best complete policy that it had found; of several seeds,
-        those under way do, and no other begins.
+        With a policy and its certificate, or the reason why there is none. A search that a limit
+        or Ctrl-C ended returns the best complete policy that it had found.
 
     Raises
     ------
+    OptionError
+        If an option does not exist, or has an impossible value.
     ModelError
-        If the model breaks a rule or raises.
+        If the model breaks a rule or raises, or contradicts an earlier answer when a sample of them
+        is queried again before something is reported as proved.
     BoundError
         If the risk bound is not concave and nondecreasing where it was used.
 
@@ -157,39 +124,10 @@ def solve(
     >>> round(result.certificate.reward, 4), result.safe
     (1.528, True)
     """
-    limits = Limits(time_limit, samples, histories, memory, gap)
-    options = Options(
-        seed,
-        complete,
-        checkpoint,
-        checkpoint_every,
-        resume,
-        overwrite,
-        keep=keep,
-        workers=workers,
-        executor=executor,
-    )
-    solver = Automatic() if solver is None else solver
-    if randomised:
-        solver = ask_for_randomised(solver)
-    return choose_search(seeds)(
-        problem,
-        solver,
-        limits,
-        options,
-        bound=bound,
-        on_progress=on_progress,
-        progress=progress,
-    )
-
-
-def choose_search(seeds: Sequence[int] | None) -> Callable[..., Result]:
-    """Return what plans and certifies: once, or with each of several seeds."""
-    if seeds is None:
-        return plan_and_certify
-    from vulcan.planning.seeds import solve_seeds  # many of the former
-
-    return partial(solve_seeds, seeds=seeds)
+    limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
+    options = Options(seed, checkpoint=Checkpoint.read(checkpoint))
+    chosen = read_solver(solver, limits)
+    return plan_and_certify(problem, chosen, limits, options, parallel=parallel, progress=progress)
 
 
 def plan_and_certify(
@@ -198,115 +136,56 @@ def plan_and_certify(
     limits: Limits,
     options: Options,
     *,
-    bound: bool = False,
-    on_progress: OnProgress | None = None,
-    progress: bool = False,
+    parallel: int | str | Executor | None = None,
+    progress: bool | OnProgress = False,
 ) -> Result:
-    """Plan, and certify the plan: `solve` for those who have limits and options as objects."""
-    require_problem(problem, beside=solver)
-    require_solver(solver)
-    refuse_unknown(solver, limits, options)
-    reader = _find_reader(problem.model, options)
-    options = _choose_executor(reader, solver, options)
+    """Plan, and certify the plan: `solve` with limits and options as objects."""
+    require_problem(problem)
+    require_solver(solver, limits, options)
+    reader = ModelReader(problem.model) if options.graph is None else options.graph.reader
+    options = replace(options, executor=_choose_executor(parallel, reader, solver))
     with (
         count_losses() as losses,
         _open_reader(reader, solver, options) as reader,
-        watch_progress(on_progress, progress) as watch,
+        watch_progress(progress) as watch,
         Monitor(limits, watch) as monitor,
     ):
-        finding = solver.search(problem, reader, monitor, options)
-        # Still inside, so that the first Ctrl-C does not lose what was found.
-        began = time.perf_counter()
-        certificate = finding.certificate
-        if finding.policy is not None and certificate is None:
-            try:
-                certificate = _certify(problem, finding, monitor)
-            except KeyboardInterrupt:
-                finding = replace(finding, status=Status.STOPPED, explanation=UNCERTIFIED)
-        _check(problem, finding, certificate)
-        finding = _doubt(problem, finding, certificate)
-        seconds = time.perf_counter() - began
-        if bound and finding.upper_bound is None:
-            finding = _add_bound(problem, reader, monitor, finding, options.threads)
-    policy, knowledge = finding.policy, finding.knowledge if options.keep else None
-    if policy is not None:
-        policy = policy.attach(ModelReader(problem.model))
-        policy.knowledge = knowledge
+        try:
+            finding = solver.search(problem, reader, monitor, options)
+        except TimeUp:  # between two answers of the model
+            finding = _find_nothing(monitor)
+        # Still inside, so that the first Ctrl-C does not lose the policy.
+        finding = _certify(problem, finding, monitor)
+        _check(problem, finding)
+        finding = _doubt(problem, finding)
+        finding = _query_again(reader, monitor, finding)
+    policy = finding.policy
+    changed = {
+        "policy": None if policy is None else policy.attach(ModelReader(problem.model)),
+        "statistics": replace(finding.statistics, lost_workers=len(losses)),
+    }
     return Result(
         problem=problem,
         solver=repr(solver),
-        status=finding.status,
-        explanation=finding.explanation,
         stopped_by=monitor.stopped_by,
-        policy=policy,
-        certificate=certificate,
-        statistics=replace(
-            finding.statistics,
-            certificate_seconds=finding.statistics.certificate_seconds + seconds,
-            lost_workers=losses.count,
-        ),
-        error=finding.error,
-        upper_bound=finding.upper_bound,
-        rounding=finding.rounding,
-        trials=finding.trials,
-        price=finding.price,
-        lines=finding.lines,
-        estimate=finding.estimate,
-        relaxed=finding.relaxed,
-        safest=finding.safest,
-        sufficient=finding.sufficient,
-        knowledge=knowledge,
+        **{**vars(finding), **changed},
     )
 
 
-def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Certificate:
-    """Return the certificate of what was found, telling how far it is."""
-    assert finding.policy is not None
-    statistics = finding.statistics
-
-    def watch(share: float) -> None:
-        def describe() -> Progress:
-            counts = (statistics.histories, statistics.evaluations)
-            return Progress(
-                monitor.seconds,
-                share,
-                *counts,
-                finding.reward,
-                pairs=statistics.nodes,
-                phase=Phase.CERTIFYING,
-            )
-
-        monitor.report(describe)
-
-    return certify(problem, finding.policy, watch=watch)
-
-
-def _find_reader(model: Any, options: Options) -> ModelReader:
-    """Return what asks the model: the reader of what is known of it already, or a new one."""
-    if options.graph is not None:
-        return options.graph.reader
-    if options.knowledge is not None:
-        return options.knowledge.graph.reader
-    return ModelReader(model)
-
-
-def _choose_executor(reader: ModelReader, solver: Solver, options: Options) -> Options:
-    """Return the options with the executor that was asked for, or suits the search."""
-    chosen = options.executor is not None or options.workers in (None, 1)
-    threaded = isinstance(reader.model, ArrayModel) or (
-        not chosen and isinstance(solver, Solver) and solver.suits_threads(reader)
-    )
-    several = "threads" if threaded else "processes"
-    return replace(options, executor=choose_executor(options.executor, options.workers, several))
+def _choose_executor(
+    parallel: int | str | Executor | None, reader: ModelReader, solver: Solver
+) -> Executor:
+    """Return the executor given; for a number of workers, the one that suits the search."""
+    compiled = solver.threads and getattr(reader.model, "compiled", None) is not None
+    threaded = compiled or isinstance(reader.model, ArrayModel)
+    return choose_executor(parallel, "threads" if threaded else "processes")
 
 
 @contextmanager
 def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Iterator[ModelReader]:
-    """Yield a reader, or one with workers that answer for the model if these are not to search."""
+    """Yield a reader; with workers that evaluate the model, if these don't search themselves."""
     executor = options.executor
-    assert isinstance(executor, Executor)
-    known = options.graph is not None or options.knowledge is not None
-    if known or executor.near or (isinstance(solver, Solver) and solver.spreads(reader)):
+    if options.graph is not None or executor.in_process or solver.spreads(reader):
         yield reader
     else:
         from vulcan.model.workers import WorkerReader
@@ -315,17 +194,98 @@ def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Itera
             yield asking
 
 
-def _doubt(problem: Problem, finding: Finding, certificate: Certificate | None) -> Finding:
-    """Return a finding that claims no more than the certificate says.
+def _find_nothing(monitor: Monitor) -> Finding:
+    """Return the finding of a search that ran out of time before it found anything."""
+    monitor.stopped_by = StopReason.TIME
+    return Finding(
+        status=Status.STOPPED,
+        explanation=f"stopped by {StopReason.TIME}: no policy found yet",
+        policy=None,
+        reward=-math.inf,
+        risk=0.0,
+        credits=(),
+        statistics=Statistics(monitor.seconds, 0, 0),
+    )
 
-    Where a bound is very steep, or large rewards cancel, a rounding decides whether a policy is
-    acceptable to a search. The certificate is not misled by that, or says that it can't say.
+
+def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Finding:
+    """Return the finding with the certificate of its policy, if there is time for it."""
+    policy, statistics = finding.policy, finding.statistics
+    if policy is None or finding.certificate is not None:
+        return finding
+    counts = (statistics.histories, statistics.evaluations, finding.reward)
+
+    def watch(share: float) -> None:
+        monitor.report(
+            lambda: Progress(
+                monitor.seconds, share, *counts, pairs=statistics.nodes, phase="certifying"
+            )
+        )
+
+    if finding.planned is None:
+        monitor.grant_certificate()
+    began = time.perf_counter()
+    try:
+        certificate = certify(problem, policy, watch=watch)
+    except (KeyboardInterrupt, TimeUp) as ended:
+        why = "interrupted"
+        if isinstance(ended, TimeUp):
+            monitor.stopped_by = monitor.stopped_by or StopReason.TIME
+            why = f"stopped by {monitor.stopped_by}"
+        why = finding.explanation if finding.status is Status.STOPPED else why
+        return replace(
+            finding,
+            status=Status.STOPPED,
+            explanation=f"{why}; the policy is not certified",
+            planned=Worth(finding.reward, finding.risk),
+        )
+    taken = statistics.certificate_seconds + time.perf_counter() - began
+    return replace(
+        finding,
+        certificate=certificate,
+        planned=None,
+        statistics=replace(statistics, certificate_seconds=taken),
+    )
+
+
+def _check(problem: Problem, finding: Finding) -> None:
+    """Check the assumptions of a search: the shape of the bound, and its own arithmetic."""
+    certificate, policy = finding.certificate, finding.policy
+    rewards = [] if certificate is None else [float(certificate.reward)]
+    if points := [*finding.credits, *rewards]:
+        problem.risk_bound.verify(points)
+        warn_of_loose(problem.risk_bound, points)
+    if certificate is None or policy is None:
+        return
+    largest = _find_largest_reward(policy)
+    for name, found, certified, most in (
+        ("reward", finding.reward, certificate.reward, largest * policy.about.horizon),
+        ("risk", finding.risk, certificate.risk, 1.0),
+    ):
+        if not abs(found - float(certified)) <= AGREEMENT * most:
+            raise DisagreementError(
+                f"the search found {name} {found!r}, the certificate {float(certified)!r}; "
+                "this is a defect in Vulcan, please report it with the model"
+            )
+
+
+def _doubt(problem: Problem, finding: Finding) -> Finding:
+    """Return a finding that claims no more than its certificate proves.
+
+    Where a bound is very steep, large rewards cancel, or probabilities sum to 1 only nearly over
+    many steps, rounding decides whether a policy is acceptable to a search. The certificate is not
+    misled by that, or reports that it can't decide.
     """
+    certificate = finding.certificate
     if finding.status is not Status.SOLVED or certificate is None or certificate.safe:
         return finding
-    # A search that heeds no bound has solved its own problem, and calls nothing acceptable.
-    _, most = problem.risk_bound.enclose(finding.reward, finding.reward)
-    if finding.upper_bound is None and finding.risk > most + TOLERANCE:
+    # A search that ignores the bound has solved its own problem, and claims no acceptability.
+    assert finding.policy is not None
+    steps = finding.policy.about.horizon + 1
+    cost = find_sum_cost(steps)
+    reward = finding.reward + cost * steps * _find_largest_reward(finding.policy)
+    _, most = problem.risk_bound.enclose(finding.reward, reward)
+    if finding.upper_bound is None and finding.risk > most + TOLERANCE + cost:
         return finding
     explanation = (
         "best policy found; its risk is so close to what is allowed that roundings decide"
@@ -335,44 +295,50 @@ def _doubt(problem: Problem, finding: Finding, certificate: Certificate | None) 
     return replace(finding, status=Status.DONE, explanation=explanation)
 
 
-def _add_bound(
-    problem: Problem, reader: ModelReader, monitor: Monitor, finding: Finding, threads: int
-) -> Finding:
-    """Return the same finding with an upper bound; Ctrl-C and errors of the model forgo it."""
-    if monitor.requested:
+def _find_largest_reward(policy: AnyPolicy) -> float:
+    """Return the size of the largest reward of any outcome; at least 1."""
+    return max(float(np.abs(p.reward).max(initial=1.0)) for p in policy.members)
+
+
+def _query_again(reader: ModelReader, monitor: Monitor, finding: Finding) -> Finding:
+    """Query a sample of the model's answers again before something is reported as proved.
+
+    It takes a small share of the time of the search, and at most one answer beyond a time limit.
+    What was proved is not reported as such where there is no time for that answer.
+    """
+    proved = finding.status in (Status.SOLVED, Status.INFEASIBLE)
+    limit = monitor.limits.time_limit
+    late = limit is not None and monitor.seconds >= limit
+    unsettled = not proved and (finding.upper_bound is None or late)
+    if unsettled or finding.error is not None or isinstance(reader.model, ArrayModel):
         return finding
-    stopped_by, monitor.stopped_by = monitor.stopped_by, None
-    began = time.perf_counter()
+    end = monitor.seconds + max(QUERY_SECONDS, QUERY_SHARE * finding.statistics.search_seconds)
+    end = end if limit is None else min(end, limit)
+    begun = False
+
+    def may_go_on() -> bool:
+        nonlocal begun
+        first, begun = not begun, True
+        return not monitor.requested and (first or monitor.seconds < end)
+
+    monitor.grant_certificate()
+    error: ModelError | None = None
     try:
-        found = bound_any_policy(problem, reader, monitor, finding.graph, threads)
-    except ModelError:
-        found = RewardBound()
-    monitor.stopped_by = stopped_by
-    statistics = replace(finding.statistics, bound_seconds=time.perf_counter() - began)
+        reader.require_repeatable(may_go_on)
+        return finding
+    except TimeUp:
+        reason, explanation = StopReason.TIME, "no time to query answers again"
+    except ModelError as raised:
+        if raised.violation.rule is not Rule.ANSWERS:
+            raise
+        error, reason, explanation = raised, StopReason.MODEL, str(raised)
+    monitor.stopped_by = reason
     return replace(
         finding,
-        upper_bound=found.upper,
-        price=found.price,
-        lines=found.lines,
-        statistics=statistics,
+        status=Status.STOPPED,
+        explanation=f"stopped by {reason}: {explanation}",
+        error=error,
+        upper_bound=None,
+        safest=None,
+        sufficient=None,
     )
-
-
-def _check(problem: Problem, finding: Finding, certificate: Certificate | None) -> None:
-    """Check what a search took for granted: the shape of the bound, and its own arithmetic."""
-    rewards = [] if certificate is None else [float(certificate.reward)]
-    if points := [*finding.credits, *rewards]:
-        problem.risk_bound.verify(points)
-        warn_of_loose(problem.risk_bound, points)
-    if certificate is None or finding.policy is None:
-        return
-    largest = max(float(np.abs(p.reward).max(initial=1.0)) for p in finding.policy.members)
-    for name, found, certified, most in (
-        ("reward", finding.reward, certificate.reward, largest * finding.policy.about.horizon),
-        ("risk", finding.risk, certificate.risk, 1.0),
-    ):
-        if not abs(found - float(certified)) <= AGREEMENT * most:
-            raise DisagreementError(
-                f"the search found {name} {found!r}, the certificate {float(certified)!r}; "
-                "this is a defect in Vulcan, please report it with the model"
-            )

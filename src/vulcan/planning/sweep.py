@@ -1,215 +1,242 @@
-"""Many searches on one model, done by whoever is free.
+"""Many searches on one model, run by several workers.
 
-A worker (`vulcan.executors`) holds the problem, which is sent to it once; a search is a `Job`, a
-few words long, and its answer a result without the problem. Jobs don't depend on each other, and
-are told by whoever sweeps in an order of his own, so that what is found does not depend on who
-found it, or when: as long as limits of time and memory, which are the machine's, don't end the
-searches.
+A worker (`vulcan.parallel`) holds the problem, which is sent to it once. A search is a small
+`SearchJob`, and its answer a `Result` without the problem. Jobs are independent and are submitted
+in a fixed order, so that results depend neither on the worker nor on timing, as long as limits of
+time and memory don't end the searches.
 
-A job that raises ends with its error, one whose worker is lost is done by another, and the first
-Ctrl-C lets those under way end with what they have, and no other begin. What was found may be kept
-in a file (`vulcan.planning.records`), and is not searched for again when the sweep is resumed.
+A job that raises ends with its error, the job of a lost worker is run by another, and the first
+Ctrl-C lets running jobs end with what they have, and starts no other.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
-from types import TracebackType
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from vulcan.certificates.problem import Problem
+from vulcan.bounds.forms import Constant
 from vulcan.errors import ModelError, VulcanError
-from vulcan.executors.base import Executor, Line, Maker
-from vulcan.executors.crew import Crew, Piece
-from vulcan.graphs.array_graph import open_graph
+from vulcan.exact.pipeline import RewardBound, bound_reward
+from vulcan.graph.states import StateGraph
 from vulcan.model.reader import ModelReader
-from vulcan.planning.batch import Batch
-from vulcan.planning.jobs import Answer, Job
-from vulcan.planning.records import Records
+from vulcan.parallel.executors import Channel, Executor, Maker
+from vulcan.parallel.pool import Task, WorkerPool
+from vulcan.planning.result import Result
 from vulcan.planning.solve import plan_and_certify
-from vulcan.runtime.interruption import Interruption, listen
-from vulcan.runtime.limits import Limits, StopReason
-from vulcan.runtime.monitor import Monitor
-from vulcan.solvers.base import EXACT
-from vulcan.solvers.layered.upper_bound import RewardBound, bound_any_policy
+from vulcan.problem import Problem
+from vulcan.runtime.limits import (
+    Interruption,
+    Limits,
+    OnProgress,
+    Progress,
+    StopReason,
+    listen,
+    watch_progress,
+)
+from vulcan.solvers.base import Options, Solver
 
-__all__ = ["Searcher", "Sweep", "describe_error"]
+__all__ = ["SearchJob", "Searcher", "Sweep", "describe_error"]
 
 logger = logging.getLogger("vulcan")
 
 
-class Searcher:
-    """What a worker holds: a problem, and what it knows of the model if jobs are to share that.
+@dataclass(frozen=True)
+class SearchJob:
+    """One search, as it is sent to a worker.
 
-    Parameters
+    Attributes
     ----------
-    line
-        To tell how far it is.
-    problem
-        The problem.
-    shares
-        Whether its searches share a state graph.
+    solver, limits, options
+        How to search.
+    bound
+        Whether to add an upper bound, if the solver has none.
+    level, scale
+        Another bound than that of the problem: a constant, or a multiple of it.
     """
 
-    def __init__(self, line: Line, problem: Problem, shares: bool = False) -> None:
-        self._line, self._problem = line, problem
-        self._graph = open_graph(ModelReader(problem.model)) if shares else None
+    solver: Solver
+    limits: Limits
+    options: Options
+    bound: bool = False
+    level: float | None = None
+    scale: float | None = None
 
-    def search(self, job: Job) -> Answer:
-        """Do a job."""
-        before = self._count()
-        self._prepare(job.limits)
+    def pose(self, problem: Problem) -> Problem:
+        """Return the problem with the bound of this job."""
+        if self.level is not None:
+            return Problem(problem.model, Constant(self.level))
+        if self.scale is not None:
+            return Problem(problem.model, problem.risk_bound.scale(self.scale))
+        return problem
+
+    def unpack(self, result: Result, problem: Problem) -> Result:
+        """Return the answer of a worker as the result of this job."""
+        policy = result.policy
+        attached = None if policy is None else policy.attach(ModelReader(problem.model))
+        return replace(result, problem=self.pose(problem), policy=attached)
+
+
+class Searcher:
+    """The object that a worker holds: a problem, and a state graph if its searches share one."""
+
+    def __init__(self, channel: Channel, problem: Problem, graph: StateGraph | None = None) -> None:
+        self._channel, self._problem, self._graph = channel, problem, graph
+
+    def search(self, job: SearchJob) -> Result:
+        """Run a job, and return its result without the problem and what it holds of the model."""
+        problem, options = job.pose(self._problem), replace(job.options, graph=self._graph)
         result = plan_and_certify(
-            job.pose(self._problem),
-            job.solver,
-            job.limits,
-            replace(job.options, graph=self._graph),
-            bound=job.bound,
-            on_progress=self._line.tell,
+            problem, job.solver, job.limits, options, progress=self._channel.report
         )
-        asked = result.statistics.evaluations if self._graph is None else self._count() - before
-        policy = None if result.policy is None else result.policy.detach()
-        return Answer(replace(result, problem=None, policy=policy), asked)  # type: ignore[arg-type]
+        if job.bound and result.upper_bound is None and not _was_requested(result):
+            found = self.bound(job.limits, problem)
+            result = replace(result, upper_bound=found.upper, price=found.price, lines=found.lines)
+        policy = None if result.policy is None else result.policy.attach(None)
+        return replace(result, problem=None, policy=policy)  # type: ignore[arg-type]
 
-    def bound(self, limits: Limits) -> RewardBound:
+    def bound(self, limits: Limits, problem: Problem | None = None) -> RewardBound:
         """Return an upper bound on the reward of any policy, if one can be found."""
-        with Monitor(limits.keep(EXACT), self._line.tell) as monitor:
-            try:
-                reader = ModelReader(self._problem.model)
-                return bound_any_policy(self._problem, reader, monitor, self._graph)
-            except ModelError:
-                return RewardBound()
-
-    def _prepare(self, limits: Limits) -> None:
-        """Learn what all searches are to know, before the first of them."""
-
-    def _count(self) -> int:
-        return 0 if self._graph is None else self._graph.evaluations
+        asked, report = problem or self._problem, self._channel.report
+        try:
+            return bound_reward(asked, limits, graph=self._graph, on_progress=report)
+        except ModelError:
+            return RewardBound()
 
 
 class Sweep:
-    """Workers, their jobs, and Ctrl-C; used in a `with` statement.
+    """Workers, their jobs, their progress as one, and Ctrl-C; used in a `with` statement.
+
+    Ctrl-C ends the statement without an error; `stopped_by` says so.
 
     Parameters
     ----------
     executor
-        Who does the work.
-    batch
-        Told how far it is.
+        Runs the workers.
+    progress
+        Whether to show the progress of all searches, or a function that is called with it.
     maker, arguments
-        What a worker holds: a `Searcher`, or a kind of it.
-    most
-        How many jobs there are at most.
-    early
-        Whether all workers are wanted from the first job on.
-    records
-        What is known already, and is kept; nothing by default.
+        Make the object that a worker holds: a `Searcher`, or a kind of it.
+
+    Attributes
+    ----------
+    total
+        Number of searches; None while unknown.
+    stopped
+        Whether it was stopped early.
     """
 
     def __init__(
-        self,
-        executor: Executor,
-        batch: Batch,
-        maker: Maker,
-        *arguments: Any,
-        most: int | None = None,
-        early: bool = False,
-        records: Records | None = None,
+        self, executor: Executor, progress: bool | OnProgress, maker: Maker, *arguments: Any
     ) -> None:
-        self._crew = Crew(executor, maker, *arguments, most=most, early=early)
-        self._batch, self._records = batch, records
-        self._known: deque[Piece] = deque()
-        self._interruption = Interruption()
-        self._inside = ExitStack()
+        self._pool = WorkerPool(executor, maker, *arguments)
+        self._progress: bool | OnProgress = progress
+        self._report: OnProgress | None = None
+        self._interruption, self._inside = Interruption(), ExitStack()
+        self._began = time.perf_counter()
+        self._done = 0
+        self._fraction: float | None = None
+        self._shares: dict[Task, float] = {}  # of searches under way
+        self.total: int | None = None
         self.stopped = False
 
     def __enter__(self) -> Self:
+        self._report = self._inside.enter_context(watch_progress(self._progress))
         interruption = self._inside.enter_context(self._interruption)
         self._inside.enter_context(listen(lambda: interruption.requested))
-        self._inside.enter_context(self._crew)
-        if self._records is not None:
-            self._inside.callback(self._records.write)
+        self._inside.enter_context(self._pool)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> bool:
+        interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+        self.stopped |= interrupted
         self._inside.close()
+        return interrupted
+
+    @property
+    def seconds(self) -> float:
+        """Time since it began."""
+        return time.perf_counter() - self._began
 
     @property
     def lost(self) -> int:
-        """How many workers were lost."""
-        return self._crew.lost
+        """Number of workers lost."""
+        return self._pool.lost
 
     @property
-    def reason(self) -> StopReason:
-        """Who stopped it, if somebody did."""
-        return self._interruption.reason
+    def stopped_by(self) -> StopReason | None:
+        """The reason why it was stopped; None if it was not."""
+        return self._interruption.reason if self.stopped else None
 
-    def submit(self, name: str, *arguments: Any) -> Piece:
-        """Add something to do: a method of what the workers hold, and what it is given."""
-        return self._crew.submit(name, *arguments)
+    def search(self, job: SearchJob) -> Task:
+        """Add a job."""
+        return self._pool.submit("search", job)
 
-    def search(self, job: Job) -> Piece:
-        """Add a job, which has ended already if its answer is known."""
-        answer = None if self._records is None else self._records.find(job)
-        if answer is None:
-            return self.submit("search", job)
-        self._known.append(Piece("search", (job,), ended=True, answer=answer))
-        return self._known[-1]
-
-    def wait(self) -> list[Piece]:
-        """Return what ended, after a while; none as long as nothing did."""
-        if self._interruption.requested and not self.stopped:
-            self.stop()
-        if self._known:
-            return [self._known.popleft()]
-        pieces = self._crew.wait(self._batch.tell)
-        for piece in pieces:
-            if self._records is not None and isinstance(piece.answer, Answer):
-                self._records.add(piece.arguments[0], piece.answer)
-        return pieces
-
-    def run(self) -> Iterator[Piece]:
-        """Yield what ends, until nothing is left to do; more may be added meanwhile."""
-        while self._known or self._crew.busy:
-            for piece in self.wait():
-                yield piece
-                answer = piece.answer
-                stopped_by = answer.result.stopped_by if isinstance(answer, Answer) else None
-                if stopped_by is not None and stopped_by.is_request:
-                    self.stop()  # whoever asked it to stop means all
+    def run(self) -> Iterator[Task]:
+        """Yield jobs as they end, until there are none; more may be added meanwhile."""
+        while self._pool.busy:
+            if self._interruption.requested and not self.stopped:
+                self._stop()
+            for task in self._pool.wait(self._tell):
+                if isinstance(task.answer, Result) and _was_requested(task.answer):
+                    self._stop()  # the request is for all jobs
+                yield task
+                self._finish(task)
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        """Return the answer of one worker; None if Ctrl-C came first."""
+        """Call another method of a worker's object; None if Ctrl-C came first."""
         if self.stopped:
             return None
-        piece = self.submit(name, *arguments)
+        task = self._pool.submit(name, *arguments)
         for _ in self.run():
             pass
-        self._batch.leave(piece)
-        return piece.result() if piece.ended else None
+        return task.result() if task.ended else None
 
-    def require_whole(self) -> None:
-        """Raise what Ctrl-C raises, if it came."""
-        if self.stopped:
-            raise KeyboardInterrupt
-
-    def stop(self) -> None:
-        """Let what is under way end with what it has, and nothing else begin."""
+    def _stop(self) -> None:
+        """End running tasks with what they have found, and start no other."""
         self.stopped = True
-        self._crew.stop()
+        self._pool.stop()
+
+    def _tell(self, task: Task, progress: Progress) -> None:
+        """Report the progress of a task."""
+        if task.name == "search" and progress.phase == "searching":
+            self._shares[task] = progress.fraction or 0.0
+        self._pass_on(progress)
+
+    def _finish(self, task: Task) -> None:
+        """Count a search that ended, and report it."""
+        self._shares.pop(task, None)
+        if task.name != "search":
+            return
+        self._done += 1
+        if isinstance(task.answer, Result):
+            found, certificate = task.answer.statistics, task.answer.certificate
+            reward = None if certificate is None else float(certificate.reward)
+            counts = found.histories, found.evaluations
+            self._pass_on(
+                Progress(0.0, None, *counts, reward, found.samples, judgement=certificate)
+            )
+
+    def _pass_on(self, progress: Progress) -> None:
+        """Report progress, with the seconds and the fraction of all searches."""
+        if self._report is None:
+            return
+        if self.total:
+            done = (self._done + sum(self._shares.values())) / self.total
+            self._fraction = min(1.0, max(done, self._fraction or 0.0))
+        self._report(replace(progress, seconds=self.seconds, fraction=self._fraction))
+
+
+def _was_requested(result: Result) -> bool:
+    """Whether Ctrl-C or SIGTERM ended a search."""
+    return result.stopped_by is not None and result.stopped_by.is_request
 
 
 def describe_error(name: str, error: BaseException) -> str:
-    """Return what a piece raised, as text; what nobody expected is logged as well."""
+    """Return an error as text; an unexpected one is logged as well."""
     if isinstance(error, VulcanError):
         return str(error)
     logger.error("%s failed", name, exc_info=error)

@@ -1,4 +1,4 @@
-"""What all figures share: their style, new axes without windows, and files."""
+"""What all figures share: their style, new axes without windows, labels, and files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from itertools import product
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from vulcan.errors import OptionError
 from vulcan.runtime.files import write_atomically
@@ -19,15 +22,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "PLATE",
     "check_figure_file",
     "make_axes",
     "make_figure",
+    "place_labels",
     "put_heading",
     "put_legend_below",
     "put_title",
     "save",
     "use_style",
 ]
+
 
 WIDTH: Final = 6.3
 """Inches: the text width of a page."""
@@ -112,13 +118,7 @@ def make_axes(height: float, shares: Sequence[float] = (1.0,)) -> list[Axes]:
 
 
 def make_figure(height: float) -> Figure:
-    """Return a new figure that no window shows.
-
-    Parameters
-    ----------
-    height
-        In inches.
-    """
+    """Return a new figure of some height in inches, which no window shows."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -143,17 +143,7 @@ def _draw_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
 
 
 def put_title(ax: Axes, text: str, *remarks: str) -> None:
-    """Put a title over axes; it comes from models and may hold anything.
-
-    Parameters
-    ----------
-    ax
-        The axes.
-    text
-        The title.
-    remarks
-        Further lines under it.
-    """
+    """Put a title over axes, with further lines under it; it comes from models: any text."""
     ax.set_title(_clean(TITLE_LINE, text, *remarks), parse_math=False, color=INK)
 
 
@@ -173,17 +163,7 @@ def _clean(width: int, *lines: str) -> str:
 
 
 def put_legend_below(ax: Axes, columns: int, *others: Axes) -> None:
-    """Put the legend under axes and what is written there, where it covers nothing.
-
-    Parameters
-    ----------
-    ax
-        The axes.
-    columns
-        How many entries are side by side, at the most.
-    others
-        Axes above whose entries come first.
-    """
+    """Put the legend of axes under them, in columns, after the entries of the axes above."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = ax.get_figure(root=True)
@@ -241,3 +221,102 @@ def save(ax: Axes, path: str | os.PathLike[str]) -> None:
     with require_matplotlib().rc_context(dict(FILE_STYLE)):
         figure.savefig(content, format=kind[1:], **FILES[kind])
     write_atomically(path, content.getvalue())
+
+
+Point = tuple[float, float]
+
+DISTANCES: Final = (7.0, 14.0, 24.0, 36.0, 50.0, 70.0, 95.0, 125.0)
+"""Distances of a label from its point, in typographic points."""
+
+DIRECTIONS: Final = np.array(
+    ((1, 0), (-1, 0), (0.7, -0.7), (-0.7, -0.7), (0.7, 0.7), (-0.7, 0.7), (0, -1), (0, 1))
+)
+
+PLATE: Final = {"facecolor": "white", "edgecolor": "none", "boxstyle": "round,pad=0.12"}
+"""Background of texts over hatching."""
+
+COVERED, CROSSED, HATCHED, OUTSIDE = 10.0, 20.0, 2_000.0, 10_000.0
+"""Costs of a covered pixel, a crossed line, hatching below, and a place outside, in points."""
+
+
+def place_labels(ax: Axes, labelled: Sequence[tuple[Point, str]]) -> None:
+    """Write a label beside each point, where it covers least, once all else is drawn.
+
+    Of all places around a point, a label gets the one that costs least: other labels and points
+    count most, then the edge and hatching, then lines, then the distance. A label that is not close
+    to its point is tied to it by a line.
+
+    Parameters
+    ----------
+    ax
+        Where to write.
+    labelled
+        The points, in the coordinates of the data, and their labels.
+    """
+    from matplotlib.patheffects import withStroke
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
+
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()  # so that the axes are where they are going to be
+    scale = figure.dpi / 72
+    frame = ax.get_window_extent()
+    lines = [
+        line.get_transform().transform_path(line.get_path())
+        for line in ax.lines
+        if line.get_zorder() >= 2  # grids lie below
+    ]
+    hatched = [
+        patch.get_transform().transform_path(patch.get_path())
+        for patch in ax.patches
+        if patch.get_hatch()
+    ]
+    places = ax.transData.transform([point for point, _ in labelled] or np.empty((0, 2)))
+    taken = [Bbox([place, place]).padded(9 * scale) for place in places]
+    taken += [Text.get_window_extent(text).padded(2.5 * scale) for text in ax.texts]
+
+    def judge(box: Any, distance: float, others: Sequence[Any]) -> float:
+        outside = _overlap(box, frame) < 0.999 * box.width * box.height
+        covered = sum(_overlap(box, other) for other in others)
+        crossed = sum(line.intersects_bbox(box, filled=False) for line in lines)
+        over = any(area.intersects_bbox(box) for area in hatched)
+        cost = COVERED * covered + CROSSED * crossed + HATCHED * over + OUTSIDE * outside
+        return distance + float(cost)
+
+    tie = {"arrowstyle": "-", "color": INK, "linewidth": 0.5, "shrinkA": 1.0, "shrinkB": 4.0}
+    look: dict[str, Any] = {"fontsize": 8.0, "color": INK, "zorder": 6, "parse_math": False}
+    # Not in the layout: the axes stay where they were when its place was chosen.
+    look |= {"in_layout": False, "path_effects": [withStroke(linewidth=2.0, foreground="white")]}
+    for k, (point, text) in enumerate(labelled):
+        label = ax.annotate(
+            text, point, (0.0, 0.0), textcoords="offset points", arrowprops=tie, **look
+        )
+        extent = Text.get_window_extent(label)  # without the line to its point
+        size = np.array((extent.width, extent.height))
+        found = []
+        for distance, direction in product(DISTANCES, DIRECTIONS):
+            # The side of the text that faces the point is at this distance from it.
+            low = places[k] + scale * distance * direction - size * (1 - np.sign(direction)) / 2
+            box = Bbox([low, low + size])
+            cost = judge(box, distance, taken[:k] + taken[k + 1 :])
+            found.append((cost, distance, direction, box))
+        _, distance, direction, box = min(found, key=lambda place: place[0])
+        side, height = (1 + np.sign(direction)).astype(int).tolist()
+        label.set(
+            position=distance * direction,
+            horizontalalignment=("right", "center", "left")[side],
+            verticalalignment=("top", "center", "bottom")[height],
+        )
+        assert label.arrow_patch is not None
+        label.arrow_patch.set_visible(distance > DISTANCES[0])
+        if any(area.intersects_bbox(box) for area in hatched):
+            label.set_bbox(PLATE)
+        taken.append(box)
+
+
+def _overlap(one: Any, other: Any) -> float:
+    """Return the common area of two boxes, in square pixels."""
+    width = min(one.x1, other.x1) - max(one.x0, other.x0)
+    height = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return float(max(0.0, width) * max(0.0, height))

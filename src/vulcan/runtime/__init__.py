@@ -1,9 +1,7 @@
-"""Runtime: what a long computation needs, whatever it computes.
+"""Runtime: what any long computation needs.
 
-`limits` say when to stop, `monitor` watches them, the clock and Ctrl-C (`interruption`), `progress`
-is what a search tells, `display` shows it, `formatting` turns numbers and tables into strings,
-`files` are written at once or not at all, `texts` are read, `packing` makes arrays of bytes,
-`garbage` keeps Python's collector out of the way, and a
-`team` of threads shares levels.
-May import: the root.
+`limits` has the limits of a search, its progress and its monitor, `display` shows progress,
+`memory` measures memory, `arrays` has growing arrays, checkpointed arrays and blocks for threads,
+`files` writes and reads files, `formatting` turns numbers and tables into text, and `markup` into
+HTML. May import: the root.
 """

@@ -1,66 +1,41 @@
 """Live progress of a search, on standard error.
 
-On a terminal some lines are kept up to date and removed at the end. A forward search has two:
-
-    searching ━━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━━━━━━━ 41 % 12 s, about 17 s left
-    432,505,856 histories   36 M/s   reward so far 5.361217             Ctrl-C stops
-
-and a tree search, which certifies its policies as it goes, three. The curve is their reward over
-time, from the lowest seen to the highest:
+On a terminal, a few lines are updated in place and removed at the end:
 
     searching ━━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━━━━━━━━ 41 % 3 s, about 5 s left
-    320,768 samples   95.7 k/s   1,917,574 histories   321 MB           Ctrl-C stops
-    reward 6.015297   risk 0.010350 of 0.012031 allowed   planned 100 %   ▁▁▃▃▅▅▅▅██
+    320,768 samples   95,700/s   1,917,574 histories   321.0 MB   Ctrl-C stops
+    reward 6.015297   risk 0.010350 of 0.012031 allowed   planned 100 %
 
-An exact solver says how far its reward is below the upper bound, so that one knows when to stop:
-
-    searching ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 2 s
-    67,301 pairs   336,505 questions   reward so far 2.839731   at most 2.873470   gap 1.2 %
-
-A simulation that is played in Python has two as well:
-
-    playing ━━━━━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━━━━━━━━ 43 % 4 s, about 5 s left
-    43,111 episodes   10.8 k/s   reward so far 0.722485                 Ctrl-C stops
-
-A notebook has the same in its cell, kept up to date and removed at the end, by IPython alone: no
-widgets are needed. Elsewhere a line is written now and then, at times that double.
+An exact solver shows pairs, reward, upper bound and gap instead, a simulation its episodes. A
+notebook shows the same lines in its cell, by IPython without widgets. Elsewhere a line is written
+whenever the time has doubled.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from html import escape
-from itertools import pairwise
 from typing import Any, Final
 
-from rich.console import Console, ConsoleOptions, Group
+from rich.console import Console, Group
 from rich.constrain import Constrain
+from rich.filesize import decimal
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from vulcan.runtime.formatting import show_gap, show_probability
-from vulcan.runtime.markup import BLUE
-from vulcan.runtime.progress import OnProgress, Phase, Progress
+from vulcan.runtime.formatting import show_count, show_gap, show_probability
+from vulcan.runtime.limits import OnProgress, Progress
 
 __all__ = ["show_progress"]
 
-Steps = Sequence[tuple[float, float]]
-"""When the reward of the best policy changed, in seconds, and to what."""
+Draw = Callable[[Progress, str], None]
 
-Draw = Callable[[Progress, str, Steps], None]
-
-BLOCKS: Final = "▁▂▃▄▅▆▇█"
-UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
-
-PATIENCE: Final = 0.5
-"""Seconds before anything is shown: what is done by then needs no progress."""
+DELAY: Final = 0.5
+"""Seconds before anything is shown: shorter searches need no progress."""
 
 
 @contextmanager
@@ -79,58 +54,59 @@ def show_progress() -> Iterator[OnProgress]:
     """
     console = Console(stderr=True, highlight=False)
     lasting = not console.is_terminal or console.is_dumb_terminal
-    drawer = _update_cell if _is_notebook() else _write_lines if lasting else _keep_picture
+    drawer = _update_cell if _is_notebook() else _write_lines if lasting else _update_terminal
     first: Progress | None = None
-    steps: list[tuple[float, float]] = []
     with drawer(console) as draw:
 
         def show(progress: Progress) -> None:
             nonlocal first
-            reward = progress.reward
-            if reward is not None and (not steps or steps[-1][1] != reward):
-                steps.append((progress.seconds, reward))
-            if progress.seconds < PATIENCE or not (progress.histories or progress.pairs):
+            if progress.seconds < DELAY or not (progress.histories or progress.pairs):
                 return
-            # The time left follows from what was seen happening since this first report. Whole
-            # branches may be gone in an instant, which says nothing about the others.
-            if first is None or first.phase is not progress.phase:
+            # The time left is extrapolated from the first report on: before it, whole branches
+            # may be pruned at once, which says nothing about the others.
+            if first is None or first.phase != progress.phase:
                 first = progress
-            draw(progress, _times(first, progress), steps)
+            draw(progress, _describe_time(first, progress))
 
         yield show
 
 
 @contextmanager
 def _write_lines(console: Console) -> Iterator[Draw]:
-    """Write a line whenever the time has doubled: for a file."""
-    due = PATIENCE
+    """Write a line whenever the time has doubled, for a file."""
+    due = DELAY
 
-    def draw(progress: Progress, times: str, _: Steps) -> None:
+    def draw(progress: Progress, time: str) -> None:
         nonlocal due
         if progress.seconds >= due:
             due = 2 * progress.seconds
-            words = [progress.phase, _percent(progress), times, _counts(progress)]
-            if progress.samples:
-                words.append(_judgement(progress).plain)
+            words = [progress.phase, _percent(progress), time, *_describe(progress)]
             console.print("   ".join(filter(None, words)), soft_wrap=True)
 
     yield draw
 
 
 @contextmanager
-def _keep_picture(console: Console) -> Iterator[Draw]:
-    """Keep a few lines up to date, and remove them at the end: for a terminal."""
-    # The terminal writes ^C behind the last line. Without room for it that would begin a new line,
-    # and the first one would be left over.
+def _update_terminal(console: Console) -> Iterator[Draw]:
+    """Update a few lines in place, and remove them at the end."""
+    # The terminal writes ^C after the last line; without room for it, the first line would remain.
     room = len("^C^C")
-    # Each report refreshes it, not a thread: the search has the interpreter most of the time.
+    # Refreshed by reports, not by a thread: the search holds the interpreter most of the time.
     live = Live(console=console, transient=True, auto_refresh=False)
 
-    def draw(progress: Progress, times: str, steps: Steps) -> None:
+    def draw(progress: Progress, time: str) -> None:
         if not live.is_started:
             live.start()
-        picture = Constrain(_picture(progress, times, steps), max(1, console.width - room))
-        live.update(picture, refresh=True)
+        head = Table.grid(padding=(0, 1), expand=True)
+        head.add_column()
+        head.add_column(ratio=1)
+        unknown = progress.fraction is None
+        bar = ProgressBar(total=1.0, completed=progress.fraction or 0.0, pulse=unknown)
+        head.add_row(progress.phase, bar, _percent(progress), time)
+        counts, *judgement = _describe(progress)
+        lines = [f"{counts}   Ctrl-C stops", *judgement]
+        text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+        live.update(Constrain(Group(head, text), max(1, console.width - room)), refresh=True)
 
     try:
         yield draw
@@ -139,7 +115,7 @@ def _keep_picture(console: Console) -> Iterator[Draw]:
 
 
 def _is_notebook() -> bool:
-    """Whether this is the kernel of a notebook; IPython in a terminal is none."""
+    """Return whether this is the kernel of a notebook, not IPython in a terminal."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None
@@ -147,94 +123,25 @@ def _is_notebook() -> bool:
 
 @contextmanager
 def _update_cell(_: Console) -> Iterator[Draw]:
-    """Keep a part of a cell up to date, and empty it at the end: for a notebook."""
-    from IPython.display import HTML, display
+    """Update a part of a notebook's cell, and empty it at the end."""
+    from IPython.display import display
 
     shown: Any = None
 
-    def draw(progress: Progress, times: str, steps: Steps) -> None:
+    def draw(progress: Progress, time: str) -> None:
         nonlocal shown
-        picture = HTML(_write_html(progress, times, steps))
+        head = "   ".join(filter(None, [progress.phase, _percent(progress), time]))
+        content = {"text/plain": "\n".join([head, *_describe(progress)])}
         if shown is None:
-            shown = display(picture, display_id=True)
+            shown = display(content, raw=True, display_id=True)
         else:
-            shown.update(picture)
+            shown.update(content, raw=True)
 
     try:
         yield draw
     finally:
         if shown is not None:
-            shown.update(HTML(""))
-
-
-def _write_html(progress: Progress, times: str, steps: Steps) -> str:
-    """Return the lines of a terminal as HTML."""
-    share = 100 * (progress.fraction or 0.0)
-    bar = (
-        '<div style="height: 5px; border-radius: 3px; max-width: 40em; '
-        'background: color-mix(in srgb, currentColor 15%, transparent)">'
-        f'<div style="height: 5px; border-radius: 3px; width: {share:.1f}%; background: {BLUE}">'
-        "</div></div>"
-    )
-    lines = ["   ".join(filter(None, [progress.phase, _percent(progress), times]))]
-    lines.append(f"{_counts(progress)}   interrupt stops")
-    if progress.samples:
-        lines.append(f"{_judgement(progress).plain}   {_draw_curve(steps, progress.seconds, 30)}")
-    text = escape("\n".join(lines))
-    return f'{bar}<pre style="margin: .3em 0; background: none; color: inherit">{text}</pre>'
-
-
-def _picture(progress: Progress, times: str, steps: Steps) -> Group:
-    first = Table.grid(padding=(0, 1), expand=True)
-    first.add_column()
-    first.add_column(ratio=1)
-    first.add_column(justify="right", no_wrap=True, style="bold")
-    first.add_column(no_wrap=True)
-    if progress.fraction is None:
-        bar = ProgressBar(pulse=True)  # nobody knows how far it is, only that it goes on
-    else:
-        bar = ProgressBar(total=1.0, completed=progress.fraction)
-    first.add_row(progress.phase, bar, _percent(progress), times)
-    second = Table.grid(padding=(0, 1), expand=True)
-    second.add_column(ratio=1, no_wrap=True, style="dim")
-    second.add_column(justify="right", no_wrap=True, style="dim")
-    second.add_row(_counts(progress), "Ctrl-C stops")
-    if not progress.samples:
-        return Group(first, second)
-    third = Table.grid(padding=(0, 3), expand=True)
-    third.add_column(no_wrap=True)
-    third.add_column(ratio=1)
-    third.add_row(_judgement(progress), _Curve(steps, progress.seconds))
-    return Group(first, second, third)
-
-
-@dataclass(frozen=True)
-class _Curve:
-    """Reward over time in one line, as wide as there is room."""
-
-    steps: Steps
-    seconds: float
-
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
-        # A terminal that lacks the blocks would show a row of question marks.
-        if not options.ascii_only:
-            yield Text(_draw_curve(self.steps, self.seconds, options.max_width), style="cyan")
-
-
-def _draw_curve(steps: Steps, seconds: float, width: int) -> str:
-    """Return one block for each equal part of the time; none before there was a reward."""
-    times = [time for time, _ in steps]
-    rewards = [reward for _, reward in steps]
-    low, high = min(rewards, default=0.0), max(rewards, default=0.0)
-    curve = ""
-    for column in range(width):
-        position = bisect(times, seconds * (column + 1) / width)
-        if position == 0:
-            curve += " "
-            continue
-        height = (rewards[position - 1] - low) / (high - low) if high > low else 1.0
-        curve += BLOCKS[round(height * (len(BLOCKS) - 1))]
-    return curve
+            shown.update({"text/plain": ""}, raw=True)
 
 
 def _percent(progress: Progress) -> str:
@@ -244,75 +151,58 @@ def _percent(progress: Progress) -> str:
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
-def _times(first: Progress, now: Progress) -> str:
+def _describe_time(first: Progress, now: Progress) -> str:
     text = _duration(now.seconds)
-    if (
-        first.fraction is not None
-        and now.fraction is not None
-        and first.fraction < now.fraction < 1
-    ):
-        passed = now.seconds - first.seconds
-        left = passed * (1 - now.fraction) / (now.fraction - first.fraction)
+    begun, done = first.fraction, now.fraction
+    if begun is not None and done is not None and begun < done < 1:
+        left = (now.seconds - first.seconds) * (1 - done) / (done - begun)
         text += f", about {_duration(left)} left"
     return text
 
 
-def _counts(progress: Progress) -> str:
-    seconds = max(progress.seconds, 1e-9)
-    if progress.samples:
-        return (
-            f"{progress.samples:,} samples   {_short(progress.samples / seconds)}/s   "
-            f"{progress.histories:,} histories   {_short(progress.memory)}B"
-        )
+def _describe(progress: Progress) -> list[str]:
+    """Return a line of counts, and for a tree search one about its best policy."""
     reward = "no policy yet" if progress.reward is None else f"reward so far {progress.reward:.6f}"
+    if progress.samples:
+        speed = show_count(round(progress.samples / progress.seconds))
+        counts = f"{progress.samples:,} samples   {speed}/s   {progress.histories:,} histories"
+        return [f"{counts}   {decimal(progress.memory)}", _describe_policy(progress) or reward]
     if progress.pairs:
-        counts = f"{progress.pairs:,} pairs   {progress.evaluations:,} questions"
-        return f"{counts}   {reward}{_bound(progress)}"
-    speed = progress.histories / seconds
-    unit = "episodes" if progress.phase is Phase.PLAYING else "histories"
-    return f"{progress.histories:,} {unit}   {_short(speed)}/s   {reward}"
+        counts = f"{progress.pairs:,} pairs   {progress.evaluations:,} evaluations"
+        return [f"{counts}   {reward}{_describe_bound(progress)}"]
+    unit = "episodes" if progress.phase == "playing" else "histories"
+    speed = show_count(round(progress.histories / progress.seconds))
+    return [f"{progress.histories:,} {unit}   {speed}/s   {reward}"]
 
 
-def _bound(progress: Progress) -> str:
-    """Return the upper bound and how far the reward is below it, as far as they are known."""
+def _describe_bound(progress: Progress) -> str:
+    """Return the upper bound and the gap, as far as they are known."""
     if progress.upper_bound is None:
         return ""
     text = f"   at most {progress.upper_bound:.6f}"
     return text if progress.gap is None else f"{text}   gap {show_gap(progress.gap)}"
 
 
-def _judgement(progress: Progress) -> Text:
-    """Return what the best policy of a tree search earns and risks, and how much it has planned."""
+def _describe_policy(progress: Progress) -> str:
+    """Return reward and risk of a tree search's best policy, and the share that is planned."""
     judgement = progress.judgement
     if judgement is None:
-        known = progress.reward is not None
-        return Text(f"reward {progress.reward:.6f}" if known else "no policy yet")
+        return ""
     # Rounded down, so that only a complete policy has 100 %.
     percent = 100.0 if judgement.complete else math.floor(1e4 * (1 - judgement.frontier)) / 100
-    risk = show_probability(float(judgement.risk))
-    allowed = show_probability(float(judgement.allowed))
-    return Text.assemble(
-        (f"reward {float(judgement.reward):.6f}", "bold"),
-        "   ",
-        (f"risk {risk}", "green" if judgement.passes else "red"),
-        f" of {allowed} allowed   ",
-        (f"planned {percent:g} %", "" if judgement.complete else "yellow"),
+    risk, allowed = (show_probability(float(x)) for x in (judgement.risk, judgement.allowed))
+    return (
+        f"reward {float(judgement.reward):.6f}   risk {risk} of {allowed} allowed   "
+        f"planned {percent:g} %"
     )
 
 
-def _short(number: float) -> str:
-    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if number >= 0.9995 * size:  # where three digits would round to 1000 of the smaller unit
-            return f"{number / size:.3g}{letter}"
-    return f"{number:.3g}"
-
-
 def _duration(seconds: float) -> str:
-    """Return a time as people say it: the largest unit that fits, and the one below."""
-    whole = round(min(seconds, 1e12))
-    if whole > 365 * 86400:
-        return "a year or more"
-    for (unit, size), (lower, part) in pairwise(UNITS):
-        if whole >= size:
-            return f"{whole // size} {unit} {whole % size // part} {lower}"
-    return f"{whole} s"
+    """Return a time in the largest unit that fits, and the one below."""
+    if seconds >= 100 * 3600:
+        return "more than four days"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

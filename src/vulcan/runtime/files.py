@@ -1,66 +1,183 @@
-"""Files that are written at once or not at all, and whose damage is noticed.
+"""Files: written atomically, sealed against damage, and read with a limit on their size.
 
-Whatever Vulcan writes is a plain file: a reader of it sees the old content or the new one, never
-half of one. That is done by renaming, which would put a file in the place of a pipe or a device, so
-that these are refused. Of a symbolic link it is the file behind it that is written. What a killed
-process left half written is removed (`vulcan.runtime.leftovers`).
+Atomic writes. Readers see the old content or the new one, never part of one. Writing ends with a
+rename, which would replace a pipe or a device by a file, so these are refused; a symbolic link
+stays and its target is written.
+
+Stale files. A writer holds a lock on its temporary file, which the system releases when a process
+ends. So a temporary file that can be locked is stale, and is removed. Where a file system has no
+locks, nothing is removed.
 
 A sealed file is
 
-    8 bytes   magic: what kind of file it is
+    8 bytes   magic: the kind of file
     4 bytes   version of its format, little endian
     8 bytes   length of the content
               content
     32 bytes  SHA-256 of everything before
+
+Python files as modules. A model file finds its neighbours, but installed modules first, and gets a
+module name of its own, so that a file called numpy.py replaces nothing. That name can't be
+imported, and objects are pickled by it: a process that reads them loads the same files first
+(`list_loaded`).
 """
 
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
+import importlib.util
 import os
+import secrets
 import stat
 import struct
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from types import ModuleType
+from typing import BinaryIO, Final
 
-from vulcan.errors import VulcanError
-from vulcan.runtime.leftovers import open_temporary, remove_leftovers
+from vulcan.errors import CheckpointError, OptionError, VulcanError
 from vulcan.runtime.memory import find_default_memory
 
-__all__ = ["Seal", "find_target", "write_atomically"]
+try:
+    import fcntl
+except ImportError:  # not every system has such locks
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "LARGEST_TEXT",
+    "Checkpoint",
+    "Seal",
+    "find_target",
+    "list_loaded",
+    "list_loaded_modules",
+    "load_file",
+    "read_text",
+    "remove_stale_files",
+    "write_atomically",
+]
+
+LARGEST_TEXT: Final = 1 << 28
+"""Bytes of the largest text file that is read: far more than is written by hand."""
 
 HEADER: Final = struct.Struct("<8sIQ")
 DIGEST_SIZE: Final = hashlib.sha256().digest_size
 
-KINDS: Final = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-"""What a path can lead to beside plain files and directories."""
-
 PIECE: Final = 1 << 24
 """Bytes of content that are read at once."""
+
+_loaded: dict[str, Path] = {}
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace the content of a plain file at once, or leave it as it was.
+
+    An existing file keeps its mode. A new one has the default mode of the process.
+
+    Raises
+    ------
+    OSError
+        If no plain file can be written there; see `find_target`.
+    """
+    target = find_target(path)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    remove_stale_files(target)
+    with _create_temporary(target, 0o666 if mode is None else 0o600) as stream:
+        temporary = Path(stream.name)
+        try:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+            if mode is not None:
+                os.chmod(temporary, mode)
+            os.replace(temporary, target)  # before it is closed and unlocked
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _create_temporary(target: Path, mode: int) -> BinaryIO:
+    """Create a temporary file beside a target, locked as long as it is open."""
+
+    def open_file(name: str, flags: int) -> int:
+        return os.open(name, flags, mode)
+
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        stream = open(path, "xb", opener=open_file)  # noqa: SIM115
+        _lock(stream)
+        # Another process that removes stale files may have been faster than the lock.
+        if os.fstat(stream.fileno()).st_nlink:
+            return stream
+        stream.close()
+
+
+def remove_stale_files(target: Path) -> None:
+    """Remove the temporary files of a target that killed processes have left."""
+    for path in target.parent.glob(f".{glob.escape(target.name)}.{8 * '[0-9a-f]'}.tmp"):
+        if path.is_file() and not path.is_symlink():
+            with suppress(OSError), open(path, "rb") as stream:
+                if _lock(stream):
+                    path.unlink()
+
+
+def _lock(stream: BinaryIO) -> bool:
+    """Lock a file for as long as it is open; return False if that is not possible."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def find_target(path: str | os.PathLike[str]) -> Path:
+    """Return the plain file to write at a path, the target of a symbolic link; it may not exist.
+
+    Raises
+    ------
+    OSError
+        If something else is there, the file is protected, or its directory is missing or protected.
+    """
+    name = os.fspath(path)
+    with suppress(FileNotFoundError):
+        mode = os.stat(name).st_mode
+        if stat.S_ISDIR(mode):
+            raise _refuse(errno.EISDIR, name)
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a plain file; only plain files are written", name)
+        if not os.access(name, os.W_OK):
+            raise _refuse(errno.EACCES, name)
+    target = Path(os.path.realpath(name))
+    if not target.parent.is_dir():
+        raise _refuse(errno.ENOENT, str(target.parent))
+    if not os.access(target.parent, os.W_OK):
+        raise _refuse(errno.EACCES, str(target.parent))
+    return target
+
+
+def _refuse(number: int, name: str) -> OSError:
+    return OSError(number, os.strerror(number), name)
 
 
 @dataclass(frozen=True)
 class Seal:
-    """How one kind of file is sealed.
+    """A kind of sealed file.
 
     Parameters
     ----------
     name
-        What people call such a file.
+        Its name in messages.
     magic
         The first 8 bytes.
     version, oldest
-        The newest version of the format, which is written, and the oldest that can be read.
+        The version of the format that is written, and the oldest that can be read.
     error
-        What to raise if a file can't be read.
+        The exception for a file that can't be read.
     """
 
     name: str
@@ -75,7 +192,7 @@ class Seal:
         write_atomically(path, data + hashlib.sha256(data).digest())
 
     def read(self, path: str | os.PathLike[str]) -> bytes:
-        """Return the content of a file, or raise the error that says what is wrong with it."""
+        """Return the content of a file, or raise `error`."""
         try:
             data = self._read(path)
         except OSError as error:
@@ -86,14 +203,14 @@ class Seal:
         return data[HEADER.size : -DIGEST_SIZE]
 
     def _read(self, path: str | os.PathLike[str]) -> bytes:
-        """Return what a file has, up to a byte more than its header says."""
+        """Return the bytes of a file, up to one more than its header says."""
         with open(path, "rb") as stream:
             data = stream.read(HEADER.size)
             whole = len(data) == HEADER.size and data.startswith(self.magic)
             length = HEADER.unpack(data)[2] if whole else 0
             left = DIGEST_SIZE + 1 + (length if length <= find_default_memory() else 0)
             pieces = [data]
-            # Piece by piece: memory is taken for what is there, not for what is claimed.
+            # Piece by piece: memory is allocated for actual content, not for a claimed length.
             while left > 0 and (piece := stream.read(min(left, PIECE))):
                 pieces.append(piece)
                 left -= len(piece)
@@ -123,93 +240,105 @@ class Seal:
         return None
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace the content of a plain file at once, or leave it as it was.
+def read_text(path: str | os.PathLike[str], errors: str = "strict") -> str:
+    """Return the text of a file in UTF-8; `errors` as in `bytes.decode`.
 
-    A file that was there keeps its mode, and its owner and group where that is allowed. A new one
-    has the mode that the process gives to new files.
+    Raises
+    ------
+    OptionError
+        If it can't be read, is too large or no text.
+    """
+    try:
+        with open(path, "rb") as stream:
+            # One byte more shows that it is too large; a device may have no end.
+            data = stream.read(LARGEST_TEXT + 1)
+    except OSError as error:
+        raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
+    if len(data) > LARGEST_TEXT:
+        most = LARGEST_TEXT >> 20
+        raise OptionError(f"{path}: can't be read: a text may have {most} MiB at most")
+    try:
+        return data.decode("utf-8", errors)
+    except UnicodeDecodeError:
+        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
+
+
+def load_file(path: Path) -> ModuleType:
+    """Run a Python file and return it as a module; its exceptions pass through."""
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    name = f"vulcan_model_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    _loaded[name] = path.resolve()
+    return module
+
+
+def list_loaded() -> list[Path]:
+    """Return the loaded files, for another process to load."""
+    return [path for name, path in _loaded.items() if name in sys.modules]
+
+
+def list_loaded_modules() -> list[ModuleType]:
+    """Return the modules of the loaded files."""
+    return [sys.modules[name] for name in _loaded if name in sys.modules]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file that a search writes regularly, so that it can be resumed.
 
     Parameters
     ----------
     path
-        The file, or a symbolic link to it.
-    data
-        The content.
-
-    Raises
-    ------
-    OSError
-        If no plain file can be written there; see `find_target`.
+        The file. An existing one is an error, unless it is resumed or overwritten.
+    every
+        Seconds between two checkpoints of a search.
+    resume
+        Continue from the file, if it exists. With a limit of samples the result is the same, bit
+        for bit, as that of a search that was never interrupted.
+    overwrite
+        Replace the file, if it exists.
     """
-    target = find_target(path)
-    before = target.stat() if target.exists() else None
-    remove_leftovers(target)
-    with open_temporary(target, 0o666 if before is None else 0o600) as stream:
-        temporary = stream.name
+
+    path: str | os.PathLike[str]
+    every: float = 60.0
+    resume: bool = False
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike):
+            raise OptionError(f"checkpoint must be a path or a Checkpoint, not {self.path!r}")
+        if self.resume and self.overwrite:
+            raise OptionError("resume or overwrite, not both: a checkpoint goes on or is replaced")
+        if not self.every >= 0:
+            raise OptionError(f"every must be at least 0 seconds, not {self.every!r}")
+
+    @classmethod
+    def read(cls, given: Checkpoint | str | os.PathLike[str] | None) -> Checkpoint | None:
+        """Return a user's `checkpoint=`, a path or a checkpoint, as a checkpoint."""
+        return given if given is None or isinstance(given, Checkpoint) else cls(given)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether there is something to resume."""
+        return self.resume and Path(self.path).exists()
+
+    def require_free(self) -> None:
+        """Refuse a file that can't be written, or exists and is not to be used."""
         try:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-            if before is not None:
-                _keep_access(temporary, before)
-            os.replace(temporary, target)  # while it is open, it is locked
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
-
-
-def find_target(path: str | os.PathLike[str]) -> Path:
-    """Return the plain file that is written at a path, whether it is there already or not.
-
-    Parameters
-    ----------
-    path
-        A path; where it is a symbolic link, the file is what that leads to.
-
-    Raises
-    ------
-    OSError
-        If something else is there, the file is protected, or its directory is missing or protected.
-    """
-    name = os.fspath(path)
-    with suppress(FileNotFoundError):
-        _require_plain(name, os.stat(name).st_mode)
-    target = Path(os.path.realpath(name))
-    if not target.parent.is_dir():
-        raise _refuse(errno.ENOENT, str(target.parent))
-    if not os.access(target.parent, os.W_OK):
-        raise _refuse(errno.EACCES, str(target.parent))
-    return target
-
-
-def _require_plain(name: str, mode: int) -> None:
-    """Refuse what is no plain file, or may not be written."""
-    if stat.S_ISDIR(mode):
-        raise _refuse(errno.EISDIR, name)
-    if not stat.S_ISREG(mode):
-        kind = KINDS.get(stat.S_IFMT(mode), "something else")
-        raise OSError(errno.EINVAL, f"this is {kind}, and only plain files are written", name)
-    if not os.access(name, os.W_OK):
-        raise _refuse(errno.EACCES, name)
-
-
-def _refuse(number: int, name: str) -> OSError:
-    return OSError(number, os.strerror(number), name)
-
-
-def _keep_access(temporary: str, before: os.stat_result) -> None:
-    """Give a file the owner, group and mode of the one that it replaces, as far as we may.
-
-    Where it can't have the group, that of ours may do with it what everybody may.
-    """
-    now, mode = os.stat(temporary), stat.S_IMODE(before.st_mode)
-    if now.st_uid != before.st_uid:
-        with suppress(PermissionError):
-            os.chown(temporary, before.st_uid, -1)
-    if now.st_gid != before.st_gid:
-        try:
-            os.chown(temporary, -1, before.st_gid)
-        except PermissionError:
-            mode = mode & ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
-    os.chmod(temporary, mode)
+            target = find_target(self.path)
+        except OSError as error:
+            message = f"{self.path}: no file can be written there: {error.strerror}"
+            raise CheckpointError(message) from error
+        if Path(self.path).exists() and not (self.resume or self.overwrite):
+            raise CheckpointError(
+                f"{self.path} exists already: resume=True (--resume) continues the search in it, "
+                "overwrite=True (--overwrite) replaces it"
+            )
+        remove_stale_files(target)

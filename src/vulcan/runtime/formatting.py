@@ -1,18 +1,18 @@
-"""Numbers as strings, and tables of them, with a remark at the end of each row."""
+"""Numbers as text, and tables with a remark at the end of each row."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from vulcan.tolerance import EXACT_GAP, TOLERANCE
+from rich.cells import cell_len, set_cell_size
+
+from vulcan.numerics import EXACT_GAP, TOLERANCE
 
 __all__ = [
     "MISSING",
-    "UNLIMITED",
     "TextTable",
     "show_count",
     "show_gap",
@@ -22,13 +22,10 @@ __all__ = [
     "show_seconds",
 ]
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 MISSING: Final = "–"
 
-UNLIMITED: Final = 1_000_000
-"""The width of what is not a terminal: nothing is wrapped."""
+NEAR_ZERO: Final = 1e-3
+"""Rewards below this have few digits where six decimals are shown."""
 
 
 @dataclass(frozen=True)
@@ -40,58 +37,38 @@ class TextTable:
     header
         The names of the columns; the last column is for remarks, and has none.
     rows
-        The cells, as many in each row as there are columns.
+        The cells of each row.
     left
-        How many columns, from the left, hold words and are aligned to the left.
+        Number of columns, from the left, that hold words and are aligned to the left.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     left: int = 0
 
-    def build(self, *, remarks: bool = True, styles: Sequence[str] = ()) -> Table:
-        """Return the table as rich draws it.
-
-        Parameters
-        ----------
-        remarks
-            Whether to have the column of remarks.
-        styles
-            The style of each remark.
-        """
-        from rich.table import Table
-        from rich.text import Text
-
-        built = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-        for k, name in enumerate(self.header[:-1]):
-            built.add_column(name, justify="left" if k < self.left else "right", no_wrap=True)
-        if remarks:
-            built.add_column(overflow="fold")
-        for k, row in enumerate(self.rows):
-            cells = [Text(cell) for cell in row]
-            cells[-1].stylize(styles[k] if styles else "")
-            built.add_row(*(cells if remarks else cells[:-1]))
-        return built
-
     def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(file=StringIO(), width=UNLIMITED, color_system=None)
-        with console.capture() as capture:
-            console.print(self.build())
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        lines = []
+        rows = [[" ".join(cell.split("\n")) for cell in row] for row in (self.header, *self.rows)]
+        widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+        for *cells, remark in rows:
+            padded = [
+                set_cell_size(cell, width) if k < self.left else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(cells, widths, strict=False))
+            ]
+            lines.append("  ".join([*padded, remark]).rstrip())
+        return "\n".join(lines)
 
 
 def show_reward(reward: float | None) -> str:
-    """Return a reward as people read it; a dash if there is none."""
+    """Return a reward as text; a dash if there is none."""
     return MISSING if reward is None or math.isinf(reward) else f"{reward:z.6f}"  # no -0
 
 
 def show_probability(risk: float | None) -> str:
-    """Return a probability as people read it.
+    """Return a probability as text.
 
-    Small ones keep their digits, down to the tolerance: no comparison with a bound tells what is
-    below it from 0, and the 70 zeros of a collision with something far away mean nothing.
+    Small ones keep their digits, down to the tolerance: smaller ones are no different from 0 in any
+    comparison with a bound.
     """
     if risk is None:
         return MISSING
@@ -108,22 +85,31 @@ def show_percent(probability: float) -> str:
     return f"{text} %"
 
 
-def show_gap(gap: float | None) -> str:
-    """Return how far a reward may be below the best, in percent."""
+def show_gap(
+    gap: float | None, distance: float | None = None, upper_bound: float | None = None
+) -> str:
+    """Return a relative gap to the upper bound in percent.
+
+    The distance in units of reward is added where the upper bound is near 0.
+    """
     if gap is None:
         return MISSING
-    return "0 %" if gap <= EXACT_GAP else f"{100 * gap:.2g} %"
+    if gap <= EXACT_GAP:
+        return "0 %"
+    near = distance is not None and upper_bound is not None and abs(upper_bound) < NEAR_ZERO
+    share = f"{100 * gap:.2g} %" if gap < 0.99 else f"{100 * gap:.3g} %"  # 100, not 1e+02
+    return f"{share} ({distance:.2g})" if near else share
 
 
 def show_count(count: int | None) -> str:
-    """Return a number of things: whole up to a million, then in millions."""
+    """Return a count: in full up to a million, then in millions."""
     if count is None:
         return MISSING
     return f"{count:,}" if count < 1_000_000 else f"{count / 1e6:,.1f} M"
 
 
 def show_seconds(seconds: float | None) -> str:
-    """Return a time; two digits say how long it was."""
+    """Return a time to two digits."""
     if seconds is None:
         return MISSING
     return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:,.0f} s"

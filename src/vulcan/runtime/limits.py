@@ -1,16 +1,91 @@
-"""When a search stops early, and why it did."""
+"""Limits of a search, its progress, and the monitor that stops it early.
+
+A `Monitor` watches the clock, the limits and signals for one search. Ctrl-C and SIGTERM are
+requests to finish; a worker gets them from its coordinator instead (`listen`).
+
+Late answers. A search looks at the clock between two evaluations of the model, so one that never
+returns would defeat the time limit. After the limit, an evaluation is given up once it has taken a
+second, a tenth of the limit, and several times as long as the slowest one before: merely slow
+models are waited for. A worker that does not answer is killed. A model in this process can be
+interrupted only in the main thread, which alone receives signals, and only while it runs Python: an
+alarm raises `TimeUp` inside it. C code that never returns, and models in other threads, can't be
+interrupted.
+
+Memory. A search counts its arrays. The growth of the process covers what it can't count: Python
+objects, libraries, and what a model keeps. Searches at the same time share the growth, and the sum
+of their limits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, fields
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from numbers import Integral, Real
-from typing import Any
+from time import perf_counter
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from vulcan.errors import OptionError
+from vulcan.runtime.memory import find_default_memory, read_resident_memory
 
-__all__ = ["Limits", "StopReason"]
+if TYPE_CHECKING:
+    from vulcan.certificate.certify import Judgement
+
+__all__ = [
+    "Interruption",
+    "Limits",
+    "Monitor",
+    "OnProgress",
+    "Progress",
+    "StopReason",
+    "TimeUp",
+    "check_time",
+    "is_late",
+    "listen",
+    "model_call",
+    "note_answer",
+    "watch_progress",
+]
+
+LEAST_SECONDS: Final = 1.0
+SHARE_OF_LIMIT: Final = 0.1
+TIMES_THE_SLOWEST: Final = 3.0
+"""Seconds, share of the time limit and multiple of the slowest answer before one is given up."""
+
+ALARM_INTERVAL: Final = 0.25
+"""Seconds between alarms: a model may catch the first one."""
+
+REPORT_INTERVAL: Final = 0.1
+
+LEAST_OVERTIME: Final = 0.15
+SHARE_OF_OVERTIME: Final = 0.08
+"""Seconds, or share of the limit, by which a certificate may exceed the time limit."""
+
+LEAST_TIME: Final = 0.1
+"""Seconds that a certificate always has: small policies need no more."""
+
+
+BETWEEN_SAMPLES: Final = 0.05
+"""Seconds between two measurements of memory use."""
+
+SHARE_OF_GROWTH: Final = 0.9
+"""Stop when the process has grown by this fraction of the memory limit, ..."""
+
+UNCOUNTED: Final = 16 << 20
+"""... plus this many bytes, for growth of unknown cause."""
+
+
+class TimeUp(BaseException):
+    """No time is left, not even for a certificate (`check_time`), or an answer is late.
+
+    It is no `Exception`, so that handlers of errors in models do not catch it.
+    """
 
 
 class StopReason(StrEnum):
@@ -27,7 +102,7 @@ class StopReason(StrEnum):
 
     @property
     def is_request(self) -> bool:
-        """Whether somebody asked for it, rather than a limit."""
+        """Whether it was a request, rather than a limit."""
         return self in (StopReason.INTERRUPTED, StopReason.TERMINATED)
 
 
@@ -42,7 +117,7 @@ class Limits:
     samples, histories
         Samples taken, and histories visited or kept in a tree.
     memory
-        Bytes that the search may take: its tree, the state graph, and the objects behind it.
+        Bytes of the search: its arrays, and the growth of the process while it runs.
     gap
         Relative distance between the best policy and an upper bound.
     """
@@ -62,14 +137,379 @@ class Limits:
                 name = "number" if kind is Real else "whole number"
                 raise OptionError(f"{field.name} must be a {name} of at least 0, not {value!r}")
 
+    @staticmethod
+    def combine(limits: Limits | None, **shortcuts: float | None) -> Limits:
+        """Return limits and the shortcuts given beside them; giving one twice is an error."""
+        limits = Limits() if limits is None else limits
+        if not isinstance(limits, Limits):
+            raise OptionError(f"limits must be Limits(time_limit=..., ...), not {limits!r}")
+        given = {name: value for name, value in shortcuts.items() if value is not None}
+        for name in given:
+            if getattr(limits, name) is not None:
+                raise OptionError(f"{name} is given twice: as {name}= and in limits=")
+        return replace(limits, **given)  # type: ignore[arg-type]
+
     def keep(self, names: Collection[str]) -> Limits:
-        """Return the limits of some names, without the others."""
+        """Return only the limits with these names."""
         return Limits(**{name: getattr(self, name) for name in names})
 
     def require_only(self, solver: str, allowed: tuple[str, ...]) -> None:
-        """Refuse the limits that a solver does not know."""
+        """Raise an `OptionError` for a limit that a solver does not support."""
         for field in fields(self):
             if getattr(self, field.name) is not None and field.name not in allowed:
                 raise OptionError(
                     f"{solver} has no limit {field.name!r}; it takes {', '.join(allowed)}"
                 )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a search or a simulation.
+
+    Attributes
+    ----------
+    seconds
+        Time since the search began.
+    fraction
+        Estimated share of the phase that is done, from 0 to 1; None where it is unknown.
+    histories, evaluations
+        Histories visited, or episodes played, and (state, action) pairs evaluated so far.
+    reward
+        Expected reward of the best policy so far, or mean reward of the episodes; None without one.
+    samples
+        Samples taken so far; 0 for a search without samples.
+    memory
+        Bytes of the search tree and the state graph.
+    judgement
+        The search's own judgement of its best policy so far; the result has a certificate of it.
+    upper_bound, gap
+        Upper bound on the reward of a policy within the risk bound, and the relative distance of
+        `reward` to it; None where it is unknown.
+    pairs
+        State–step pairs of an exact solver; 0 for others.
+    phase
+        What is being done.
+    """
+
+    seconds: float
+    fraction: float | None
+    histories: int
+    evaluations: int
+    reward: float | None
+    samples: int = 0
+    memory: int = 0
+    judgement: Judgement | None = None
+    upper_bound: float | None = None
+    gap: float | None = None
+    pairs: int = 0
+    phase: Literal["searching", "certifying", "playing"] = "searching"
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@contextmanager
+def watch_progress(progress: bool | OnProgress) -> Iterator[OnProgress | None]:
+    """Yield the function for progress reports: the user's, the terminal's for True, or None."""
+    if callable(progress):
+        yield progress
+    elif progress:
+        from vulcan.runtime.display import show_progress
+
+        with show_progress() as show:
+            yield show
+    else:
+        yield None
+
+
+DEFAULT_HANDLERS: Final[dict[int, Any]] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
+
+REASONS: Final = {
+    signal.SIGINT: StopReason.INTERRUPTED,
+    signal.SIGTERM: StopReason.TERMINATED,
+}
+
+_stop_request: ContextVar[Callable[[], bool] | None] = ContextVar("stop_request", default=None)
+
+
+@contextmanager
+def listen(requested: Callable[[], bool]) -> Iterator[None]:
+    """Let a function request the end of what begins inside, in this thread; nested ones add up."""
+    outer = _stop_request.get()
+    token = _stop_request.set(requested if outer is None else lambda: requested() or outer())
+    try:
+        yield
+    finally:
+        _stop_request.reset(token)
+
+
+class Interruption:
+    """While entered, the first Ctrl-C or SIGTERM is a request; a second one ends as usual.
+
+    Only Python's main thread receives signals; elsewhere this does nothing. Signals with a handler
+    of the application are left to it.
+    """
+
+    def __init__(self) -> None:
+        self._reason: StopReason | None = None
+        self._requested = _stop_request.get()
+        self._taken: list[int] = []
+
+    @property
+    def requested(self) -> bool:
+        """Whether it is time to finish."""
+        return self._reason is not None or (self._requested is not None and self._requested())
+
+    @property
+    def reason(self) -> StopReason:
+        """The kind of request, Ctrl-C by default."""
+        return self._reason or StopReason.INTERRUPTED
+
+    def request(self) -> None:
+        """Request to finish."""
+        self._reason = self._reason or StopReason.INTERRUPTED
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._taken = [
+                n for n, usual in DEFAULT_HANDLERS.items() if signal.getsignal(n) is usual
+            ]
+        for number in self._taken:
+            signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number in self._taken:
+            signal.signal(number, DEFAULT_HANDLERS[number])
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._reason = REASONS[signal.Signals(number)]
+        signal.signal(number, DEFAULT_HANDLERS[number])
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_model_calls: Final[set[CodeType]] = set()
+
+
+def model_call(function: Function) -> Function:
+    """Mark a function that calls a model, and has its start (`perf_counter`) in a local `began`.
+
+    An alarm may raise `TimeUp` in what this function calls, and nowhere else.
+    """
+    _model_calls.add(function.__code__)
+    return function
+
+
+_current: ContextVar[Monitor | None] = ContextVar("monitor", default=None)
+
+
+def note_answer(seconds: float) -> None:
+    """Tell the monitor of this thread, if there is one, how long an answer took."""
+    monitor = _current.get()
+    if monitor is not None:
+        monitor.slowest = max(monitor.slowest, seconds)
+
+
+def is_late(began: float) -> bool:
+    """Return whether the monitor of this thread gives up an answer that began then."""
+    monitor = _current.get()
+    return monitor is not None and monitor.is_late(began)
+
+
+def check_time() -> None:
+    """Raise `TimeUp` if the search of this thread has no time left, overtime included.
+
+    Every model call and every long loop of a certificate checks this.
+    """
+    monitor = _current.get()
+    if monitor is not None and monitor.is_over:
+        raise TimeUp
+
+
+class Monitor(Interruption):
+    """Watches the clock, the limits and signals for a search, and passes its progress on.
+
+    Attributes
+    ----------
+    stopped_by
+        Why the search had to stop; None if it had not.
+    slowest
+        Seconds of the slowest answer of the model.
+    started
+        Whether the clock runs: the search is ready to begin.
+    """
+
+    _entered: ClassVar[int] = 0
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, limits: Limits, on_progress: OnProgress | None = None) -> None:
+        super().__init__()
+        self.limits = limits
+        self.stopped_by: StopReason | None = None
+        self.slowest = 0.0
+        self.started = False
+        self._on_progress = on_progress
+        self._began = self._reported = time.perf_counter()
+        self._granted = 0.0
+        self._whole: tuple[float | None, float] | None = None  # limit and time spent before a part
+        self._resident = 0  # bytes of this process when the clock started
+        self._measured = 0.0
+        self._has_alarm = False
+        self._token: Token[Monitor | None] | None = None
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._token = _current.set(self)
+        with self._lock:
+            Monitor._entered += 1
+        # Timers and handlers of the application are left alone.
+        self._has_alarm = (
+            hasattr(signal, "setitimer")
+            and threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+            and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        )
+        if self._has_alarm:
+            signal.signal(signal.SIGALRM, self._ring)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._has_alarm:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        with self._lock:
+            Monitor._entered -= 1
+        assert self._token is not None
+        _current.reset(self._token)
+        super().__exit__(*error)
+
+    def start_clock(self) -> None:
+        """Count time and memory from now on: the search is ready to begin."""
+        self._began = self._reported = time.perf_counter()
+        self._resident = read_resident_memory()
+        self.started = True
+        self._set_alarm()
+
+    @contextmanager
+    def clock_stopped(self) -> Iterator[None]:
+        """Do not count time and memory inside, where kernels are loaded."""
+        began, resident = time.perf_counter(), read_resident_memory()
+        try:
+            yield
+        finally:
+            self._began += time.perf_counter() - began
+            self._resident += max(0, read_resident_memory() - resident)
+            self._set_alarm()
+
+    @property
+    def seconds(self) -> float:
+        """Time since the search began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def grown(self) -> int:
+        """Bytes by which this process has grown since the search began; 0 where it is unknown."""
+        return max(0, read_resident_memory() - self._resident) if self.started else 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time limit and the overtime have passed; never before the clock starts."""
+        limit, spent = (self.limits.time_limit, 0.0) if self._whole is None else self._whole
+        if limit is None or not self.started:
+            return False
+        ends = limit + max(LEAST_OVERTIME, SHARE_OF_OVERTIME * limit)
+        return time.perf_counter() > self._granted and spent + self.seconds > ends
+
+    def grant_certificate(self) -> None:
+        """Leave a moment to write out and certify a policy after a late answer."""
+        self._granted = time.perf_counter() + LEAST_TIME
+
+    @contextmanager
+    def part(self, share: float) -> Iterator[None]:
+        """Give a search inside this share of the time that is left, counted from its own start.
+
+        Its time counts for the whole, except before it starts the clock. A certificate inside may
+        use what is left of the whole.
+        """
+        limits, spent = self.limits, self.seconds
+        if limits.time_limit is not None:
+            left = share * (limits.time_limit - spent)
+            self.limits = replace(limits, time_limit=max(0.0, left))
+        self._whole = limits.time_limit, spent
+        self._began, self.started = time.perf_counter(), False
+        try:
+            yield
+        finally:
+            self.limits, self.started, self._whole = limits, True, None
+            self._began -= spent
+            self._set_alarm()
+
+    def wants_stop(self, histories: int, samples: int = 0, reserve: float = 0.0) -> bool:
+        """Return whether the search must stop now, and set `stopped_by`.
+
+        Parameters
+        ----------
+        histories, samples
+            Their numbers so far.
+        reserve
+            Seconds that the search still needs for its result.
+        """
+        limits = self.limits
+        if self.requested:
+            self.stopped_by = self.reason
+        elif limits.time_limit is not None and self.seconds + reserve >= limits.time_limit:
+            self.stopped_by = StopReason.TIME
+        elif limits.histories is not None and histories >= limits.histories:
+            self.stopped_by = StopReason.HISTORIES
+        elif limits.samples is not None and samples >= limits.samples:
+            self.stopped_by = StopReason.SAMPLES
+        elif self._exceeds_memory():
+            self.stopped_by = StopReason.MEMORY
+        return self.stopped_by is not None
+
+    def is_late(self, began: float) -> bool:
+        """Return whether to give up an answer that began at this time (`perf_counter`).
+
+        Before the clock starts no answer is late: kernels may be compiling somewhere.
+        """
+        limit = self.limits.time_limit
+        if limit is None or not self.started:
+            return False
+        timeout = max(LEAST_SECONDS, SHARE_OF_LIMIT * limit, TIMES_THE_SLOWEST * self.slowest)
+        return self.seconds > limit + timeout and time.perf_counter() - began > timeout
+
+    def report(self, describe: Callable[[], Progress]) -> None:
+        """Pass the progress on if the last report is long enough ago."""
+        now = time.perf_counter()
+        if self._on_progress is not None and now - self._reported >= REPORT_INTERVAL:
+            self._reported = now
+            self._on_progress(describe())
+
+    def _exceeds_memory(self) -> bool:
+        """Return whether memory use exceeds the limit, or the default; sampled, not exact."""
+        now = time.perf_counter()
+        if not self.started or now - self._measured < BETWEEN_SAMPLES:
+            return False
+        self._measured = now
+        memory = self.limits.memory
+        most = find_default_memory() if memory is None else memory
+        return self.grown > SHARE_OF_GROWTH * max(1, self._entered) * most + UNCOUNTED
+
+    def _set_alarm(self) -> None:
+        if self._has_alarm and self.limits.time_limit is not None and self.started:
+            left = self.limits.time_limit - self.seconds
+            signal.setitimer(signal.ITIMER_REAL, max(ALARM_INTERVAL, left), ALARM_INTERVAL)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        """Interrupt a model call that is late."""
+        if frame is None or frame.f_code in _model_calls:
+            return  # the call has just returned
+        caller = frame.f_back
+        while caller is not None and caller.f_code not in _model_calls:
+            caller = caller.f_back
+        if caller is not None and self.is_late(caller.f_locals.get("began", perf_counter())):
+            raise TimeUp

@@ -1,8 +1,7 @@
-"""Small pieces of HTML, for notebooks and files: cards, tables, and the style that they share.
+"""HTML for notebooks and files: cards and tables.
 
-They are shown on light and dark ground, in pages that are not ours, so that text and lines have
-the colour of the page around them (`currentColor`), and only a few accents, of middle lightness
-and safe for the colour-blind, have one of their own. Nothing is loaded, and no script runs.
+It is shown in light and dark pages of others, so text and lines have the colour of the page around
+them (`currentColor`). Nothing is loaded and no script runs. Figures are in `vulcan.plotting`.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-__all__ = ["BAD", "BLUE", "GOOD", "ORANGE", "STYLE", "build_card", "build_page", "build_table"]
+__all__ = ["BAD", "GOOD", "STYLE", "build_card", "build_table"]
 
-BLUE, ORANGE, GOOD, BAD = "#3a8fc8", "#dd7a00", "#259c6f", "#d9544d"
+GOOD, BAD = "#259c6f", "#d9544d"
 
 STYLE: Final = """
 .vulcan { font: 13px/1.45 system-ui, sans-serif; max-width: 78em; overflow-x: auto }
@@ -21,7 +20,6 @@ STYLE: Final = """
 .vulcan h4 span { font-weight: 400; margin-left: .6em }
 .vulcan .beside { display: flex; flex-wrap: wrap; gap: .6em 2em; align-items: flex-start }
 .vulcan .beside > * { flex: 0 1 auto; min-width: 0; max-width: 100% }
-.vulcan svg + p { max-width: 330px }
 .vulcan table { border-collapse: collapse; margin: 0; border: 0; font-size: 13px }
 .vulcan tr { background: none !important }
 .vulcan th, .vulcan td { border: 0; padding: .15em 1.2em .15em 0; text-align: right;
@@ -38,19 +36,7 @@ STYLE: Final = """
 
 
 def build_card(heading: str, *parts: str, remark: str = "", colour: str = "") -> str:
-    """Return a heading with parts side by side below it, as far as there is room.
-
-    Parameters
-    ----------
-    heading
-        The answer itself.
-    parts
-        Pieces of HTML.
-    remark
-        What stands beside the heading, less loud.
-    colour
-        That of the heading; that of the page without one.
-    """
+    """Return a heading, coloured and with a remark beside it, above pieces of HTML side by side."""
     style = f' style="color: {colour}"' if colour else ""
     beside = f'<span style="color: initial; color: inherit">{escape(remark)}</span>'
     head = f"<h4><b{style}>{escape(heading)}</b>{beside if remark else ''}</h4>"
@@ -66,13 +52,13 @@ def build_table(
     Parameters
     ----------
     header
-        The names of the columns; none for a table without any.
+        The names of the columns; may be empty.
     rows
         The cells of each row.
     left
-        How many columns, from the left, hold words. The last is words too where it has no name.
+        Number of columns, from the left, that hold words. So does a last column without a name.
     note
-        What is said below the table.
+        Text below the table.
     """
     words = [k < left or (k == len(header) - 1 and not name) for k, name in enumerate(header)]
     if not header:
@@ -87,13 +73,3 @@ def build_table(
     body = "".join(write("td", row) for row in rows)
     below = f"<p>{escape(note)}</p>" if note else ""
     return f"<table>{head}<tbody>{body}</tbody></table>{below}"
-
-
-def build_page(title: str, body: str) -> str:
-    """Return a page of its own, light or dark as its reader likes."""
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        '<meta name="viewport" content="width=device-width">'
-        "<style>:root { color-scheme: light dark } body { margin: 1.5em }</style>"
-        f"{body}</html>\n"
-    )

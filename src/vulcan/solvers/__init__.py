@@ -1,9 +1,10 @@
-"""Solvers: how policies are found.
+"""The interface of solvers.
 
-`base` is what a solver is and declares of itself, `registry` lists them all, `finding` is what a
-search returns, and `constraints` are the local constraints. `tree` searches histories, `layered`
-pairs of state and step, `baselines` are what others do, and `automatic` chooses by size.
-`knowledge` is what a search leaves to one that begins further on, and `fronts` are of risk and
-reward, over layers. May import: kernels, graphs, certificates, policies, bounds, model, runtime,
-and the root.
+`base` says what a solver is and lists them all, `finding` what a search returns, and `constraints`
+are the local constraints of the paper. May import: graph, certificate, policy, kernels, model,
+bounds, parallel, runtime, the root.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -19,6 +19,10 @@ immediate risk 1 is never admissible: no safe history remains on which the test 
 sound for rewards of any sign with nothing to check on failing histories. An action of immediate
 risk 1 finishes its history there, with survival 0. B admits every policy that A with f₁ admits.
 
+Where probabilities sum to 1 only within σ, up to about n σ (1 + d G) more than Δ(E g) may be
+risked, with d the slope of Δ there and G the rewards of a history, all taken as positive (twice
+that n σ for A with f = g). The certificate, which evaluates the given numbers, notices.
+
 Proofs are in docs/theory/proofs.md. Both are sums along a history that a kernel carries in two
 numbers, survival and credit. A third form is a declaration here, and four functions in
 `vulcan.kernels.constraints`, where each form has its number.
@@ -26,12 +30,12 @@ numbers, survival and credit. A third form is a declaration here, and four funct
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
 from vulcan.errors import OptionError
-from vulcan.graphs.state_graph import Credit
+from vulcan.graph.states import Credit
+from vulcan.kernels.codes import SEQUENCE, SEQUENCE_BY_OUTCOME, SURVIVAL, UNCONSTRAINED
 from vulcan.solvers.base import Option
 
 __all__ = [
@@ -46,38 +50,27 @@ __all__ = [
 ]
 
 
-class LocalConstraint(ABC):
+class LocalConstraint:
     """A test on single histories; use `SequenceConstraint` or `SurvivalConstraint`.
 
     Attributes
     ----------
     letter
-        What people call it.
+        Its name for people.
+    form
+        The number by which kernels know its form.
+    by_outcome
+        Whether the credit of a history depends on the outcomes of its actions. If it does not, the
+        failures of an action pass wherever its ends pass, and only ends are tested: failures have
+        the same credit, and no risk is held against them.
     constrains
         Whether it ever refuses a history.
     """
 
     letter: ClassVar[str]
+    form: ClassVar[int]
+    by_outcome: ClassVar[bool] = False
     constrains: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def form(self) -> int:
-        """The number by which kernels know this form."""
-
-    @property
-    def by_outcome(self) -> bool:
-        """Whether the credit of a history depends on the outcomes of its actions."""
-        return False
-
-    @property
-    def ends_suffice(self) -> bool:
-        """Whether an action whose ends pass has failures that pass, too: then only ends are tested.
-
-        So with B, which asks nothing of failures, and with A where credits do not depend on
-        outcomes: failures have the same credit as the ends, and no risk is held against them.
-        """
-        return False
 
     @property
     def own_credit(self) -> Credit | None:
@@ -90,16 +83,7 @@ class SurvivalConstraint(LocalConstraint):
     """Constraint B: 1 - survival <= Δ(Σ γ^t survival_t R̄_t)."""
 
     letter: ClassVar[str] = "B"
-
-    @property
-    def ends_suffice(self) -> bool:
-        return True
-
-    @property
-    def form(self) -> int:
-        from vulcan.kernels.constraints import SURVIVAL
-
-        return SURVIVAL
+    form: ClassVar[int] = SURVIVAL
 
 
 @dataclass(frozen=True)
@@ -107,17 +91,8 @@ class NoConstraint(LocalConstraint):
     """No constraint at all: every history passes, and a certificate says what came of it."""
 
     letter: ClassVar[str] = "none"
+    form: ClassVar[int] = UNCONSTRAINED
     constrains: ClassVar[bool] = False
-
-    @property
-    def ends_suffice(self) -> bool:
-        return True
-
-    @property
-    def form(self) -> int:
-        from vulcan.kernels.constraints import UNCONSTRAINED
-
-        return UNCONSTRAINED
 
 
 @dataclass(frozen=True)
@@ -143,17 +118,11 @@ class SequenceConstraint(LocalConstraint):
             )
 
     @property
-    def ends_suffice(self) -> bool:
-        return not self.by_outcome
-
-    @property
-    def form(self) -> int:
-        from vulcan.kernels.constraints import SEQUENCE, SEQUENCE_BY_OUTCOME
-
+    def form(self) -> int:  # type: ignore[override]
         return SEQUENCE_BY_OUTCOME if self.by_outcome else SEQUENCE
 
     @property
-    def by_outcome(self) -> bool:
+    def by_outcome(self) -> bool:  # type: ignore[override]
         return self.credit == "received"
 
     @property

@@ -12,12 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.plain_models import PlainExploration
-from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
-from vulcan.domains.exploration.history import History
-from vulcan.domains.exploration.maps import Map
-from vulcan.domains.exploration.model import MOVES, Exploration
-from vulcan.testing.compiled import CompiledAnswers
+from vulcan.domains.exploration.maps import Map, Obstacle, Vehicle
+from vulcan.domains.exploration.model import MOVES, Exploration, History
+from vulcan.testing import CompiledAnswers
 
 
 @st.composite

@@ -11,11 +11,9 @@ from tests.helpers.tables import Table, bounds, one_action, tables
 from tests.helpers.unrolled import allow_questions
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Lagrangian, Linear, Outcome, Pareto, Problem
-from vulcan.bounds.reward_limit import RewardLine
+from vulcan.bounds.base import RewardLine
 from vulcan.domains import Bandit
-from vulcan.planning.frontier import Span, trace_frontier
-from vulcan.planning.frontier.enclosure import Enclosure, trim_lines
-from vulcan.plotting.frontier import extract_curves
+from vulcan.planning.frontier import Enclosure, Span, trace_frontier, trim_lines
 
 SMALL = Bandit(horizon=4)
 
@@ -31,14 +29,15 @@ def interpolate(curve, place):
 
 def check(frontier, plans, grid=1e-9):
     """No plan lies above the drawn limit, and the staircase is no better than the best plan."""
-    curves, enclosure = extract_curves(frontier), frontier.enclosure
+    enclosure = frontier.enclosure
     first, last = (frontier.points[k].at for k in (0, -1))
+    limit = enclosure.trace_limit(first, last)
     for plan in plans:
         place = max(first, enclosure.find_place(plan.risk, plan.reward))
         if place <= last - 1e-9:
             assert plan.reward <= enclosure.find_limit(place) + 1e-9
             room = grid * max(1.0, abs(plan.reward))
-            assert not plan.reward > interpolate(curves.limit, place) + room
+            assert not plan.reward > interpolate(limit, place) + room
     for place in [first + (last - first) * k / 20 for k in range(21)]:
         within = [p for p in plans if enclosure.find_place(p.risk, p.reward) <= place + 1e-9]
         best = max((plan.reward for plan in within), default=-math.inf)
@@ -55,7 +54,11 @@ def test_every_policy_lies_under_the_drawn_limit(table):
     risks = sorted({plan.risk for plan in plans})
     check(trace_frontier(table, points=4), plans)
     check(trace_frontier(table, levels=[risks[0], risks[-1]]), plans)
-    for solver in (vulcan.ForwardSearch(), vulcan.RAOStar(), vulcan.IntegerProgram()):
+    for solver in (
+        vulcan.ForwardSearch(),
+        vulcan.baselines.RAOStar(),
+        vulcan.baselines.IntegerProgram(),
+    ):
         check(trace_frontier(table, solver=solver, levels=[0.1, 0.3, 1]), plans)
 
 
@@ -78,7 +81,7 @@ def test_the_limit_of_scaled_bounds_is_drawn_as_bent_as_it_is():
         Table({0: {"care": careful, "dare": daring}}), vulcan.parse("0.2 - 0.02 * exp(-2 * x)")
     )
     frontier = trace_frontier(problem, solver=Lagrangian(), scales=[0.2, 4])
-    drawn = extract_curves(frontier).limit
+    drawn = frontier.enclosure.trace_limit(0.2, 4.0)
     heights = [height for _, height in drawn if not math.isnan(height)]
     for place in [0.2 + 3.8 * k / 997 for k in range(998)]:
         height = interpolate(drawn, place)
@@ -106,7 +109,6 @@ def test_without_any_line_the_limit_is_a_staircase(monkeypatch):
         math.inf if last.upper_bound is None else last.upper_bound
     )
     assert frontier.enclosure.find_reward(0.002) == first.reward
-    assert frontier.enclosure.find_price(0.002) is None
 
 
 def test_the_staircase_begins_where_a_policy_is_acceptable():
@@ -122,17 +124,6 @@ def test_the_staircase_begins_where_a_policy_is_acceptable():
     assert scaled.enclosure.find_reward(place - 1e-9) < scaled.points[1].reward
 
 
-def test_prices_are_the_slope_of_the_limit_and_constant_between_corners():
-    frontier = trace_frontier(SMALL, solver=Lagrangian(), levels=[0.0005, 0.0045])
-    enclosure = frontier.enclosure
-    corners = [place for place in enclosure.find_corners() if 0.0005 < place < 0.0045]
-    assert len(corners) >= 3
-    for left, right in pairwise([0.0005, *corners, 0.0045]):
-        prices = {enclosure.find_price(left + share * (right - left)) for share in (0.1, 0.5, 0.9)}
-        assert len(prices) == 1
-    assert enclosure.find_price(0.001) > enclosure.find_price(0.004) > 0
-
-
 def test_lines_that_are_nowhere_the_least_are_dropped():
     lines = [RewardLine(k, 1 - (1 - k) ** 2 + shift) for k in (0.9, 0.5, 0.1) for shift in (0, 0.5)]
     kept = trim_lines([*lines, RewardLine(0.5, 2.0), RewardLine(0.0, 5.0)])
@@ -146,7 +137,6 @@ def test_nothing_is_claimed_where_nothing_is_known():
     nothing = Enclosure([], [], None)
     assert nothing.find_reward(0.5) == -math.inf
     assert nothing.find_limit(0.5) == math.inf
-    assert nothing.find_price(0.5) is None
 
 
 # Where points are placed.

@@ -1,20 +1,24 @@
-"""Frontiers: the best certified reward over a range of bounds."""
+"""Frontiers: the best certified reward over a range of bounds, and their prices."""
+
+from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
 
 import vulcan
 from tests.helpers.tables import bounds, tables
+from tests.helpers.unrolled import allow_questions
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Constant, Lagrangian, Linear, Pareto, Problem
 from vulcan.domains import Bandit, ThreeActions
+from vulcan.errors import OptionError
+from vulcan.exact import bound_reward
 from vulcan.planning.frontier import Span, trace_frontier
+from vulcan.solvers import Solver
 
 SMALL = Bandit(horizon=4)
 
@@ -66,46 +70,25 @@ def test_a_frontier_never_falls_and_every_policy_in_it_passes(table, bound):
                 assert certificate.safe
 
 
-def test_known_optima_of_the_bandit():
-    problem = Problem(SMALL, Linear(0.002))
-    (point,) = trace_frontier(problem, scales=[1.0])
-    assert (point.level, point.scale) == (None, 1.0)
-    assert point.bound == Linear(0.002)
-    assert point.reward == pytest.approx(2.0627119821, abs=1e-9)
-    assert point.allowed == pytest.approx(0.002 * point.reward)
-    assert point.gap < 1e-9
-
-
-def test_known_optima_of_randomised_policies():
-    (point,) = trace_frontier(
-        Problem(Bandit(horizon=8), Linear(0.001)), solver=Lagrangian(), scales=[2.0]
-    )
-    assert point.upper_bound == pytest.approx(4.2529, abs=5e-5)
-    assert point.bound == Linear(0.002)
-    (point,) = trace_frontier(Bandit(horizon=10), solver=Lagrangian(), levels=[0.0125])
-    assert point.reward == pytest.approx(5.434855, abs=5e-7)
-    assert point.upper_bound == pytest.approx(point.reward, abs=1e-12)
-    assert point.price == 0  # the bound does not bind
-
-
 def test_points_are_what_solve_finds():
     solver = vulcan.LocalVulcan()
     frontier = trace_frontier(SMALL, solver=solver, levels=[0.001, 0.003], samples=300)
     for point in frontier:
         problem = Problem(SMALL, Constant(point.level))
-        alone = vulcan.solve(problem, vulcan.LocalVulcan(), samples=300, bound=True)
+        alone = vulcan.solve(problem, vulcan.LocalVulcan(), samples=300)
+        bound = bound_reward(problem)
         assert point.policy == alone.policy
         assert point.certificate == alone.certificate
         # Both are rounded up, on different ways.
-        assert point.upper_bound == pytest.approx(alone.upper_bound, rel=1e-12)
-        assert point.price == alone.price
+        assert point.upper_bound == pytest.approx(bound.upper, rel=1e-12)
+        assert point.price == bound.price
 
 
 # Carrying forward and backwards.
 
 
 @dataclass(frozen=True)
-class Fading:
+class Fading(Solver):
     """A solver that gets worse as more risk is allowed, and in the end finds nothing."""
 
     def search(self, problem, reader, monitor, options):
@@ -140,7 +123,7 @@ def test_a_better_policy_is_carried_forward_and_says_so():
 def test_a_policy_found_for_more_risk_counts_wherever_it_is_acceptable():
 
     @dataclass(frozen=True)
-    class Lazy:
+    class Lazy(Solver):
         """Finds nothing where little is allowed, and a policy of little risk elsewhere."""
 
         def search(self, problem, reader, monitor, options):
@@ -166,7 +149,7 @@ def test_upper_bounds_are_carried_backwards():
 def test_a_policy_that_does_not_pass_is_never_carried():
 
     @dataclass(frozen=True)
-    class Careless:
+    class Careless(Solver):
         def search(self, problem, reader, monitor, options):
             return Pareto().search(Problem(problem.model, Constant(1.0)), reader, monitor, options)
 
@@ -191,7 +174,9 @@ def test_where_there_is_no_policy_there_is_a_reason():
 
 
 def test_a_policy_that_does_not_pass_is_not_on_the_frontier():
-    frontier = trace_frontier(SMALL, solver=vulcan.UCT(), levels=[0.001, 0.01], samples=2000)
+    frontier = trace_frontier(
+        SMALL, solver=vulcan.baselines.UCT(), levels=[0.001, 0.01], samples=2000
+    )
     first, second = frontier
     assert first.policy is first.reward is None
     assert "it risks 0.004794 where 0.001 is allowed" in first.explanation
@@ -201,35 +186,9 @@ def test_a_policy_that_does_not_pass_is_not_on_the_frontier():
 # The model, progress, and Ctrl-C.
 
 
-class Counting(Bandit):
-    """A bandit that counts how often it is asked."""
-
-    calls: ClassVar[Counter] = Counter()
-
-    def outcomes(self, state, action):
-        self.calls[state, action] += 1
-        return super().outcomes(state, action)
-
-
-@pytest.mark.parametrize(
-    "solver", [None, vulcan.ForwardSearch(), vulcan.LocalVulcan(), Lagrangian()]
-)
-def test_searches_ask_the_model_once_for_all_points(solver):
-    Counting.calls.clear()
-    samples = {"samples": 200} if isinstance(solver, vulcan.LocalVulcan) else {}
-    frontier = trace_frontier(
-        Counting(horizon=4), solver=solver, points=8, levels=Span(0, 0.004), **samples
-    )
-    assert frontier.evaluations == len(Counting.calls) == 336
-    # Certificates ask again, for the decisions of their policies and the first actions.
-    certified = sum(point.certificate.evaluations + 4 for point in frontier)
-    assert sum(Counting.calls.values()) <= 336 + 4 + 2 * certified
-    assert Counter(Counting.calls.values())[1] > 336 / 2
-
-
 def test_progress_is_that_of_the_whole_frontier():
     told = []
-    frontier = trace_frontier(Bandit(horizon=5), points=5, on_progress=told.append)
+    frontier = trace_frontier(Bandit(horizon=5), points=5, progress=told.append)
     known = [progress.fraction for progress in told if progress.fraction is not None]
     assert known == sorted(known)
     assert known[-1] == 1
@@ -238,42 +197,126 @@ def test_progress_is_that_of_the_whole_frontier():
     assert [progress.seconds for progress in told] == sorted(p.seconds for p in told)
 
 
-def test_progress_in_the_terminal(capsys, monkeypatch):
-    monkeypatch.setattr("vulcan.runtime.display.PATIENCE", 0.0)
-    monkeypatch.setattr("vulcan.runtime.monitor.REPORT_INTERVAL", 0.0)
-    trace_frontier(SMALL, levels=[0.001, 0.002], progress=True)
-    assert "searching" in capsys.readouterr().err
-
-
-def test_each_point_is_told_when_it_is_done():
-    told = []
-    frontier = trace_frontier(SMALL, levels=[0.001, 0.003], on_point=told.append)
-    assert [point.level for point in told] == [0.001, 0.003]
-    assert [point.reward for point in told] == [point.reward for point in frontier]
-
-
 def test_an_interruption_leaves_the_points_so_far():
-    told = []
-
-    def interrupt(point):
-        told.append(point)
-        if len(told) == 2:
+    def interrupt(progress):
+        if progress.fraction > 0.5:
             raise KeyboardInterrupt
 
-    frontier = trace_frontier(SMALL, levels=[0, 0.001, 0.002, 0.003], on_point=interrupt)
+    frontier = trace_frontier(SMALL, levels=[0, 0.001, 0.002, 0.003], progress=interrupt)
     assert frontier.stopped_by == "Ctrl-C"
-    assert [point.level for point in frontier] == [0, 0.001]
-    assert frontier.points[1].reward > frontier.points[0].reward
+    assert [point.level for point in frontier][:2] == [0, 0.001]
+    assert len(frontier) < 4
 
 
-def test_a_frontier_as_text():
-    frontier = trace_frontier(SMALL, levels=[0.001, 0.003])
-    header, first, _ = str(frontier).splitlines()
-    assert header.split() == ["allowed", "reward", "risk", "at", "most", "gap", "price"]
-    assert first.split() == ["0.001000", "1.306894", "0.001000", "1.306894", "0", "%", "325.6"]
-    assert frontier.model == "Bandit(horizon=4)"
-    assert frontier.solver == repr(vulcan.Automatic())
-    assert (frontier.bound, frontier.stopped_by, len(frontier)) == (None, None, 2)
-    scaled = trace_frontier(Problem(SMALL, Linear(0.002)), scales=[0.5])
-    assert str(scaled).split()[0] == "scale"
-    assert scaled.bound == Linear(0.002)
+def bend(model, solver, place, step, **kind):
+    """The frontier at three places close to each other."""
+    (name,) = kind
+    places = [place - step, place, place + step]
+    return trace_frontier(model, solver=solver, **{name: places}).points
+
+
+@pytest.mark.parametrize("horizon", [4, 6])
+@pytest.mark.parametrize("level", [0.0004, 0.0011, 0.0017, 0.0023, 0.0031, 0.0037, 0.0045])
+def test_the_price_is_the_slope_of_the_frontier_of_randomised_policies(horizon, level):
+    step = 1e-6
+    before, here, after = bend(Bandit(horizon), Lagrangian(), level, step, levels=None)
+    slopes = [
+        (here.upper_bound - before.upper_bound) / step,
+        (after.upper_bound - here.upper_bound) / step,
+    ]
+    assert slopes[0] == pytest.approx(slopes[1], rel=1e-4), "not at a corner"
+    assert here.price == pytest.approx(slopes[0], rel=1e-4)
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.7, 0.9, 1.05])
+@pytest.mark.parametrize("text", ["0.002*x", "0.01*(1-exp(-0.25*x))", "0.003*x - 0.001"])
+def test_the_price_of_a_scaled_bound(scale, text):
+    """The allowance grows by Δ(reward) per unit of the scale."""
+    step = 1e-6
+    base = vulcan.parse(text)
+    problem = Problem(SMALL, base)
+    before, here, after = bend(problem, Lagrangian(), scale, step, scales=None)
+    slope = (after.upper_bound - before.upper_bound) / (2 * step) / base(here.upper_bound)
+    assert here.price == pytest.approx(slope, rel=1e-4, abs=1e-9)
+
+
+@given(tables(sure_failure=False))
+@settings(max_examples=40)
+def test_levels_go_from_the_least_risk_to_that_of_the_best_policy(table):
+    plans = enumerate_plans(table)
+    frontier = trace_frontier(table, points=3)
+    best = max(plan.reward for plan in plans)
+    # Among plans that earn the same but for a rounding, the rounding may decide.
+    risks = [plan.risk for plan in plans if plan.reward >= best - 1e-12]
+    assert frontier.points[0].level == pytest.approx(min(plan.risk for plan in plans), abs=1e-12)
+    assert any(frontier.points[-1].level == pytest.approx(risk, abs=1e-9) for risk in risks)
+    assert frontier.points[-1].reward == pytest.approx(best, abs=1e-9)
+    assert 1 <= len(frontier) <= 3
+
+
+def test_spans_have_both_ends_and_points_between_them():
+    frontier = trace_frontier(SMALL, levels=Span(0.001, 0.003), points=5)
+    levels = [point.level for point in frontier]
+    assert (levels[0], levels[-1], len(levels)) == (0.001, 0.003, 5)
+    assert levels == sorted(set(levels))
+    half = trace_frontier(SMALL, levels=Span(low=0.001), points=2)
+    assert half.points[0].level == 0.001
+    assert half.points[-1].level == pytest.approx(0.004794, abs=1e-6)
+    assert half.points[-1].reward == pytest.approx(2.119041, abs=1e-6)
+
+
+def test_scales_end_where_the_bound_no_longer_binds_and_have_the_bound_itself():
+    frontier = trace_frontier(Problem(SMALL, Linear(0.002)), scales=Span(), points=4)
+    scales = [point.scale for point in frontier]
+    last = frontier.points[-1]
+    assert len(scales) == 4
+    assert 1.0 in scales
+    assert scales[0] == pytest.approx(last.scale / 4)
+    assert last.allowed == pytest.approx(last.risk, abs=1e-12)
+    assert last.reward == pytest.approx(2.119041, abs=1e-6)
+    assert last.price == 0
+    generous = trace_frontier(Problem(SMALL, Constant(0.5)), scales=Span(), points=3)
+    assert generous.points[-1].scale == 1.0
+    assert generous.points[-2].scale == pytest.approx(0.004794 / 0.5, rel=1e-3)
+
+
+def test_what_is_too_large_to_unroll_is_sampled_for_its_range(monkeypatch):
+    allow_questions(monkeypatch, -1)
+    frontier = trace_frontier(SMALL, solver=vulcan.Vulcan(), points=3, samples=2000)
+    assert frontier.points[0].level == 0
+    assert frontier.points[-1].level == pytest.approx(0.004794, abs=1e-6)
+    unlimited = trace_frontier(SMALL, solver=vulcan.ForwardSearch(), points=2)
+    assert unlimited.points[-1].level == pytest.approx(0.004794, abs=1e-6)
+    with pytest.raises(OptionError, match="the range of risk can't be found within the limits"):
+        trace_frontier(SMALL, solver=vulcan.Vulcan(), samples=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"levels": [0.1], "scales": [1]}, "levels or scales, not both"),
+        ({"levels": []}, "levels are needed, and none are given"),
+        ({"levels": [math.nan]}, "each of the levels must be a finite number, not nan"),
+        ({"levels": ["0.1"]}, "each of the levels must be a finite number, not '0.1'"),
+        ({"levels": [True]}, "each of the levels must be a finite number, not True"),
+        ({"levels": Span(0, math.inf)}, "each of the levels must be a finite number, not inf"),
+        ({"scales": [1, 0]}, "scales must be above 0; level 0 allows no risk at all"),
+        ({"scales": Span(-1, 1)}, "each of the scales must be a finite number above 0, not -1"),
+        ({"levels": Span(0.2, 0.1)}, r"levels can't go up from 0\.2 to 0\.1$"),
+        ({"levels": Span(low=0.2)}, r"up from 0\.2 to 0\.0047.*; by themselves they go from 0 to"),
+        ({"points": 1}, "points must be a whole number from 2 to 10,000, not 1"),
+        ({"points": 2.5}, "points must be a whole number"),
+        ({"solver": vulcan.Vulcan}, r"a Solver such as Vulcan\(\), not <class"),
+        ({"solver": Pareto(), "samples": 3}, "Pareto has no limit 'samples'"),
+        ({"time_limit": -1}, "time_limit must be a number of at least 0"),
+        ({"seed": -1}, "seed must be a whole number"),
+    ],
+)
+def test_what_can_not_be_used_is_named(options, message):
+    with pytest.raises(OptionError, match=message):
+        trace_frontier(Problem(SMALL, Linear(0.002)), **options)
+
+
+def test_scales_need_a_bound():
+    with pytest.raises(OptionError, match="scales need a bound to scale"):
+        trace_frontier(SMALL, scales=[1.0])

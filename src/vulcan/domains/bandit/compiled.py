@@ -20,12 +20,12 @@ from vulcan.kernels.compilation import answer
 from vulcan.model.compiled import CompiledModel, outcomes_signature
 
 if TYPE_CHECKING:
-    from vulcan.domains.bandit.model import Bandit
+    from vulcan.domains.bandit import Bandit
 
 __all__ = ["CAPACITIES", "compile_bandit"]
 
 CAPACITIES: Final = (12, 24)
-"""Nobody searches longer horizons with histories that don't merge."""
+"""Horizons; there are too many histories for longer ones."""
 
 MOST_OUTCOMES: Final = 3
 
@@ -60,15 +60,9 @@ def outcomes(parameters, states, action, answers, following):
 
 
 def compile_bandit(bandit: Bandit, paid: Sequence[int]) -> CompiledModel | None:
-    """Return the compiled form of a bandit; None if it has none.
+    """Return the compiled form of a bandit whose machines have paid so often already.
 
-    Parameters
-    ----------
-    bandit
-        The bandit. If it is too long, or some play has an outcome of probability 0 or 1, there is
-        no compiled form of it.
-    paid
-        How often each machine has paid either reward when it begins.
+    None if it is too long, or some play has an outcome of probability 0 or 1.
     """
     capacity = next((size for size in CAPACITIES if size >= bandit.horizon), None)
     probabilities = [p for m in bandit.machines for p in (m.p1, m.p2)]

@@ -1,16 +1,13 @@
 """The exploration mission of Ayton and Williams: a vehicle that samples a field among obstacles.
 
-`model` is the mission itself and the place to begin. What it is made of has a module each: `field`
-(the Gaussian process), `collision` (obstacles, vehicle, risk), `maps`, and `outlook` (how much can
-still be earned). `mission` reads missions from files, and `drawing` shows them on their map.
+`model` is the mission itself and the place to begin, `compiled` the same as machine code. `field`
+is the Gaussian process, with bounds on what can still be earned; `maps` has cells, obstacles and
+the risk of collisions.
 """
 
-from vulcan.domains.exploration.collision import Obstacle, Vehicle
 from vulcan.domains.exploration.field import Field
-from vulcan.domains.exploration.history import History
-from vulcan.domains.exploration.maps import MAPS, Map
-from vulcan.domains.exploration.mission import load_mission
-from vulcan.domains.exploration.model import Exploration
+from vulcan.domains.exploration.maps import MAPS, Map, Obstacle, Vehicle
+from vulcan.domains.exploration.model import Exploration, History
 
 __all__ = [
     "MAPS",
@@ -20,5 +17,4 @@ __all__ = [
     "Map",
     "Obstacle",
     "Vehicle",
-    "load_mission",
 ]

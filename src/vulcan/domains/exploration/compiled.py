@@ -6,10 +6,10 @@ reached in h moves. Tables give risk by step and cell, the mean by cell and the 
 Let c be a cell, and let the samples so far be numbered from 0. Notes say, for each number k of
 samples and each cell that can still be reached with them,
 
-    columns[k]    L_ck, what the k-th sample says of c, given those before it
-    explained[k]  Σ_{j<=k} L_cj², infinite in the cells sampled: nothing is left to be had there
-    sums[k]       Σ_{0<j<k} L_cj z_j, what the first k samples say, apart from the first one
-    priors        the mean, and what the first sample says
+    columns[k]    L_ck, the weight of the k-th sample in c, given those before it
+    explained[k]  Σ_{j<=k} L_cj², the variance explained; infinite in the cells sampled
+    sums[k]       Σ_{0<j<k} L_cj z_j, the shift of the mean by the samples after the first
+    priors        the mean given the first sample
 
 so that an outcome is a sum, and a bound a maximum of sums. Each is made from the one before it in a
 step, and depends on the first samples only: columns on their cells, sums on their values, too. A
@@ -18,13 +18,14 @@ that most of the time all but the last are known. The k-th is kept for all cells
 of the k-th sample; a vehicle with k samples cannot get further. Bounds are noted for all values of
 the last sample at once, as a search asks for these one after the other.
 
-Tables and notes are laid out in `records`.
+A state, and all tables and notes, which are the parameters, are records. They
+have a fixed size, so that horizons are rounded up to one of `CAPACITIES`, and code is compiled once
+for each of these.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -33,12 +34,6 @@ from numpy.typing import NDArray
 
 from vulcan.domains.exploration.field import SMALLEST_SHARE
 from vulcan.domains.exploration.model import LARGEST_DEGREE, MOVES
-from vulcan.domains.exploration.records import (
-    CAPACITIES,
-    fill_tables,
-    parameters_dtype,
-    state_dtype,
-)
 from vulcan.kernels.compilation import answer, part
 from vulcan.model.compiled import (
     CompiledModel,
@@ -48,10 +43,105 @@ from vulcan.model.compiled import (
 )
 
 if TYPE_CHECKING:
-    from vulcan.domains.exploration.history import History
-    from vulcan.domains.exploration.model import Exploration
+    from vulcan.domains.exploration.model import Exploration, History
 
-__all__ = ["compile_exploration"]
+__all__ = ["CAPACITIES", "compile_exploration", "fill_tables", "parameters_dtype", "state_dtype"]
+
+
+CAPACITIES: Final = (6, 9, 12, 18, 27, 40)
+"""Above the largest of these horizons the tables would no longer be small."""
+
+
+def state_dtype(capacity: int) -> np.dtype[Any]:
+    """Return the record of a state: step, cell, and the samples so far with their nodes."""
+    return np.dtype(
+        [
+            ("step", "i2"),
+            ("here", "i2"),
+            ("sampled", "i2"),  # how many cells
+            ("cells", "i2", (capacity + 1,)),
+            ("nodes", "u1", (capacity + 1,)),
+        ],
+        align=True,
+    )
+
+
+def parameters_dtype(capacity: int) -> np.dtype[Any]:
+    """Return the record of all parameters and tables, and of the notes."""
+    window = 2 * capacity + 1
+    cells = window * window
+    return np.dtype(
+        [
+            ("horizon", "i8"),
+            ("begun", "i8"),  # steps that were taken before the search begins
+            ("degree", "i8"),
+            ("least_x", "i8"),  # the first and last columns and rows of the map
+            ("most_x", "i8"),
+            ("least_y", "i8"),
+            ("most_y", "i8"),
+            ("variance", "f8"),
+            ("first_node", "f8"),
+            ("collision_reward", "f8"),
+            ("discount", "f8"),
+            ("nodes", "f8", (LARGEST_DEGREE,)),
+            ("chances", "f8", (LARGEST_DEGREE,)),
+            ("risks", "f8", (capacity + 1, cells)),
+            ("means", "f8", (cells,)),
+            ("kernel", "f8", (2 * window - 1, 2 * window - 1)),  # by distance, 0 in the middle
+            ("norms", "f8", (capacity + 1,)),
+            # Notes; see the head of this module.
+            ("known", "i8"),  # how many samples there are columns for
+            ("summed", "i8"),  # and sums
+            ("known_cells", "i2", (capacity + 1,)),
+            ("known_nodes", "u1", (capacity + 1,)),
+            ("row", "f8", (capacity + 1,)),  # of L, for the sample whose column is made
+            ("priors", "f8", (cells,)),
+            ("columns", "f8", (capacity + 1, cells)),
+            ("explained", "f8", (capacity + 1, cells)),
+            ("sums", "f8", (capacity + 2, cells)),
+            ("limits", "f8", (LARGEST_DEGREE,)),  # for each node of the last sample
+            ("limits_sampled", "i8"),  # of how many samples that are known; 0 without limits
+            ("limits_here", "i8"),  # from where
+            ("limits_step", "i8"),
+            ("learned", "f8"),  # for the same, what samples to come can add to the value to go
+            ("pays", "f8", (cells,)),  # and while that is found, what a cell pays, and is worth
+            ("worths", "f8", (cells,)),
+            ("values", "f8", (cells,)),
+        ],
+        align=True,
+    )
+
+
+def fill_tables(mission: Exploration, capacity: int, parameters: NDArray[Any]) -> NDArray[Any]:
+    """Fill the tables."""
+    tables = parameters[0]
+    area, horizon = mission.area, mission.horizon
+    for name in ("horizon", "degree", "collision_reward", "discount"):
+        tables[name] = getattr(mission, name)
+    tables["variance"], tables["summed"] = mission.field.variance, 1
+    tables["first_node"] = mission.first_node
+    nodes, chances = mission.quadrature
+    tables["nodes"][: len(nodes)], tables["chances"][: len(nodes)] = nodes, chances
+    tables["norms"][:horizon], tables["worths"] = mission.norms, -np.inf
+    west, south = area.start[0] - capacity, area.start[1] - capacity
+    least_x, most_x = max(0, -west), min(2 * capacity, area.columns - 1 - west)
+    least_y, most_y = max(0, -south), min(2 * capacity, area.rows - 1 - south)
+    tables["least_x"], tables["most_x"] = least_x, most_x
+    tables["least_y"], tables["most_y"] = least_y, most_y
+    window = 2 * capacity + 1
+    for x in range(window):
+        for y in range(window):
+            covariance = mission.field.kernel(mission.displace((0, 0), (x, y)), (0.0, 0.0))
+            for across in (window - 1 - x, window - 1 + x):
+                tables["kernel"][across, [window - 1 - y, window - 1 + y]] = covariance
+            distance = max(abs(x - capacity), abs(y - capacity))
+            if least_x <= x <= most_x and least_y <= y <= most_y and distance <= horizon:
+                cell, number = (west + x, south + y), x * window + y
+                tables["means"][number] = mission.field.mean(area.locate(cell))
+                for step in range(max(1, distance), horizon + 1):
+                    tables["risks"][step, number] = mission.risk(cell, step)
+    return parameters
+
 
 EAST: Final = np.array([east for east, _ in MOVES.values()])
 NORTH: Final = np.array([north for _, north in MOVES.values()])
@@ -139,7 +229,7 @@ def find_deviation(tables, k, cell):
 
 @part
 def know_columns(tables, state):
-    """See to it that the columns for the samples of a state are known."""
+    """Update the columns to the samples of a state."""
     shared, most = 0, min(tables.known, state.sampled)
     while shared < most and tables.known_cells[shared] == state.cells[shared]:
         shared += 1
@@ -152,7 +242,7 @@ def know_columns(tables, state):
 
 @part
 def know_sums(tables, state, count):
-    """See to it that the sums of the first samples of a state are known."""
+    """Update the sums to the first samples of a state."""
     shared, most = 1, min(tables.summed, count)
     while shared < most and tables.known_nodes[shared] == state.nodes[shared]:
         shared += 1
@@ -166,24 +256,20 @@ def know_sums(tables, state, count):
 
 @part
 def know_limits(tables, state, step):
-    """See to it that the bounds are known."""
+    """Update the bounds to a state."""
     know_columns(tables, state)
     know_sums(tables, state, state.sampled - 1)
     same = tables.limits_here == state.here and tables.limits_step == step
     if not same or tables.limits_sampled != state.sampled:
-        last = state.nodes[state.sampled - 1]
-        if last < LARGEST_DEGREE:
-            for first in range(0, tables.degree, 4):
-                look_ahead(tables, state, step, first)
-        else:  # it was measured, and has no other values
-            look_ahead(tables, state, step, last)
+        for first in range(0, tables.degree, 4):
+            look_ahead(tables, state, step, first)
         tables.limits_here, tables.limits_step = state.here, step
         tables.limits_sampled = state.sampled
 
 
 @part
 def find_reach(tables, cell, moves):
-    """Return the first and last column and row of the map within so many moves of a cell."""
+    """Return the first and last column and row of the map within a number of moves of a cell."""
     window = find_window(tables)
     x, y = cell // window, cell % window
     return (
@@ -295,11 +381,11 @@ def plan_path(tables, state, step, failure):
 
 @part
 def step_back(tables, here, moves):
-    """Find the largest worth among the neighbours of each cell within so many moves."""
+    """Find the largest worth among the neighbours of each cell within a number of moves."""
     window = find_window(tables)
     left, right, bottom, top = find_reach(tables, here, moves)
     for x in range(left, right + 1):
-        # What is not on the map has a worth of -inf.
+        # Cells outside the map have a worth of -inf.
         for c in range(x * window + bottom, x * window + top + 1):
             west, east = c - window, c + window
             beside = max(tables.worths[c - 1], tables.worths[c + 1])
@@ -309,30 +395,15 @@ def step_back(tables, here, moves):
             tables.values[c] = largest if largest > -np.inf else 0.0
 
 
-def compile_exploration(
-    mission: Exploration, history: History, evidence: Sequence[float] = ()
-) -> CompiledModel | None:
-    """Return the compiled form of a mission; None if it is too long.
-
-    Parameters
-    ----------
-    mission
-        The mission.
-    history
-        Where it begins, or goes on: what was visited and sampled by then.
-    evidence
-        What the samples of the history are in whitened coordinates, if they were measured.
-    """
+def compile_exploration(mission: Exploration, history: History) -> CompiledModel | None:
+    """Return the compiled form of a mission from a history on; None if it is too long."""
     capacity = next((size for size in CAPACITIES if size >= mission.horizon), None)
     if capacity is None:
         return None
     state, parameters = state_dtype(capacity), parameters_dtype(capacity)
     tables = fill_tables(mission, capacity, np.zeros(1, parameters))
     tables["begun"] = len(history.path) - 1
-    measured = slice(LARGEST_DEGREE, LARGEST_DEGREE + len(evidence))
-    tables["nodes"][0, measured] = evidence
     initial = _record(mission, history, capacity, np.zeros(1, state))
-    initial["nodes"][0, 1 : len(evidence) + 1] = range(measured.start, measured.stop)
     return CompiledModel(
         initial=initial,
         parameters=tables,

@@ -1,50 +1,160 @@
-"""Maps: a grid of cells, a start, and the obstacles between them.
+"""Maps of missions: cells, convex obstacles, and the risk of a vehicle to collide with them.
 
 A cell (x, y) counts from 0, x to the east and y to the north; it lies at origin + spacing · (x, y).
 
-The paper shows its map in a figure and gives no coordinates. These two were made for its field, its
-vehicle and its bound Δ(x) = (1 - exp(-0.4x)) (0.015 + 0.001x). The numbers below are those of a
-simple planner, the best path for the means, planned anew after every sample, summed over all 4^9
-outcomes.
+The paper shows its map in a figure and gives no coordinates. The two in `MAPS` were made for its
+field, its vehicle and its bound (docs/examples/exploration.md says how):
 
-**narrow**, the default: 19 by 19 cells, the start at (8, 8), where the edges hardly limit nine
-moves. The wall 18.5 <= x + y <= 20.5 lies across the way to the rich corner in the north-east, and
-has two gaps: a narrow one straight ahead, at (10, 10), with 0.14 to either side, and a wider one
-aside, at (12, 8), with 0.16. (The wall is diagonal since along any other the vehicle would find
-nearly as much as beyond it.) Crossed as soon as they can be reached, the narrow gap has a risk of
-0.052, at step 2, and the wide one of 0.029, at step 4.
+    narrow   19 by 19 cells, the start at (8, 8); the wall 18.5 <= x + y <= 20.5 has a narrow gap at
+             (10, 10), with 0.14 to either side, and a wider one at (12, 8), with 0.16
+    wide     11 by 11 cells, the start at (2, 4); two walls 4.3 <= x <= 5.7, open for y in 5 ± 0.16
 
-    gaps that may be used     reward   risk    allowed
-    both                      20.18    0.050   0.035
-    the wide one              19.29    0.025   0.034
-    none                      18.38    0.000   0.033
+**Collisions.** After t actions the position is normally distributed around its mean μ, with a
+covariance that grows by the same amount with each action:
 
-A plan without regard to risk goes through the narrow gap in nearly all outcomes and violates the
-bound by far. The wide gap is another matter: a local constraint admits it to a history if 1 -
-survival <= Δ(credit) even when all later samples are poor, which is so after good samples and not
-after bad ones. The same planner under constraint B goes through in 35 % of the outcomes, and earns
-18.61. One gap could not do both: if the best plan takes a gap of risk r with probability p and
-violates the bound, p r > Δ(E g), then r <= Δ(credit) asks a history to be sure of more than that
-plan earns on average.
+    Σ_t = (σ_0² + t σ_w²) I.
 
-**wide**: 11 by 11 cells, the start at (2, 4), and two walls 4.3 <= x <= 5.7, open for y in 5 ± 0.16
-only. The risk there is 0.028 at step 3. The plan without regard to risk earns 15.60 and satisfies
-the bound as it is, at 0.021 where 0.031 is allowed: in 29 % of the outcomes the gap is not worth it
-anyway. Without the gap there are 15.04 to be had.
+A convex obstacle is where n_i · x <= b_i for each of its edges i, n_i being the outward normal of
+length 1. A vehicle inside has crossed all of the edges, so that the probability of a collision is
+at most that of having crossed any one of them (Ono et al., 2013). The smallest of these,
+
+    risk = min_i P(n_i · X <= b_i) = min_i Φ((b_i - n_i · μ) / sqrt(n_i' Σ_t n_i)),
+
+is taken for the risk of one obstacle, and the sum over the obstacles, at most 1, for that of all.
+
+This is the risk of *being* in a place after a move, as in the paper, and not of the way there: a
+wall is closed only if no move leads from one side of it to the other, so make it thicker than a
+move is long. An obstacle that shall also close the way along an edge of the grid has to reach past
+that edge, where crossing its end is certain.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final
 
-from vulcan.domains.exploration.collision import Obstacle, Point
 from vulcan.errors import OptionError
-from vulcan.parameters import require_number, require_pair, require_whole, shorten, suggest
+from vulcan.parameters import require_number, require_pair, require_whole, shorten
 
-__all__ = ["MAPS", "Cell", "Map", "find_map"]
+__all__ = ["MAPS", "Cell", "Map", "Obstacle", "Point", "Vehicle"]
+
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A convex polygon.
+
+    Parameters
+    ----------
+    vertices
+        Its corners (x, y), at least three, one after the other in either sense of rotation.
+
+    Examples
+    --------
+    >>> Obstacle.rectangle(0, 2, 0, 1) == Obstacle([(0, 0), (2, 0), (2, 1), (0, 1)])
+    True
+    >>> Obstacle([(0, 0), (1, 0), (0, 1)]).contains((0.4, 0.4))
+    True
+    """
+
+    vertices: Sequence[Point]
+
+    def __post_init__(self) -> None:
+        given: Any = self.vertices
+        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) < 3:
+            raise OptionError(f"vertices must be at least three points, not {shorten(given)}")
+        vertices = tuple(require_pair("a vertex", vertex) for vertex in given)
+        if sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in _list_sides(vertices)) < 0:
+            vertices = vertices[::-1]
+        # Every other corner is to the left of every edge.
+        for (x0, y0), (x1, y1) in _list_sides(vertices):
+            others = [v for v in vertices if v not in ((x0, y0), (x1, y1))]
+            lefts = [(x1 - x0) * (y - y0) - (y1 - y0) * (x - x0) > 0 for x, y in others]
+            if not all(lefts) or len(others) < len(vertices) - 2:
+                raise OptionError(
+                    "vertices must be the corners of a convex polygon, one after the other and "
+                    f"none of them on a line between its neighbours, not {shorten(given)}"
+                )
+        object.__setattr__(self, "vertices", vertices)
+
+    @classmethod
+    def rectangle(cls, left: float, right: float, bottom: float, top: float) -> Obstacle:
+        """Return the rectangle left <= x <= right, bottom <= y <= top."""
+        return cls(((left, bottom), (right, bottom), (right, top), (left, top)))
+
+    @cached_property
+    def edges(self) -> tuple[tuple[float, float, float], ...]:
+        """Outward normal of length 1 and offset (n_x, n_y, b) of each edge."""
+        edges = []
+        for (x0, y0), (x1, y1) in _list_sides(self.vertices):
+            length = math.hypot(x1 - x0, y1 - y0)
+            normal_x, normal_y = (y1 - y0) / length, (x0 - x1) / length
+            edges.append((normal_x, normal_y, normal_x * x0 + normal_y * y0))
+        return tuple(edges)
+
+    def contains(self, point: Point) -> bool:
+        """Return whether a point is inside, or on the boundary."""
+        return all(a * point[0] + b * point[1] <= offset for a, b, offset in self.edges)
+
+    def risk(self, mean: Point, variance: float) -> float:
+        """Return the smallest of the probabilities of having crossed one of the edges.
+
+        The position is normally distributed, with the same variance in all directions.
+        """
+        smallest = 1.0
+        for a, b, offset in self.edges:
+            distance = a * mean[0] + b * mean[1] - offset
+            across = a * a * variance + b * b * variance
+            smallest = min(smallest, _find_tail(distance, math.sqrt(across)))
+        return smallest
+
+
+@dataclass(frozen=True)
+class Vehicle:
+    """How unsure the vehicle is of its position.
+
+    Parameters
+    ----------
+    covariance
+        σ_0², its variance in every direction before the mission.
+    growth
+        σ_w², what each action adds.
+
+    Examples
+    --------
+    >>> Vehicle(0.005, 0.0001).variance_after(10)
+    0.006
+    """
+
+    covariance: float = 0.005
+    growth: float = 0.0001
+
+    def __post_init__(self) -> None:
+        for name in ("covariance", "growth"):
+            value = require_number(name, getattr(self, name), least=0.0)
+            object.__setattr__(self, name, value)
+
+    def variance_after(self, actions: int) -> float:
+        """Return the variance after this many actions."""
+        return self.covariance + actions * self.growth
+
+
+def _list_sides(vertices: Sequence[Point]) -> Iterator[tuple[Point, Point]]:
+    return pairwise((*vertices, vertices[0]))
+
+
+def _find_tail(distance: float, deviation: float) -> float:
+    """Return the probability that a normal variable is further than so far from its mean."""
+    if deviation == 0:
+        return 1.0 if distance <= 0 else 0.0
+    return 0.5 * math.erfc(distance / (deviation * math.sqrt(2)))
+
 
 Cell = tuple[int, int]
 
@@ -108,23 +218,6 @@ class Map:
     def contains(self, cell: Cell) -> bool:
         """Return whether there is such a cell."""
         return 0 <= cell[0] < self.columns and 0 <= cell[1] < self.rows
-
-
-def find_map(choice: object) -> Map:
-    """Return a map that was given, or the one of this name.
-
-    Raises
-    ------
-    OptionError
-        If it is neither a map nor the name of one.
-    """
-    if isinstance(choice, Map):
-        return choice
-    if isinstance(choice, str) and choice in MAPS:
-        return MAPS[choice]
-    names = " or ".join(map(repr, MAPS))
-    hint = suggest(choice, MAPS)
-    raise OptionError(f"map must be a Map, or {names}, not {shorten(choice)}{hint}")
 
 
 def _require_obstacles(given: Any) -> tuple[Obstacle, ...]:

@@ -3,7 +3,7 @@
 A vehicle moves over the cells of a map, to one of the eight neighbours with each action, and takes
 a sample without error wherever it has not been before. A sample pays its own value. The field is
 drawn from a Gaussian process, so that every sample says something of those to come (`field`). The
-position is uncertain, ever more so with time, and obstacles are in the way (`collision`): an action
+position is uncertain, ever more so with time, and obstacles are in the way (`maps`): an action
 fails with the risk of the place that it leads to.
 
     state      the cells visited, in order, and which node of the quadrature each sample was
@@ -15,10 +15,10 @@ fails with the risk of the place that it leads to.
 With 8 actions and 4 outcomes each, the paper counts 32^9 = 3.5e13 histories. In a cell that was
 visited before there is no new sample, so that there is one outcome rather than four: even without
 edges, there are 8,465,096,344,736 safe histories of nine moves, and no more. The default map has
-1.04e13 histories altogether, those that collide or are not finished included (`counting`). A policy
+1.04e13 histories altogether, those that collide or are not finished included. A policy
 has up to 4^9 = 262,144 leaves.
 
-What the paper leaves open is settled thus. A collision pays 0 (`collision_reward`). The first
+The paper leaves some details open. Here a collision pays 0 (`collision_reward`). The first
 sample, taken in the start cell before the mission, is the mean of the field there
 (`first_sample`). The risk is that of the place after a move, with the covariance after it, and not
 of the way there. The maps, of which the paper gives no coordinates, are in `maps`.
@@ -29,24 +29,83 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Final
+from functools import cached_property, lru_cache, partial
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.domains.exploration.collision import Point, Vehicle
-from vulcan.domains.exploration.field import Field, dot, quadrature
-from vulcan.domains.exploration.history import History, Track
-from vulcan.domains.exploration.maps import MAPS, Cell, Map, find_map
-from vulcan.domains.exploration.outlook import Outlook, find_norms, find_reach, look_ahead
+from vulcan.domains.exploration.field import (
+    Field,
+    Outlook,
+    Row,
+    dot,
+    find_norms,
+    find_reach,
+    look_ahead,
+    quadrature,
+)
+from vulcan.domains.exploration.maps import MAPS, Cell, Map, Point, Vehicle
 from vulcan.errors import OptionError
 from vulcan.model.compiled import CompiledModel
 from vulcan.model.interface import Outcome
 from vulcan.pages.maps import PageMap, Position
-from vulcan.parameters import require_number, require_whole, shorten
+from vulcan.parameters import require_number, require_whole, shorten, suggest
 
-__all__ = ["MOVES", "Exploration"]
+__all__ = [
+    "MOVES",
+    "Exploration",
+    "History",
+    "Track",
+]
+
+
+class History(NamedTuple):
+    """A state: all that happened so far.
+
+    Attributes
+    ----------
+    path
+        The cells visited, the start first.
+    nodes
+        For each sample taken on the way, which node of the quadrature it was, from 0 on.
+    """
+
+    path: tuple[Cell, ...]
+    nodes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        moves = len(self.path) - 1
+        return f"cell {self.path[-1]}, {moves} move{'s' if moves != 1 else ''} made"
+
+
+class Track(NamedTuple):
+    """Properties of a path, shared by all histories that took it.
+
+    Attributes
+    ----------
+    cells
+        Where samples were taken, in order; the start comes first.
+    rows
+        Their rows of the Cholesky factor L.
+    risk
+        Probability of a collision in the last cell of the path.
+    new
+        Whether that cell was not visited before; only then it has what follows.
+    base
+        Expected sample there given the first one only: m + L_k0 z_0.
+    weights, deviation
+        Weights of the later samples, L_k1 to L_k,k-1, and of the sample's own node, L_kk.
+    """
+
+    cells: tuple[Cell, ...]
+    rows: tuple[Row, ...]
+    risk: float
+    new: bool
+    base: float = 0.0
+    weights: Row = ()
+    deviation: float = 0.0
+
 
 MOVES: Final = {
     "N": (0, 1),
@@ -70,6 +129,16 @@ OUTLOOKS_KEPT: Final = 1 << 10
 """Some 100 MB and 30 MB at the default horizon; what is not kept is computed again."""
 
 
+R = TypeVar("R")
+
+
+def _remember(
+    most: int | None = None,
+) -> Callable[[Callable[..., R]], cached_property[Callable[..., R]]]:
+    """Keep the last answers of a method, with each model by itself."""
+    return lambda method: cached_property(lambda self: lru_cache(most)(partial(method, self)))
+
+
 @dataclass(frozen=True, repr=False)
 class Exploration:
     """A vehicle that samples a Gaussian process among obstacles.
@@ -81,7 +150,7 @@ class Exploration:
     map
         Cells, start and obstacles: a `Map`, or the name of one of `MAPS`.
     field
-        What is known of the field before the mission.
+        The prior of the field.
     vehicle
         How unsure the vehicle is of its position.
     degree
@@ -117,11 +186,15 @@ class Exploration:
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
             "horizon": require_whole("horizon", self.horizon, 1, LONGEST_HORIZON),
-            "map": find_map(self.map),
+            "map": self.map if isinstance(self.map, Map) else MAPS.get(str(self.map)),
             "degree": require_whole("degree", self.degree, 1, LARGEST_DEGREE),
             "collision_reward": require_number("collision_reward", self.collision_reward),
             "discount": require_number("discount", self.discount, least=0.0),
         }
+        if checked["map"] is None:
+            hint = suggest(self.map, MAPS)
+            names = " or ".join(map(repr, MAPS))
+            raise OptionError(f"map must be a Map, or {names}, not {shorten(self.map)}{hint}")
         if self.first_sample is not None:
             checked["first_sample"] = require_number("first_sample", self.first_sample)
         if checked["discount"] > 1:
@@ -132,16 +205,6 @@ class Exploration:
                 raise OptionError(f"{name} must be a {kind.__name__}, not {given}")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-
-    @classmethod
-    def narrow(cls, **options: Any) -> Exploration:
-        """Return the mission on the default map, where a plan without regard to risk is unsafe."""
-        return cls(map=MAPS["narrow"], **options)
-
-    @classmethod
-    def wide(cls, **options: Any) -> Exploration:
-        """Return the mission on the map with one gap that is worth its risk in some outcomes."""
-        return cls(map=MAPS["wide"], **options)
 
     def __repr__(self) -> str:
         names = [repr(name) for name, known in MAPS.items() if known == self.area]
@@ -164,13 +227,13 @@ class Exploration:
 
     def actions(self, state: History) -> list[str]:
         """Return the moves that stay on the map."""
-        return list(self._moves(state.path[-1]))
+        return self._find_moves(state.path[-1]).copy()
 
     def outcomes(self, state: History, action: str) -> list[Outcome]:
         """Return what may be found in the next cell, and a collision there."""
         (x, y), (east, north) = state.path[-1], MOVES[action]
         path = (*state.path, (x + east, y + north))
-        track = self._tracks(path)
+        track = self.follow(path)
         outcomes = self._arrive(path, state.nodes, track) if track.risk < 1 else []
         if track.risk > 0:
             outcomes.append(Outcome.failure(track.risk, self.collision_reward, "collision"))
@@ -198,8 +261,8 @@ class Exploration:
     def locate(self, state: History, action: str, measurement: float) -> History | None:
         """Return where a measured sample leads to: the outcome of the nearest value.
 
-        In a cell that was visited before nothing new is measured, whatever the value. What is no
-        finite number was not measured.
+        In a cell that was visited before, any value leads to its only outcome. None for a value
+        that is not finite.
         """
         if not math.isfinite(measurement):
             return None
@@ -207,29 +270,15 @@ class Exploration:
         nearest = min(safe, key=lambda outcome: abs(outcome.reward - measurement), default=None)
         return None if nearest is None else nearest.state
 
-    def given(self, state: History, measurements: Sequence[float | None]) -> Exploration:
-        """Return the mission given what was measured on the way to a state; see `evidence`."""
-        from vulcan.domains.exploration.evidence import take_evidence
-
-        return take_evidence(self, state, measurements)
-
     def whiten(self, nodes: Sequence[int]) -> list[float]:
         """Return the samples of a history in whitened coordinates, the first one excepted."""
         z, _ = self.quadrature
         return [z[k] for k in nodes]
 
-    def follow(self, path: tuple[Cell, ...]) -> Track:
-        """Return what follows from a path alone."""
-        return self._tracks(path)
-
     def displace(self, one: Cell, other: Cell) -> Point:
         """Return how far apart two cells are, to the east and to the north."""
         spacing = self.area.spacing
         return spacing * abs(other[0] - one[0]), spacing * abs(other[1] - one[1])
-
-    def risk(self, cell: Cell, step: int) -> float:
-        """Return the probability of a collision in a cell after this many actions."""
-        return self._risks(cell, step)
 
     def reward_to_go_bound(self, state: History, step: int) -> float:
         """Return an upper bound on what any policy can still earn; see `outlook`."""
@@ -237,7 +286,7 @@ class Exploration:
         if left <= 0:
             return 0.0
         samples = [self.first_node, *self.whiten(state.nodes)]
-        outlook = self._outlooks(state.path, left)
+        outlook = self._look_ahead(state.path, left)
         return outlook.bound(samples, max(0.0, self.collision_reward), self.discount)
 
     def value_to_go_bound(self, state: History, step: int, price: float) -> float:
@@ -247,19 +296,34 @@ class Exploration:
             return 0.0
         samples = [self.first_node, *self.whiten(state.nodes)]
         failure = self.collision_reward - price
-        outlook, risks = self._outlooks(state.path, left), self._risks_ahead(state.path[-1], left)
+        outlook = self._look_ahead(state.path, left)
+        risks = self._find_risks(state.path[-1], left)
         return outlook.value(samples, risks, self.norms, failure, self.discount)
 
     def risk_to_go_bound(self, state: History, action: str, step: int) -> float:
         """Return the risk of the action itself."""
         (x, y), (east, north) = state.path[-1], MOVES[action]
-        return self._risks((x + east, y + north), step + 1)
+        return self.risk((x + east, y + north), step + 1)
 
     def page_map(self) -> PageMap:
-        """Return the map for pages."""
-        from vulcan.domains.exploration.page import make_page_map
-
-        return make_page_map(self)
+        """Return the map for pages, in units of cells: obstacles, and samples as expected."""
+        area = self.area
+        (west, south), spacing = area.origin, area.spacing
+        return PageMap(
+            area.columns,
+            area.rows,
+            walls=[
+                [((x - west) / spacing, (y - south) / spacing) for x, y in obstacle.vertices]
+                for obstacle in area.obstacles
+            ],
+            shades=[
+                [round(self.field.mean(area.locate((x, y))), 3) for x in range(area.columns)]
+                for y in range(area.rows)
+            ],
+            shade_name="sample expected before the mission",
+            note="An action is a move to the next cell, where a sample is taken. Its outcome is "
+            f"what is found: “(1 of {self.degree})” is the lowest of {self.degree} values.",
+        )
 
     def page_position(self, state: History) -> Position:
         """Return where on the map of a page a history is."""
@@ -307,46 +371,31 @@ class Exploration:
         names = [f"({k} of {self.degree})" for k in range(1, self.degree + 1)]
         return tuple(zip(range(self.degree), *self.quadrature, names, strict=True))
 
-    @cached_property
-    def _moves(self) -> Callable[[Cell], tuple[str, ...]]:
-        return lru_cache(maxsize=None)(self._find_moves)
-
-    @cached_property
-    def _risks(self) -> Callable[[Cell, int], float]:
-        return lru_cache(maxsize=None)(self._find_risk)
-
-    @cached_property
-    def _tracks(self) -> Callable[[tuple[Cell, ...]], Track]:
-        return lru_cache(TRACKS_KEPT)(self._follow)
-
-    @cached_property
-    def _risks_ahead(self) -> Callable[[Cell, int], NDArray[np.float64]]:
-        return lru_cache(OUTLOOKS_KEPT)(self._find_risks_ahead)
-
-    @cached_property
-    def _outlooks(self) -> Callable[[tuple[Cell, ...], int], Outlook]:
-        return lru_cache(OUTLOOKS_KEPT)(self._look_ahead)
-
-    def _find_moves(self, cell: Cell) -> tuple[str, ...]:
+    @_remember()
+    def _find_moves(self, cell: Cell) -> list[str]:
         (x, y), contains = cell, self.area.contains
-        return tuple(name for name, (dx, dy) in MOVES.items() if contains((x + dx, y + dy)))
+        return [name for name, (dx, dy) in MOVES.items() if contains((x + dx, y + dy))]
 
-    def _find_risk(self, cell: Cell, step: int) -> float:
-        place, covariance = self.area.locate(cell), self.vehicle.covariance_after(step)
-        return min(1.0, sum(o.risk(place, covariance) for o in self.area.obstacles))
+    @_remember()
+    def risk(self, cell: Cell, step: int) -> float:
+        """Return the probability of a collision in a cell after this many actions."""
+        place, variance = self.area.locate(cell), self.vehicle.variance_after(step)
+        return min(1.0, sum(o.risk(place, variance) for o in self.area.obstacles))
 
-    def _find_risks_ahead(self, here: Cell, left: int) -> NDArray[np.float64]:
+    @_remember(OUTLOOKS_KEPT)
+    def _find_risks(self, here: Cell, left: int) -> NDArray[np.float64]:
         """Return the risks of the cells around, for each of the moves left."""
         columns, rows = find_reach(self.area, here, left)
         steps = range(self.horizon - left + 1, self.horizon + 1)
-        risks = [[[self._risks((x, y), t) for x in columns] for y in rows] for t in steps]
+        risks = [[[self.risk((x, y), t) for x in columns] for y in rows] for t in steps]
         return np.array(risks, np.float64)
 
-    def _follow(self, path: tuple[Cell, ...]) -> Track:
-        """Return the track of a path, from that of all but its last cell."""
+    @_remember(TRACKS_KEPT)
+    def follow(self, path: tuple[Cell, ...]) -> Track:
+        """Return what follows from a path alone, from that of all but its last cell."""
         cell = path[-1]
-        risk = self._risks(cell, len(path) - 1)
-        cells, rows = self._tracks(path[:-1])[:2] if len(path) > 1 else ((), ())
+        risk = self.risk(cell, len(path) - 1)
+        cells, rows = self.follow(path[:-1])[:2] if len(path) > 1 else ((), ())
         if cell in cells:
             return Track(cells, rows, risk, new=False)
         # Seen from the cell, so that places apart alike have covariances that are the same number.
@@ -355,7 +404,8 @@ class Exploration:
         base = mean + (row[0] * self.first_node if cells else 0.0)
         return Track((*cells, cell), (*rows, row), risk, True, base, row[1:-1], row[-1])
 
+    @_remember(OUTLOOKS_KEPT)
     def _look_ahead(self, path: tuple[Cell, ...], left: int) -> Outlook:
         """Return what can be sampled from a path on."""
-        track = self._tracks(path)
+        track = self.follow(path)
         return look_ahead(self.area, self.field, track.cells, track.rows, path[-1], left)

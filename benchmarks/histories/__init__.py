@@ -1,0 +1,1 @@
+"""Missions over histories, each with a twin whose states merge."""

@@ -1,0 +1,6 @@
+from .forward_search import ForwardSearch as ForwardSearch
+from .integer_program import IntegerProgram as IntegerProgram
+from .penalty import Penalty as Penalty
+from .programs import LinearProgram as LinearProgram
+from .rao_star import RAOStar as RAOStar
+from .uct import UCT as UCT

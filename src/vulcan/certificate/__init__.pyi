@@ -1,0 +1,2 @@
+from .certify import Certificate as Certificate
+from .verify import Verification as Verification

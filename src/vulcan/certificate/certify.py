@@ -1,0 +1,387 @@
+"""Certificates: expected reward and risk of a policy, computed from the model alone.
+
+A certificate is computed by the plain code of this room, which shares no code with any search: only
+the reader that checks the model's outcomes, the walk along a policy (`vulcan.policy.walk`), and the
+bound. The histories of the policy form a Markov chain (`vulcan.certificate.walk`), along which
+reward and risk are summed (`vulcan.certificate.sums`). The histories of an incomplete policy are
+followed up to its frontier.
+
+Every number has an error bound: the true value is at most that far away. The reward lies in an
+interval, which Δ maps to an interval of allowed risks. The verdict compares the intervals [er] and
+[Δ]:
+
+    safe              acceptable for all values in the intervals:
+                      max er  <=  min Δ + TOLERANCE
+    not safe          acceptable for none of them:      min er  >  max Δ + TOLERANCE
+    too close to say  neither.
+
+If floating point is too close to say, the sums are computed again in fractions, truncated to
+`PLACES` binary places. That decides, unless the policy has more than `MOST_WAYS` transitions or
+the bound is a function, whose values are rounded for any argument (`RiskBound.enclose`).
+
+A randomised policy has one initial place for each member, reached with the probability that is the
+weight of the member.
+
+`vulcan.certificate.margin` computes the margin: by how much the model's risks may be wrong.
+
+Outcomes that differ from those the policy was computed with are an error, never a certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from vulcan.bounds.base import RiskBound
+from vulcan.certificate.margin import find_margin
+from vulcan.certificate.sums import Sum, Sums, add_up, add_up_exactly
+from vulcan.certificate.walk import Chain, Watch, follow_policy
+from vulcan.errors import BoundError
+from vulcan.model.reader import StrictReader
+from vulcan.numerics import TOLERANCE, Number, is_infinite, to_float
+from vulcan.policy.policy import AnyPolicy, require_own_model
+from vulcan.problem import Problem, require_problem
+from vulcan.runtime.formatting import show_probability
+from vulcan.runtime.markup import BAD, GOOD, build_card, build_table
+from vulcan.runtime.memory import pause_collection
+
+__all__ = ["Certificate", "Judgement", "certify"]
+
+BESIDE: Final = 1e-3
+"""The bound must be concave this far from the reward, relative to the larger of it and 1."""
+
+PLACES: Final = (512, 8192)
+"""Binary places of fractions: the first is tried first, the second if it is too coarse."""
+
+MOST_WAYS: Final = 300_000
+"""Policies with more transitions than this are not evaluated in fractions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """Expected reward and risk of a policy, whether certified or estimated.
+
+    Attributes
+    ----------
+    reward, risk
+        Expected lifetime reward and probability of failure, up to the frontier if there is one.
+    allowed
+        The risk that the bound accepts for this reward.
+    complete
+        Whether every safe history has an action until it ends.
+    frontier
+        Probability of reaching a history without a planned action; 0 for a complete policy.
+    """
+
+    reward: Number
+    risk: Number
+    allowed: Number
+    complete: bool
+    frontier: Number
+
+    @property
+    def slack(self) -> Number:
+        """The additional risk that would be accepted: allowed - risk."""
+        return self.allowed - self.risk
+
+    @property
+    def passes(self) -> bool:
+        """Whether the risk is acceptable for the reward."""
+        return self.slack >= -TOLERANCE
+
+    @property
+    def safe(self) -> bool:
+        """Whether the policy is safe: it passes, and it is complete."""
+        return self.passes and self.complete
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate(Judgement):
+    """Expected reward and risk of a policy, with error bounds and the verdict.
+
+    For a randomised policy these are expectations over the draw of the member. It may pass
+    although a member alone does not.
+
+    Attributes
+    ----------
+    reward, risk, allowed, complete, frontier
+        As in `Judgement`.
+    reward_error, risk_error, allowed_error, frontier_error
+        Bounds on the distance to the true number, from rounding here and in the bound.
+    margin
+        The bound holds for every common factor on all immediate risks from 1 to this one; inf if
+        no factor breaks it, even if every risky action failed surely. Nothing is claimed for
+        factors below 1. For a policy that does not pass: the bound would hold for every factor
+        from 0 to this one; 0 if none is known, as where an action fails surely.
+    exact
+        Whether the numbers are rationals, computed without rounding.
+    refined
+        Whether floating point was too close to say, so that fractions were used.
+    decided
+        Whether the policy passes according to the fractions; None if they were not used or did not
+        decide. The numbers above are the fractions rounded to floats, which may not show it.
+    evaluations
+        Number of (state, action) pairs of the policy that were evaluated. The fingerprint also
+        evaluates the other actions of the initial state.
+    """
+
+    reward_error: Number
+    risk_error: Number
+    allowed_error: Number
+    frontier_error: Number
+    margin: float
+    exact: bool
+    refined: bool
+    decided: bool | None
+    evaluations: int
+
+    @property
+    def passes(self) -> bool:
+        """Whether the risk is acceptable for the reward, for all values within the errors."""
+        return self._verdict is True
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the errors are too large to say if the risk is acceptable."""
+        return self._verdict is None
+
+    @property
+    def _verdict(self) -> bool | None:
+        if self.decided is not None:
+            return self.decided
+        allowed, risk = Sum(self.allowed, self.allowed_error), Sum(self.risk, self.risk_error)
+        return decide(allowed, risk)
+
+    def __repr__(self) -> str:
+        numbers = {name: to_float(getattr(self, name)) for name in ("reward", "risk", "allowed")}
+        shown = ", ".join(f"{name} {number:.6g}" for name, number in numbers.items())
+        verdict = judge_certificate(self)[0].removeprefix("✓ ").removeprefix("✗ ")
+        return f"<Certificate: {verdict}, {shown}{', exact' if self.exact else ''}>"
+
+    def _repr_html_(self) -> str:
+        verdict, colour = judge_certificate(self)
+        exact = "exact, in fractions" if self.exact else "from the model alone"
+        rows = build_table((), describe_certificate(self))
+        return build_card(verdict, rows, remark=exact, colour=colour)
+
+
+def certify(
+    problem: Problem, policy: AnyPolicy, *, exact: bool = False, watch: Watch | None = None
+) -> Certificate:
+    """Compute the certificate of a policy.
+
+    Parameters
+    ----------
+    problem
+        Model and risk bound. Give the bound that you accept, not `policy.about.risk_bound`, which
+        the author of a policy file wrote into it.
+    policy
+        Any policy, deterministic or randomised, from any source. A randomised policy is judged as
+        a whole, before the draw: it may pass although a member alone does not.
+    exact
+        Compute in fractions; slow, meant for small policies. A bound that is a function is still
+        evaluated in floating point. By default fractions are used only if floating point can't
+        decide. The weights of a randomised policy sum to 1 up to rounding: the largest is replaced
+        by 1 minus the others.
+    watch
+        Called repeatedly with the completed share of the work.
+
+    Returns
+    -------
+    Certificate
+        The policy may fail the bound, or be too close to say; check `safe`.
+
+    Raises
+    ------
+    OptionError
+        If `problem` is not a `Problem`, such as a model without a bound.
+    ModelError
+        If the model breaks a rule.
+    BoundError
+        If the bound has no value for the policy's reward, or is not concave and nondecreasing
+        beside it.
+    MismatchError
+        If the policy was computed for another model, or the model has changed since.
+    """
+    require_problem(problem)
+    reader = StrictReader(problem.model)
+    with pause_collection():
+        chain, evaluations = follow_policy(policy, reader, watch)
+    require_own_model(policy.about, reader)
+    start = _to_exact_weights(policy.weights) if len(chain) else []
+    bound = problem.risk_bound
+    sums, allowed, verdict, refined = _add_up(chain, start, bound, exact)
+    reward = sums.reward.value
+    _verify_at(bound, to_float(reward))
+    numbers: dict[str, Any] = {**sums._asdict(), "allowed": allowed}
+    return Certificate(
+        **{name: number.value for name, number in numbers.items()},
+        **{f"{name}_error": number.error for name, number in numbers.items()},
+        margin=find_margin(chain, start, bound, reward, verdict is True),
+        complete=policy.complete,
+        exact=exact,
+        refined=refined,
+        decided=verdict if refined else None,
+        evaluations=evaluations,
+    )
+
+
+def _add_up(
+    chain: Chain, start: Sequence[Number], bound: RiskBound, exact: bool
+) -> tuple[Sums, Sum, bool | None, bool]:
+    """Return the sums, the allowed risk, the verdict, and whether it took fractions."""
+    if exact:
+        sums = add_up_exactly(chain, start)
+        allowed = _allow(bound, sums.reward)
+        return sums, allowed, decide(allowed, sums.risk), False
+    small = len(chain.source) <= MOST_WAYS
+    sums = add_up(chain, start)
+    try:
+        allowed = _allow(bound, sums.reward).to_floats()
+    except BoundError:  # the bound may have no value at the rounded reward
+        if not small:
+            raise
+        allowed = Sum(-math.inf, math.inf)
+    verdict = decide(allowed, sums.risk)
+    if not small or verdict is not None:
+        return sums, allowed, verdict, False
+    for places in PLACES:
+        sums = add_up_exactly(chain, start, places)
+        allowed = _allow(bound, sums.reward)
+        verdict = decide(allowed, sums.risk)  # before rounding to floats, which may not show it
+        if verdict is not None or not any(number.error for number in sums):
+            break
+    floats = Sums(*(number.to_floats() for number in sums))
+    return floats, allowed.to_floats(), verdict, True
+
+
+def _allow(bound: RiskBound, reward: Sum) -> Sum:
+    """Return the allowed risk for a reward, with its error."""
+    exact = isinstance(reward.value, Fraction)
+    allowed = bound.exact(Fraction(reward.value)) if exact else bound(float(reward.value))
+    least, most = bound.enclose(*reward.enclose())
+    if allowed == least == most:
+        return Sum(allowed, 0)
+    if any(map(is_infinite, (allowed, least, most))):
+        return Sum(allowed, math.inf)
+    exactly = Fraction(allowed)  # a float and a fraction would be subtracted as floats
+    return Sum(allowed, max(exactly - Fraction(least), Fraction(most) - exactly))
+
+
+def _verify_at(bound: RiskBound, reward: float) -> None:
+    """Raise an error unless a bound is concave and nondecreasing on one side of a reward.
+
+    The other side may lie outside of its domain, or beyond its maximum.
+    """
+    faults = []
+    width = BESIDE * max(1.0, abs(reward))
+    for end in (reward - width, reward + width):
+        try:
+            bound(end)
+        except BoundError:  # outside of its domain
+            continue
+        try:
+            bound.verify([reward, end])
+        except BoundError as error:
+            faults.append(error)
+        else:
+            return
+    for fault in faults:
+        raise fault
+
+
+def decide(allowed: Sum, risk: Sum) -> bool | None:
+    """Return whether a risk is acceptable; None if that is too close to say."""
+    (least, most), (lowest, highest) = allowed.enclose(), risk.enclose()
+    if least - highest >= -TOLERANCE:
+        return True
+    return None if most - lowest >= -TOLERANCE else False
+
+
+def _to_exact_weights(weights: Sequence[float]) -> list[Fraction]:
+    """Return weights that sum to exactly 1; the largest absorbs the difference."""
+    exact = [Fraction(weight) for weight in weights]
+    # A weight below the tolerance might become negative.
+    exact[exact.index(max(exact))] += 1 - sum(exact)
+    return exact
+
+
+NO_ROOM: Final = 1e-6
+"""A margin closer to 1 than this is indistinguishable from rounding."""
+
+WORTH_SHOWING: Final = 1e-9
+"""Errors above this are shown, relative to the larger of 1 and the number."""
+
+
+def describe_certificate(
+    certificate: Certificate, problem: Problem | None = None, nodes: int | None = None
+) -> list[tuple[str, str]]:
+    """Return the rows of a readable table: pairs of a name and a text.
+
+    Parameters
+    ----------
+    certificate
+        The certificate.
+    problem, nodes
+        The problem, and the number of decisions of the policy, if known.
+    """
+    risk, allowed = to_float(certificate.risk), to_float(certificate.allowed)
+    verdict = "acceptable" if certificate.passes else "NOT ACCEPTABLE"
+    if certificate.undecided:
+        verdict = "TOO CLOSE TO SAY"
+    bound = "" if problem is None else f"  Δ(x) = {problem.risk_bound}"
+    complete = "yes" if nodes is None else f"yes, {nodes:,} decision{'s' if nodes != 1 else ''}"
+    if not certificate.complete:
+        complete = (
+            f"no: {to_float(certificate.frontier):.4g} is the probability of leaving the plan"
+        )
+    return [
+        ("reward", f"{to_float(certificate.reward):.6f}{_show_error(certificate, 'reward')}"),
+        ("risk", f"{show_probability(risk)}{_show_error(certificate, 'risk')}  {verdict}"),
+        (
+            "allowed risk",
+            f"{show_probability(allowed)}{_show_error(certificate, 'allowed')}{bound}",
+        ),
+        ("slack", f"{to_float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
+        ("complete", complete),
+    ]
+
+
+def _show_error(certificate: Certificate, name: str) -> str:
+    """Return the error bound of a number as text; empty if it is negligible."""
+    error = to_float(getattr(certificate, f"{name}_error"))
+    visible = WORTH_SHOWING * max(1.0, abs(to_float(getattr(certificate, name))))
+    return f" ± {error:.1g}" if certificate.undecided or error > visible else ""
+
+
+def judge_certificate(certificate: Certificate) -> tuple[str, str]:
+    """Return the verdict in a few words, and its colour."""
+    if certificate.safe:
+        return "✓ safe", GOOD
+    if certificate.undecided and certificate.complete:
+        return "✗ too close to say", BAD
+    return ("✗ not safe", BAD) if not certificate.passes else ("✗ not complete", BAD)
+
+
+def _describe_margin(certificate: Certificate) -> str:
+    """Return the margin in words: by which common factor the model's risks may be wrong."""
+    margin = certificate.margin
+    if certificate.risk == 0:
+        return "no risk at all"
+    if certificate.undecided:
+        return "too close to decide in floating point"
+    if margin == 0:
+        return "not known to be acceptable for any smaller failure probabilities"
+    if margin == float("inf"):
+        return "still acceptable if every risky action failed surely"
+    if not certificate.passes:
+        return f"acceptable if every failure probability were {margin:.4g} times as large"
+    if margin < 1 + NO_ROOM:
+        return "not acceptable if failure probabilities grow at all"
+    if margin < 1.001:
+        grown = f"{100 * (margin - 1):.2g} %"
+        return f"still acceptable if every failure probability grows by up to {grown}"
+    return f"still acceptable if every failure probability is up to {margin:.4g} times as large"

@@ -1,0 +1,211 @@
+"""Expected reward and risk of a policy, summed along its chain, with error bounds.
+
+With reach the probability of being in a place,
+
+    er = Σ reach · r,    E g = Σ γ^t reach · R̄,    frontier = Σ reach · (leaving the plan).
+
+**In floating point.** Only sums and products of the model's numbers are formed, so that each result
+is a sum of products of these numbers, one for each path through the chain. An operation multiplies
+its result by some 1 + δ, |δ| <= u = 2^-53, and so does the conversion of a number to a float. If no
+product takes part in more than N operations, the computed sum is Σ x (1 + θ) instead of Σ x, with
+|θ| <= N u / (1 - N u) for each product x. This holds for any order of summation, where each of n
+addends takes part in at most n - 1 additions. Hence
+
+    |error|  <=  N u / (1 - 2 N u)  ·  computed Σ |x|,
+
+where N u / (1 - N u) was divided by 1 - N u / (1 - N u), since Σ |x| is computed as well. For risk
+and frontier that sum is the result itself; for the reward it is the sum with all rewards replaced
+by their absolute values, which shows how much cancels. N counts: for each level, 2 for the
+probability and its product, and the additions where transitions meet; the transitions of a place;
+the powers of the discount; and finally two for each halving of a sum over all places.
+
+Products below `NEGLIGIBLE` are the exception: they may underflow, or are set to 0. Each of them
+loses at most that much of a probability, which would still have failed, or left the plan, at most
+once, and earned at most the largest reward at each level. These losses are counted and added.
+(Probabilities sum to 1 up to 1e-12, and so does reach in every level up to a factor below 2: there
+are at most a million levels.)
+
+**In fractions.** The same sums without rounding. To keep the numbers short, reach and powers of the
+discount may be truncated after a number of binary places: they become slightly smaller. The
+dropped amounts are summed; they have the same effect as above.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from vulcan.certificate.walk import NEGLIGIBLE, Chain, Floats
+from vulcan.numerics import FAILED, UNPLANNED, Number, is_infinite, round_up
+from vulcan.runtime.limits import check_time
+
+__all__ = ["Sum", "Sums", "add_by_halves", "add_up", "add_up_exactly", "find_share"]
+
+UNIT: Final = 2.0**-53
+"""Largest relative error of a floating-point operation."""
+
+
+class Sum(NamedTuple):
+    """A number, with a bound on its error."""
+
+    value: Number
+    error: Number
+
+    def enclose(self) -> tuple[Number, Number]:
+        """Return an interval that contains the true number."""
+        if is_infinite(self.error):
+            return -math.inf, math.inf
+        if is_infinite(self.value):
+            return self.value, self.value
+        value, error = Fraction(self.value), Fraction(self.error)
+        return value - error, value + error
+
+    def to_floats(self) -> Sum:
+        """Return the sum as floats; the error includes the rounding."""
+        if is_infinite(self.value) or is_infinite(self.error):
+            return Sum(float(self.value), float(self.error))
+        try:
+            value = float(self.value)
+        except OverflowError:  # larger than any float
+            largest = sys.float_info.max
+            return Sum(largest if self.value > 0 else -largest, math.inf)
+        off = abs(Fraction(value) - Fraction(self.value))
+        return Sum(value, round_up(off + Fraction(self.error)))
+
+
+class Sums(NamedTuple):
+    """Expected reward and risk of a policy, and the probability of leaving it."""
+
+    reward: Sum
+    risk: Sum
+    frontier: Sum
+
+
+def add_up(chain: Chain, start: Sequence[Number]) -> Sums:
+    """Return the sums in floating point.
+
+    Parameters
+    ----------
+    chain
+        The chain of the policy.
+    start
+        Probability of each place of the first level.
+    """
+    if not len(chain):
+        return Sums(*[Sum(0.0, 0.0)] * 3)
+    reach = chain.spread(np.array(start, float), chain.probability)
+    parts = chain.probability * chain.reward
+    earned, size = chain.gather(parts), chain.gather(np.abs(parts))
+    weighted = chain.weights * reach
+    share = Fraction(find_share(count_operations(chain)))
+    lost, unpaid = _count_lost(chain, reach)
+    longest = 2 * len(chain.sizes) * Fraction(float(size.max()))
+    most = Fraction(float(add_by_halves(weighted * size)))
+    risk, frontier = (float(add_by_halves(reach * part)) for part in (chain.risk, chain.unplanned))
+    return Sums(
+        Sum(
+            float(add_by_halves(weighted * earned)),
+            round_up(share * most + (lost + unpaid) * (1 + longest)),
+        ),
+        Sum(risk, round_up(share * Fraction(risk) + 2 * lost)),
+        Sum(frontier, round_up(share * Fraction(frontier) + 2 * lost)),
+    )
+
+
+def count_operations(chain: Chain) -> int:
+    """Return N, an upper bound on the number of roundings that affect one product."""
+    levels = len(chain.sizes)
+    onward = 2 * levels + int(chain.entries.sum())
+    powers = 0 if all(discount == 1 for discount in chain.discounts) else 2 * levels
+    return onward + powers + chain.most_outcomes + 2 * len(chain).bit_length() + 8
+
+
+def find_share(operations: float) -> float:
+    """Return the relative error of a sum after this many operations."""
+    off = operations * UNIT
+    # The last factor covers the rounding of this line.
+    return off / (1 - 2 * off) * (1 + 1e-9) if off < 0.25 else math.inf
+
+
+def add_by_halves(terms: Floats) -> Any:
+    """Return the sum over the first axis; each term takes part in at most 2 log2 n additions."""
+    while len(terms) > 1:
+        half = len(terms) // 2
+        halves = terms[:half] + terms[half : 2 * half]
+        if len(terms) % 2:
+            halves[0] += terms[-1]
+        terms = halves
+    return terms[0]
+
+
+def _count_lost(chain: Chain, reach: Floats) -> tuple[Fraction, Fraction]:
+    """Return the losses from negligible products: of reach, and of rewards."""
+
+    def count(one: Floats, other: Floats) -> int:
+        small = np.abs(one * other) < NEGLIGIBLE
+        return int(np.count_nonzero(small & (one != 0) & (other != 0))) if small.any() else 0
+
+    weights, parts = chain.weights, chain.probability * chain.reward
+    powers = 0 if 0 in chain.discounts else int(np.count_nonzero(weights < NEGLIGIBLE))
+    rewards = count(chain.probability, chain.reward) + count(weights, reach)
+    terms = count(weights * reach, chain.gather(np.abs(parts)))
+    lost = count(reach[chain.source], chain.probability)
+    return lost * Fraction(NEGLIGIBLE), (powers + rewards + terms) * Fraction(NEGLIGIBLE)
+
+
+def add_up_exactly(chain: Chain, start: Sequence[Number], places: int | None = None) -> Sums:
+    """Return the sums in fractions.
+
+    Parameters
+    ----------
+    chain, start
+        As for `add_up`.
+    places
+        Number of binary places to keep; None for all.
+    """
+    probabilities, rewards = (list(map(to_fraction, numbers)) for numbers in chain.model_numbers)
+    reach = [*map(to_fraction, start), *[Fraction(0)] * (len(chain) - len(start))]
+    sources, targets = chain.source.tolist(), chain.target.tolist()
+    ends = np.searchsorted(chain.source, chain.firsts).tolist()
+    firsts = chain.firsts.tolist()
+    reward = risk = frontier = lost = Fraction(0)
+    weight = Fraction(1)
+    for level, discount in enumerate(chain.discounts):
+        check_time()
+        for place in range(firsts[level], firsts[level + 1]):
+            reach[place], dropped = _cut(reach[place], places)
+            lost += dropped
+        earned = Fraction(0)
+        for transition in range(ends[level], ends[level + 1]):
+            flow = reach[sources[transition]] * probabilities[transition]
+            target = targets[transition]
+            earned += flow * rewards[transition]
+            if target >= 0:
+                reach[target] += flow
+            elif target == FAILED:
+                risk += flow
+            elif target == UNPLANNED:
+                frontier += flow
+        reward += weight * earned
+        weight, dropped = _cut(weight * to_fraction(discount), places)
+        lost += dropped
+    longest = len(chain.sizes) * max(map(abs, rewards), default=Fraction(0))
+    return Sums(Sum(reward, 4 * longest * lost), Sum(risk, 2 * lost), Sum(frontier, 2 * lost))
+
+
+def _cut(number: Fraction, places: int | None) -> tuple[Fraction, Fraction]:
+    """Return a number truncated to some binary places, and the amount dropped."""
+    if places is None or number.denominator.bit_length() <= places:
+        return number, Fraction(0)
+    kept = Fraction((number.numerator << places) // number.denominator, 1 << places)
+    return kept, number - kept
+
+
+def to_fraction(number: Any) -> Fraction:
+    """Return a number of the model as an exact fraction."""
+    return Fraction(number.item() if isinstance(number, np.generic) else number)

@@ -1,0 +1,244 @@
+"""Verification of certificates by Storm, an independent model checker.
+
+Storm (https://www.stormchecker.org, GPL) is an optional dependency, imported on first use:
+
+    pip install 'vulcan-planner[storm]'
+
+`vulcan.formats.prism` also uses it, to read models in PRISM, JANI and DRN.
+
+The policy turns the model into a Markov chain without cycles. Its states are the places of the
+policy's histories, level by level, after a start that draws the member of a randomised policy.
+Histories end in one of three sinks,
+
+    ended    after the last decision, or in a safe terminal
+    failed   in failure
+    left     where an incomplete policy has no decision
+
+A place earns γ^t R̄ when it is left. Storm computes the expected reward of this chain and the
+probabilities of "failed" and "left", which must agree with the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.certificate.certify import Certificate, certify
+from vulcan.certificate.walk import Chain, follow_policy
+from vulcan.errors import OptionError
+from vulcan.model.reader import ModelReader
+from vulcan.policy.policy import AnyPolicy
+from vulcan.problem import Problem
+from vulcan.runtime.memory import pause_collection
+
+__all__ = ["Verification", "build_matrix", "load_storm", "quiet_storm", "verify"]
+
+
+def load_storm() -> Any:
+    """Return stormpy; if it is missing, the error says how to install it."""
+    try:
+        import stormpy
+        import stormpy.environments
+        import stormpy.results
+    except ImportError as error:
+        raise OptionError(
+            "Storm is not installed, or older than 2.0: pip install 'vulcan-planner[storm]'"
+        ) from error
+    return stormpy
+
+
+@contextmanager
+def quiet_storm() -> Iterator[Any]:
+    """Yield stormpy with its logging switched off."""
+    stormpy = load_storm()
+    level = stormpy.developer.get_log_level()
+    stormpy.developer.set_log_level(stormpy.developer.LogLevel.OFF)
+    try:
+        yield stormpy
+    finally:
+        stormpy.developer.set_log_level(level)
+
+
+def build_matrix(
+    row: NDArray[Any],
+    column: NDArray[Any],
+    probability: NDArray[np.float64],
+    groups: NDArray[Any] | None = None,
+    *,
+    size: int,
+) -> Any:
+    """Return a transition matrix.
+
+    Parameters
+    ----------
+    row, column, probability
+        The entries, in any order; duplicates are summed.
+    groups
+        The first row of each state, if states have several choices, each with its own row.
+    size
+        The number of states.
+    """
+    # Storm requires strictly increasing columns.
+    places, which = np.unique(row * size + column, return_inverse=True)
+    rows, columns = np.divmod(places, size)
+    options = {"has_custom_row_grouping": True, "row_groups": size} if groups is not None else {}
+    builder = load_storm().datastructures.SparseMatrixBuilder(
+        rows=int(rows.max(initial=-1)) + 1, columns=size, entries=len(places), **options
+    )
+    firsts = [] if groups is None else groups.tolist()
+    values = np.bincount(which, probability)
+    builder.add_next_values(rows.tolist(), columns.tolist(), values.tolist(), firsts)
+    return builder.build()
+
+
+AGREEMENT: Final = 1e-9
+"""Allowed difference of two correct sums, relative to the larger of 1 and the sum."""
+
+SINKS: Final = ("ended", "failed", "left")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """Storm's numbers for a policy, beside its certificate.
+
+    Attributes
+    ----------
+    certificate
+        The certificate.
+    reward, risk, frontier
+        Storm's expected reward, probability of failure, and probability of reaching a history
+        without a planned action.
+    states, transitions
+        Size of the Markov chain.
+    tool
+        Name and version of the model checker.
+    """
+
+    certificate: Certificate
+    reward: float
+    risk: float
+    frontier: float
+    states: int
+    transitions: int
+    tool: str
+
+    @property
+    def difference(self) -> float:
+        """The largest difference, relative to the larger of 1 and the number."""
+        pairs = [
+            (getattr(self, name), float(getattr(self.certificate, name)))
+            for name in ("reward", "risk", "frontier")
+        ]
+        return float(max(abs(theirs - ours) / max(1.0, abs(ours)) for theirs, ours in pairs))
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all numbers agree, to 1e-9."""
+        return self.difference <= AGREEMENT
+
+
+def verify(problem: Problem, policy: AnyPolicy) -> Verification:
+    """Compute reward and risk of a policy with Storm, and compare them with its certificate.
+
+    Parameters
+    ----------
+    problem
+        Model and risk bound.
+    policy
+        Any policy for it, deterministic or randomised.
+
+    Returns
+    -------
+    Verification
+        If the two disagree, one of them is wrong; check `agrees`.
+
+    Raises
+    ------
+    OptionError
+        If Storm is not installed.
+    MismatchError
+        If the policy was computed for another model, or the model has changed since.
+    """
+    load_storm()
+    certificate = certify(problem, policy)
+    with pause_collection():
+        places, _ = follow_policy(policy, ModelReader(problem.model))
+    with quiet_storm() as stormpy:
+        chain = _build_chain(stormpy, places, policy.weights)
+        environment = stormpy.environments.default(chain)
+        # The chain has no cycles, so that the topological solver needs no iteration.
+        backwards = stormpy.environments.EquationSolverType.TOPOLOGICAL
+        environment.solver().set_linear_equation_solver_type(backwards)
+        queries = ('R{"reward"}=? [C]', 'P=? [F "failed"]', 'P=? [F "left"]')
+        reward, risk, frontier = (
+            _evaluate(stormpy, chain, query, environment) for query in queries
+        )
+    return Verification(
+        certificate=certificate,
+        reward=reward,
+        risk=risk,
+        frontier=frontier,
+        states=chain.nr_states,
+        transitions=chain.nr_transitions,
+        tool=f"Storm (stormpy {stormpy.__version__})",
+    )
+
+
+def _evaluate(stormpy: Any, chain: Any, query: str, environment: Any) -> float:
+    (formula,) = stormpy.parse_properties(query)
+    answer = stormpy.model_checking(chain, formula, environment=environment)
+    return float(answer.get_value(chain.initial_states[0]))
+
+
+def _build_chain(stormpy: Any, places: Chain, weights: Sequence[float]) -> Any:
+    """Return the Markov chain of a policy: the start, its places, and the sinks."""
+    count = 1 + len(places)
+    sinks = {name: count + k for k, name in enumerate(SINKS)}
+    members = np.array(weights if len(places) else [])
+    parts: list[tuple[NDArray[Any], ...]] = [
+        (np.zeros(len(members), int), 1 + np.arange(len(members)), members)
+    ]
+    here = 1 + np.arange(len(places))
+    parts.append((here, np.full(len(here), sinks["failed"]), places.risk))
+    parts.append((here, np.full(len(here), sinks["left"]), places.unplanned))
+    onward = places.target >= 0
+    ways = (1 + places.source[onward], 1 + places.target[onward], places.probability[onward])
+    parts.append(ways)
+    rewards = np.zeros(count + len(SINKS))
+    rewards[here] = places.weights * places.gather(places.probability * places.reward)
+    parts.append(_end(parts, count, sinks["ended"]))
+    own = np.array(list(sinks.values()))
+    parts.append((own, own, np.ones(len(own))))
+    row, column, chance = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    likely = chance > 0
+    labels = stormpy.models.StateLabeling(len(rewards))
+    for label, state in (("init", 0), *sinks.items()):
+        labels.add_label(label)
+        labels.add_label_to_state(label, state)
+    model = stormpy.models.SparseRewardModel(optional_state_reward_vector=rewards.tolist())
+    return stormpy.models.SparseDtmc(
+        stormpy.models.SparseModelComponents(
+            transition_matrix=build_matrix(
+                row[likely], column[likely], chance[likely], size=len(rewards)
+            ),
+            state_labeling=labels,
+            reward_models={"reward": model},
+        )
+    )
+
+
+def _end(
+    parts: Sequence[tuple[NDArray[Any], ...]], count: int, ended: int
+) -> tuple[NDArray[Any], ...]:
+    """Return the transitions to the end, with the remaining probability of each place."""
+    gone = np.zeros(count)
+    for row, _, chance in parts:
+        np.add.at(gone, row, chance)
+    rest = 1.0 - gone
+    ends = np.flatnonzero(rest > 0)
+    return ends, np.full(len(ends), ended), rest[ends]

@@ -1,0 +1,385 @@
+"""An upper bound on deterministic policies, by branching over the actions of single histories.
+
+The dual bound holds for randomised policies, too, which may be far better: where the only way to
+earn anything begins with a risk that is too large, one draws lots for it, and a deterministic
+policy earns nothing. A *branch node* stands for all policies that take certain actions in some
+histories, beginning with the first: an expected reward g and a risk x so far, and the *open*
+histories that come next, history h with the probability q(h) in the pair n(h). For any price of
+failure k, and V_k(n) the largest E g - k er from a pair on,
+
+    g - k x + Σ q(h) V_k(n(h))  =  v_k
+
+is the largest value of its policies. One within the bound earns at most the largest y with
+y - k Δ(y) <= v_k, whatever k, so the least of these over some prices is the limit of the node. The
+policies that go on with the best actions for a price are policies of the node, and are offered to
+the search.
+
+The node with the largest limit is branched: its open history in which the policies of the two
+prices beside the deciding one differ most gets one action after another. Limits fall as the
+randomised policy has only rare histories left to draw lots in. Of nodes with the same open
+histories, one that has earned no more and risked no less than another is dropped: waiting comes in
+many ways.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.exact.search import ExactSearch
+from vulcan.exact.sweeps import PolicyPoint
+from vulcan.numerics import END, TOLERANCE
+
+__all__ = ["branch"]
+
+Vector = NDArray[np.float64]
+"""A number for each price."""
+
+
+class Step(NamedTuple):
+    """An action of a pair."""
+
+    row: int
+    reward: float  # of the action by itself
+    risk: float
+    rewards: Vector  # for each price, how much more it earns and risks than the best action
+    risks: Vector
+    targets: list[tuple[int, float, int]]  # place, probability and pair of outcomes that go on
+
+
+class Open(NamedTuple):
+    """A history in which nothing is decided yet."""
+
+    reach: float  # its probability
+    node: int  # its pair
+    parent: int  # the number of the decision before it
+    place: int  # and which of its outcomes it is
+
+
+@dataclass(frozen=True)
+class BranchNode:
+    """What some policies have in common.
+
+    Attributes
+    ----------
+    limit
+        No acceptable policy of the node earns more.
+    reward, risk
+        Expected reward and risk of the decided histories.
+    rewards, risks
+        Of the policies that go on with the best actions for each price.
+    opened
+        The histories that come next.
+    before, decided
+        The node that this was branched off, and the history and action that were decided.
+    depth
+        The number of decided histories: each has rounded the sums once more.
+    """
+
+    limit: float
+    reward: float
+    risk: float
+    rewards: Vector
+    risks: Vector
+    opened: tuple[Open, ...]
+    before: BranchNode | None = None
+    decided: tuple[Open, int] | None = None
+    depth: int = 0
+
+    def trace(self) -> list[tuple[Open, int]]:
+        """Return the decided histories, the first one first, and their actions."""
+        trail, node = [], self
+        while node.before is not None and node.decided is not None:
+            trail.append(node.decided)
+            node = node.before
+        return trail[::-1]
+
+
+NEAR: Final = (1 - 1e-9, 1.0, 1 + 1e-9)
+MIDDLE: Final = np.geomspace(1 / 8, 8, 61)
+FAR: Final = (0.0, *np.geomspace(16, 1e4, 8))
+"""The prices, as multiples of that of the dual bound; at that itself policies differ."""
+
+MOST_VALUES: Final = 20_000_000
+"""Largest number of values, of all pairs for all prices."""
+
+MOST_WORK: Final = 2_000_000
+"""Open histories of all branch nodes..."""
+
+WORK_OF_A_NODE: Final = 20
+"""... and as many more for each node: some seconds."""
+
+PATIENCE: Final = 1_000_000
+"""As much work without a gain ends it."""
+
+SMALL_GAP: Final = 1e-3
+LITTLE_PATIENCE: Final = 100_000
+"""The same where the gap is small already."""
+
+SMALL_GAIN: Final = 0.01
+"""Relative to the gap: less is no gain."""
+
+NEWTON_STEPS: Final = 3
+
+ROUNDING: Final = 1e-15
+"""Relative rounding error allowed for a few operations."""
+
+DECIDED: Final = -1
+"""In place of a mode: a history that is decided by itself; see `Levels.decide`."""
+
+Decision = tuple[int, int, list[tuple[int, int]]]
+"""A pair, the row that is taken there, and for each safe outcome its mode and number."""
+
+
+def branch(run: ExactSearch) -> None:
+    """Lower the upper bound of a search to what deterministic policies can earn."""
+    dual = run.dual
+    if run.closed or dual.multiplier <= 0 or not len(run.levels):
+        return
+    prices = dual.multiplier * np.unique(np.concatenate([NEAR, MIDDLE, FAR]))
+    if len(prices) * len(run.levels) > MOST_VALUES or math.isinf(run.upper):
+        return
+    if run.bound(run.upper) == -math.inf:  # and just above it is not: there is no tangent
+        return
+    values = _follow_prices(run, prices)
+    if values is None:
+        return
+    tree = _BranchTree(run, prices, values)
+    gained, gap = 0, run.upper - tree.known
+    while not run.closed and run.may_go_on() and tree.branch():
+        run.upper = min(run.upper, tree.upper)
+        run.report()
+        if run.upper - tree.known < (1 - SMALL_GAIN) * gap:
+            gained, gap = tree.work, run.upper - tree.known
+        patience = PATIENCE if run.gap > SMALL_GAP else LITTLE_PATIENCE
+        if tree.work > min(MOST_WORK, gained + patience):
+            break
+
+
+def _follow_prices(run: ExactSearch, prices: Vector) -> tuple[Vector, Vector] | None:
+    """Return reward and risk of the best policy for each price from each pair on.
+
+    None if a limit was reached.
+    """
+    shape = (len(run.levels), len(prices))
+    if not run.may_go_on(2 * np.dtype(float).itemsize * math.prod(shape)):
+        return None
+    rewards, risks = np.empty(shape), np.empty(shape)
+    for place, price in enumerate(prices):
+        if not run.may_go_on(rewards.nbytes + risks.nbytes):
+            return None
+        ways = run.sweeps.follow_weights(1.0, float(price))
+        rewards[:, place], risks[:, place] = ways.rewards, ways.risks
+    return rewards, risks
+
+
+class _BranchTree:
+    """Branch nodes that cover all policies that may be better than the best one so far.
+
+    Parameters
+    ----------
+    run
+        The search, with its dual.
+    prices
+        The prices, ascending.
+    values
+        Reward and risk of the best policy for each price from each pair on.
+
+    Attributes
+    ----------
+    work
+        Histories looked at so far.
+    """
+
+    def __init__(self, run: ExactSearch, prices: Vector, values: tuple[Vector, Vector]) -> None:
+        self._run, self._prices, self._least_risk = run, prices, run.dual.least_risk
+        self._rewards, self._risks = values
+        self._steps: dict[int, list[Step]] = {}
+        roots = (self._rewards[0] - prices * self._risks[0]).tolist()
+        most = run.bound_test.raise_reward(run.dual.points[-1].reward)
+        self._margins = np.array(
+            [
+                2 * (run.bound_test.raise_value(value, (1.0, price), most) - value)
+                for value, price in zip(roots, prices.tolist(), strict=True)
+            ]
+        )
+        self._seen: dict[tuple[tuple[int, float], ...], list[tuple[float, float]]] = {}
+        self.work = 0
+        root = (0.0, 0.0, self._rewards[0], self._risks[0], (Open(1.0, 0, -1, -1),))
+        self._pending: list[tuple[float, int, BranchNode]] = []
+        self._settled = -math.inf  # the largest limit of a node that can't be branched
+        self._add(BranchNode(run.upper, *root))
+
+    @property
+    def upper(self) -> float:
+        """No acceptable policy earns more."""
+        largest = -self._pending[0][0] if self._pending else -math.inf
+        known = self._run.bound_test.raise_reward(self.known) if self._run.best else -math.inf
+        return max(largest, self._settled, known, self._least_risk.reward)
+
+    @property
+    def known(self) -> float:
+        """What the best policy so far earns; -inf without one."""
+        return -math.inf if self._run.best is None else self._run.best.reward
+
+    def branch(self) -> bool:
+        """Branch the node of the largest limit; False if there is none left."""
+        if not self._pending:
+            return False
+        _, _, here = heapq.heappop(self._pending)
+        opened = self._choose(here)
+        if opened is None:
+            self._settled = max(self._settled, here.limit)
+            return True
+        for after in self._split(here, opened):
+            self._add(after)
+        return True
+
+    def _choose(self, here: BranchNode) -> Open | None:
+        """Return the open history that the two prices beside the deciding one disagree on most."""
+        excess = self._exceed(here.limit, here.rewards, here.risks, here.depth)
+        decides = int(np.argmax(excess))
+        if here.risks[decides] > self._run.bound(here.limit):
+            low, high = decides, min(decides + 1, len(self._prices) - 1)
+        else:
+            low, high = max(0, decides - 1), decides
+        nodes = [one.node for one in here.opened]
+        apart = np.abs(self._rewards[nodes, low] - self._rewards[nodes, high])
+        weights = apart * [one.reach for one in here.opened]
+        place = int(np.argmax(weights)) if nodes else 0
+        return here.opened[place] if nodes and weights[place] > 0 else None
+
+    def _split(self, here: BranchNode, chosen: Open) -> Iterator[BranchNode]:
+        """Yield a node for each action in a history."""
+        others = tuple(one for one in here.opened if one is not chosen)
+        for step in self._list_steps(chosen.node):
+            rewards = here.rewards + chosen.reach * step.rewards
+            risks = here.risks + chosen.reach * step.risks
+            limit = self._limit(here.limit, rewards, risks, here.depth + 1)
+            following = tuple(
+                Open(chosen.reach * probability, node, here.depth, place)
+                for place, probability, node in step.targets
+            )
+            yield BranchNode(
+                limit,
+                here.reward + chosen.reach * step.reward,
+                here.risk + chosen.reach * step.risk,
+                rewards,
+                risks,
+                others + following,
+                here,
+                (chosen, step.row),
+                here.depth + 1,
+            )
+
+    def _add(self, here: BranchNode) -> None:
+        """Offer the policies of a node, and keep it if there may be better ones in it."""
+        self.work += WORK_OF_A_NODE + len(here.opened)
+        if here.limit == -math.inf:
+            return
+        self._offer(here)
+        if here.limit <= self.known:
+            return
+        if not here.opened:  # a single policy
+            if not self._run.bound_test.refuses(PolicyPoint(here.reward, here.risk)):
+                self._settled = max(self._settled, here.limit)
+            return
+        key = tuple(sorted((one.node, one.reach) for one in here.opened))
+        seen = self._seen.setdefault(key, [])
+        if any(reward >= here.reward and risk <= here.risk for reward, risk in seen):
+            return
+        seen.append((here.reward, here.risk))
+        heapq.heappush(self._pending, (-here.limit, self.work, here))
+
+    def _offer(self, here: BranchNode) -> None:
+        """Offer the best acceptable policy among those of the prices."""
+        bound_test = self._run.bound_test
+        # To those that earn no more than the limit.
+        allowed = float(bound_test.bound.enclose(here.limit, here.limit)[1]) + TOLERANCE
+        near = (here.rewards > self.known) & (
+            (1 - bound_test.accuracy.risk) * here.risks <= allowed
+        )
+        places = np.flatnonzero(near)
+        for place in sorted(places.tolist(), key=lambda place: -here.rewards[place]):
+            point = PolicyPoint(float(here.rewards[place]), float(here.risks[place]))
+            if not bound_test.refuses(point) and self._run.offer(self._build(here, place)):
+                return
+
+    def _build(self, here: BranchNode, place: int) -> PolicyPoint:
+        """Return the policy of a node that goes on with the best actions for a price."""
+        levels = self._run.levels
+        choice = self._run.sweeps.choose(1.0, float(self._prices[place]))
+        decisions: list[Decision] = []
+        for one, row in here.trace():
+            if one.parent >= 0:
+                decisions[one.parent][2][one.place] = (DECIDED, len(decisions))
+            decisions.append((one.node, row, [(0, node) for node in levels.follow(one.node, row)]))
+        rewards = [one.reach * float(self._rewards[one.node, place]) for one in here.opened]
+        risks = [one.reach * float(self._risks[one.node, place]) for one in here.opened]
+        return PolicyPoint(
+            math.fsum([here.reward, *rewards]),
+            math.fsum([here.risk, *risks]),
+            lambda: levels.decide(choice[None], decisions),
+        )
+
+    def _exceed(self, most: float, rewards: Vector, risks: Vector, depth: int) -> Vector:
+        """Return by how much too large a reward is, for each price: what a policy must give up.
+
+        The risk bound lies below its tangent in `most`. Where its slope is so steep that giving up
+        reward only makes it worse, no policy is acceptable: inf.
+        """
+        bound = self._run.bound
+        tangent = bound.tangent(most)
+        allowed = max(tangent.value, float(bound.enclose(most, most)[1])) + TOLERANCE
+        values = rewards - self._prices * risks + (1 + depth) * self._margins
+        costs = self._prices * allowed
+        excess = most - values - costs - ROUNDING * (abs(most) + np.abs(values) + np.abs(costs))
+        steepness = 1 - (1 - ROUNDING) * self._prices * tangent.least_slope
+        far = np.where(excess > 0, math.inf, -math.inf)
+        np.divide((1 - ROUNDING) * excess, steepness, out=far, where=steepness > 0)
+        return far
+
+    def _limit(self, most: float, rewards: Vector, risks: Vector, depth: int) -> float:
+        """Return a reward, at most `most`, that no acceptable policy of a node exceeds."""
+        least = self._least_risk.least
+        for _ in range(NEWTON_STEPS):
+            if most < least or self._run.bound(most) == -math.inf:
+                return -math.inf
+            less = float(self._exceed(most, rewards, risks, depth).max())
+            if not less > 0:
+                break
+            most = math.nextafter(most - less, math.inf)
+        return most if most >= least else -math.inf
+
+    def _list_steps(self, node: int) -> list[Step]:
+        """Return the actions in a node."""
+        if node not in self._steps:
+            arrays = self._run.levels.arrays
+            level = int(np.searchsorted(arrays.first, node, side="right")) - 1
+            state = int(arrays.state[node])
+            first = int(arrays.first_action[state])
+            rows = range(first, first + int(arrays.action_count[state]))
+            self._steps[node] = [self._make_step(node, level, row) for row in rows]
+        return self._steps[node]
+
+    def _make_step(self, node: int, level: int, row: int) -> Step:
+        """Return an action in a node of a level."""
+        arrays = self._run.levels.arrays
+        reward = float(arrays.weights[level] * arrays.expected_reward[row])
+        risk = float(arrays.immediate_risk[row])
+        rewards, risks = reward - self._rewards[node], risk - self._risks[node]
+        targets = [
+            (place, probability, target)
+            for place, (probability, target) in enumerate(self._run.levels.list_targets(node, row))
+            if target != END
+        ]
+        for _, probability, target in targets:
+            rewards += probability * self._rewards[target]
+            risks += probability * self._risks[target]
+        return Step(row, reward, risk, rewards, risks, targets)

@@ -1,0 +1,325 @@
+"""The best randomised policy, by columns in the plane: primal and dual at once.
+
+Every policy is a point (reward, risk). Randomising between policies gives all points between them,
+so that the reachable set is convex, and the acceptable set {risk <= Δ(reward)} is convex too. For
+any weights w, k >= 0 one dynamic program gives the policy with the largest value
+
+    v = max over all policies, randomised or not, of   w E g - k er,
+
+a point of the reachable set. Since no policy lies beyond that line, none that is acceptable earns
+more than the largest reward y with (w y - v) / k <= Δ(y): the *dual bound*. With Δ replaced by its
+tangent at that y, of slope d, and λ = k / (w - k d), that is the bound of the design:
+
+    E g  <=  max over policies of [(1 + λ d) E g - λ er]  +  λ (Δ(y) - d y).
+
+λ is the price of risk: what the best reward gains per unit of allowed risk.
+
+The search keeps the points that it has found. Their hull lies inside the reachable set, and its
+acceptable point of largest reward, on some edge between two points, is the best that is known.
+The dynamic program in the direction normal to that edge either finds a point beyond it, or proves
+that there is none; then bound and value are the same, and mixing the two points attains it. As
+long as no point of the hull is acceptable, the edge or point that comes closest is treated the
+same way; if nothing lies beyond it and it is not acceptable, no policy is.
+
+What is computed here is rounded. So v is raised by what rounding may have done to it, and that no
+policy is acceptable is only said where this is certain (`vulcan.exact.acceptance`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from vulcan.bounds.base import RewardLine, Weights, limit_reward, upper_hull
+from vulcan.exact.acceptance import BoundTest
+from vulcan.exact.sweeps import Mixture, PolicyPoint
+from vulcan.numerics import TOLERANCE
+
+__all__ = ["Dual", "DualSearch", "LeastRiskBound", "best_mix"]
+
+MOST_POINTS: Final = 500
+"""A safeguard: some twenty are usual."""
+
+
+@dataclass(frozen=True)
+class LeastRiskBound:
+    """What the policy of least risk implies for others: where it is refused, so are those below it.
+
+    Attributes
+    ----------
+    least
+        Smaller rewards don't matter: where they are acceptable, so is that policy.
+    reward
+        Its largest possible reward; -inf if the bound refuses it for certain.
+    """
+
+    least: float
+    reward: float
+
+    @classmethod
+    def under(cls, bound_test: BoundTest, safest: PolicyPoint) -> LeastRiskBound:
+        """Return the bound of the policy of least risk; of several, that of largest reward."""
+        if bound_test.refuses(safest):
+            return cls(bound_test.raise_reward(safest.reward), -math.inf)
+        return cls(bound_test.lower_reward(safest.reward), bound_test.raise_reward(safest.reward))
+
+    def limit(
+        self, bound_test: BoundTest, weights: Weights, value: float, most: float
+    ) -> tuple[float, float]:
+        """Return the result of `limit_reward`, for policies below that of least risk, too."""
+        reward, slope = limit_reward(bound_test.bound, weights, value, self.least, most)
+        return max(reward, self.reward), slope
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The outcome of a dual search.
+
+    Attributes
+    ----------
+    upper_bound
+        No policy that the bound accepts earns more; -inf if none is accepted.
+    multiplier
+        k for w = 1: the last direction, in which no policy lies beyond the best edge.
+    value
+        The largest E g - multiplier · er of any policy, in that direction.
+    price
+        λ, the reward gained per unit of allowed risk; 0 where the bound does not bind.
+    best
+        The best randomised policy; None if no policy is accepted.
+    points
+        All policies found on the way, in the order of their rewards.
+    lines
+        Every dynamic program with a weight of reward proves one, whatever the bound is.
+    least_risk
+        What the policy of least risk says of others.
+    """
+
+    upper_bound: float
+    multiplier: float
+    value: float
+    price: float
+    best: Mixture | None
+    points: tuple[PolicyPoint, ...]
+    lines: tuple[RewardLine, ...]
+    least_risk: LeastRiskBound
+
+
+Oracle = Callable[[float, float], PolicyPoint]
+"""From weights of reward and risk to the best policy."""
+
+
+class DualSearch:
+    """One search for the best randomised policy.
+
+    Parameters
+    ----------
+    bound_test
+        The risk bound, and how accurately policies are evaluated.
+    oracle
+        The dynamic program.
+    may_go_on
+        Called before each dynamic program but the first two.
+    accepts
+        Whether the policy of largest reward is acceptable; by default, whether that is certain.
+
+    Attributes
+    ----------
+    finished
+        Whether value and bound are the same, or it is proved that no policy is accepted.
+    rewards
+        Rewards at which the bound was evaluated: all others lie between them.
+    """
+
+    def __init__(
+        self,
+        bound_test: BoundTest,
+        oracle: Oracle,
+        may_go_on: Callable[[], bool] = lambda: True,
+        accepts: Callable[[PolicyPoint], bool] | None = None,
+    ) -> None:
+        self._bound_test, self._bound = bound_test, bound_test.bound
+        self._oracle, self._may_go_on = oracle, may_go_on
+        self._accepts = bound_test.accepts if accepts is None else accepts
+        self._points: list[PolicyPoint] = []
+        self._lines: list[RewardLine] = []
+        self._upper = self._most = math.inf
+        self.rewards: list[float] = []
+        self.finished = False
+
+    def run(self) -> Dual:
+        """Search until nothing lies beyond the best edge, or may not go on."""
+        bound_test, safest, top = self._bound_test, self._find(0.0, 1.0), self._find_top()
+        self._least_risk = LeastRiskBound.under(bound_test, safest)
+        self._upper = self._most
+        if self._accepts(top):
+            self.finished = True
+            return self._finish(0.0, top.reward, 0.0, Mixture(top, top, 0.0))
+        multiplier, value, price = 0.0, top.reward, 0.0
+        best = best_mix(self._points, bound_test)
+        while not self.finished and len(self._points) < MOST_POINTS and self._may_go_on():
+            weights = self._aim(best)
+            if weights is None:
+                self.finished = True  # a policy that earns as much as any is acceptable
+                break
+            known = max(_value(point, weights) for point in self._points)
+            found = _value(self._find(*weights), weights)
+            most = bound_test.raise_value(found, weights, self._most)
+            upper, slope = self._least_risk.limit(bound_test, weights, most, self._upper)
+            if upper <= self._upper:
+                self._upper = upper
+                if upper > -math.inf and weights[0] > 0:
+                    multiplier, value = weights[1] / weights[0], found / weights[0]
+                    price = _find_price(multiplier, slope)
+            self.finished = upper <= self._least_risk.reward or found <= known + 4 * (most - found)
+            best = best_mix(self._points, bound_test)
+        return self._finish(multiplier, value, price, best)
+
+    def _finish(self, multiplier: float, value: float, price: float, best: Mixture | None) -> Dual:
+        points = tuple(sorted(self._points, key=lambda point: point.reward))
+        given = (self._upper, multiplier, value, price, best, points, tuple(self._lines))
+        return Dual(*given, self._least_risk)
+
+    def _find_top(self) -> PolicyPoint:
+        """Return the policy of largest reward."""
+        top = self._oracle(1.0, 0.0)
+        self._most = self._bound_test.raise_reward(top.reward)
+        self._points.append(top)
+        self.rewards.append(top.reward)
+        self._lines.append(RewardLine(0.0, self._most))
+        return top
+
+    def _find(self, reward_weight: float, risk_weight: float) -> PolicyPoint:
+        point = self._oracle(reward_weight, risk_weight)
+        self._points.append(point)
+        self.rewards.append(point.reward)
+        if reward_weight > 0:
+            weights = (reward_weight, risk_weight)
+            most = self._bound_test.raise_value(_value(point, weights), weights, self._most)
+            most = math.nextafter(most / reward_weight, math.inf)
+            self._lines.append(RewardLine(risk_weight / reward_weight, most))
+        return point
+
+    def _aim(self, best: Mixture | None) -> Weights | None:
+        """Return the weights normal to the edge to look beyond; None if there is none."""
+        chain = _upper_chain(self._points)
+        if best is None:
+            return self._aim_at_closest(chain)
+        place = chain.index(best.safe)
+        return None if place + 1 == len(chain) else _normal(best.safe, chain[place + 1])
+
+    def _aim_at_closest(self, chain: Sequence[PolicyPoint]) -> Weights:
+        """Return the weights where no point of the hull is acceptable: go for the largest slack."""
+        place = max(range(len(chain)), key=lambda k: self._bound_test.slack(chain[k]))
+        here = chain[place]
+        slope = self._slope(here.reward)
+        if place + 1 < len(chain) and slope > _slope_of(here, chain[place + 1]):
+            return self._aim_between(here, chain[place + 1])
+        if place > 0 and slope < _slope_of(chain[place - 1], here):
+            return self._aim_between(chain[place - 1], here)
+        return _scale(slope)
+
+    def _aim_between(self, safe: PolicyPoint, risky: PolicyPoint) -> Weights:
+        """Return the weights if the slack is largest between two points, or at one of them."""
+        edge = _slope_of(safe, risky)
+        low, high = safe.reward, risky.reward
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._slope(middle) > edge else (low, middle)
+        closest = risky if high == risky.reward else safe if low == safe.reward else None
+        return _normal(safe, risky) if closest is None else _scale(self._slope(closest.reward))
+
+    def _slope(self, reward: float) -> float:
+        if self._bound(reward) == -math.inf:
+            return math.inf
+        return self._bound.tangent(reward).slope
+
+
+def best_mix(points: Sequence[PolicyPoint], bound_test: BoundTest) -> Mixture | None:
+    """Return the acceptable point of largest reward among some policies and their mixtures."""
+    chain = _upper_chain(points)
+    if bound_test.accepts(chain[-1]):
+        return Mixture(chain[-1], chain[-1], 0.0)
+    for safe, risky in reversed(list(pairwise(chain))):
+        weight = _largest_weight(safe, risky, bound_test)
+        if weight is not None:
+            return Mixture(safe, risky if weight else safe, weight)
+    return Mixture(chain[0], chain[0], 0.0) if bound_test.accepts(chain[0]) else None
+
+
+def _largest_weight(safe: PolicyPoint, risky: PolicyPoint, bound_test: BoundTest) -> float | None:
+    """Return the largest weight of the risky policy, which alone is not acceptable."""
+
+    def passes(weight: float) -> bool:
+        return bound_test.accepts(Mixture(safe, risky, weight))
+
+    low, high = 0.0, 1.0
+    if not passes(0.0):
+        # Both ends fail. The slack is concave: look for a place between them where it does not.
+        between = _find_acceptable(safe, risky, bound_test)
+        if between is None:
+            return None
+        low = between
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if passes(middle) else (low, middle)
+    return low
+
+
+def _find_acceptable(safe: PolicyPoint, risky: PolicyPoint, bound_test: BoundTest) -> float | None:
+    """Return some weight that is acceptable though neither end is; None if there is none."""
+    bound = bound_test.bound
+    for end in (safe, risky):
+        if bound(end.reward) > -math.inf:
+            line = bound.tangent(end.reward)
+            if max(line(point.reward) - point.risk for point in (safe, risky)) < -TOLERANCE:
+                return None  # not even the tangent, which lies above the bound, reaches the edge
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        points = [Mixture(safe, risky, weight) for weight in (left, right)]
+        for point in points:
+            if bound_test.accepts(point):
+                return point.weight
+        at_left, at_right = map(bound_test.slack, points)
+        rises = at_left < at_right or at_left == -math.inf  # a bound is -inf on its left side only
+        low, high = (left, high) if rises else (low, right)
+    return None
+
+
+def _upper_chain(points: Sequence[PolicyPoint]) -> list[PolicyPoint]:
+    """Return the points of the hull on the side of more reward and less risk, left to right."""
+    rising: list[PolicyPoint] = []
+    for point in sorted(points, key=lambda c: (c.risk, -c.reward)):
+        if not rising or point.reward > rising[-1].reward:  # else another earns as much
+            rising.append(point)
+    return upper_hull(rising, lambda point: (point.risk, point.reward))
+
+
+def _find_price(multiplier: float, slope: float) -> float:
+    """Return λ: k for w = 1, and the slope of Δ where it binds."""
+    rest = 1 - multiplier * slope
+    return multiplier / rest if rest > 0 else math.inf
+
+
+def _value(point: PolicyPoint, weights: Weights) -> float:
+    return weights[0] * point.reward - weights[1] * point.risk
+
+
+def _slope_of(safe: PolicyPoint, risky: PolicyPoint) -> float:
+    """Return the risk per reward of the edge between two points."""
+    return (risky.risk - safe.risk) / (risky.reward - safe.reward)
+
+
+def _normal(safe: PolicyPoint, risky: PolicyPoint) -> Weights:
+    """Return the weights of reward and risk for which two points are worth the same."""
+    return _scale(_slope_of(safe, risky))
+
+
+def _scale(slope: float) -> Weights:
+    """Return the weights for which a unit of reward is worth a slope of risk."""
+    if slope == math.inf:
+        return (1.0, 0.0)
+    return (1.0, 1 / slope) if slope >= 1e-9 else (slope, 1.0)

@@ -1,0 +1,410 @@
+"""Exact fronts: the best history-dependent deterministic policy over merged states.
+
+The fronts, and what is dropped from them, are in `vulcan.kernels.exact_front`. A round keeps every
+policy that falls short of the Lagrangian optimum by at most a *slack*, up to an *error* of reward.
+With k the price of failure of the dual bound, let v = max (E g - k er) over all policies. A policy
+falls short by v - (E g - k er) >= 0. If it is acceptable and falls short by more than a slack, it
+earns at most the largest y with y - k Δ(y) <= v - slack (`DualGap.limit`). What a round proves: a
+policy within the risk bound either fell short by more, and then earns at most that limit; or it is
+represented in the front of the root by a point of no more risk and at most `error` less reward. The
+larger of the two is an upper bound, and the best acceptable point of the root's front is a policy.
+
+The slack grows from round to round until both meet: the smaller it is, the smaller the fronts. It
+need never be larger than what the best policy so far falls short, for then the first case can't be
+better than that policy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.exact.search import ExactSearch
+from vulcan.exact.sweeps import PolicyPoint, make_smallest_levels
+from vulcan.graph.levels import Decisions, Layers, collect_decisions, write_layers
+from vulcan.kernels import codes
+from vulcan.numerics import END, NONE
+from vulcan.solvers.finding import is_closed
+
+__all__ = ["DualGap", "FrontArrays", "FrontRun", "Pruning", "advance_fronts", "load_kernels"]
+
+CHUNK: Final = 1 << 22
+"""Pairs of points between two checks of the clock; some hundredths of a second."""
+
+THINNESS: Final = 1e-14
+"""Relative difference of rewards up to which they count as equal: the order of sums differs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pruning:
+    """What is dropped from fronts.
+
+    Attributes
+    ----------
+    price
+        The price of failure.
+    values
+        The largest reward - price · risk from each node on.
+    slack
+        What falls short of the largest value of the root by more is dropped.
+    reach
+        The smallest probability of a history that leads to each node; inf where it does not matter.
+    size
+        How large rewards are.
+    most_points
+        How many points a front may have.
+    rare_points
+        How many where a node is hardly ever reached; between, the more the larger the reach.
+    """
+
+    price: float
+    values: NDArray[np.float64]
+    slack: float
+    reach: NDArray[np.float64]
+    size: float
+    most_points: int
+    rare_points: int | None = None
+
+
+SCRATCH: Final = ("candidates", "kept", "chosen", "keys")
+
+
+class FrontArrays:
+    """The fronts of all nodes of a layered graph."""
+
+    def __init__(self, layers: Layers) -> None:
+        from vulcan.kernels import exact_front
+
+        self._layers = layers
+        width = int(layers.edges["target_count"].max(initial=1))
+        most = exact_front.FIRST_CANDIDATES
+        self._memory = exact_front.Fronts(
+            fronts=np.zeros(len(layers.nodes), exact_front.FRONT),
+            points=np.zeros(1 << 12, exact_front.POINT),
+            parts=np.zeros(1 << 13, np.int32),
+            candidates=np.zeros(most, exact_front.CANDIDATE),
+            kept=np.zeros(most // 2, exact_front.CANDIDATE),
+            chosen=np.zeros((most // 2, width), np.int32),
+            keys=np.zeros(most),
+            bins=np.zeros(exact_front.BINS + 1),
+            control=np.zeros(1, exact_front.CONTROL),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays take."""
+        return sum(array.nbytes for array in self._memory)
+
+    @property
+    def work(self) -> int:
+        """Pairs of points that the last computation combined."""
+        return int(self._memory.control["work"][0])
+
+    @property
+    def dropped(self) -> bool:
+        """Whether anything was dropped that falls short by too much."""
+        return bool(self._memory.control["dropped"][0])
+
+    @property
+    def thinned(self) -> bool:
+        """Whether some front had more points than were allowed."""
+        return bool(self._memory.control["thinned"][0])
+
+    @property
+    def error(self) -> float:
+        """How much more reward a point of the root may stand for than its own."""
+        return float(self._memory.fronts[0]["error"])
+
+    def compute(
+        self,
+        pruning: Pruning,
+        tips: tuple[NDArray[np.float64], NDArray[np.float64]],
+        may_go_on: Callable[[], bool],
+    ) -> bool:
+        """Compute all fronts; False if it may not go on.
+
+        Parameters
+        ----------
+        pruning
+            What to drop.
+        tips
+            Reward and risk of nodes without edges; other entries don't matter.
+        may_go_on
+            Called before each chunk of work.
+        """
+        from vulcan.kernels.exact_front import extend
+
+        control = self._memory.control
+        control[:] = 0
+        control["price"], control["slack"] = pruning.price, pruning.slack
+        control["thinness"] = THINNESS * pruning.size
+        control["most_points"] = pruning.most_points
+        control["rare_points"] = pruning.rare_points or pruning.most_points
+        control["patience"] = CHUNK
+        control["next_node"] = len(self._layers.nodes) - 1
+        while may_go_on():
+            control["pause"] = control["work"] + CHUNK
+            wants = extend(self._layers, *tips, pruning.values, pruning.reach, self._memory)
+            if wants == codes.DONE:
+                return True
+            if wants == codes.IMPATIENT:
+                control["patience"] *= 2  # one node takes long; it begins anew
+            elif wants == codes.NEEDS_SCRATCH:
+                self._double(*SCRATCH)
+            elif wants == codes.NEEDS_POINTS:
+                self._double("points")
+            elif wants == codes.NEEDS_PARTS:
+                self._double("parts")
+        return False
+
+    def _double(self, *names: str) -> None:
+        arrays = {name: getattr(self._memory, name) for name in names}
+        longer = {name: np.concatenate([a, np.zeros_like(a)]) for name, a in arrays.items()}
+        self._memory = self._memory._replace(**longer)
+
+    def points(self, node: int) -> Any:
+        """Return the points of a node's front, in the order of risk and reward."""
+        front = self._memory.fronts[node]
+        return self._memory.points[front["first"] : front["first"] + front["count"]]
+
+    def follow(self, node: int, place: int) -> tuple[int, list[int]]:
+        """Return the edge of a point, NONE at a tip, and the places of the points after it."""
+        point = self.points(node)[place]
+        edge, first = int(point["edge"]), int(point["first_part"])
+        if edge < 0:
+            return edge, []
+        count = int(self._layers.edges["target_count"][edge])
+        return edge, self._memory.parts[first : first + count].tolist()
+
+
+@cache
+def load_kernels() -> None:
+    """Load or compile the kernels of fronts."""
+    from vulcan.kernels import exact_front
+    from vulcan.kernels.compilation import announce_compilation
+
+    announce_compilation(exact_front.extend)
+    layers, numbers = write_layers(make_smallest_levels()), np.zeros(2)
+    exact_front.find_least_reach(layers, numbers, 0.0, 0.0, numbers)
+    pruning = Pruning(0.0, numbers, 0.0, numbers, 1.0, 1)
+    FrontArrays(layers).compute(pruning, (numbers, numbers), lambda: True)
+
+
+ROUNDING: Final = 1e-12
+"""Relative rounding error of a slack, which is divided by probabilities, and summed."""
+
+SMALL_SHARE: Final = 1e-6
+"""A small slack, as a share of the rewards that matter."""
+
+
+class DualGap:
+    """What policies may fall short, for one price of failure.
+
+    Parameters
+    ----------
+    run
+        The search, with its best policy and its upper bound.
+
+    Attributes
+    ----------
+    price
+        The price of failure.
+    size
+        How large the rewards are that matter.
+    ways, values
+        The best policy for this price, and the largest reward - price · risk from each node on.
+    """
+
+    def __init__(self, run: ExactSearch) -> None:
+        dual = run.dual
+        self._run = run
+        self.price, self.size = dual.multiplier, run.size
+        self._least_risk = dual.least_risk
+        self._most = run.bound_test.raise_reward(dual.points[-1].reward)
+        self.ways = run.sweeps.follow_weights(1.0, self.price)
+        self.values = self.ways.rewards - self.price * self.ways.risks
+
+    def limit(self, slack: float) -> float:
+        """Return an upper bound on acceptable policies that fall short by more than a slack."""
+        bound_test, weights, best = self._run.bound_test, (1.0, self.price), float(self.values[0])
+        # The value of every policy is rounded, and what each of its parts falls short of that.
+        rounding = 4 * (bound_test.raise_value(best, weights, self._most) - best)
+        value = best - (1 - ROUNDING) * slack + rounding
+        return self._least_risk.limit(bound_test, weights, value, self._run.upper)[0]
+
+    def find_enough(self) -> float:
+        """Return the smallest slack at which nothing better than the best policy is dropped."""
+        best = self._run.best
+        if best is None:
+            return math.inf
+        # Where the policy of least risk is in doubt, no limit is below what it earns.
+        goal = max(self._run.bound_test.raise_reward(best.reward), self._least_risk.reward)
+        low, high = 0.0, self.size * SMALL_SHARE or SMALL_SHARE
+        while high < math.inf and self.limit(high) > goal:
+            low, high = high, 2 * high
+        for _ in range(20):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.limit(middle) <= goal else (middle, high)
+        return high
+
+
+FIRST_SHARE: Final = 1 / 256
+"""The slack of the first round, as a share of what the best policy so far falls short."""
+
+FIRST_POINTS: Final = 64
+"""Points that a front may have in the first round."""
+
+GROWTH: Final = 4
+"""How much more slack, or points, another round gets."""
+
+
+Key = tuple[int, int]
+"""A node, and the place in its front of the point that a history goes for."""
+
+
+def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
+    """Compute fronts of growing slack until the gap is closed or a limit is reached.
+
+    Parameters
+    ----------
+    run
+        The search, with its dual; its best policy and its upper bound get better.
+    most_pairs
+        Pairs of points that may be combined; None for no limit.
+    """
+    if not len(run.levels):
+        return
+    fronts: FrontRun | None = None
+    slack, points = 0.0, FIRST_POINTS
+    while not run.closed and run.upper > -math.inf:
+        if fronts is None:
+            with run.monitor.clock_stopped():
+                load_kernels()
+            if not run.has_room_for_layers():
+                return
+            fronts = FrontRun(run, most_pairs)
+            slack = fronts.first_slack()
+        if not fronts.compute(slack, points):
+            return
+        fronts.offer_best()
+        known = -math.inf if run.best is None else run.bound_test.raise_reward(run.best.reward)
+        run.upper = min(run.upper, max(fronts.upper_of_dropped, fronts.upper_of_kept, known))
+        # More of what keeps the bound up.
+        too_little, too_few = (
+            not is_closed(known, upper, run.requested_gap, run.rounding)
+            for upper in (fronts.upper_of_dropped, fronts.upper_of_kept)
+        )
+        before, too_few = slack, too_few and fronts.thinned
+        if too_little:
+            slack = max(slack, min(GROWTH * slack, fronts.enough_slack()))
+        if slack == before and not too_few:
+            return  # roundings keep the bound up, and nothing else
+        if too_few:
+            points *= GROWTH
+
+
+class FrontRun:
+    """Fronts over a layered graph, and what the last computation of them proved.
+
+    Attributes
+    ----------
+    upper_of_dropped
+        No policy within the risk bound that was dropped earns more.
+    upper_of_kept
+        No policy within the risk bound that is represented in the fronts earns more.
+    """
+
+    def __init__(self, run: ExactSearch, most_pairs: int | None) -> None:
+        self._run = run
+        self._pairs_left = math.inf if most_pairs is None else most_pairs + CHUNK
+        self._dual_gap = DualGap(run)
+        self._least_reach = np.zeros(len(run.levels))
+        self._fronts = FrontArrays(run.layers)
+        self.upper_of_dropped = self.upper_of_kept = math.inf
+
+    @property
+    def thinned(self) -> bool:
+        """Whether some front had more points than were allowed."""
+        return self._fronts.thinned
+
+    def first_slack(self) -> float:
+        """Return a slack to begin with."""
+        enough = self._dual_gap.find_enough()
+        return SMALL_SHARE * self._dual_gap.size if enough == math.inf else FIRST_SHARE * enough
+
+    def enough_slack(self) -> float:
+        """Return the smallest slack at which nothing better than the best policy is dropped."""
+        return self._dual_gap.find_enough()
+
+    def compute(self, slack: float, most_points: int) -> bool:
+        """Compute all fronts; False if a limit was reached first."""
+        from vulcan.kernels.exact_front import find_least_reach
+
+        short, reach = self._dual_gap, self._least_reach
+        find_least_reach(self._run.layers, short.values, short.price, slack, reach)
+        pruning = Pruning(short.price, short.values, slack, reach, short.size, most_points)
+        tips = (short.ways.rewards, short.ways.risks)
+        if not self._fronts.compute(pruning, tips, self._may_go_on):
+            return False
+        # The amount of work between two checks must not decide whether it was too much.
+        if self._fronts.work > self._pairs_left:
+            return False
+        self._pairs_left -= self._fronts.work
+        self._judge(slack)
+        return True
+
+    def _may_go_on(self) -> bool:
+        self._run.report()
+        return self._fronts.work <= self._pairs_left and self._run.may_go_on(self._fronts.nbytes)
+
+    def _judge(self, slack: float) -> None:
+        """Find what the fronts prove."""
+        self.upper_of_kept = -math.inf
+        bound_test = self._run.bound_test
+        for point in reversed(self._fronts.points(0)):
+            reward = min(float(point["reward"]) + self._fronts.error, self._run.upper)
+            self._run.rewards.append(reward)
+            if not bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
+                self.upper_of_kept = bound_test.raise_reward(reward)
+                break
+        self.upper_of_dropped = self._dual_gap.limit(slack) if self._fronts.dropped else -math.inf
+
+    def offer_best(self) -> None:
+        """Offer the acceptable point of largest reward to the run."""
+        points, run = self._fronts.points(0), self._run
+        for place in range(len(points) - 1, -1, -1):
+            point = PolicyPoint(float(points[place]["reward"]), float(points[place]["risk"]))
+            if run.best is not None and point.reward <= run.best.reward:
+                return
+            if run.bound_test.refuses(point):
+                continue
+            # At once: another computation writes over these fronts.
+            if run.offer(PolicyPoint.made(point.reward, point.risk, self.decide(place))):
+                return
+
+    def decide(self, place: int) -> Decisions:
+        """Return the decisions of a point of the root's front."""
+        layers = self._run.layers
+        steps: dict[Key, tuple[int, list[Key | None]]] = {}
+        pending = [(0, place)]
+        while pending:
+            key = pending.pop()
+            if key in steps:
+                continue
+            edge, places = self._fronts.follow(*key)
+            if edge == NONE:  # a tip
+                steps[key] = (NONE, [])
+                continue
+            after = [
+                None if target == END else (target, at)
+                for target, at in zip(layers.follow(edge), places, strict=True)
+            ]
+            steps[key] = (int(layers.edges["action"][edge]), after)
+            pending.extend(target for target in after if target is not None)
+        return collect_decisions((0, place), lambda key: (key[0], *steps[key]))

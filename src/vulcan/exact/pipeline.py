@@ -1,0 +1,208 @@
+"""The exact solvers: one pipeline of steps that narrow the enclosure of the optimum.
+
+    for step in steps:
+        step(search)
+        if search.closed:
+            break
+
+An `ExactSearch` (`vulcan.exact.search`) holds the problem, its state–step pairs (levels), the
+enclosure (the best acceptable policy so far, and an upper bound), and the limits. Each step makes
+the policy better, or the upper bound lower:
+
+| step | narrows | file |
+|---|---|---|
+| `find_dual` | upper bound for all policies, best randomised policy, price of failure | dual |
+| `improve` | deterministic policies near that price, by fronts of a few points | thin_fronts |
+| `branch` | upper bound for deterministic policies, by the first decisions | branch |
+| `advance_fronts` | both, by exact fronts; a proof if there is time for it | fronts |
+
+Solvers are configurations: `LAGRANGIAN`, `PARETO`, `RANDOMISED`, and `AUTOMATIC`, which
+`vulcan.planning.automatic` runs. `BOUND` is the dual bound alone, for results of solvers that have
+no upper bound of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from vulcan.bounds.base import RewardLine
+from vulcan.exact.branch import branch
+from vulcan.exact.fronts import advance_fronts
+from vulcan.exact.search import ExactSearch, UnrollingPolicy
+from vulcan.exact.thin_fronts import improve
+from vulcan.graph.states import StateGraph
+from vulcan.model.interface import Start
+from vulcan.model.reader import ModelReader
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits, Monitor, OnProgress, TimeUp
+from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver
+from vulcan.solvers.base import RANDOMISED as RANDOMISED_OPTION
+from vulcan.solvers.finding import Finding
+
+__all__ = [
+    "AUTOMATIC",
+    "RANDOMISED",
+    "Lagrangian",
+    "Pareto",
+    "RewardBound",
+    "bound_reward",
+    "narrow",
+]
+
+Step = Callable[[ExactSearch], None]
+
+SMALL_FRONTS: Final = 20_000_000
+"""Pairs of points that `AUTOMATIC` combines without a time limit."""
+
+
+def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:
+    """Run steps until the best policy is good enough, or a limit is reached."""
+    for step in steps:
+        step(search)
+        if search.closed:
+            break
+
+
+def find_dual(search: ExactSearch) -> None:
+    """Find the dual bound, and the policies on either side of its price."""
+    search.find_dual()
+
+
+def randomise(search: ExactSearch) -> None:
+    """Take the best mixture of two policies for the answer."""
+    search.offer_mix(search.dual.best)
+
+
+def advance_limited_fronts(search: ExactSearch) -> None:
+    """Compute fronts until the time limit; without one, as far as a small problem needs."""
+    limited = search.monitor.limits.time_limit is not None
+    advance_fronts(search, most_pairs=None if limited else SMALL_FRONTS)
+
+
+BOUND: Final[Sequence[Step]] = (find_dual,)
+RANDOMISED: Final[Sequence[Step]] = (find_dual, randomise)
+LAGRANGIAN: Final[Sequence[Step]] = (find_dual, improve)
+PARETO: Final[Sequence[Step]] = (find_dual, improve, branch, advance_fronts)
+AUTOMATIC: Final[Sequence[Step]] = (find_dual, improve, branch, advance_limited_fronts)
+
+
+@dataclass(frozen=True)
+class Pareto(Solver):
+    """Find the best deterministic policy, history-dependent, by fronts of risk and reward.
+
+    With a target gap (`solve(..., gap=0.001)`) it ends as soon as that is proved. Without one it
+    goes on until its policy is proved to be the best, up to roundings.
+    """
+
+    finds: ClassVar[str] = "the best deterministic policy, history-dependent, proved"
+    method: ClassVar[str] = "fronts of risk and reward over state–step pairs"
+    limits: ClassVar[Sequence[str]] = (*EXACT, "gap")
+    covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        search = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
+        monitor.start_clock()
+        if search.unroll():
+            narrow(search, PARETO)
+        return search.find()
+
+
+@dataclass(frozen=True)
+class Lagrangian(Solver):
+    """Find the price of failure at which the bound binds, and the best policies there.
+
+    Its upper bound holds for every policy, randomised or not. The policy that it returns is the
+    best deterministic one that was found on the way: rarely the very best, often close to it.
+
+    Parameters
+    ----------
+    randomised
+        Return the best randomised policy instead, which attains the bound.
+    """
+
+    finds: ClassVar[str] = "an upper bound on all policies, and a deterministic policy close to it"
+    method: ClassVar[str] = "dynamic programs for a price of failure, and fronts of a few points"
+    limits: ClassVar[Sequence[str]] = EXACT
+    covers: ClassVar[Coverage] = Coverage.EVERY
+    options: ClassVar[Sequence[Option]] = (RANDOMISED_OPTION,)
+
+    randomised: bool = False
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        search = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
+        monitor.start_clock()
+        if search.unroll():
+            narrow(search, RANDOMISED if self.randomised else LAGRANGIAN)
+        if self.randomised:
+            return search.find("best randomised policy found")
+        return search.find(
+            "best deterministic policy that a price of failure leads to"
+            if search.best is not None
+            else "no price of failure leads to a deterministic policy within the bound; try Pareto"
+        )
+
+
+@dataclass(frozen=True)
+class RewardBound:
+    """What is known of the reward of any policy: as in `Finding`."""
+
+    upper: float | None = None
+    price: float | None = None
+    lines: tuple[RewardLine, ...] = ()
+
+
+def bound_reward(
+    problem: Problem,
+    limits: Limits | None = None,
+    *,
+    graph: StateGraph | None = None,
+    on_progress: OnProgress | None = None,
+) -> RewardBound:
+    """Return an upper bound on the reward of any policy within the risk bound, randomised or not.
+
+    Parameters
+    ----------
+    problem
+        Model and risk bound.
+    limits
+        Time and memory for it.
+    graph
+        What is known of the model already.
+    on_progress
+        Called with the progress.
+
+    Returns
+    -------
+    RewardBound
+        Its `upper` is None where the problem is too large, and its model offers no
+        `reward_to_go_bound`.
+
+    Examples
+    --------
+    >>> import vulcan
+    >>> from vulcan.domains import Bandit
+    >>> problem = vulcan.Problem(Bandit(horizon=3), "0.002*x")
+    >>> round(bound_reward(problem).upper, 4)
+    1.5374
+    """
+    reader = ModelReader(problem.model) if graph is None else graph.reader
+    limits = Limits() if limits is None else limits.keep(EXACT)
+    with suppress(TimeUp), Monitor(limits, on_progress) as monitor:
+        run = ExactSearch(problem, reader, monitor, None, graph)
+        monitor.start_clock()
+        if run.unroll(within=UnrollingPolicy(run.graph, monitor)):
+            narrow(run, BOUND)
+            problem.risk_bound.verify(run.rewards)
+            return RewardBound(run.upper, run.price, run.lines)
+        if hasattr(problem.model, "reward_to_go_bound") and not isinstance(reader.root, Start):
+            bound = reader.bound_reward(reader.root, 0)
+            return RewardBound(None if bound == math.inf else bound)
+    return RewardBound()

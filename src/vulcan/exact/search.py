@@ -1,0 +1,456 @@
+"""The state of an exact search: levels, the enclosure of the optimum, and limits.
+
+The *enclosure* is the best acceptable policy so far (`best`) and an upper bound on the optimum
+(`upper`), each with what rounding may have done to it; it is `closed` once the policy is as close
+to the bound as was requested. Steps of the pipeline `offer` policies and lower `upper`.
+
+Whether it pays to go on unrolling is judged by what the graph shows as it grows
+(`UnrollingPolicy`). Where outcomes lead to known states, the number of state–step pairs grows with
+the states, and dynamic programs over all of them are better than samples: only time and memory end
+the unrolling. Where nearly every outcome leads to a new state, pairs multiply from step to step,
+and the problem is left to sampling.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.bounds.base import RewardLine
+from vulcan.exact.acceptance import BoundTest, ExactCheck, find_accuracy
+from vulcan.exact.dual import Dual, DualSearch
+from vulcan.exact.fallback import explain_infeasible
+from vulcan.exact.sweeps import Mixture, PolicyPoint, Sweeps, load_kernels
+from vulcan.exact.thin_fronts import MANY_PAIRS
+from vulcan.graph.levels import Layers, Levels, build_levels, count_bytes, write_layers
+from vulcan.graph.states import StateGraph, open_graph
+from vulcan.model.reader import ModelReader
+from vulcan.numerics import EXACT_GAP
+from vulcan.policy.policy import AnyPolicy, Policy, RandomisedPolicy
+from vulcan.problem import Problem
+from vulcan.runtime.arrays import ThreadPool
+from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
+from vulcan.runtime.memory import find_default_memory
+from vulcan.solvers.base import describe_origin
+from vulcan.solvers.finding import (
+    Finding,
+    Statistics,
+    Status,
+    Trial,
+    Worth,
+    find_gap,
+    is_closed,
+)
+
+__all__ = ["ExactSearch", "UnrollingPolicy"]
+
+FEW_QUESTIONS: Final = 50_000
+"""Evaluations that are always allowed: a second for a quick model."""
+
+FEW_HISTORIES: Final = 20_000
+"""The same where states do not merge: a plan over histories should not have to wait."""
+
+MOST_QUESTIONS: Final = 3_000_000
+"""Evaluations allowed without a time limit: half a minute for a quick model."""
+
+MERGED: Final = 0.5
+"""New states per outcome up to which a graph counts as merging."""
+
+SHARE_OF_TIME: Final = 0.85
+SHARE_OF_HISTORIES: Final = 0.05
+"""Of a time limit, where states merge and where they do not; the rest is for the search itself."""
+
+FIRST_QUESTIONS: Final = 500
+MANY_QUESTIONS: Final = 5_000
+"""Evaluations that tell whether states merge at all, and whether they do so often enough."""
+
+MULTIPLIED: Final = 2.5
+"""States for each that was evaluated: with more, each step has far more states than the last."""
+
+
+@dataclass(frozen=True)
+class UnrollingPolicy:
+    """Whether levels in the making are worth going on with; see `ExactSearch.unroll`.
+
+    Without a time limit the answer depends on counts alone, so that the same problem is always
+    treated in the same way.
+    """
+
+    graph: StateGraph
+    monitor: Monitor
+
+    def __call__(self, reserve: float) -> bool:
+        """Return whether to go on, if this many seconds are needed for the answer."""
+        limit, asked = self.monitor.limits.time_limit, self.graph.evaluations
+        merges = not self.finds_histories
+        if limit is not None:
+            early = merges or asked <= FIRST_QUESTIONS
+            share = SHARE_OF_TIME if early else SHARE_OF_HISTORIES
+            if self.monitor.seconds + (reserve if merges else 0.0) > share * limit:
+                return False
+        if asked <= (FEW_QUESTIONS if merges else min(FEW_QUESTIONS, FEW_HISTORIES)):
+            return True
+        return merges and (limit is not None or asked <= MOST_QUESTIONS)
+
+    @property
+    def finds_histories(self) -> bool:
+        """Whether nearly every outcome leads to a new state, or new states multiply."""
+        graph = self.graph
+        states, expanded = graph.states.count, len(graph.expanded)
+        new = states > MERGED * max(1, graph.outcomes.count)
+        multiply = graph.evaluations > MANY_QUESTIONS and states > MULTIPLIED * expanded
+        return not graph.merges or new or multiply
+
+
+UNSETTLED: Final = "roundings leave it open whether there is a better policy"
+UNDECIDED: Final = "roundings leave it open whether a policy is within the risk bound"
+
+SHARE_OF_UNROLLING: Final = 0.8
+"""Of memory, for the state graph and its levels."""
+
+ROOM_FOR_FRONTS: Final = 4
+"""Memory that fronts need, in units of the memory of the layered graph."""
+
+GUESSED_SHARE: Final = 0.2
+"""Decisions of a policy per state–step pair, before that is known."""
+
+DECISION_SECONDS: Final = 1.5e-6
+LEVEL_SECONDS: Final = 1e-5
+"""Approximate time to write out and certify a decision, and a level of decisions."""
+
+
+class ExactSearch:
+    """One search over state–step pairs.
+
+    Parameters
+    ----------
+    problem, reader, monitor
+        As `Solver.search` gets them.
+    solver
+        The solver, as policies name it.
+    graph
+        The part of the model that was evaluated before.
+    threads
+        Number of threads that share the pairs of large levels.
+
+    Attributes
+    ----------
+    best
+        The best acceptable deterministic policy so far.
+    mix
+        The randomised policy that counts as the best one, if one is wanted.
+    upper
+        Upper bound on the reward of policies within the risk bound.
+    price
+        What the upper bound gains per unit of allowed risk; None before there is one.
+    lines
+        Inequalities that every policy satisfies, whatever the bound is.
+    relaxed
+        Reward of the best randomised policy; None before that is known.
+    trials
+        One for each dynamic program.
+    proof
+        How a proof is called: "proved", or by whom, if it was not made here.
+    """
+
+    levels: Levels
+    dual: Dual
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        monitor: Monitor,
+        solver: object,
+        graph: StateGraph | None = None,
+        threads: int = 1,
+    ) -> None:
+        load_kernels()
+        self.problem, self.reader, self.monitor = problem, reader, monitor
+        self.bound = problem.risk_bound
+        self.bound_test = BoundTest(self.bound)
+        self.graph = open_graph(reader) if graph is None else graph
+        self.thread_pool = ThreadPool(threads)
+        self._solver = solver
+        self.best: PolicyPoint | None = None
+        self.mix: Mixture | None = None
+        self.upper = math.inf
+        self.price: float | None = None
+        self.lines: tuple[RewardLine, ...] = ()
+        self.relaxed: float | None = None
+        self.proof = "proved"
+        self.rewards: list[float] = []
+        self.trials: list[Trial] = []
+        self._nodes = self._decisions = 0
+        self._worths: list[Worth] = []
+        self._exact_check = ExactCheck(problem, self.write_out, self.may_go_on)
+        memory = monitor.limits.memory
+        self._memory = find_default_memory() if memory is None else memory
+
+    def unroll(
+        self,
+        *,
+        within: Callable[[float], bool] | None = None,
+        most_pairs: float = math.inf,
+        most_new: float = math.inf,
+    ) -> bool:
+        """Build the levels; False if a limit or Ctrl-C came first.
+
+        Parameters
+        ----------
+        within
+            Called with the seconds that the answer needs (`reserve`): whether to go on.
+        most_pairs, most_new
+            As in `build_levels`.
+        """
+
+        def may_go_on(nodes: int, memory: int) -> bool:
+            self._nodes = nodes
+            self.report()
+            # What is done with the levels, and the policy, take memory as well.
+            enough = (self.graph.memory + memory) / SHARE_OF_UNROLLING - self.graph.memory
+            return (within is None or within(self.reserve)) and self.may_go_on(int(enough))
+
+        levels = build_levels(
+            self.graph, may_go_on=may_go_on, most_pairs=most_pairs, most_new=most_new
+        )
+        if levels is not None:
+            self.use(levels)
+        return levels is not None
+
+    def forget_graph(self) -> None:
+        """Begin with a state graph of which nothing is known."""
+        self.graph = open_graph(self.reader)
+
+    def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
+        """Work on some levels, with the values of their tips."""
+        self.levels, self.sweeps = levels, Sweeps(levels, tips, self.thread_pool)
+        self.bound_test = BoundTest(self.bound, find_accuracy(levels, tips, self.thread_pool))
+        self.__dict__.pop("layers", None)
+
+    @cached_property
+    def layers(self) -> Layers:
+        """The levels with every action of every pair written out."""
+        return write_layers(self.levels)
+
+    def has_room_for_layers(self) -> bool:
+        """Whether there is memory to write the levels out, and to work on them."""
+        return self.may_go_on(ROOM_FOR_FRONTS * count_bytes(self.levels))
+
+    @property
+    def room(self) -> int:
+        """How many bytes there is room for beside the state graph."""
+        return max(0, self._memory - self.graph.memory)
+
+    def has_room(self, memory: int = 0) -> bool:
+        """Whether there is room for this many bytes beside the state graph."""
+        return self.graph.memory + memory <= self._memory
+
+    def may_go_on(self, memory: int = 0) -> bool:
+        """Whether no limit is reached yet, with this many bytes in use beside the state graph."""
+        if not self.has_room(memory):
+            self.monitor.stopped_by = StopReason.MEMORY
+        stopped = self.monitor.stopped_by is not None
+        return not stopped and not self.monitor.wants_stop(0, reserve=self.reserve)
+
+    @property
+    def reserve(self) -> float:
+        """Approximate seconds to write out and certify a policy.
+
+        A certificate evaluates an action of each state that the policy reaches.
+        """
+        asked = max(1, self.graph.evaluations)
+        share = len(self.graph.expanded) / asked
+        decisions = self._decisions or self._nodes * GUESSED_SHARE
+        levels = min(self.reader.levels, self._nodes)
+        own = DECISION_SECONDS * decisions + LEVEL_SECONDS * levels
+        return share * self.graph.evaluation_seconds + own
+
+    def find_dual(self) -> Dual:
+        """Find the best randomised policy, and with it the dual bound."""
+        if not len(self.levels):
+            self.offer(PolicyPoint(0.0, 0.0))
+        search = DualSearch(self.bound_test, self.sweep, self.may_go_on, self.accepts)
+        self.dual = dual = search.run()
+        self.rewards += search.rewards
+        self._worths = [Worth(point.reward, point.risk) for point in dual.points]
+        self.relaxed = None if dual.best is None else dual.best.reward
+        self.upper, self.lines = dual.upper_bound, dual.lines
+        self.price = None if self.upper == -math.inf else dual.price
+        hurried = self.monitor.limits.time_limit is not None
+        if hurried and self.best is not None and len(self.levels) > MANY_PAIRS:
+            self._decisions = 2 * len(self.best.decide().rows)
+        return dual
+
+    def sweep(self, reward_weight: float, risk_weight: float) -> PolicyPoint:
+        """Return the best policy for some weights: one dynamic program."""
+        point = self.sweeps.find_best(reward_weight, risk_weight)
+        allowed = self.bound(point.reward)
+        price = risk_weight / reward_weight if reward_weight else math.inf
+        passes = self.offer(point) or self.bound_test.accepts(point) or self._is_worth_best(point)
+        self.trials.append(Trial(price, point.reward, point.risk, allowed, passes))
+        self.report()
+        return point
+
+    def offer(self, point: PolicyPoint) -> bool:
+        """Keep a policy if it is acceptable and the best so far."""
+        better = self.best is None or point.reward > self.best.reward
+        if better and self.accepts(point):
+            self.best = point
+            return True
+        return False
+
+    def _is_worth_best(self, point: PolicyPoint) -> bool:
+        """Whether a policy earns and risks what the best does, which may have been in doubt."""
+        best = self.best
+        return best is not None and (point.reward, point.risk) == (best.reward, best.risk)
+
+    def accepts(self, point: PolicyPoint) -> bool:
+        """Whether a policy is acceptable; where rounding leaves that open, certify it."""
+        return self._exact_check.accepts(self.bound_test, point)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether rounding left it open for some policy whether it is acceptable."""
+        return self._exact_check.doubtful
+
+    @property
+    def gap(self) -> float:
+        """Relative distance of the best policy from the upper bound; inf without one."""
+        return math.inf if self.best is None else find_gap(self.best.reward, self.upper)
+
+    @property
+    def size(self) -> float:
+        """The size of rewards that matter: of the best policies, with a bound or not."""
+        most = max((trial.reward for trial in self.trials), default=0.0)
+        return max(abs(most), 0.0 if self.best is None else abs(self.best.reward))
+
+    @property
+    def rounding(self) -> float:
+        """Rounding error of the upper bound: at a smaller distance it is attained."""
+        return self.bound_test.find_rounding(self.upper)
+
+    @property
+    def requested_gap(self) -> float:
+        """The relative gap at which a policy is good enough."""
+        gap = self.monitor.limits.gap
+        return float(getattr(self._solver, "default_gap", 0.0)) if gap is None else gap
+
+    @property
+    def closed(self) -> bool:
+        """Whether the best policy is good enough."""
+        if self.best is None or self.upper == math.inf:
+            return False
+        return is_closed(self.best.reward, self.upper, self.requested_gap, self.rounding)
+
+    def report(self) -> None:
+        """Report the progress, if it is time to."""
+        self.monitor.report(self._describe_progress)
+
+    def _describe_progress(self) -> Progress:
+        reward = None if self.best is None else self.best.reward
+        upper = None if math.isinf(self.upper) else self.upper
+        return Progress(
+            self.monitor.seconds,
+            None,
+            0,
+            self.graph.evaluations,
+            reward,
+            upper_bound=upper,
+            gap=None if upper is None or reward is None else self.gap,
+            pairs=self._nodes,
+        )
+
+    def offer_mix(self, mix: Mixture | None) -> None:
+        """Take a randomised policy for the best so far."""
+        if mix is not None:
+            self.mix, self.best = mix, PolicyPoint(mix.reward, mix.risk, mix.safe.decide)
+
+    def build_policy(self) -> AnyPolicy | None:
+        """Return the best policy so far; None without one."""
+        if self.best is None:
+            return None
+        if self.mix is None or self.mix.risky is self.mix.safe:
+            return self.write_out(self.best)
+        members = [self.write_out(point) for point in (self.mix.safe, self.mix.risky)]
+        return RandomisedPolicy(members, (1 - self.mix.weight, self.mix.weight))
+
+    def write_out(self, point: PolicyPoint) -> Policy:
+        """Return the policy of a point."""
+        about = describe_origin(self.problem, self.reader, self._solver)
+        decisions = point.decide()
+        return self.graph.policy(decisions.rows, decisions.children, about)
+
+    def find(self, otherwise: str = UNSETTLED) -> Finding:
+        """Return what was found.
+
+        Parameters
+        ----------
+        otherwise
+            The explanation where nothing is proved and nothing stopped the search.
+        """
+        self.monitor.grant_certificate()
+        try:
+            policy, planned = self.build_policy(), None
+        except TimeUp:
+            assert self.best is not None
+            policy, planned = None, Worth(self.best.reward, self.best.risk)
+            self.monitor.stopped_by = StopReason.TIME
+        if self.best is not None:
+            self.upper = max(self.upper, self.bound_test.raise_reward(self.best.reward))
+        status, explanation = self._explain(policy, otherwise)
+        statistics = Statistics(
+            self.monitor.seconds,
+            0,
+            self.graph.evaluations,
+            nodes=len(self.levels) if hasattr(self, "levels") else 0,
+            memory=self.graph.memory,
+        )
+        finding = Finding(
+            status=status,
+            explanation=explanation,
+            policy=policy,
+            planned=planned,
+            certificate=None if self.mix else self._exact_check.find_certificate(self.best),
+            reward=-math.inf if self.best is None else self.best.reward,
+            risk=0.0 if self.best is None else self.best.risk,
+            credits=sorted(set(self.rewards)),
+            statistics=statistics,
+            upper_bound=None if self.upper == math.inf else self.upper,
+            rounding=0.0 if math.isinf(self.upper) else self.rounding,
+            trials=tuple(self.trials),
+            price=self.price,
+            lines=self.lines,
+            relaxed=self.relaxed,
+        )
+        if status is Status.INFEASIBLE and self._worths:
+            given = (self.bound, self._worths, self.sweeps, self.may_go_on)
+            return explain_infeasible(finding, *given)
+        return finding
+
+    def _explain(self, policy: AnyPolicy | None, otherwise: str) -> tuple[Status, str]:
+        if policy is not None and self.closed:
+            return Status.SOLVED, f"{self._describe_distance()}, {self.proof}"
+        if self.best is None and self.upper == -math.inf:
+            return Status.INFEASIBLE, f"no policy is within the risk bound, {self.proof}"
+        found = "no policy found yet" if policy is None else "best policy so far"
+        if self.monitor.stopped_by is not None:
+            return Status.STOPPED, f"stopped by {self.monitor.stopped_by}: {found}"
+        return Status.DONE, UNDECIDED if policy is None and self.in_doubt else otherwise
+
+    def _describe_distance(self) -> str:
+        """Return how good the best policy is, if it is good enough."""
+        assert self.best is not None
+        kind = "policy" if self.mix is None else "randomised policy"
+        if self.gap <= EXACT_GAP:
+            return f"best {kind} within the risk bound"
+        distance = self.upper - self.best.reward
+        if distance <= self.rounding:
+            return f"best {kind} within the risk bound up to roundings of {distance:.2g}"
+        return f"within {100 * self.gap:.2g} % of the best {kind}"

@@ -1,0 +1,467 @@
+"""The state graph of a compiled model: kernels evaluate the model and fill the rows themselves.
+
+States are records instead of Python objects, and nothing merges. Rows have no labels. To write out
+a policy, the plain model is evaluated along its decisions: its labels and its numbers are those of
+the policy, and must agree with the compiled form.
+
+Threads. Several threads may evaluate the model at once and add rows to one graph (`Evaluator`).
+Each reserves a range of rows and has its own copy of the model's parameters, in which the model may
+keep scratch data, and its own place for answers. Kernels see rows up to the end of the range, and
+request more room where it is full.
+
+Checkpoints. Rows from a file are validated from the first state on, level by level: references must
+lie within their arrays and no row may belong to two others, so there are no cycles. Then the model
+evaluates every state with actions again, which creates the records of the next states
+(`vulcan.kernels.expand`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import CheckpointError, ModelError
+from vulcan.graph.states import (
+    ACTION,
+    LARGE_GROWTH,
+    OUTCOME,
+    STATE,
+    Graph,
+    Numbers,
+    Rows,
+    Rowset,
+    find_growth,
+)
+from vulcan.model.compiled import ANSWER, CompiledModel
+from vulcan.model.interface import Outcome, Start
+from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.rules import Rule, Violation, refuse_small
+from vulcan.numerics import (
+    AGREEMENT,
+    FAILED,
+    FAILURE_STATE,
+    LARGEST_REWARD,
+    NO_STATE,
+    NONE,
+    SMALLEST_PROBABILITY,
+    UNEVALUATED,
+)
+from vulcan.policy.policy import About, Policy, PolicyBuilder
+from vulcan.runtime.arrays import (
+    claim,
+    pack_array,
+    ranges,
+    require,
+    require_names,
+    set_apart,
+    unpack_array,
+)
+
+__all__ = ["CompiledGraph", "Evaluator", "find_compiled"]
+
+KINDS: Final = ("states", "actions", "outcome_rows")
+"""Fields of `SOURCE` that count the rows of states, actions and outcomes."""
+
+
+def find_compiled(reader: ModelReader) -> CompiledModel | None:
+    """Return the compiled form of a model; None if it has none, or begins with a `Start`."""
+    compiled = getattr(reader.model, "compiled", None)
+    if compiled is None or isinstance(reader.root, Start):
+        return None
+    if not isinstance(compiled, CompiledModel):
+        message = f"compiled must be a vulcan.model.CompiledModel, not a {type(compiled).__name__}"
+        raise ModelError(Violation(Rule.COMPILED, message))
+    return compiled
+
+
+class _FilledRows(Rows):
+    """Rows whose filled number is kept in a field of `SOURCE`, where kernels update it."""
+
+    def __init__(self, dtype: np.dtype[Any], source: NDArray[Any], name: str) -> None:
+        self._source, self._name = source, name
+        super().__init__(dtype)
+
+    @property
+    def count(self) -> int:
+        """Number of filled rows."""
+        return int(self._source[self._name][0])
+
+    @count.setter
+    def count(self, count: int) -> None:
+        self._source[self._name] = count
+
+
+class _Answer(NamedTuple):
+    """The fields of a compiled action that the plain model must agree with."""
+
+    number: int
+    safe_count: int
+    outcome_count: int
+    first_outcome: int
+    expected_reward: float
+    immediate_risk: float
+
+
+class CompiledGraph(Graph):
+    """The part of a compiled model that was evaluated so far.
+
+    Parameters
+    ----------
+    reader
+        The plain model.
+    compiled
+        Its compiled form.
+    """
+
+    def __init__(self, reader: ModelReader, compiled: CompiledModel) -> None:
+        super().__init__(reader)
+        self.compiled = compiled
+        self.states = _FilledRows(STATE, self.source, "states")
+        self.actions = _FilledRows(ACTION, self.source, "actions")
+        self.outcomes = _FilledRows(OUTCOME, self.source, "outcome_rows")
+        self.answers = np.zeros(compiled.most_outcomes, ANSWER)
+        self._records = _FilledRows(compiled.initial.dtype, self.source, "states")
+        self._parameters = compiled.parameters.copy()
+        self._following = np.zeros(compiled.most_outcomes, compiled.initial.dtype)
+        self.states.append([(0, UNEVALUATED)])
+        self._records.array[0] = compiled.initial.reshape(1)[0]
+        self.source["outcomes"] = compiled.outcomes.address
+        for name in ("bound", "value_bound"):
+            function = getattr(compiled, name)
+            self.source[name] = 0 if function is None else function.address
+        self.source["state_size"] = compiled.initial.dtype.itemsize
+        self.source["numbers"] = len(compiled.actions)
+        self.source["most_outcomes"] = compiled.most_outcomes
+        self.make_room()
+
+    @property
+    def merges(self) -> bool:
+        return False
+
+    @property
+    def evaluations(self) -> int:
+        return int(self.source["evaluations"][0])
+
+    @property
+    def memory(self) -> int:
+        return sum(rows.count * rows.array.itemsize for rows in self._rows().values())
+
+    @property
+    def capacity(self) -> int:
+        return sum(rows.array.nbytes for rows in self._rows().values())
+
+    def action_labels(self, state: int) -> list[str]:
+        first, count = self.states.array[state].item()
+        numbers = self.actions.array["number"][first : first + max(0, count)]
+        return [self.compiled.actions[number] for number in numbers.tolist()]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return self.compiled.actions
+
+    def pack_state(self, state: int) -> Any:
+        return self._records.array[state : state + 1].copy()
+
+    def add_state(self, packed: Any) -> int:
+        self.make_room(wanted=1)
+        number = self.states.count
+        self.states.append([(0, UNEVALUATED)])
+        self._records.array[number] = packed[0]
+        return number
+
+    def make_room(self, most: float = math.inf, wanted: int = 0) -> bool:
+        """Lengthen rows that are more than half full, and return whether that is possible.
+
+        Parameters
+        ----------
+        most
+            Largest number of bytes of all rows.
+        wanted
+            Number of rows of each kind to make room for.
+        """
+        wanted = max(wanted, self.largest_answer)
+        short = [
+            rows for rows in self._rows().values() if 2 * (rows.count + wanted) > len(rows.array)
+        ]
+        share = find_growth([rows.array for rows in short], most - self.capacity, LARGE_GROWTH)
+        if short and not share:
+            return False
+        for rows in short:
+            length = int((1 + share) * len(rows.array))
+            rows.lengthen(max(length, rows.count + wanted))
+        self.source["parameters"] = self._parameters.ctypes.data
+        self.source["records"] = self._records.array.ctypes.data
+        self.source["answers"] = self.answers.ctypes.data
+        self.source["following"] = self._following.ctypes.data
+        return True
+
+    def find_record(self, state: int) -> int:
+        """Return the address of the record of a state."""
+        return int(self.source["records"][0]) + state * self._records.array.itemsize
+
+    def _rows(self) -> dict[str, Rows]:
+        return self._kept() | {"records": self._records}
+
+    @property
+    def largest_answer(self) -> int:
+        """Largest number of rows of a kind that a kernel adds at a time."""
+        return max(self.compiled.most_outcomes, len(self.compiled.actions))
+
+    def pack(self) -> dict[str, bytes]:
+        """Return the rows without the records, which the model creates again."""
+        rows = {name: pack_array(rows.array[: rows.count]) for name, rows in self._kept().items()}
+        return rows | {"evaluations": pack_array(self.source["evaluations"])}
+
+    def unpack(self, data: Mapping[str, bytes]) -> None:
+        """Restore packed rows; the model is evaluated again."""
+        require_names(data, (*self._kept(), "evaluations"))
+        first = self._records.array[self.ROOT].copy()
+        for name, rows in self._kept().items():
+            filled = unpack_array(data, name, rows.array)
+            rows.array = np.concatenate([filled, np.zeros(64, rows.array.dtype)])
+            rows.count = len(filled)
+        evaluations = unpack_array(data, "evaluations", self.source["evaluations"], 1)
+        require(evaluations[0] >= 0, "the number of evaluations is negative")
+        self.source["evaluations"] = evaluations
+        self._records.array = np.zeros(len(self.states.array), self._records.array.dtype)
+        self._records.array[self.ROOT] = first
+        self.make_room()
+        _replay(self, self._records.array, self._following)
+
+    def _kept(self) -> dict[str, Rows]:
+        return {"states": self.states, "actions": self.actions, "outcomes": self.outcomes}
+
+    def describe_fault(self) -> Violation:
+        """Return the violation of the answer that a kernel refused."""
+        number = int(self.source["action"][0])
+        record = self._records.array[int(self.source["state"][0])]
+        if number < 0:
+            message = "the compiled bound must be a number, not nan"
+            return Violation(Rule.COMPILED, message, record)
+        label = self.compiled.actions[number]
+        # Entries that are left over from other answers are valid.
+        for k, chance in enumerate(self.answers["probability"].tolist()):
+            if 0 < chance < SMALLEST_PROBABILITY:
+                message = refuse_small(f"compiled outcome {k}", repr(chance))
+                return Violation(Rule.PROBABILITIES, message, record, label, chance)
+        rule = (
+            f"at most {self.compiled.most_outcomes} outcomes, safe ones first, with probabilities "
+            f"of at least {SMALLEST_PROBABILITY:g} that sum to 1, and rewards that are numbers of "
+            f"at most {LARGEST_REWARD:g}"
+        )
+        message = f"the compiled outcomes break a rule; there must be {rule}"
+        return Violation(Rule.COMPILED, message, record, label)
+
+    def evaluate_unstored(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        # Kernels do not store the outcomes of the last step.
+        states, actions = (rows.array[: rows.count] for rows in (self.states, self.actions))
+        opened = np.flatnonzero(states["action_count"] > 0)
+        counts = states["action_count"][opened]
+        rows = ranges(states["first_action"][opened], counts)
+        unstored = actions["first_outcome"][rows] == NONE
+        evaluate, answers = self.compiled.outcomes.ctypes, np.zeros_like(self.answers)
+        following = np.zeros_like(self._following)
+        given, written = self._parameters.ctypes.data, (answers.ctypes.data, following.ctypes.data)
+        owners = np.repeat(opened, counts)[unstored].tolist()
+        for row, state in zip(rows[unstored].tolist(), owners, strict=True):
+            count = evaluate(given, self.find_record(state), int(actions["number"][row]), *written)
+            yield row, answers[:count]
+
+    def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
+        rows = np.fromiter(action_rows, np.intp, len(action_rows))
+        return self.write_policy(self.actions.array[rows], children, about)
+
+    def write_policy(self, answers: NDArray[Any], children: Numbers, about: About) -> Policy:
+        """Return the policy of action rows, of this graph or of another one."""
+        builder = PolicyBuilder(about)
+        states: dict[int, Any] = {0: self.reader.root}
+        following = iter(children)
+        columns = [answers[name].tolist() for name in _Answer._fields]
+        for node, action in enumerate(zip(*columns, strict=True)):
+            answer, state = _Answer(*action), states.pop(node)
+            label = self.compiled.actions[answer.number]
+            outcomes = self._evaluate_plain(state, label, answer)
+            below = list(islice(following, answer.safe_count))
+            builder.add(
+                label,
+                label_outcomes(outcomes),
+                [float(outcome.probability) for outcome in outcomes],
+                [float(outcome.reward) for outcome in outcomes],
+                [*below, *[FAILED] * (len(outcomes) - answer.safe_count)],
+            )
+            for child, outcome in zip(below, outcomes, strict=False):
+                if child >= 0:
+                    states[child] = outcome.state
+        return builder.build()
+
+    def _evaluate_plain(self, state: Any, label: str, answer: _Answer) -> list[Outcome]:
+        """Return the plain model's outcomes, which must agree with the compiled ones."""
+        actions = self.reader.actions(state)
+        if label not in actions:
+            message = f"the compiled form has an action {label!r} that the plain model has not"
+            raise ModelError(Violation(Rule.COMPILED, message, state))
+        outcomes = self.reader.outcomes(state, actions[label])
+        numbers = [(float(outcome.probability), float(outcome.reward)) for outcome in outcomes]
+        mean = math.fsum(probability * reward for probability, reward in numbers)
+        risk = math.fsum(numbers[k][0] for k, outcome in enumerate(outcomes) if outcome.fails)
+        plain = (mean, risk, len(outcomes))
+        compiled = (answer.expected_reward, answer.immediate_risk, answer.outcome_count)
+        # Large rewards that cancel leave their rounding errors in the mean.
+        most = AGREEMENT * max(1.0, *(probability * abs(reward) for probability, reward in numbers))
+        apart = max(abs(a - b) for a, b in zip(plain, compiled, strict=True))
+        if apart <= most:
+            apart = self._compare_outcomes(answer.first_outcome, numbers)
+            what = f"probabilities or rewards of outcomes are up to {apart:.3g} apart"
+        else:
+            what = f"(expected reward, risk, outcomes) are {compiled} and {plain}"
+            if compiled[2] > plain[2]:
+                what += (
+                    "; outcomes without labels that agree in state and reward are to be one outcome"
+                )
+        if not apart <= most:
+            message = f"compiled and plain answers differ: {what}"
+            raise ModelError(Violation(Rule.COMPILED, message, state, label))
+        return outcomes
+
+    def _compare_outcomes(self, first: int, numbers: list[tuple[float, float]]) -> float:
+        """Return the largest difference of outcomes; those of the last step are not stored."""
+        if first < 0:
+            return 0.0
+        rows = self.outcomes.array[first : first + len(numbers)]
+        stored: Any = zip(rows["probability"].tolist(), rows["reward"].tolist(), strict=True)
+        apart = (
+            max(abs(one[0] - other[0]), abs(one[1] - other[1]))
+            for one, other in zip(numbers, stored, strict=True)
+        )
+        return max(apart, default=0.0)
+
+    def _keep_objects(self, states: Rowset, actions: Rowset, outcomes: Rowset) -> None:
+        self._records.array[: len(states)] = self._records.array[states]
+
+
+class Evaluator:
+    """Evaluates a compiled model in one of several threads, and adds rows to its graph."""
+
+    def __init__(self, graph: CompiledGraph) -> None:
+        self._graph = graph
+        compiled = graph.compiled
+        self.source = set_apart(1, graph.source.dtype)
+        self.source[:] = graph.source
+        self.answers = set_apart(len(graph.answers), graph.answers.dtype)
+        self._parameters = compiled.parameters.copy()
+        self._following = set_apart(compiled.most_outcomes, compiled.initial.dtype)
+        self.source["evaluations"] = 0
+        self._ends = dict.fromkeys(KINDS, 0)
+        for kind in KINDS:
+            self.source[kind] = 0
+
+    def is_short(self, least: int) -> bool:
+        """Return whether fewer than this many rows of some kind are left."""
+        return any(int(self.source[kind][0]) + least > self._ends[kind] for kind in KINDS)
+
+    def reserve_rows(self, length: int, most: float) -> bool:
+        """Reserve the next rows of the graph; return False if they take too many bytes."""
+        graph = self._graph
+        while any(
+            int(graph.source[kind][0]) + length > len(rows.array)
+            for kind, rows in zip(KINDS, graph.kinds(), strict=True)
+        ):
+            if not graph.make_room(most, length):
+                return False
+        for kind in KINDS:
+            begin = int(graph.source[kind][0])
+            self.source[kind], self._ends[kind] = begin, begin + length
+            graph.source[kind] = begin + length
+        return True
+
+    def rows(self) -> tuple[Any, ...]:
+        """Return the rows of states, actions and outcomes up to the end of the reserved ones."""
+        graph = self._graph
+        self.source["parameters"] = self._parameters.ctypes.data
+        self.source["records"] = graph.source["records"]
+        self.source["answers"] = self.answers.ctypes.data
+        self.source["following"] = self._following.ctypes.data
+        return tuple(
+            rows.array[: self._ends[kind]] for kind, rows in zip(KINDS, graph.kinds(), strict=True)
+        )
+
+    def lend(self, problem: Any) -> Any:
+        """Return the arrays of a problem, to evaluate the model without adding rows."""
+        self.rows()
+        return problem._replace(source=self.source, answers=self.answers)
+
+    def report(self) -> None:
+        """Add the number of evaluations to the graph, and the place of an invalid answer."""
+        self._graph.source["evaluations"] += self.source["evaluations"]
+        self.source["evaluations"] = 0
+        for name in ("state", "action"):
+            self._graph.source[name] = self.source[name]
+
+
+def _replay(graph: CompiledGraph, records: NDArray[Any], following: NDArray[Any]) -> None:
+    """Create all records of a graph but the first, or raise a `CheckpointError`."""
+    from vulcan.kernels.expand import ProblemArrays, replay_states
+
+    evaluated, levels = _list_evaluated(graph)
+    reader, none = graph.reader, np.zeros(0)
+    rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
+    steps = (reader.discounts, reader.weights)
+    problem = ProblemArrays(*rows, none, *steps, graph.source, graph.answers)
+    scratch = np.zeros(1, graph.actions.array.dtype)
+    places = (_view_bytes(records), _view_bytes(following), evaluated, levels, scratch)
+    if replay_states(problem, *places) != NONE:
+        raise CheckpointError("the model no longer answers as it did before the checkpoint")
+
+
+def _view_bytes(records: NDArray[Any]) -> NDArray[np.uint8]:
+    return records.view(np.uint8).reshape(len(records), records.itemsize)
+
+
+def _list_evaluated(graph: CompiledGraph) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """Return the evaluated states, parents before children, and their levels."""
+    states, actions, outcomes = (rows.array[: rows.count] for rows in graph.kinds())
+    reached, own, drawn = (np.zeros(len(rows), bool) for rows in (states, actions, outcomes))
+    require(len(reached), "there is no first state")
+    reached[0], level = True, 0
+    here, found, levels = np.zeros(1, np.intp), list[NDArray[np.intp]](), list[int]()
+    while len(here):
+        counts = states["action_count"][here]
+        require((counts >= UNEVALUATED).all(), "a state has a negative number of actions")
+        found.append(here[counts >= 0])
+        levels.append(level)
+        here = here[counts > 0]
+        taken = actions[claim(own, states["first_action"][here], counts[counts > 0], "actions")]
+        _check_actions(taken, graph)
+        stored = taken[taken["first_outcome"] != NONE]
+        rows = claim(drawn, stored["first_outcome"], stored["outcome_count"], "outcomes")
+        here = _follow(stored, outcomes["state"][rows], reached)
+        level += 1
+    sizes = [len(some) for some in found]
+    return np.concatenate(found), np.repeat(np.array(levels, np.int64), sizes)
+
+
+def _check_actions(actions: Any, graph: CompiledGraph) -> None:
+    names, most = len(graph.compiled.actions), graph.compiled.most_outcomes
+    require(((actions["number"] >= 0) & (actions["number"] < names)).all(), "an action has no name")
+    some = (actions["outcome_count"] >= 1) & (actions["outcome_count"] <= most)
+    safe = (actions["safe_count"] >= 0) & (actions["safe_count"] <= actions["outcome_count"])
+    require((some & safe).all(), "an action has an invalid number of outcomes")
+
+
+def _follow(actions: Any, states: NDArray[np.int32], taken: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the states that outcomes of actions lead to, which must be consecutive."""
+    counts, safe = (actions[name].astype(np.intp) for name in ("outcome_count", "safe_count"))
+    places = np.arange(len(states)) - np.repeat(np.cumsum(counts) - counts, counts)
+    fails = places >= np.repeat(safe, counts)
+    require((states[fails] == FAILURE_STATE).all(), "an outcome that fails leads to a state")
+    firsts = states[places == 0].astype(np.intp)
+    expected = np.repeat(np.where(firsts == NO_STATE, NO_STATE, firsts), counts)
+    expected = np.where(expected == NO_STATE, NO_STATE, expected + places)
+    require((states == expected)[~fails].all(), "outcomes lead to states that are not consecutive")
+    reached = (safe > 0) & (firsts != NO_STATE)
+    return claim(taken, firsts[reached], safe[reached], "states")

@@ -1,0 +1,453 @@
+"""Levels: a state graph unrolled over the levels of decisions, and policies over it.
+
+Exact solvers work on *state–step pairs*, called nodes in arrays: pairs (state, level) that some
+policy can reach and that have a decision to take. The actions of a pair and their outcomes do not
+depend on the level, so the rows of the state graph are stored once, and a pair is only the number
+of its state:
+
+    first  [L + 1]  the pairs of level t are first[t] to first[t + 1] - 1
+    state  [N]      the state of each pair, ascending within a level
+
+Pairs are numbered level by level. Rewards are discounted from the start of the mission: with reach
+the probability of being in a pair and γ^t the weight of its level, a policy has
+
+    E g = Σ reach(n) γ^t R̄(row),    er = Σ reach(n) r(row).
+
+In heuristic search, a pair that is not `expanded` is a *tip*: it is not evaluated.
+
+Layers are levels with every action of every pair written out, with the same numbers of pairs, or a
+tree with a node for each history (`vulcan.baselines.programs.unfold`):
+
+    nodes    [N]  state, level, first_edge, edge_count
+    edges    [E]  reward γ^t R̄, risk r, first_target, target_count, action (row of the state graph)
+    targets  [T]  probability, node: one for each safe outcome, END where the history ends there
+
+What comes after a node always has a larger number. A tip has no edges.
+
+Decisions are a policy over a graph, before it is written out:
+
+    rows      [D]  the action row of each decision, NONE in a tip
+    children  [C]  the next decision after each safe outcome of it, or END
+    nodes     [D]  the state–step pair of each decision
+
+They are numbered level by level, so that a child always has a larger number than its parent, and a
+decision has as many children as its row has safe outcomes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graph.states import StateGraph
+from vulcan.numerics import END, NONE, UNEVALUATED
+from vulcan.runtime.arrays import ranges, starts
+
+if TYPE_CHECKING:
+    from vulcan.kernels.dp import LevelArrays
+
+__all__ = [
+    "Choice",
+    "Decisions",
+    "Layers",
+    "Levels",
+    "build_levels",
+    "collect_decisions",
+    "count_bytes",
+    "write_layers",
+]
+
+Integers = NDArray[np.int32]
+Choice = NDArray[np.int32]
+"""An action row for each pair, NONE in tips: a policy that is a function of state and step."""
+
+MayGoOn = Callable[[int, int], bool]
+Opens = Callable[[Integers, int], NDArray[np.bool_]]
+
+Decided = tuple[int, int, Sequence[tuple[int, int]]]
+"""Pair, row, and mode and number of each way; see `Levels.decide`."""
+
+Key = TypeVar("Key", bound=Hashable)
+
+NODE_BYTES: Final = 4
+
+BETWEEN_CHECKS: Final = 512
+"""Number of pairs between two checks of the limits."""
+
+NODE: Final = np.dtype(
+    [("state", "i4"), ("level", "i4"), ("first_edge", "i4"), ("edge_count", "i4")], align=True
+)
+EDGE: Final = np.dtype(
+    [
+        ("reward", "f8"),
+        ("risk", "f8"),
+        ("first_target", "i4"),
+        ("target_count", "i4"),
+        ("action", "i4"),
+    ],
+    align=True,
+)
+TARGET: Final = np.dtype([("probability", "f8"), ("node", "i4")], align=True)
+
+
+def build_levels(
+    graph: StateGraph,
+    *,
+    may_go_on: MayGoOn = lambda nodes, memory: True,
+    opens: Opens | None = None,
+    most_pairs: float = math.inf,
+    most_new: float = math.inf,
+) -> Levels | None:
+    """Unroll a state graph, evaluating the model where it is missing.
+
+    Parameters
+    ----------
+    graph
+        The state graph; it grows.
+    may_go_on
+        Called with the numbers of pairs and bytes so far, again and again during evaluations.
+    opens
+        Which states are expanded at a level; all by default.
+    most_pairs, most_new
+        Largest numbers of state–step pairs, and of states that were not evaluated before.
+
+    Returns
+    -------
+    Levels or None
+        None if a limit was reached.
+    """
+    builder = _Builder(graph, may_go_on, opens, most_pairs, most_new)
+    return Levels(graph, builder.finish()) if builder.unroll() else None
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A state graph unrolled over the levels, with the arrays for kernels."""
+
+    graph: StateGraph
+    arrays: LevelArrays
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.arrays.state)
+
+    @property
+    def levels(self) -> NDArray[np.intp]:
+        """The level of each pair."""
+        sizes = np.diff(self.arrays.first)
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def follow(self, node: int, row: int) -> list[int]:
+        """Return the pairs after the safe outcomes of an action, END at ends."""
+        arrays = self.arrays
+        level = int(np.searchsorted(arrays.first, node, side="right"))
+        begin = int(arrays.first_outcome[row])
+        targets = arrays.target[begin : begin + int(arrays.safe_count[row])]
+        if level + 1 == len(arrays.first):
+            return [END] * len(targets)
+        first = int(arrays.first[level])
+        places = np.searchsorted(arrays.state[first : int(arrays.first[level + 1])], targets)
+        ends = arrays.action_count[targets] == 0
+        nodes: list[int] = np.where(ends, END, first + places).tolist()
+        return nodes
+
+    def list_targets(self, node: int, row: int) -> list[tuple[float, int]]:
+        """Return probability and next pair of each safe outcome of an action."""
+        nodes = self.follow(node, row)
+        first = int(self.arrays.first_outcome[row])
+        chances = self.arrays.probability[first : first + len(nodes)].tolist()
+        return list(zip(chances, nodes, strict=True))
+
+    def decide(self, choices: NDArray[np.int32], decided: Sequence[Decided] = ()) -> Decisions:
+        """Return the decisions of a policy that follows a choice, or one of several.
+
+        Parameters
+        ----------
+        choices
+            The row of each pair in each *mode* of a history.
+        decided
+            Single decisions that come first, beginning with the root: the pair, the row, and for
+            each safe outcome the mode in which it continues and NONE, or `DECIDED` and the number
+            of a single decision. Without any, all histories are in mode 0.
+        """
+        from vulcan.kernels.dp import DECISION, WAY, Found, number_decisions
+
+        arrays, modes = self.arrays, len(choices)
+        if not len(self):
+            return Decisions(*np.zeros((3, 0), np.int32))
+        ways = [way for _, _, after in decided for way in after]
+        counts = np.array([len(after) for _, _, after in decided], np.intp)
+        firsts = [
+            (node, row, first)
+            for (node, row, _), first in zip(decided, starts(counts).tolist(), strict=True)
+        ]
+        size = modes * len(self) + len(decided)
+        outcomes = sum(
+            int(arrays.safe_count[rows[rows != NONE]].sum(dtype=np.int64)) for rows in choices
+        )
+        found = Found(
+            rows=np.zeros(size, np.int32),
+            nodes=np.zeros(size, np.int32),
+            modes=np.zeros(size, np.int8),
+            children=np.zeros(outcomes + len(ways), np.int32),
+            numbers=np.full((modes, len(arrays.action_count)), NONE, np.int32),
+        )
+        given = (np.array(firsts, DECISION), np.array(ways, WAY))
+        count, written = number_decisions(arrays, choices, *given, found)
+        kept = (found.rows[:count], found.children[:written], found.nodes[:count])
+        return Decisions(*(part.copy() for part in kept))
+
+
+class Decisions(NamedTuple):
+    """A policy over a graph; see the head of this module."""
+
+    rows: NDArray[np.int32]
+    children: NDArray[np.int32]
+    nodes: NDArray[np.int32]
+
+    def find_tips(self) -> list[int]:
+        """Return the tips that the policy reaches."""
+        return sorted(set(self.nodes[self.rows == NONE].tolist()))
+
+
+def collect_decisions(
+    root: Key, choose: Callable[[Key], tuple[int, int, Sequence[Key | None]]]
+) -> Decisions:
+    """Return the decisions of a policy that depends on a key of the history.
+
+    Parameters
+    ----------
+    root
+        The key at the start.
+    choose
+        From a key to the pair, the row, and the key after each safe outcome: None for an end.
+    """
+    rows: list[int] = []
+    children: list[int] = []
+    nodes: list[int] = []
+    level: list[Key] = [root]
+    count = 1
+    while level:
+        following: dict[Key, int] = {}
+        for key in level:
+            node, row, after = choose(key)
+            nodes.append(node)
+            rows.append(row)
+            for next_ in after:
+                number = count + len(following)
+                children.append(END if next_ is None else following.setdefault(next_, number))
+        count += len(following)
+        level = list(following)
+    return Decisions(*(np.array(numbers, np.int32) for numbers in (rows, children, nodes)))
+
+
+class _Builder:
+    """Finds the states of each level."""
+
+    def __init__(
+        self,
+        graph: StateGraph,
+        may_go_on: MayGoOn,
+        opens: Opens | None,
+        most_pairs: float,
+        most_new: float,
+    ) -> None:
+        self._most_pairs, self._left = most_pairs, most_new
+        self._graph, self._may_go_on, self._opens = graph, may_go_on, opens
+        self._states: list[Integers] = []
+        self._expanded: list[NDArray[np.bool_]] = []
+        self._nodes = self._next_check = 0
+        self._last_level = np.zeros(0, np.int32)
+
+    def unroll(self) -> bool:
+        """Find the states of all levels; return False if a limit was reached."""
+        states = np.zeros(1, np.int32)
+        if not self._evaluate(states, 0):
+            return False
+        states = states[self._counts(states) != 0]
+        for level in range(self._graph.reader.levels):
+            if not len(states):
+                break
+            if not self._add(states, level):
+                return False
+            if level + 1 == self._graph.reader.levels:
+                break
+            repeated = self._find_repeated(states)
+            following = self._find_following(level) if repeated is None else repeated
+            if following is None:
+                return False
+            states = following
+        return True
+
+    def finish(self) -> LevelArrays:
+        """Return the arrays."""
+        from vulcan.kernels.dp import LevelArrays
+
+        graph = self._graph
+        states = graph.states.array[: graph.states.count]
+        actions = graph.actions.array[: graph.actions.count]
+        outcomes = graph.outcomes.array[: graph.outcomes.count]
+        sizes = [len(states) for states in self._states]
+
+        def join(parts: Sequence[NDArray[np.generic]], kind: type) -> NDArray[np.generic]:
+            return np.concatenate(parts) if parts else np.zeros(0, kind)
+
+        return LevelArrays(
+            first=np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64),
+            state=join(self._states, np.int32),
+            expanded=join(self._expanded, np.bool_),
+            weights=np.ascontiguousarray(graph.reader.weights),
+            **{
+                name: np.ascontiguousarray(states[name])
+                for name in ("first_action", "action_count")
+            },
+            **{
+                name: np.ascontiguousarray(actions[name])
+                for name in ("expected_reward", "immediate_risk", "first_outcome", "safe_count")
+            },
+            probability=np.ascontiguousarray(outcomes["probability"]),
+            target=np.ascontiguousarray(outcomes["state"]),
+            place=np.full(len(states), NONE, np.int32),
+        )
+
+    def _add(self, states: Integers, level: int) -> bool:
+        """Add a level."""
+        self._nodes += len(states)
+        self._states.append(states)
+        if self._opens is not None:
+            self._expanded.append(self._opens(states, level))
+        if self._nodes > self._most_pairs:
+            return False
+        # Levels of a long horizon may have one pair each, which takes less time than a check.
+        if self._nodes < self._next_check:
+            return True
+        self._next_check = self._nodes + BETWEEN_CHECKS
+        return self._may_go_on(self._nodes, NODE_BYTES * self._nodes)
+
+    def _find_repeated(self, states: Integers) -> Integers | None:
+        """Return the states of the next level if one of the last two levels had the same states.
+
+        Next states do not depend on the level. Where moves alternate between two sets of states, as
+        between the colours of a chessboard, every other level is the same.
+        """
+        if self._opens is not None:
+            return None
+        for period in (1, 2):
+            if len(self._states) > period:
+                before = self._states[-1 - period]
+                if states is before or np.array_equal(states, before):
+                    return self._states[-period]
+        return None
+
+    def _find_following(self, level: int) -> Integers | None:
+        """Return the states of the next level; None if a limit was reached."""
+        here = self._states[-1]
+        if self._opens is not None:
+            here = here[self._expanded[-1]]
+        reached = self._find_targets(here, level)
+        if not self._evaluate(reached, level + 1):
+            return None
+        following: Integers = reached[self._counts(reached) != 0]
+        following.sort()
+        return following
+
+    def _find_targets(self, here: Integers, level: int) -> Integers:
+        """Return the next states of some states, each once."""
+        from vulcan.kernels.dp import find_following
+
+        graph = self._graph
+        if len(self._last_level) < len(graph.states.array):
+            longer = np.full(len(graph.states.array), NONE, np.int32)
+            longer[: len(self._last_level)] = self._last_level
+            self._last_level = longer
+        following = np.zeros(graph.states.count, np.int32)
+        rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
+        count = find_following(*rows, here, level, self._last_level, following)
+        return following[:count].copy()
+
+    def _counts(self, states: Integers) -> NDArray[np.int32]:
+        return np.asarray(self._graph.states.array["action_count"][states])
+
+    def _evaluate(self, states: Integers, level: int) -> bool:
+        """Evaluate the new states that are expanded; return False if a limit was reached."""
+        new = states[self._counts(states) == UNEVALUATED]
+        if self._opens is not None and len(new):
+            new = new[self._opens(new, level)]
+        waiting: list[int] = np.sort(new).tolist()
+        # Before the first of them: the end must not depend on the clock.
+        self._left -= len(waiting)
+        if self._left < 0:
+            return False
+        return self._graph.expand_while(
+            waiting, lambda: self._may_go_on(self._nodes, NODE_BYTES * self._nodes)
+        )
+
+
+class Layers(NamedTuple):
+    """Levels with all actions written out; see the head of this module."""
+
+    nodes: Any
+    edges: Any
+    targets: Any
+
+    def follow(self, edge: int) -> list[int]:
+        """Return the nodes after an edge, END where the history ends."""
+        first, count = self.edges[["first_target", "target_count"]][edge].tolist()
+        nodes: list[int] = self.targets["node"][first : first + count].tolist()
+        return nodes
+
+
+def count_bytes(levels: Levels) -> int:
+    """Return the number of bytes of the layers of some levels."""
+    arrays = levels.arrays
+    counts = np.maximum(0, arrays.action_count)
+    ends = np.concatenate(([0], np.cumsum(arrays.safe_count, dtype=np.int64)))
+    outcomes = ends[arrays.first_action + counts] - ends[arrays.first_action]
+    per_state = EDGE.itemsize * counts + TARGET.itemsize * outcomes
+    return int(per_state[arrays.state].sum()) + NODE.itemsize * len(levels)
+
+
+def write_layers(levels: Levels) -> Layers:
+    """Return the layers of some levels."""
+    arrays = levels.arrays
+    nodes = np.zeros(len(levels), NODE)
+    nodes["state"], nodes["level"] = arrays.state, levels.levels
+    nodes["edge_count"] = np.maximum(0, arrays.action_count[arrays.state])
+    if len(arrays.expanded):
+        nodes["edge_count"][~arrays.expanded] = 0
+    nodes["first_edge"] = starts(nodes["edge_count"])
+    rows = ranges(arrays.first_action[arrays.state], nodes["edge_count"])
+    edges = np.zeros(len(rows), EDGE)
+    edges["action"], edges["risk"] = rows, arrays.immediate_risk[rows]
+    level = np.repeat(nodes["level"], nodes["edge_count"])
+    edges["reward"] = arrays.weights[level] * arrays.expected_reward[rows]
+    edges["target_count"] = arrays.safe_count[rows]
+    edges["first_target"] = starts(edges["target_count"])
+    outcomes = ranges(arrays.first_outcome[rows], edges["target_count"])
+    targets = np.zeros(len(outcomes), TARGET)
+    targets["probability"] = arrays.probability[outcomes]
+    level = np.repeat(level, edges["target_count"])
+    targets["node"] = _find_nodes(levels, arrays.target[outcomes], level)
+    return Layers(nodes, edges, targets)
+
+
+def _find_nodes(
+    levels: Levels, states: NDArray[np.int32], level: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Return the pair of each next state, given the level before it, in the order of the rows."""
+    arrays = levels.arrays
+    found = np.full(len(states), END, np.int32)
+    goes_on = (level + 2 < len(arrays.first)) & (arrays.action_count[states] != 0)
+    ends = np.searchsorted(level, np.arange(len(arrays.first)))
+    places = np.zeros(len(arrays.action_count), np.int32)
+    for k in range(len(arrays.first) - 2):
+        here = np.arange(arrays.first[k + 1], arrays.first[k + 2])
+        places[arrays.state[here]] = here
+        span = slice(ends[k], ends[k + 1])
+        found[span] = np.where(goes_on[span], places[states[span]], END)
+    return found

@@ -1,0 +1,705 @@
+"""State graphs: the answers of a model as flat arrays that kernels read.
+
+States become integers, actions and outcomes rows of arrays in compressed form, and a search is
+arithmetic on integers and floats at compiled speed. A graph grows on demand: a kernel that reaches
+a state that was not evaluated returns, and `expand` evaluates it, once for each distinct (state,
+action).
+
+    states    [S]  first_action, action_count (UNEVALUATED, RELEASED, 0 for a safe terminal)
+    actions   [A]  expected_reward R̄, immediate_risk r, credit, first_outcome,
+                   safe_count, outcome_count, open_count, number
+    outcomes  [O]  probability, reward, state (safe outcomes of an action first; failures have -1),
+                   outlook (upper bound on the reward to go; 0 where it is unknown)
+
+`credit` is what constraint A may claim for the action: R̄, or the value of a user's function.
+`open_count` counts the safe outcomes that were not known to be safe terminals when the row was
+written; searches use it to count histories. `number` is the same for all actions with the same
+label; in a compiled model (`vulcan.graph.compiled`), it is the index among all actions.
+
+Where every history is a state of its own (`merges` False) states are never looked up, and `release`
+drops every row that is neither on the search's path nor in the policy under construction.
+
+A model that is given as arrays is taken over as a whole (`ArrayGraph`). The root is row 0 of every
+graph: a single initial state changes places with state 0 of the model. Where the start is drawn,
+the root is a state of its own, with one action that draws, and every state of the model comes one
+row later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import CheckpointError, ConstraintError
+from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
+from vulcan.model.compiled import ANSWER
+from vulcan.model.interface import FAILURE, Outcome, Start
+from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.numerics import (
+    FAILED,
+    FAILURE_STATE,
+    LARGEST_REWARD,
+    NONE,
+    RELEASED,
+    TOLERANCE,
+    UNEVALUATED,
+)
+from vulcan.parameters import shorten
+from vulcan.policy.policy import About, Policy
+from vulcan.runtime.arrays import lengthen, ranges, require, require_names, unpack_array
+from vulcan.runtime.limits import TimeUp
+from vulcan.runtime.memory import pause_collection
+
+__all__ = [
+    "ACTION",
+    "LARGE_GROWTH",
+    "MOST_ROWS",
+    "OUTCOME",
+    "SOURCE",
+    "STATE",
+    "ArrayGraph",
+    "Graph",
+    "Numbers",
+    "Rows",
+    "StateGraph",
+    "find_growth",
+    "open_graph",
+]
+
+STATE: Final = np.dtype([("first_action", "i4"), ("action_count", "i4")], align=True)
+ACTION: Final = np.dtype(
+    [
+        ("expected_reward", "f8"),
+        ("immediate_risk", "f8"),
+        ("credit", "f8"),
+        ("first_outcome", "i4"),
+        ("safe_count", "i4"),
+        ("outcome_count", "i4"),
+        ("open_count", "i4"),
+        ("number", "i4"),
+    ],
+    align=True,
+)
+OUTCOME: Final = np.dtype(
+    [("probability", "f8"), ("reward", "f8"), ("outlook", "f8"), ("state", "i4")], align=True
+)
+
+SOURCE: Final = np.dtype(
+    [
+        ("outcomes", "u8"),  # addresses of functions, 0 for none
+        ("bound", "u8"),
+        ("value_bound", "u8"),
+        ("parameters", "u8"),  # addresses of their arguments
+        ("records", "u8"),
+        ("answers", "u8"),
+        ("following", "u8"),
+        ("state_size", "i8"),
+        ("numbers", "i8"),  # of actions
+        ("most_outcomes", "i8"),
+        ("states", "i8"),  # numbers of filled rows
+        ("actions", "i8"),
+        ("outcome_rows", "i8"),
+        ("evaluations", "i8"),
+        ("state", "i8"),  # place of an invalid answer
+        ("action", "i8"),
+    ],
+    align=True,
+)
+"""A compiled model and the filled rows, for kernels (`vulcan.kernels.expand`); else all 0."""
+
+MOST_ROWS: Final = (1 << 31) - 1
+"""Rows are numbered with 32 bits."""
+
+SMALLEST_GROWTH: Final = 0.05
+
+LARGE_GROWTH: Final = 3.0
+"""Relative growth of arrays whose unfilled part is not counted."""
+
+
+def find_growth(arrays: Sequence[NDArray[Any]], memory: float, most: float = 1.0) -> float:
+    """Return the relative growth of arrays within this many bytes more: 1 doubles them.
+
+    It is 0 if they could not grow by a twentieth, or would have more rows than can be numbered.
+    Unfilled room takes no memory, since it is never touched. So arrays of which only the filled
+    part is counted may grow by more, and are copied less often.
+    """
+    share = min(most, memory / max(1, sum(array.nbytes for array in arrays)))
+    longest = max((len(array) for array in arrays), default=0)
+    return share if share >= SMALLEST_GROWTH and (1 + share) * longest <= MOST_ROWS else 0.0
+
+
+class Rows:
+    """A growing array of rows; kernels use `array`, of which the first `count` are filled."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.array: NDArray[np.void] = np.zeros(64, dtype)
+        self.count = 0
+
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows at the end."""
+        if rows:
+            self.extend(len(rows))[:] = rows
+
+    def extend(self, count: int) -> NDArray[np.void]:
+        """Add this many rows at the end, and return them, to be filled."""
+        begin, self.count = self.count, self.count + count
+        if self.count > len(self.array):
+            self.lengthen(max(self.count, 2 * len(self.array)))
+        return self.array[begin : self.count]
+
+    def lengthen(self, length: int) -> None:
+        """Make room for this many rows."""
+        self.array = lengthen(self.array, min(self.count, len(self.array)), length)
+
+    def keep(self, kept: NDArray[np.intp]) -> None:
+        """Drop every row but those given, in their order."""
+        self.array[: len(kept)] = self.array[kept]
+        self.count = len(kept)
+
+
+Numbers = Sequence[int] | NDArray[np.int32]
+
+Rowset = NDArray[np.intp]
+
+
+class Graph(ABC):
+    """The part of a model that was evaluated so far.
+
+    Attributes
+    ----------
+    reader
+        The model.
+    states, actions, outcomes
+        The rows; see the head of this module.
+    source, answers
+        A compiled model, for kernels; empty for a model in Python.
+    """
+
+    ROOT: Final = 0
+
+    states: Rows
+    actions: Rows
+    outcomes: Rows
+
+    def __init__(self, reader: ModelReader) -> None:
+        self.reader = reader
+        self.source = np.zeros(1, SOURCE)
+        self.answers = np.zeros(0, ANSWER)
+
+    def kinds(self) -> tuple[Rows, Rows, Rows]:
+        """Return the rows of states, actions and outcomes."""
+        return self.states, self.actions, self.outcomes
+
+    @abstractmethod
+    def action_labels(self, state: int) -> list[str]:
+        """Return the labels of the actions of a state."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> Sequence[str]:
+        """The label of each `number` of actions."""
+
+    def number_of(self, label: str) -> int:
+        """Return the `number` of actions with a label."""
+        return self.labels.index(label)
+
+    @abstractmethod
+    def pack_state(self, state: int) -> Any:
+        """Return a state in a form that another graph of the same model can add."""
+
+    @abstractmethod
+    def add_state(self, packed: Any) -> int:
+        """Return the number of a packed state, a new one unless it is known."""
+
+    @property
+    @abstractmethod
+    def evaluations(self) -> int:
+        """Number of (state, action) pairs evaluated so far."""
+
+    @property
+    @abstractmethod
+    def merges(self) -> bool:
+        """Whether equal states are one row, which is never released."""
+
+    @property
+    @abstractmethod
+    def memory(self) -> int:
+        """Bytes of the filled rows, without the Python objects behind them."""
+
+    @property
+    def capacity(self) -> int:
+        """`memory` with the room that is not filled yet."""
+        return self.memory
+
+    def evaluate_unstored(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield actions whose outcomes are not stored, and their outcomes."""
+        yield from ()
+
+    @abstractmethod
+    def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
+        """Return the policy whose decision k takes the k-th of some action rows.
+
+        `children` has the next decision after each safe outcome, one decision after the other.
+        """
+
+    @abstractmethod
+    def pack(self) -> dict[str, bytes]:
+        """Return the content of a checkpoint from which `unpack` restores the rows."""
+
+    @abstractmethod
+    def unpack(self, data: Mapping[str, bytes]) -> None:
+        """Restore the rows of a checkpoint."""
+
+    def release(self, states: Rowset, actions: Rowset) -> tuple[Rowset, ...]:
+        """Drop all rows but some states with all their actions, and some further actions.
+
+        It returns the new numbers of old states, actions and outcomes, -1 for dropped ones.
+        """
+        state_rows = self.states.array[: self.states.count]
+        action_rows = self.actions.array[: self.actions.count]
+        own = [
+            np.arange(row["first_action"], row["first_action"] + max(0, row["action_count"]))
+            for row in state_rows[states]
+        ]
+        kept_actions = np.unique(np.concatenate([actions, *own]).astype(np.intp))
+        stored = kept_actions[action_rows["first_outcome"][kept_actions] >= 0]
+        kept_outcomes = ranges(
+            action_rows["first_outcome"][stored], action_rows["outcome_count"][stored]
+        )
+        reached = self.outcomes.array["state"][kept_outcomes].astype(np.intp)
+        kept_states = np.unique(np.concatenate([states, reached[reached >= 0]]))
+        dropped = state_rows["action_count"] > 0
+        dropped[states] = False
+        state_rows["action_count"][dropped] = RELEASED
+        kept = (kept_states, kept_actions, kept_outcomes)
+        maps = tuple(np.full(rows.count, -1, np.intp) for rows in self.kinds())
+        for rows, numbers, new in zip(self.kinds(), kept, maps, strict=True):
+            new[numbers] = np.arange(len(numbers))
+            rows.keep(numbers)
+        self._apply_numbers(*maps)
+        self._keep_objects(*kept)
+        return maps
+
+    def _apply_numbers(self, state_map: Rowset, action_map: Rowset, outcome_map: Rowset) -> None:
+        """Replace references between rows by the new numbers."""
+        rows = self.states.array[: self.states.count]
+        present = rows["action_count"] > 0
+        rows["first_action"][present] = action_map[rows["first_action"][present]]
+        rows["first_action"][~present] = 0  # unused; the old number may be out of range
+        filled = self.actions.array[: self.actions.count]
+        stored = filled["first_outcome"] >= 0
+        filled["first_outcome"][stored] = outcome_map[filled["first_outcome"][stored]]
+        arrivals = self.outcomes.array["state"][: self.outcomes.count]
+        safe = arrivals >= 0
+        arrivals[safe] = state_map[arrivals[safe]]
+
+    @abstractmethod
+    def _keep_objects(self, states: Rowset, actions: Rowset, outcomes: Rowset) -> None:
+        """Drop the objects of released rows."""
+
+
+Credit = Callable[[Any, Any], float]
+"""The credit of a (state, action) against the risk bound."""
+
+SHORT: Final = 0.02
+"""Seconds between two checks of the limits during evaluations."""
+
+
+class StateGraph(Graph):
+    """The evaluated part of a model in Python.
+
+    Parameters
+    ----------
+    reader
+        The model.
+    credit
+        A user's credit of a (state, action), checked to be at most the expected reward.
+
+    Attributes
+    ----------
+    expanded
+        The evaluated states in their order; `release` does not renumber it.
+    evaluation_seconds
+        The time of all evaluations.
+    """
+
+    def __init__(self, reader: ModelReader, credit: Credit | None = None) -> None:
+        super().__init__(reader)
+        self._credit = credit
+        self.states, self.actions, self.outcomes = Rows(STATE), Rows(ACTION), Rows(OUTCOME)
+        self._evaluations = 0
+        self.evaluation_seconds = 0.0
+        self.expanded: list[int] = []
+        self._state_objects: list[Any] = []
+        self._action_labels: list[str] = []
+        self._outcome_labels: list[str | None] = []
+        self._index: dict[Any, int] = {}
+        self._label_numbers: dict[str, int] = {}
+        self._ended: set[int] = set()
+        self._state_objects.append(reader.root)
+        if reader.merges:
+            self._index[reader.root] = self.ROOT
+        self._write(_Gathered())
+
+    def expand(self, state: int) -> None:
+        """Evaluate all actions of a state."""
+        self.expand_all((state,))
+
+    def expand_all(self, states: Sequence[int]) -> None:
+        """Evaluate all actions of some states; each is written once all its answers are checked."""
+        began = perf_counter()
+        gathered = _Gathered()
+        evaluated = self.reader.evaluate_all([self._state_objects[state] for state in states])
+        try:
+            with pause_collection():
+                for state, answers in zip(states, evaluated, strict=True):
+                    self._gather(state, answers, gathered)
+                    self.reader.sample(self._state_objects[state], answers)
+        finally:
+            self._write(gathered)
+            self.evaluation_seconds += perf_counter() - began
+
+    def expand_while(self, states: Sequence[int], may_go_on: Callable[[], bool]) -> bool:
+        """Evaluate some states while `may_go_on`; return whether all of them are done.
+
+        `may_go_on` is called every few hundredths of a second, or after each slower evaluation.
+        """
+        done, portion = 0, 1
+        while may_go_on():
+            if done == len(states):
+                return True
+            began = perf_counter()
+            try:
+                self.expand_all(states[done : done + portion])
+            except TimeUp:
+                return False
+            done = min(done + portion, len(states))
+            portion = 2 * portion if perf_counter() - began < SHORT else max(1, portion // 2)
+        return False
+
+    def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
+        rows = np.asarray(action_rows, np.int32)
+        actions, outcomes = self.actions.array, self.outcomes.array[: self.outcomes.count]
+        # The labels of a row are written once, in the order of the first use of rows.
+        first_taken = np.full(self.actions.count, NONE, np.int32)
+        first_taken[rows[::-1]] = np.arange(len(rows), dtype=np.int32)[::-1]
+        distinct = np.flatnonzero(first_taken != NONE)
+        distinct = distinct[np.argsort(first_taken[distinct])]
+        numbers: dict[str, int] = {}
+        action_label = np.zeros(self.actions.count, np.int32)
+        outcome_label = np.zeros(self.outcomes.count, np.int32)
+        for row in distinct.tolist():
+            action_label[row] = numbers.setdefault(self._name_action(row), len(numbers))
+            first = int(actions["first_outcome"][row])
+            for k, label in enumerate(label_outcomes(self._list_outcomes(row))):
+                outcome_label[first + k] = numbers.setdefault(label, len(numbers))
+        counts = actions["outcome_count"][rows]
+        taken = ranges(actions["first_outcome"][rows], counts)
+        child = np.full(len(taken), FAILED, np.int32)
+        child[(outcomes["state"] != FAILURE_STATE)[taken]] = children
+        return Policy(
+            about,
+            tuple(numbers),
+            action_label[rows],
+            np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
+            outcome_label[taken],
+            np.ascontiguousarray(outcomes["probability"])[taken],
+            np.ascontiguousarray(outcomes["reward"])[taken],
+            child,
+        )
+
+    @property
+    def evaluations(self) -> int:
+        return self._evaluations
+
+    @property
+    def merges(self) -> bool:
+        return self.reader.merges
+
+    @property
+    def memory(self) -> int:
+        return sum(row.count * row.array.itemsize for row in self.kinds())
+
+    def pack(self) -> dict[str, bytes]:
+        return {"expanded": np.array(self.expanded, np.int32).tobytes(), "digest": self._digest()}
+
+    def unpack(self, data: Mapping[str, bytes]) -> None:
+        """Evaluate the states of a checkpoint again, and compare the digest of the rows."""
+        require_names(data, ("expanded", "digest"))
+        expanded = unpack_array(data, "expanded", np.zeros(0, np.int32)).tolist()
+        # The first of them may be evaluated already.
+        known = len(self.expanded)
+        require(expanded[:known] == self.expanded, "other states were evaluated first")
+        for state in expanded[known:]:
+            fresh = 0 <= state < self.states.count
+            fresh = fresh and self.states.array["action_count"][state] == UNEVALUATED
+            require(fresh, f"state {state} is evaluated before it is reached, or twice")
+            self.expand(state)
+        self._compare_digest(data)
+
+    def _compare_digest(self, data: Mapping[str, bytes]) -> None:
+        if self._digest() != data["digest"]:
+            raise CheckpointError("the model no longer answers as it did before the checkpoint")
+
+    def _digest(self) -> bytes:
+        """Return bytes that differ between graphs whose rows differ."""
+        digest = hashlib.sha256()
+        for rows in (self.states, self.actions, self.outcomes):
+            for name in rows.array.dtype.names or ():
+                digest.update(np.ascontiguousarray(rows.array[name][: rows.count]).tobytes())
+        return digest.digest()
+
+    def state_object(self, state: int) -> Any:
+        """Return the model's own object of a state."""
+        return self._state_objects[state]
+
+    def action_labels(self, state: int) -> list[str]:
+        first, count = self.states.array[state]
+        return self._action_labels[first : first + max(0, count)]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return list(self._label_numbers)
+
+    def number_of(self, label: str) -> int:
+        return self._label_numbers.setdefault(label, len(self._label_numbers))
+
+    def pack_state(self, state: int) -> Any:
+        return self.state_object(state)
+
+    def add_state(self, packed: Any) -> int:
+        number = new = len(self._state_objects)
+        if self.reader.merges:
+            try:
+                number = self._index.setdefault(packed, new)
+            except Exception as error:
+                raise self.reader.refuse_comparison(packed, error) from error
+        if number == new:
+            self._state_objects.append(packed)
+            self.states.append([(0, UNEVALUATED)])
+        return number
+
+    def describe_outcome(self, action: int, outcome: int) -> tuple[str, str]:
+        """Return the labels of an action row and of one of its outcome rows."""
+        first = int(self.actions.array["first_outcome"][action])
+        labels = label_outcomes(self._list_outcomes(action))
+        return self._name_action(action), labels[outcome - first]
+
+    def _keep_objects(self, states: Rowset, actions: Rowset, outcomes: Rowset) -> None:
+        self._state_objects = [self._state_objects[k] for k in states]
+        self._action_labels = [self._action_labels[k] for k in actions]
+        self._outcome_labels = [self._outcome_labels[k] for k in outcomes]
+        counts = self.states.array["action_count"][: self.states.count]
+        self._ended = set(np.flatnonzero(counts == 0).tolist())
+
+    def _gather(
+        self, state: int, answers: Sequence[tuple[str, Any, Sequence[Outcome]]], to: _Gathered
+    ) -> None:
+        """Add the answers about a state to the rows that will be written."""
+        place = self._state_objects[state]
+        rows = []
+        for label, action, outcomes in answers:
+            number = self._label_numbers.setdefault(label, len(self._label_numbers))
+            numbers = [(float(o.probability), float(o.reward)) for o in outcomes]
+            mean = math.fsum(probability * reward for probability, reward in numbers)
+            credit = self._credit_of(place, action, mean)
+            rows.append((number, label, outcomes, numbers, mean, credit, self._find_all(outcomes)))
+        self._evaluations += len(rows)
+        to.states.append((state, self.actions.count + len(to.actions), len(rows)))
+        if not rows:
+            self._ended.add(state)
+        for number, label, outcomes, numbers, mean, credit, reached in rows:
+            safe = len(reached)
+            risk = math.fsum([p for p, _ in numbers[safe:]]) if reached else 1.0
+            first = self.outcomes.count + len(to.reached)
+            open_count = safe
+            if self._ended and not self._ended.isdisjoint(reached):
+                open_count = sum(target not in self._ended for target in reached)
+            to.actions.append((mean, risk, credit, first, safe, len(numbers), open_count, number))
+            to.numbers += numbers
+            to.reached += reached
+            to.reached += [FAILURE_STATE] * (len(numbers) - safe)
+            self._action_labels.append(label)
+            self._outcome_labels += [outcome.label for outcome in outcomes]
+        self.expanded.append(state)
+
+    def _find_all(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """Return the numbers of the next states of outcomes, adding new states."""
+        states = [outcome.state for outcome in outcomes if outcome.state is not FAILURE]
+        if self.reader.merges:
+            index, objects, numbers = self._index, self._state_objects, []
+            try:
+                for state in states:
+                    number = index.setdefault(state, len(objects))
+                    if number == len(objects):
+                        objects.append(state)
+                    numbers.append(number)
+            except Exception as error:
+                raise self.reader.refuse_comparison(state, error) from error
+            return numbers
+        first = len(self._state_objects)
+        self._state_objects += states
+        return list(range(first, first + len(states)))
+
+    def _write(self, gathered: _Gathered) -> None:
+        """Write the gathered rows."""
+        new = len(self._state_objects) - self.states.count
+        self.states.append([(0, UNEVALUATED)] * new)
+        for state, first, count in gathered.states:
+            self.states.array[state] = (first, count)
+        self.actions.append(gathered.actions)
+        rows = self.outcomes.extend(len(gathered.reached))
+        rows["probability"], rows["reward"] = np.array(gathered.numbers).reshape(-1, 2).T
+        rows["state"] = gathered.reached
+
+    def _credit_of(self, state: Any, action: Any, mean: float) -> float:
+        if self._credit is None or isinstance(state, Start):
+            return mean
+        try:
+            credit = float(self._credit(state, action))
+        except Exception as error:
+            place = f"in state {shorten(state)}, action {shorten(action)}"
+            raise ConstraintError(f"credit raised {shorten(error)} {place}") from error
+        if not -LARGEST_REWARD <= credit <= mean + TOLERANCE:
+            place = f"in state {shorten(state)}, action {shorten(action)}"
+            raise ConstraintError(
+                f"credit {credit!r} {place}: it must be a number from {-LARGEST_REWARD:g} to the "
+                f"expected reward, {mean!r}"
+            )
+        return credit
+
+    def _name_action(self, row: int) -> str:
+        return self._action_labels[row]
+
+    def _list_outcomes(self, row: int) -> list[Outcome]:
+        """Return the outcomes of an action row, with what their labels depend on."""
+        first, count = self.actions.array[["first_outcome", "outcome_count"]][row].item()
+        states = self.outcomes.array["state"][first : first + count].tolist()
+        rewards = self.outcomes.array["reward"][first : first + count].tolist()
+        given = self._outcome_labels[first : first + count] or [None] * count
+        return [
+            Outcome(0, reward, FAILURE if s == FAILURE_STATE else self.state_object(s), label)
+            for s, reward, label in zip(states, rewards, given, strict=True)
+        ]
+
+
+class _Gathered:
+    """Rows to be written: one conversion for many answers."""
+
+    def __init__(self) -> None:
+        self.states: list[tuple[int, int, int]] = []  # state, first_action, action_count
+        self.actions: list[tuple[Any, ...]] = []
+        self.numbers: list[tuple[float, float]] = []  # probability, reward
+        self.reached: list[int] = []
+
+
+def open_graph(reader: ModelReader, credit: Credit | None = None) -> StateGraph:
+    """Return the state graph of a model: complete for an `ArrayModel`, else empty."""
+    whole = isinstance(reader.model, ArrayModel) and credit is None
+    return ArrayGraph(reader) if whole else StateGraph(reader, credit)
+
+
+class ArrayGraph(StateGraph):
+    """The complete graph of an `ArrayModel`."""
+
+    def __init__(self, reader: ModelReader) -> None:
+        super().__init__(reader)
+        self._model: ArrayModel = reader.model
+        self._drawn = int(self._model.is_drawn)  # rows of states and actions before the model's
+        self._rows = np.arange(self._model.states) + self._drawn
+        """The row of each state of the model."""
+        if not self._drawn:
+            self._rows[[0, self._first]] = self._rows[[self._first, 0]]
+        self._fill_states()
+        self._fill_outcomes()
+        self._fill_actions()
+        self._evaluations = self.actions.count
+
+    @property
+    def memory(self) -> int:
+        return sum(rows.array.nbytes for rows in (self.states, self.actions, self.outcomes))
+
+    def unpack(self, data: Mapping[str, bytes]) -> None:
+        require_names(data, ("expanded", "digest"))
+        self._compare_digest(data)
+
+    @property
+    def _first(self) -> int:
+        """The initial state, where it is not drawn."""
+        return next(iter(self._model.start))
+
+    def state_object(self, state: int) -> Any:
+        """Return the model's own object of a state."""
+        if self._drawn:
+            return self.reader.root if state == self.ROOT else self._model.state_name(state - 1)
+        return self._model.state_name({0: self._first, self._first: 0}.get(state, state))
+
+    def action_labels(self, state: int) -> list[str]:
+        first, count = self.states.array[state].item()
+        return [self._name_action(row) for row in range(first, first + count)]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        drawn = [self._name_action(row) for row in range(self._drawn)]
+        return [*self._model.action_labels, *drawn]
+
+    def number_of(self, label: str) -> int:
+        return self.labels.index(label)
+
+    def pack_state(self, state: int) -> Any:
+        return state
+
+    def add_state(self, packed: Any) -> int:
+        return int(packed)
+
+    def _fill_states(self) -> None:
+        model, shift = self._model, self._drawn
+        self.states.extend(model.states + shift - self.states.count)
+        rows = self.states.array[: model.states + shift]
+        if shift:
+            rows[0] = (0, 1)
+        rows["first_action"][self._rows] = model.first_action[:-1] + shift
+        rows["action_count"][self._rows] = np.diff(model.first_action)
+
+    def _fill_outcomes(self) -> None:
+        model = self._model
+        drawn = model.start if self._drawn else {}
+        rows = self.outcomes.extend(len(drawn) + len(model.target))
+        rows["probability"] = np.concatenate((list(drawn.values()), model.probability))
+        rows["reward"] = np.concatenate((np.zeros(len(drawn)), model.reward))
+        target = np.concatenate((np.array(list(drawn), np.int32), model.target))
+        fails = target == FAILURE_TARGET
+        rows["state"] = np.where(fails, FAILURE_STATE, self._rows[np.where(fails, 0, target)])
+
+    def _fill_actions(self) -> None:
+        model, outcomes = self._model, self.outcomes.array[: self.outcomes.count]
+        shift = len(model.start) if self._drawn else 0  # outcomes before the model's
+        first_row = np.concatenate((np.zeros(self._drawn, np.int64), model.first_row + shift))
+        rows = self.actions.extend(len(first_row) - 1)
+        begin = first_row[:-1]
+
+        def add(values: NDArray[Any]) -> NDArray[Any]:
+            return np.asarray(np.add.reduceat(values, begin))
+
+        probability, safe = outcomes["probability"], outcomes["state"] != FAILURE_STATE
+        counts = self.states.array["action_count"]
+        rows["expected_reward"] = rows["credit"] = add(probability * outcomes["reward"])
+        rows["safe_count"] = add(safe.astype(np.int64))
+        rows["immediate_risk"] = np.where(rows["safe_count"] > 0, add(probability * ~safe), 1.0)
+        rows["first_outcome"], rows["outcome_count"] = begin, np.diff(first_row)
+        goes_on = safe & (counts[np.where(safe, outcomes["state"], 0)] > 0)
+        rows["open_count"] = add(goes_on.astype(np.int64))
+        rows["number"][self._drawn :] = model.number
+        rows["number"][: self._drawn] = len(model.action_labels)
+
+    def _name_action(self, row: int) -> str:
+        if row < self._drawn:
+            return str(next(iter(self.reader.root.choices)))
+        return self._model.action_labels[int(self._model.number[row - self._drawn])]

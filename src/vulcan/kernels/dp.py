@@ -1,0 +1,243 @@
+"""Dynamic programs over the levels of a state graph (see `vulcan.graph.levels`).
+
+With w the weight of reward and k that of risk, a sweep from the last level to the first computes
+for each state–step pair, called node here,
+
+    V(n) = max over the actions of n of   w γ^t R̄ - k r + Σ_safe p V(target),
+
+with the policy that attains it, and the reward and risk of that policy from each node on:
+V = w reward - k risk. A sweep needs the values of two levels at a time, by state, so that it takes
+no memory per node unless its caller wants the result of each node. A node that is not expanded, a
+tip, has the values that it is given.
+
+The other kernels find the states of the next level when a graph is unrolled, and number the
+decisions of a policy level by level.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from vulcan.kernels.compilation import borrow, kernel, part
+from vulcan.numerics import END, NONE
+
+__all__ = [
+    "DECIDED",
+    "DECISION",
+    "VALUE",
+    "WAY",
+    "Found",
+    "LevelArrays",
+    "evaluate_edges",
+    "find_following",
+    "find_next",
+    "number_decisions",
+    "put_in_place",
+    "sweep",
+]
+
+VALUE: Final = np.dtype([("reward", "f8"), ("risk", "f8")])
+"""Reward and risk of a policy from a node on."""
+
+
+class LevelArrays(NamedTuple):
+    """The levels of a state graph; see `vulcan.graph.levels`."""
+
+    first: Any  # the nodes of level t are first[t] to first[t + 1] - 1
+    state: Any  # of each node
+    expanded: Any  # whether each node is expanded; empty if all are
+    weights: Any  # γ^t of each level
+    first_action: Any  # of each state: its actions are consecutive rows
+    action_count: Any
+    expected_reward: Any  # of each action row: R̄, r, and its safe outcomes, also consecutive
+    immediate_risk: Any
+    first_outcome: Any
+    safe_count: Any
+    probability: Any  # of each outcome, and the state that it leads to
+    target: Any
+    place: Any  # scratch, per state: its node in the next level (`put_in_place`)
+
+
+@kernel
+def sweep(levels, reward_weight, risk_weight, tips, pair, choice, values, begin, end):
+    """Compute the best action and the value of each node; ties go to the least risk.
+
+    The nodes are those from `begin` to `end` - 1: all nodes, whole levels, or a block of one, once
+    the levels after them are done. `choice` and `values` are filled if they have an entry per node.
+    `pair` has room for two levels and is 0 before; in the end pair[0] has the value of the root.
+    """
+    levels = borrow(levels)
+    tips, choice, values = borrow(tips), borrow(choice), borrow(values)
+    last = np.searchsorted(levels.first, end - 1, side="right") - 1
+    for level in range(last, -1, -1):
+        if levels.first[level + 1] <= begin:
+            break
+        after, here = borrow(pair[(level + 1) % 2]), borrow(pair[level % 2])
+        top, bottom = max(begin, levels.first[level]), min(end, levels.first[level + 1])
+        for n in range(top, bottom):
+            state = levels.state[n]
+            best, best_reward, best_risk, best_row = -np.inf, 0.0, 0.0, np.int32(NONE)
+            if len(levels.expanded) > 0 and not levels.expanded[n]:
+                best_reward, best_risk = tips[n].reward, tips[n].risk
+            else:
+                first = levels.first_action[state]
+                for row in range(first, first + levels.action_count[state]):
+                    reward, risk = follow(levels, after, level, row)
+                    value = reward_weight * reward - risk_weight * risk
+                    better = value > best
+                    if value == best:
+                        better = risk < best_risk or (risk == best_risk and reward > best_reward)
+                    if better:
+                        best, best_reward, best_risk, best_row = value, reward, risk, np.int32(row)
+            here[state].reward, here[state].risk = best_reward, best_risk
+            if len(choice) > 0:
+                choice[n] = best_row
+            if len(values) > 0:
+                values[n].reward, values[n].risk = best_reward, best_risk
+
+
+@part
+def follow(levels, after, level, row):
+    """Return reward and risk from an action on."""
+    reward, risk = levels.weights[level] * levels.expected_reward[row], levels.immediate_risk[row]
+    begin = levels.first_outcome[row]
+    for o in range(begin, begin + levels.safe_count[row]):
+        target = after[levels.target[o]]
+        reward += levels.probability[o] * target.reward
+        risk += levels.probability[o] * target.risk
+    return reward, risk
+
+
+@kernel
+def evaluate_edges(layers, choice, rewards, risks):
+    """Fill reward and risk from each node on of the policy that takes an edge in each node."""
+    nodes, edges, targets = borrow(layers)
+    choice, rewards, risks = borrow(choice), borrow(rewards), borrow(risks)
+    for n in range(len(nodes) - 1, -1, -1):
+        if nodes[n].edge_count == 0:
+            continue
+        edge = edges[choice[n]]
+        rewards[n], risks[n] = edge.reward, edge.risk
+        for t in range(edge.first_target, edge.first_target + edge.target_count):
+            target = targets[t]
+            if target.node >= 0:
+                rewards[n] += target.probability * rewards[target.node]
+                risks[n] += target.probability * risks[target.node]
+
+
+@part
+def put_in_place(levels, level):
+    """Record the node of each state of a level."""
+    for n in range(levels.first[level], levels.first[level + 1]):
+        levels.place[levels.state[n]] = n
+
+
+@part
+def find_next(levels, level, o):
+    """Return the node after an outcome at a level, END if the history ends there."""
+    state = levels.target[o]
+    if level + 2 >= len(levels.first) or levels.action_count[state] == 0:
+        return END
+    return levels.place[state]
+
+
+@kernel
+def find_following(states, actions, outcomes, here, level, last_seen, following):
+    """Fill the states that a level leads to, each once, and return their number.
+
+    `here` has the expanded states of the level, and `last_seen` the last level that led to each
+    state.
+    """
+    states, actions, outcomes = borrow(states), borrow(actions), borrow(outcomes)
+    here, last_seen, following = borrow(here), borrow(last_seen), borrow(following)
+    count = 0
+    for k in range(len(here)):
+        state = states[here[k]]
+        for a in range(state.first_action, state.first_action + state.action_count):
+            action = actions[a]
+            for o in range(action.first_outcome, action.first_outcome + action.safe_count):
+                target = outcomes[o].state
+                if last_seen[target] != level:
+                    last_seen[target] = level
+                    following[count] = target
+                    count += 1
+    return count
+
+
+DECIDED: Final = -1
+"""The mode of decisions that are given one by one."""
+
+DECISION: Final = np.dtype([("node", "i4"), ("row", "i4"), ("first_way", "i4")])
+WAY: Final = np.dtype([("mode", "i4"), ("number", "i4")])
+
+
+class Found(NamedTuple):
+    """The decisions of a policy, filled by `number_decisions`."""
+
+    rows: Any  # of each decision
+    nodes: Any
+    modes: Any
+    children: Any  # one for each safe outcome of each decision
+    numbers: Any  # scratch: the decision of each state in each mode, -1 before
+
+
+@kernel
+def number_decisions(levels, choices, decided, ways, found):  # noqa: PLR0912 - one loop
+    """Assign numbers to decisions level by level; return the number of decisions and of children.
+
+    Parameters
+    ----------
+    levels
+        The graph.
+    choices
+        The action row of each node in each mode: choices[mode, node]. A tip has none.
+    decided, ways
+        Decisions that are given one by one: node, row and first way; and for each way the mode in
+        which it continues, or the number of a given decision. The first is the root; without any,
+        the root is in mode 0.
+    found
+        The arrays to fill.
+    """
+    levels, choices = borrow(levels), borrow(choices)
+    decided, ways = borrow(decided), borrow(ways)
+    rows, nodes, modes, children, numbers = borrow(found)
+    count, written, begin = 1, 0, 0
+    nodes[0], modes[0] = 0, 0 if len(decided) == 0 else DECIDED
+    for level in range(len(levels.first) - 1):
+        last = level + 2 == len(levels.first)
+        if not last:
+            put_in_place(levels, level + 1)
+        end = count
+        for decision in range(begin, end):
+            n, mode, way = nodes[decision], modes[decision], np.int32(0)
+            if mode == DECIDED:
+                n, row, way = decided[n].node, decided[n].row, decided[n].first_way
+                nodes[decision] = n
+            else:
+                row = choices[mode, n]
+            rows[decision] = row
+            if row == NONE:
+                continue
+            first = levels.first_outcome[row]
+            for o in range(first, first + levels.safe_count[row]):
+                state, after, place = levels.target[o], mode, NONE
+                if mode == DECIDED:
+                    after, place = ways[way].mode, ways[way].number
+                    way += 1
+                if last or levels.action_count[state] == 0:
+                    children[written] = END
+                elif after == DECIDED or numbers[after, state] < end:
+                    nodes[count], modes[count] = levels.place[state], after
+                    if after == DECIDED:
+                        nodes[count] = place
+                    else:
+                        numbers[after, state] = count
+                    children[written] = count
+                    count += 1
+                else:
+                    children[written] = numbers[after, state]
+                written += 1
+        begin = end
+    return count, written

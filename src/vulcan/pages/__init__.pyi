@@ -1,0 +1,2 @@
+from .maps import PageMap as PageMap
+from .page import Page as Page

@@ -1,0 +1,13 @@
+from .automatic import Automatic as Automatic
+from .compare import Comparison as Comparison
+from .compare import ComparisonRow as ComparisonRow
+from .explain import Explanation as Explanation
+from .frontier import Frontier as Frontier
+from .frontier import FrontierPoint as FrontierPoint
+from .frontier import Span as Span
+from .result import Progress as Progress
+from .result import Result as Result
+from .result import Statistics as Statistics
+from .result import Status as Status
+from .result import StopReason as StopReason
+from .result import Trial as Trial

@@ -1,0 +1,196 @@
+"""The default solver.
+
+It unrolls the state graph as long as that pays (`vulcan.exact.search`). What could be unrolled is
+solved with a proved gap: the dual bound, a deterministic policy close to it, and fronts where the
+gap is still larger than requested. Where nearly every history is a state of its own, and an action
+ends the mission, a plan grows from the root (`vulcan.sampling.growth`). The rest is left to
+`Vulcan`, and where that finds nothing acceptable, or rewards are too large for it, to the most
+cautious policy that looks one step ahead. Without any limit, a search over histories ends after
+20 s. Limits that only a tree search knows, such as samples, choose that at once, and so does a
+checkpoint that is to be resumed. A checkpoint that is only to be written changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from vulcan.exact.fallback import find_least_risk_policy
+from vulcan.exact.pipeline import AUTOMATIC, RANDOMISED, narrow
+from vulcan.exact.search import ExactSearch, UnrollingPolicy
+from vulcan.graph.compiled import find_compiled
+from vulcan.model.reader import ModelReader
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits, Monitor, StopReason
+from vulcan.runtime.memory import find_default_memory
+from vulcan.sampling.growth import GrowthRun
+from vulcan.sampling.tree import PrecisionError
+from vulcan.sampling.vulcan import Vulcan
+from vulcan.solvers.base import RANDOMISED as RANDOMISED_OPTION
+from vulcan.solvers.base import Coverage, Option, Options, Solver, find_solver
+from vulcan.solvers.finding import Finding
+
+__all__ = ["Automatic", "read_solver"]
+
+DEFAULT_SECONDS: Final = 20.0
+"""Time of a search over histories without any limit."""
+
+DEFAULT_MEMORY: Final = 2 << 30
+"""Bytes that such a search may take, or half of the limit for other searches if that is less."""
+
+OVERTIME: Final = 0.1
+"""Seconds that the cautious policy may take beyond all limits, and..."""
+
+FAIR_TIME: Final = 10.0
+"""... without a time limit."""
+
+SHORT: Final = 2.0
+"""Seconds in which samples of a problem whose states merge find nothing worth having."""
+
+SHARE_OF_REST: Final = 0.8
+"""Of the time that is left for samples: some may have to be left for the cautious policy."""
+
+
+@dataclass(frozen=True)
+class Automatic(Solver):
+    """Solve with a proved gap what can be unrolled, and sample the rest with `Vulcan`.
+
+    It ends by itself: when the gap is small enough (`gap`, by default 1e-4), or after some seconds
+    of work without a limit, with the gap that is proved by then. Over histories it ends after 20 s.
+
+    Parameters
+    ----------
+    randomised
+        Return the best randomised policy, if the problem can be unrolled.
+    """
+
+    finds: ClassVar[str] = (
+        "a policy within a small proved gap, or what Vulcan finds where states don't merge"
+    )
+    method: ClassVar[str] = "unrolls as long as that pays"
+    sampling: ClassVar[bool] = True
+    threads: ClassVar[bool] = True
+    covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
+    options: ClassVar[Sequence[Option]] = (RANDOMISED_OPTION,)
+    default_gap: ClassVar[float] = 1e-4
+
+    randomised: bool = False
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        limits = monitor.limits
+        samples = limits.samples is not None or limits.histories is not None
+        if options.checkpoint is not None:
+            options.checkpoint.require_free()
+        resumes = options.checkpoint is not None and options.checkpoint.resumes
+        if samples or resumes:
+            return self._sample(problem, reader, monitor, options)
+        run = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
+        monitor.start_clock()
+        finding = self._search_graph(run, options)
+        if finding is None:
+            finding = self._sample_on(run, options)
+        elif options.checkpoint is not None:
+            finding = _remark(finding, "no checkpoint: only a search that samples writes one")
+        if limits.time_limit is None and monitor.stopped_by is StopReason.TIME:
+            by_default = f"{DEFAULT_SECONDS:.0f} s by default"
+            finding = _remark(finding, f"{by_default}, time_limit=60 goes on for longer")
+        return finding
+
+    def _search_graph(self, run: ExactSearch, options: Options) -> Finding | None:
+        """Unroll the problem, or let a plan grow; None if only samples are left."""
+        monitor = run.monitor
+        unrolling = UnrollingPolicy(run.graph, monitor)
+        if run.unroll(within=unrolling):
+            return self._search_levels(run)
+        if unrolling.finds_histories and monitor.stopped_by is None:
+            _limit_histories(monitor)
+            if find_compiled(run.reader) is None and not self.randomised:
+                run.forget_graph()
+                finding = GrowthRun(self, run.problem, run.reader, monitor).search()
+                if finding.policy is not None or finding.error is not None or monitor.requested:
+                    return finding
+        if monitor.stopped_by is None and run.graph.merges and _is_short(monitor):
+            monitor.stopped_by = StopReason.TIME
+        return None if monitor.stopped_by is None else self._be_cautious(run)
+
+    def _search_levels(self, run: ExactSearch) -> Finding:
+        """Search what is unrolled."""
+        if self.randomised:
+            narrow(run, RANDOMISED)
+            return run.find("best randomised policy found")
+        narrow(run, AUTOMATIC)
+        return run.find("best policy found, with a proved gap")
+
+    def _grow(self, run: ExactSearch) -> Finding:
+        """Let a plan grow with what is left of the time."""
+        run.forget_graph()
+        return GrowthRun(self, run.problem, run.reader, run.monitor).search()
+
+    def _sample_on(self, run: ExactSearch, options: Options) -> Finding:
+        """Sample with what is left of the time, or else be cautious."""
+        spent, grown = run.monitor.seconds, run.monitor.grown
+        try:
+            with run.monitor.part(SHARE_OF_REST):
+                if not run.graph.merges:  # then the tree search has a graph of its own
+                    run.forget_graph()
+                    # The model may have kept something of its own for each answer.
+                    left = max(run.room // 2, run.room - grown)
+                    run.monitor.limits = replace(run.monitor.limits, memory=left)
+                known = replace(options, graph=run.graph)
+                finding = self._sample(run.problem, run.reader, run.monitor, known)
+        except PrecisionError:
+            return self._be_cautious(run)
+        seconds = finding.statistics.search_seconds + spent
+        statistics = replace(finding.statistics, search_seconds=seconds)
+        if finding.complete or finding.planned is not None or finding.error is not None:
+            return replace(finding, statistics=statistics)
+        del finding  # with its tree
+        return replace(self._be_cautious(run), statistics=statistics)
+
+    def _be_cautious(self, run: ExactSearch) -> Finding:
+        """Look for the cautious policy, until the time is up and a little longer."""
+        monitor, limit = run.monitor, run.monitor.limits.time_limit
+        ends = monitor.seconds + FAIR_TIME if limit is None else limit
+        ends = max(ends, monitor.seconds + OVERTIME)
+        point = find_least_risk_policy(run.graph, lambda: monitor.seconds < ends and run.has_room())
+        if point is not None and run.bound_test.accepts(point):
+            run.rewards.append(point.reward)
+            run.offer(point)
+        found = "the most cautious policy that looks one step ahead"
+        return run.find(found if run.best is not None else "no policy found within the limits")
+
+    def _sample(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        return Vulcan().search(problem, reader, monitor, options)
+
+
+def _limit_histories(monitor: Monitor) -> None:
+    """Set the default limits of a search over histories."""
+    limits = monitor.limits
+    if limits.time_limit is None:
+        limits = replace(limits, time_limit=monitor.seconds + DEFAULT_SECONDS)
+    if limits.memory is None:
+        limits = replace(limits, memory=min(DEFAULT_MEMORY, find_default_memory() // 2))
+    monitor.limits = limits
+
+
+def _is_short(monitor: Monitor) -> bool:
+    """Whether too little time is left for samples."""
+    limit = monitor.limits.time_limit
+    return limit is not None and limit - monitor.seconds < SHORT
+
+
+def _remark(finding: Finding, text: str) -> Finding:
+    """Return the same, with a remark in its explanation."""
+    return replace(finding, explanation=f"{finding.explanation} ({text})")
+
+
+def read_solver(solver: Solver | str | None, limits: Limits) -> Solver:
+    """Return the solver that a user gives, perhaps by its name; the default one for None."""
+    if isinstance(solver, str):
+        return find_solver(solver).from_options({}, limits)
+    return Automatic() if solver is None else solver

@@ -1,0 +1,186 @@
+"""Policy files: versioned, checksummed, and free of executable content.
+
+A policy file is sealed (`vulcan.runtime.files`). Its content is MessagePack, arrays as
+little-endian bytes:
+
+    format 1   `Content`            a deterministic policy
+    format 2   `RandomisedContent`  weights, and a `Content` for each member
+
+docs/reference/policy-format.md describes the format for other readers.
+
+Deterministic policies are written in format 1, so that every version of Vulcan reads them. A file
+that was truncated, changed or written by another program is refused, and so is one whose content
+passes the checksum but is no policy.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+from typing import Final, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import PolicyError, PolicyFileError
+from vulcan.model.rules import LONGEST_HORIZON
+from vulcan.numerics import LARGEST_REWARD, SUM_TOLERANCE, UNPLANNED
+from vulcan.policy.policy import About, AnyPolicy, Policy, RandomisedPolicy
+from vulcan.runtime.files import Seal
+
+__all__ = ["decode_policy", "encode_policy", "load_policy", "save_policy"]
+
+SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 1, PolicyFileError)
+RANDOMISED_SEAL: Final = replace(SEAL, version=2)
+
+TYPES: Final = {
+    "action": "<i4",
+    "first_outcome": "<i8",
+    "label": "<i4",
+    "probability": "<f8",
+    "reward": "<f8",
+    "child": "<i4",
+}
+
+
+Decoded = TypeVar("Decoded")
+
+
+class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of a file with a deterministic policy."""
+
+    about: About
+    labels: list[str]
+    arrays: dict[str, bytes]
+
+
+class RandomisedContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of a file with a randomised policy."""
+
+    weights: list[float]
+    members: list[Content]
+
+
+def encode_policy(policy: Policy) -> bytes:
+    """Return a deterministic policy as bytes, without the seal of a file."""
+    return msgspec.msgpack.encode(_describe(policy))
+
+
+def decode_policy(content: bytes) -> Policy:
+    """Return a deterministic policy from bytes, validated."""
+    try:
+        return _build(_decode(content, Content))
+    except PolicyError as error:
+        raise PolicyFileError(f"the content is not a policy: {error}") from error
+
+
+def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
+    """Write a policy to a file, atomically."""
+    if isinstance(policy, Policy):
+        SEAL.write(path, encode_policy(policy))
+    else:
+        content = RandomisedContent(list(policy.weights), [_describe(m) for m in policy.members])
+        RANDOMISED_SEAL.write(path, msgspec.msgpack.encode(content))
+
+
+def load_policy(path: str | os.PathLike[str]) -> AnyPolicy:
+    """Return a policy of either kind from a file, validated."""
+    content = RANDOMISED_SEAL.read(path)
+    try:
+        if "members" in _decode(content, dict[str, msgspec.Raw]):
+            return _build_randomised(_decode(content, RandomisedContent))
+        return _build(_decode(content, Content))
+    except PolicyError as error:
+        raise PolicyFileError(f"{path}: the content is not a policy: {error}") from error
+
+
+def _decode(content: bytes, kind: type[Decoded]) -> Decoded:
+    try:
+        return msgspec.msgpack.decode(content, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise PolicyError(str(error)) from error
+
+
+def _describe(policy: Policy) -> Content:
+    arrays = {name: getattr(policy, name).astype(kind).tobytes() for name, kind in TYPES.items()}
+    return Content(policy.about, list(policy.labels), arrays)
+
+
+def _build(content: Content) -> Policy:
+    """Return the policy that a content describes; raise a `PolicyError` if it is none."""
+    if set(content.arrays) != set(TYPES):
+        raise PolicyError("it has other arrays")
+    try:
+        arrays = {
+            name: np.frombuffer(content.arrays[name], kind).astype(kind[1:])
+            for name, kind in TYPES.items()
+        }
+    except ValueError as error:
+        raise PolicyError(str(error)) from error
+    policy = Policy(content.about, content.labels, **arrays)
+    problem = _find_problem(policy)
+    if problem:
+        raise PolicyError(problem)
+    return policy
+
+
+def _build_randomised(content: RandomisedContent) -> RandomisedPolicy:
+    members = []
+    for number, member in enumerate(content.members, 1):
+        try:
+            members.append(_build(member))
+        except PolicyError as error:
+            raise PolicyError(f"member {number}: {error}") from error
+    return RandomisedPolicy(members, content.weights)
+
+
+def _find_problem(policy: Policy) -> str | None:
+    """Return why the arrays are no policy; None if they are one."""
+    first, nodes, rows = policy.first_outcome, len(policy), len(policy.label)
+    if any(len(getattr(policy, name)) != rows for name in ("probability", "reward", "child")):
+        return "its outcome arrays differ in length"
+    # Compared, not subtracted: differences may overflow.
+    shared = len(first) == nodes + 1 and first[0] == 0 and first[-1] == rows
+    if not shared or np.any(first[1:] <= first[:-1]):
+        return "its nodes don't share out its outcomes"
+    for numbers in (policy.action, policy.label):
+        if np.any(numbers < 0) or np.any(numbers >= len(policy.labels)):
+            return "a label is missing"
+    parents = np.repeat(np.arange(nodes), np.diff(first))
+    later = (policy.child > parents) & (policy.child < nodes)
+    ends = (policy.child < 0) & (policy.child >= UNPLANNED)
+    if not np.all(later | ends):
+        return "a child is neither a later node nor an end"
+    pairs = parents * len(policy.labels) + policy.label
+    if len(np.unique(pairs)) < rows:
+        return "two outcomes of one node have the same label"
+    if not np.all((policy.probability > 0) & (policy.probability <= 1)):
+        return "a probability is not in (0, 1]"
+    sums = np.add.reduceat(policy.probability, first[:-1]) if nodes else np.ones(0)
+    for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE / 2).tolist():
+        # Rounded once, as in the check of models.
+        if abs(math.fsum(policy.probability[first[node] : first[node + 1]]) - 1) > SUM_TOLERANCE:
+            return f"the probabilities of node {node} don't sum to 1"
+    if not np.all(np.abs(policy.reward) <= LARGEST_REWARD):
+        return f"a reward is not a number of at most {LARGEST_REWARD:g}"
+    return _find_wrong_origin(policy, parents)
+
+
+def _find_wrong_origin(policy: Policy, parents: NDArray[np.intp]) -> str | None:
+    """Return why horizon or discount are invalid; None if they are valid."""
+    about = policy.about
+    if not 1 <= about.horizon <= LONGEST_HORIZON:
+        return f"its horizon is not from 1 to {LONGEST_HORIZON:,}"
+    if not 0 <= about.discount <= 1:
+        return "its discount is not from 0 to 1"
+    levels = [0] + [-1] * (len(policy) - 1)
+    follows = policy.child >= 0
+    links = zip(parents[follows].tolist(), policy.child[follows].tolist(), strict=True)
+    for parent, child in links:  # parents come before their children
+        if levels[child] <= levels[parent] != -1:
+            levels[child] = levels[parent] + 1
+    if max(levels) >= about.horizon + (about.initial_action is not False):
+        return "it acts beyond its horizon"
+    return None

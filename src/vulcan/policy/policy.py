@@ -1,0 +1,509 @@
+"""Policies: rooted graphs of decision nodes.
+
+A node has an action, and for each outcome of that action a label, a probability, a reward and a
+child: another node, the end of the history (`END`), failure (`FAILED`), or the frontier of an
+incomplete policy (`UNPLANNED`). A tree search makes a tree; a solver on merged states shares nodes.
+A child always has a larger number than its parent, so there are no cycles, and node 0 is the root.
+
+    action         [N]      number of the action's label
+    first_outcome  [N + 1]  the outcomes of node k are first_outcome[k] to first_outcome[k + 1] - 1
+    label          [M]      number of the outcome's label
+    probability    [M]      as the model gave it
+    reward         [M]      as the model gave it
+    child          [M]      a node, END, FAILED or UNPLANNED
+
+A policy has no state objects. It records the model's outcomes of each action that it takes, so that
+it can be shown without the model, and so that a certificate detects a model that has changed.
+
+**Randomised policies** are weighted sets of deterministic ones. Before the mission one member is
+drawn, each with the probability that is its weight, and then followed to the end. With w the
+weights, and er and g the risk and the lifetime reward of a member,
+
+    er = Σ w er_k,    E g = Σ w E g_k,    acceptable when er <= Δ(E g).
+
+The optimum under the bound often lies between two deterministic policies, one that risks too much
+and one that leaves risk unused. With one bound, two members suffice. The bound applies to the
+mixture, before the draw. If every member is acceptable alone, so is any mixture of them, because Δ
+is concave; but a mixture may be acceptable although a member is not. Users who must answer for each
+mission by itself certify the members one by one.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import MismatchError, PolicyError
+from vulcan.model.interface import Start, describe_model
+from vulcan.model.reader import ModelReader
+from vulcan.numerics import SUM_TOLERANCE, UNPLANNED
+
+if TYPE_CHECKING:
+    from vulcan.policy.run import Run
+    from vulcan.policy.views import PolicyTable
+
+__all__ = [
+    "About",
+    "AnyPolicy",
+    "Policy",
+    "PolicyBuilder",
+    "RandomisedPolicy",
+    "build_plan",
+    "describe_mismatch",
+    "open_own_model",
+    "require_own_model",
+]
+
+
+class About(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The origin of a policy.
+
+    Attributes
+    ----------
+    model
+        Text of the model.
+    fingerprint
+        Its fingerprint; see `ModelReader.fingerprint`.
+    horizon, discount
+        Those of the model.
+    risk_bound
+        Text of the risk bound that it was made for; None for a function without a text.
+    solver
+        Text of the solver.
+    initial_action
+        Whether the first decision is an initial action; None in old files.
+    """
+
+    model: str
+    fingerprint: str
+    horizon: int
+    discount: float
+    risk_bound: str | None
+    solver: str
+    initial_action: bool | None = None
+
+    @property
+    def first_discount(self) -> float:
+        """The discount after the first decision; nan if only the model knows it."""
+        if self.discount == 1 or self.initial_action:
+            return 1.0
+        return math.nan if self.initial_action is None else self.discount
+
+
+class AnyPolicy(ABC):
+    """A policy of either kind; a deterministic one has itself as its only member.
+
+    Attributes
+    ----------
+    about
+        The origin of the policy.
+    weights
+        The probability of each member.
+    reader
+        The model that the policy is bound to; None if it is bound to none.
+    """
+
+    about: About
+    weights: tuple[float, ...]
+    reader: ModelReader | None
+
+    @property
+    @abstractmethod
+    def members(self) -> tuple[Policy, ...]:
+        """The deterministic policies of which one is followed."""
+
+    @abstractmethod
+    def attach(self, reader: ModelReader | None) -> Self:
+        """Return the same policy bound to its model, without a check; None for no model."""
+
+    @abstractmethod
+    def start(self, seed: int | None = None) -> Run:
+        """Begin to follow the policy.
+
+        Where the model draws its start (`Start.draw`), the first observation is the drawn state.
+
+        Parameters
+        ----------
+        seed
+            Seed of the draw between members; by default each start draws anew.
+        """
+
+    def __len__(self) -> int:
+        """Return the number of decision nodes of all members."""
+        return sum(map(len, self.members))
+
+    def __str__(self) -> str:
+        return self.draw()
+
+    def _repr_html_(self) -> str:
+        from vulcan.policy.views import write_policy
+
+        return write_policy(self)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every safe history has an action until it ends."""
+        return all(UNPLANNED not in member.child for member in self.members)
+
+    def draw(self, depth: int = 3, most_lines: int = 60) -> str:
+        """Return the first levels of each member as a tree.
+
+        Parameters
+        ----------
+        depth
+            Number of decisions.
+        most_lines
+            Largest number of lines, over all members.
+        """
+        from vulcan.policy.views import draw_policy
+
+        return draw_policy(self, depth, most_lines)
+
+    def table(self) -> PolicyTable:
+        """Return the decisions as a table: step, state, action, probability, risk and reward ahead.
+
+        A policy that is bound to a model whose states merge has a row for each step, state and
+        action; any other has a row for each decision, named by the history that leads there.
+
+        Examples
+        --------
+        >>> import vulcan
+        >>> from vulcan.domains import Bandit
+        >>> policy = vulcan.solve(vulcan.Problem(Bandit(horizon=3), "0.002*x")).policy
+        >>> table = policy.table()
+        >>> second = table.where(table["step"] == 2).top(1)
+        >>> second["action"].item(), round(second["reach"].item(), 4)
+        ('play 1', 0.4995)
+        """
+        from vulcan.policy.views import tabulate
+
+        return tabulate(self)
+
+    def bind(self, model: Any) -> Self:
+        """Return the same policy, whose runs give the model's own actions instead of labels.
+
+        The fingerprint is compared at once, each outcome when a run reaches it.
+
+        Parameters
+        ----------
+        model
+            The model that the policy was made for.
+
+        Raises
+        ------
+        MismatchError
+            If the model has another fingerprint or discount.
+        """
+        return self.attach(open_own_model(self.about, model))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a file, atomically; `Policy.load` reads it."""
+        from vulcan.policy.file import save_policy
+
+        save_policy(self, path)
+
+
+class Policy(AnyPolicy):
+    """An action for every history that can occur; see the head of this module for the arrays.
+
+    `vulcan.solve` makes policies and `Policy.load` reads them.
+    """
+
+    ARRAYS: Final = ("action", "first_outcome", "label", "probability", "reward", "child")
+
+    def __init__(
+        self,
+        about: About,
+        labels: Sequence[str],
+        action: NDArray[np.int32],
+        first_outcome: NDArray[np.int64],
+        label: NDArray[np.int32],
+        probability: NDArray[np.float64],
+        reward: NDArray[np.float64],
+        child: NDArray[np.int32],
+    ) -> None:
+        self.about, self.weights = about, (1.0,)
+        self.reader: ModelReader | None = None
+        self.labels = tuple(labels)
+        self.action = action
+        self.first_outcome = first_outcome
+        self.label = label
+        self.probability = probability
+        self.reward = reward
+        self.child = child
+        self._node_values: dict[float, NDArray[Any]] = {}
+        for name in self.ARRAYS:
+            getattr(self, name).flags.writeable = False
+
+    @property
+    def members(self) -> tuple[Policy, ...]:
+        """The policy itself."""
+        return (self,)
+
+    def __len__(self) -> int:
+        """Return the number of decision nodes."""
+        return len(self.action)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both take the same actions on the same outcomes, node for node."""
+        if not isinstance(other, Policy):
+            return NotImplemented
+        return self.labels == other.labels and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in self.ARRAYS
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Policy for {self.about.model}: {len(self):,} decision nodes>"
+
+    def outcomes(self, node: int) -> range:
+        """Return the numbers of a node's outcomes."""
+        return range(int(self.first_outcome[node]), int(self.first_outcome[node + 1]))
+
+    def node_values(self, first: float | None = None) -> NDArray[Any]:
+        """Return risk, reward and other values of each node, a `vulcan.kernels.episodes.VALUE`.
+
+        Parameters
+        ----------
+        first
+            The discount after the first decision, where that is not the policy's own: after an
+            initial action it is 1.
+        """
+        from vulcan.kernels.episodes import VALUE, evaluate
+
+        first = self.about.discount if first is None else first
+        if first not in self._node_values:
+            values = np.zeros(len(self), VALUE)
+            evaluate(build_plan(self, first), values)
+            self._node_values[first] = values
+        return self._node_values[first]
+
+    def attach(self, reader: ModelReader | None) -> Policy:
+        """Return the same policy bound to its model, without a check; None for no model."""
+        bound = Policy(self.about, self.labels, *(getattr(self, name) for name in self.ARRAYS))
+        bound.reader = reader
+        return bound
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Support pickling, with the model."""
+        arrays = (getattr(self, name) for name in self.ARRAYS)
+        model = None if self.reader is None else self.reader.model
+        return (_rebuild, (self.about, self.labels, *arrays, model))
+
+    def start(self, seed: int | None = None) -> Run:
+        """Begin to follow the policy; the seed has no effect."""
+        from vulcan.policy.run import Run
+
+        return Run(self, self.reader)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> AnyPolicy:
+        """Read a policy of either kind from a file; no code in the file is run.
+
+        Raises
+        ------
+        PolicyFileError
+            If the file is damaged, was written by a newer version, or holds no policy.
+        """
+        from vulcan.policy.file import load_policy
+
+        return load_policy(path)
+
+
+def _rebuild(about: About, labels: Sequence[str], *rest: Any) -> Policy:
+    """Rebuild a pickled policy."""
+    *arrays, model = rest
+    policy = Policy(about, labels, *arrays)
+    return policy if model is None else policy.attach(ModelReader(model))
+
+
+def build_plan(policy: Policy, first: float) -> Any:
+    """Return the arrays of a policy as episode kernels take them, a `Plan`.
+
+    `first` is the discount after the first decision; that of an initial action is 1.
+    """
+    from vulcan.kernels.episodes import OUTCOME, Plan
+
+    outcomes = np.zeros(len(policy.child), OUTCOME)
+    for name in ("probability", "reward", "child"):
+        outcomes[name] = getattr(policy, name)
+    discounts = np.array((first, policy.about.discount), np.float64)
+    return Plan(policy.first_outcome.copy(), outcomes, discounts)
+
+
+class RandomisedPolicy(AnyPolicy):
+    """A weighted set of deterministic policies, of which one is drawn at the start and followed.
+
+    It is used like a `Policy`: certified, shown, bound, started, saved, and read by `Policy.load`.
+
+    Parameters
+    ----------
+    members
+        The policies, at least one, all for the same model.
+    weights
+        The probability of each member: positive, and summing to 1.
+
+    Raises
+    ------
+    PolicyError
+        If the weights are no probabilities, or the members are not for one model.
+    """
+
+    def __init__(self, members: Sequence[Policy], weights: Sequence[float]) -> None:
+        self._members = tuple(members)
+        self.weights = tuple(float(weight) for weight in weights)
+        problem = _find_problem(self._members, self.weights)
+        if problem:
+            raise PolicyError(problem)
+        self.about, self.reader = self._members[0].about, self._members[0].reader
+
+    @property
+    def members(self) -> tuple[Policy, ...]:
+        """The policies of which one is drawn."""
+        return self._members
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have equal members of equal weights, in the same order."""
+        if not isinstance(other, RandomisedPolicy):
+            return NotImplemented
+        return self.weights == other.weights and self.members == other.members
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        count = len(self.members)
+        return (
+            f"<RandomisedPolicy for {self.about.model}: {count} member{'s' if count != 1 else ''}, "
+            f"{len(self):,} decision nodes>"
+        )
+
+    def attach(self, reader: ModelReader | None) -> RandomisedPolicy:
+        """Return the same policy bound to its model, without a check; None for no model."""
+        return RandomisedPolicy([member.attach(reader) for member in self.members], self.weights)
+
+    def start(self, seed: int | None = None) -> Run:
+        """Draw a member and begin to follow it; it is the `policy` of the run.
+
+        Parameters
+        ----------
+        seed
+            Seed of the draw; by default each start draws anew.
+        """
+        drawn = np.random.default_rng(seed).choice(len(self.members), p=self.weights)
+        run = self.members[drawn].start()
+        run.whole = self
+        return run
+
+
+def _find_problem(members: Sequence[Policy], weights: Sequence[float]) -> str | None:
+    """Return why members and weights are no randomised policy; None if they are one."""
+    if not members:
+        return "a randomised policy needs at least one member"
+    if len(members) != len(weights):
+        return f"members and weights differ in number: {len(members)} and {len(weights)}"
+    for weight in weights:
+        if not weight > 0:
+            return f"the weight {weight!r} is not positive"
+    total = math.fsum(weights)
+    if not abs(total - 1) <= SUM_TOLERANCE:
+        return f"the weights sum to {total!r}, not to 1"
+    for member in members:
+        if not isinstance(member, Policy):
+            return f"a member must be a deterministic policy, not {member!r}"
+    first = members[0].about
+    for number, member in enumerate(members[1:], 2):
+        for name in ("fingerprint", "horizon", "discount"):
+            ours, others = getattr(first, name), getattr(member.about, name)
+            if ours != others:
+                return (
+                    f"members 1 and {number} were made for different models: {first.model} and "
+                    f"{member.about.model} ({name} {ours!r} and {others!r})"
+                )
+    return None
+
+
+def open_own_model(about: About, model: Any) -> ModelReader:
+    """Return a reader of the model that a policy was made for, or raise a `MismatchError`."""
+    reader = ModelReader(model)
+    require_own_model(about, reader)
+    return reader
+
+
+def require_own_model(about: About, reader: ModelReader) -> None:
+    """Raise a `MismatchError` if a model differs at the start from that of a policy.
+
+    A fingerprint is only text, and may be the model's own choice: equal fingerprints do not imply
+    equal discounts.
+    """
+    if reader.fingerprint() != about.fingerprint:
+        raise describe_mismatch(about, reader, "it answers differently at the start")
+    if about.discount != reader.discount:
+        detail = f"it has the discount {reader.discount!r}, and the policy {about.discount!r}"
+        raise describe_mismatch(about, reader, detail)
+    initial = isinstance(reader.root, Start)
+    if about.initial_action not in (None, initial):
+        some = "an" if initial else "no"
+        detail = f"it has {some} initial action, and the policy says otherwise"
+        raise describe_mismatch(about, reader, detail)
+
+
+def describe_mismatch(about: About, reader: ModelReader, detail: str) -> MismatchError:
+    """Return the error of a policy and a model that don't belong together."""
+    return MismatchError(
+        f"this policy was made for {about.model} (horizon {about.horizon}); "
+        f"{describe_model(reader.model)} is another, or no longer answers the same: {detail}"
+    )
+
+
+class PolicyBuilder:
+    """Collects nodes in the order of their numbers."""
+
+    def __init__(self, about: About) -> None:
+        self._about = about
+        self._numbers: dict[str, int] = {}
+        self._action: list[int] = []
+        self._first: list[int] = [0]
+        self._label: list[int] = []
+        self._probability: list[float] = []
+        self._reward: list[float] = []
+        self._child: list[int] = []
+
+    def add(
+        self,
+        action: str,
+        labels: Sequence[str],
+        probabilities: Sequence[float],
+        rewards: Sequence[float],
+        children: Sequence[int],
+    ) -> None:
+        """Add the next node: its action, and a row per outcome."""
+        self._action.append(self._number(action))
+        self._label.extend(self._number(label) for label in labels)
+        self._probability.extend(probabilities)
+        self._reward.extend(rewards)
+        self._child.extend(children)
+        self._first.append(len(self._label))
+
+    def build(self) -> Policy:
+        """Return the policy."""
+        return Policy(
+            self._about,
+            tuple(self._numbers),
+            np.array(self._action, np.int32),
+            np.array(self._first, np.int64),
+            np.array(self._label, np.int32),
+            np.array(self._probability, np.float64),
+            np.array(self._reward, np.float64),
+            np.array(self._child, np.int32),
+        )
+
+    def _number(self, label: str) -> int:
+        return self._numbers.setdefault(label, len(self._numbers))

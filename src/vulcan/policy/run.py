@@ -1,0 +1,465 @@
+"""Following a policy step by step.
+
+A run is on its plan or has left it. On the plan it takes the policy's actions, and knows the risk
+and the reward that still lie ahead (`Policy.node_values`; an outcome without a plan counts as an
+end, as it does in certificates). If the policy is bound to a model, the model evaluates each action
+before it is taken, and must agree with the policy's record (`vulcan.policy.walk.ModelCheck`).
+An observation that is impossible by plan and model is refused and changes nothing. If it happened
+all the same, `leave` says so: from then on the run has no action until `vulcan.replan` finds a new
+plan. The certificate does not cover such a mission any more.
+
+An observation can be given as a label, as a position among the outcomes, or as the state that an
+outcome leads to. An observation that fits several outcomes is an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from vulcan.errors import ModelError, PolicyError
+from vulcan.model.interface import Start
+from vulcan.model.reader import ModelReader
+from vulcan.model.rules import check_state, is_equal
+from vulcan.numerics import END, FAILED, UNPLANNED
+from vulcan.parameters import require_number, shorten
+from vulcan.policy.policy import Policy
+from vulcan.policy.walk import ModelCheck, RecordedDecision
+
+if TYPE_CHECKING:
+    from vulcan.policy.policy import AnyPolicy
+
+__all__ = ["ExpectedOutcome", "Run", "match_observation"]
+
+
+SAME_REWARD: Final = 1e-9
+"""Relative difference below which an observed reward is that of an outcome."""
+
+
+class ExpectedOutcome(NamedTuple):
+    """An outcome that can be observed now, and what follows it."""
+
+    label: str
+    probability: float
+    reward: float
+    state: Any
+    child: int
+
+
+def match_observation(
+    observed: Any,
+    state: Any,
+    reward: float | None,
+    action: str,
+    expected: Sequence[ExpectedOutcome],
+) -> ExpectedOutcome:
+    """Return the expected outcome of an action that an observation means; see `Run.observe`.
+
+    Raises
+    ------
+    PolicyError
+        If it means none, or could mean several.
+    """
+    if (observed is None) == (state is None):
+        raise PolicyError("tell either an outcome or the state that it leads to")
+    told = observed if state is None else state
+    found = [
+        outcome
+        for position, outcome in enumerate(expected)
+        if _leads_to(outcome, told) or (state is None and _is_named(outcome, position, told))
+    ]
+    paid = None if reward is None else require_number("reward", reward, error=PolicyError)
+    if paid is not None:
+        found = [outcome for outcome in found if _is_same(outcome.reward, paid)]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(f"{k}: {outcome.label!r}" for k, outcome in enumerate(expected))
+    if not found:
+        which = "" if reward is None else f" that pays {reward!r}"
+        raise PolicyError(
+            f"{action!r} has no outcome {shorten(told)}{which}; its outcomes are {listed}"
+        )
+    several = ", ".join(repr(outcome.label) for outcome in found)
+    raise PolicyError(
+        f"{shorten(told)} fits {len(found)} outcomes of {action!r}, {several}: give a label, "
+        f"state=... or reward=...; its outcomes are {listed}"
+    )
+
+
+def _is_named(outcome: ExpectedOutcome, position: int, told: Any) -> bool:
+    """Return whether an outcome has this label or position."""
+    if isinstance(told, Integral) and not isinstance(told, bool):
+        return told == position or str(told) == outcome.label
+    return isinstance(told, str) and told == outcome.label
+
+
+def _leads_to(outcome: ExpectedOutcome, state: Any) -> bool:
+    """Return whether an outcome leads to a state; 1 and True are different states."""
+    if outcome.state is None or not isinstance(state, Hashable):
+        return False  # such as an array, which can't be compared as a whole
+    alike = isinstance(outcome.state, bool) == isinstance(state, bool)
+    return alike and is_equal(outcome.state, state)
+
+
+def _is_same(one: float, other: float) -> bool:
+    return abs(one - other) <= SAME_REWARD * max(1.0, abs(one), abs(other))
+
+
+class _Decision(NamedTuple):
+    """The action to take now, by its label and as the model has it, and its outcomes."""
+
+    label: str
+    action: Any
+    expected: list[ExpectedOutcome]
+
+
+class Run:
+    """One mission under a policy.
+
+    Get one from `Policy.start`. Take the `action`, report the outcome with `observe`, and stop when
+    `finished`. A model that begins with a `Start` has an action before the first step: with
+    `Start.draw` it is called "start", nothing is to be done, and the first observation is the start
+    state that was drawn; with `Start.choose` it is the choice.
+
+    If the policy is bound to a model, actions and outcomes raise a `MismatchError` where the model
+    differs from the one that the policy was made with.
+
+    A copy (`copy.copy`) is an independent run from the same point on.
+
+    Attributes
+    ----------
+    policy
+        The policy that is followed: of a randomised one, the member that was drawn, and after
+        `vulcan.replan` the plan from there on.
+    whole
+        The policy that was started, to which the certificate applies.
+    left_plan
+        Whether something happened that plan and model did not foresee; see `leave`.
+    risk_left
+        The plan's remaining risk when it was left; nan before.
+    account
+        The risk that `vulcan.replan` may still add; None before the first replan.
+    """
+
+    def __init__(
+        self, policy: Policy, reader: ModelReader | None, whole: AnyPolicy | None = None
+    ) -> None:
+        self.policy = policy
+        self.whole: AnyPolicy = policy if whole is None else whole
+        self.left_plan, self.risk_left = False, math.nan
+        self.account: Any = None
+        self._reader = reader
+        self._place = 0 if len(policy) else END
+        self._begun = 0  # the level at which the policy began
+        self._state: Any = None if reader is None else reader.root
+        self._history: tuple[tuple[str, str], ...] = ()
+        self._reward = 0.0
+        self._decision: _Decision | None = None  # computed on first use
+
+    def __repr__(self) -> str:
+        names = {FAILED: "failed", UNPLANNED: "without a plan"}
+        now = self._planned if self._place >= 0 else names.get(self._place, "finished")
+        return f"Run(decisions={self.level}, now={now!r})"
+
+    @property
+    def history(self) -> list[tuple[str, str]]:
+        """Pairs (action label, outcome label) so far."""
+        return list(self._history)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do: the history ended, failed, or is unplanned."""
+        if self.left_plan and self.unplanned:  # the mission goes on without a plan
+            return self.level >= self.reader.levels or not self.reader.actions(self._state)
+        return self._place < 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the mission failed."""
+        return self._place == FAILED
+
+    @property
+    def unplanned(self) -> bool:
+        """Whether there is no plan here: beyond what was planned, or after leaving the plan."""
+        return self._place == UNPLANNED
+
+    @property
+    def reader(self) -> ModelReader:
+        """The model."""
+        return self._require_model()
+
+    @property
+    def place(self) -> int:
+        """The decision node of `policy` where the run is, or END, FAILED or UNPLANNED."""
+        return self._place
+
+    @property
+    def state(self) -> Any:
+        """The model's state: `FAILURE` after a failure, the `Start` before an initial action."""
+        self._require_model()
+        return self._state
+
+    @property
+    def level(self) -> int:
+        """Number of decisions so far, an initial action included."""
+        return len(self._history)
+
+    @property
+    def step(self) -> int:
+        """Number of steps of the horizon so far."""
+        return max(0, self.level - isinstance(self.reader.root, Start))
+
+    @property
+    def reward(self) -> float:
+        """The reward of the outcomes so far, discounted from the start."""
+        self._require_model()
+        return self._reward
+
+    @property
+    def risk(self) -> float:
+        """The plan's probability of failure from here on; nan without a plan.
+
+        That of an incomplete plan counts up to its frontier.
+        """
+        if self._place < 0:
+            return math.nan if self.unplanned else 0.0
+        return float(self._ahead["risk"])
+
+    @property
+    def reward_ahead(self) -> float:
+        """The plan's expected reward from here on; nan without a plan.
+
+        It is discounted from the start, so that `reward + reward_ahead` is the expected reward of
+        the whole mission.
+        """
+        reader = self.reader
+        if self._place < 0:
+            return math.nan if self.unplanned else 0.0
+        return float(reader.weights[self.level] * self._ahead["mean"])
+
+    @property
+    def _ahead(self) -> Any:
+        """The values of the current node, discounted from here on."""
+        first = None if self._reader is None else float(self._reader.discounts[self._begun])
+        return self.policy.node_values(first)[self._place]
+
+    @property
+    def action_label(self) -> str:
+        """The label of the action to take now."""
+        return self._decide().label
+
+    @property
+    def action(self) -> Any:
+        """The action to take now: the model's own when bound to a model, else its label.
+
+        Raises
+        ------
+        PolicyError
+            If the run is finished.
+        MismatchError
+            If the model differs on this action from the one that the policy was made with. The run
+            is unchanged, and may `leave` its plan.
+        """
+        return self._decide().action
+
+    @property
+    def expected(self) -> dict[str, float]:
+        """The labels that can be observed now, with their probabilities; empty without a plan."""
+        if self._place < 0:
+            return {}
+        return {outcome.label: outcome.probability for outcome in self._decide().expected}
+
+    def observe(
+        self, outcome: Any = None, *, state: Any = None, reward: float | None = None
+    ) -> None:
+        """Report the outcome of the action.
+
+        Parameters
+        ----------
+        outcome
+            The label of the outcome, its position in `expected`, or the state that it leads to.
+            Outcomes to which the model gave no label are called by the state that they lead to,
+            and by the reward as well where two lead to the same state with different rewards
+            ("harbour, reward 2").
+        state
+            The state that it leads to, where a number may also be a position, or a string a label.
+        reward
+            Its reward, to distinguish outcomes that lead to the same state.
+
+        Raises
+        ------
+        PolicyError
+            If it is no outcome of the action, or could be several; the message lists the outcomes.
+            The run is unchanged.
+        """
+        label, _, expected = self._decide()
+        observed = match_observation(outcome, state, reward, label, expected)
+        if observed.child == END and self._reader is not None:
+            self._check.require_end(observed.state, self.level + 1)
+        self._advance(label, observed)
+
+    def measure(self, measurement: Any) -> None:
+        """Report a measurement, from which the model derives the outcome.
+
+        The model's `locate(state, action, measurement)` returns the label or the next state of the
+        outcome that a measurement stands for, or None if it is impossible. The plan continues as
+        after that outcome.
+
+        Parameters
+        ----------
+        measurement
+            Any argument that the model's `locate` takes.
+
+        Raises
+        ------
+        PolicyError
+            If the model calls it impossible, or has no `locate`; the run is unchanged.
+        """
+        if not hasattr(self.reader.model, "locate"):
+            raise PolicyError("the model has no locate(state, action, measurement)")
+        found = self.reader.locate(self._state, self.action, measurement)
+        if found is None:
+            raise PolicyError(
+                f"the model calls the measurement {shorten(measurement)} impossible after "
+                f"{self.action_label!r} in state {shorten(self._state)}"
+            )
+        self.observe(**{"outcome" if isinstance(found, str) else "state": found})
+
+    def leave(self, state: Any = None, reward: float = 0.0) -> None:
+        """Leave the plan: something happened that the model calls impossible.
+
+        There is no `action` from now on until `vulcan.replan` finds a plan. The certificate does
+        not cover this mission any more.
+
+        Parameters
+        ----------
+        state
+            The state that the action led to. Without one the run stays where it is.
+        reward
+            The reward of the action.
+
+        Raises
+        ------
+        PolicyError
+            If the run can't leave its plan, or the state is unknown: the model raises an error or
+            breaks a rule for one of its actions. The run is unchanged. A model that treats unknown
+            states as states without actions is believed.
+        """
+        if self._reader is None or self.failed or self.level >= self.reader.levels:
+            raise PolicyError("only a run that goes on, of a policy with its model, can leave it")
+        risk = self.risk_left if self.unplanned else self.risk
+        if state is not None:
+            # The plan is left, so the model need not agree with it.
+            label = self._planned if self._place >= 0 else "not planned"
+            paid = require_number("reward", reward, error=PolicyError)
+            self._require_known(state)
+            self._advance(label, ExpectedOutcome("not foreseen", 0.0, paid, state, UNPLANNED))
+        self._place, self.left_plan, self.risk_left = UNPLANNED, True, risk
+        self._decision = None
+
+    def follow(self, policy: Policy) -> None:
+        """Continue with another plan; `vulcan.replan` decides which may be followed.
+
+        Parameters
+        ----------
+        policy
+            A policy that begins in the state in which the run is.
+
+        Raises
+        ------
+        MismatchError
+            If the model has another discount, or differs on the policy's first action. The run is
+            unchanged. Later actions are compared when the run reaches them.
+        """
+        before = self.policy, self._place, self._begun, self._decision
+        self.policy, self._place = policy, 0 if len(policy) else END
+        self._begun, self._decision = self.level, None
+        try:
+            self.compare()
+        except BaseException:
+            self.policy, self._place, self._begun, self._decision = before
+            raise
+
+    def compare(self) -> None:
+        """Raise a `MismatchError` if the model differs from the plan on the next step."""
+        if self._place >= 0:
+            self._decide()
+        elif self._place == END and self._reader is not None:
+            self._check.require_end(self._state, self.level)
+
+    def _require_known(self, state: Any) -> None:
+        """Refuse a state that the model does not know, as far as its answers show that."""
+        for violation in check_state(state, "the state"):
+            raise PolicyError(str(violation))
+        try:
+            if self.level + 1 < self.reader.levels:
+                self.reader.evaluate(state)
+        except ModelError as error:
+            raise PolicyError(
+                f"the model does not know the state {shorten(state)}: {error}"
+            ) from error
+
+    def _require_model(self) -> ModelReader:
+        if self._reader is None:
+            raise PolicyError("only the model knows that: policy.bind(model).start()")
+        return self._reader
+
+    def _advance(self, label: str, observed: ExpectedOutcome) -> None:
+        """Move on after an outcome."""
+        if self._reader is not None:
+            self._reward += float(self._reader.weights[self.level]) * observed.reward
+            self._state = observed.state
+        self._history += ((label, observed.label),)
+        self._place, self._decision = observed.child, None
+
+    @property
+    def _planned(self) -> str:
+        """The label of the action that the plan takes here."""
+        return self.policy.labels[int(self.policy.action[self._place])]
+
+    @property
+    def _check(self) -> ModelCheck:
+        return ModelCheck(self.policy.about, self.reader)
+
+    def _decide(self) -> _Decision:
+        """Return the current decision; the model evaluates it once."""
+        if self.finished:
+            raise PolicyError("the run is finished: there is no action to take")
+        if self._place < 0:
+            raise PolicyError("the run left its plan: vulcan.replan(run) finds another")
+        if self._decision is None:
+            self._decision = self._find_planned()
+        return self._decision
+
+    def _find_planned(self) -> _Decision:
+        """Return the plan's decision, with states if there is a model."""
+        label, planned = self._planned, self._list_planned()
+        if self._reader is None:
+            return _Decision(label, label, planned)
+        check, state, level = self._check, self._state, self.level
+        check.require_step(state, level)
+        outcomes = [(o.probability, o.reward, o.child == FAILED) for o in planned]
+        recorded = RecordedDecision(label, [o.label for o in planned], outcomes)
+        answer = check.evaluate(state, label, level)
+        check.compare(answer, recorded, state, level)
+        pairs = zip(planned, answer.outcomes, strict=True)
+        expected = [p._replace(state=o.state) for p, o in pairs]
+        return _Decision(label, answer.action, expected)
+
+    def _list_planned(self) -> list[ExpectedOutcome]:
+        """Return the outcomes that the plan expects here, without states."""
+        policy, rows = self.policy, self.policy.outcomes(self._place)
+        labels = [policy.labels[number] for number in policy.label[rows.start : rows.stop]]
+        if len(set(labels)) < len(labels):
+            raise PolicyError(
+                f"the policy can't be followed: outcomes of {self._planned!r} have the same label, "
+                f"{', '.join(map(repr, labels))}"
+            )
+        columns = (policy.probability, policy.reward, policy.child)
+        numbers = (column[rows.start : rows.stop].tolist() for column in columns)
+        return [
+            ExpectedOutcome(label, chance, reward, None, child)
+            for label, chance, reward, child in zip(labels, *numbers, strict=True)
+        ]

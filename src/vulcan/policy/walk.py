@@ -1,0 +1,386 @@
+"""All histories of a policy: the decision points that they reach, and how likely.
+
+A *decision point* is a member of the policy, a node of that member, a level (the number of earlier
+decisions) and, if a model is given, a state. `find_decision_points` lists all of them. With p the
+probabilities of the outcomes that lead there,
+
+    reach = Σ p · reach(before),    likeliest = max p · likeliest(before).
+
+Both come from the policy's own arrays, a level at a time: 87,000 decisions take 0.1 s.
+
+A model that is followed along a policy must answer as it did when the policy was made
+(`ModelCheck`); else a `MismatchError` says where it differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import MismatchError
+from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
+from vulcan.model.reader import ModelReader, fit_labels, label_outcomes
+from vulcan.numerics import END, FAILED, NONE
+from vulcan.parameters import shorten
+from vulcan.policy.policy import About, AnyPolicy, Policy, describe_mismatch
+from vulcan.runtime.arrays import ranges
+
+__all__ = [
+    "DecisionPoints",
+    "MemberLists",
+    "ModelAnswer",
+    "ModelCheck",
+    "RecordedDecision",
+    "find_decision_points",
+    "find_values",
+    "name_state",
+    "number_labels",
+]
+
+
+class RecordedDecision(NamedTuple):
+    """A decision as the policy recorded it: action, outcome labels and outcomes.
+
+    An outcome is its probability, its reward, and whether it fails.
+    """
+
+    action: str
+    labels: list[str]
+    outcomes: list[tuple[float, float, bool]]
+
+
+class ModelAnswer(NamedTuple):
+    """The model's own action, the outcomes that it has now, their labels and their numbers."""
+
+    action: Any
+    outcomes: list[Outcome]
+    labels: list[str]
+    numbers: list[tuple[float, float, bool]]
+
+
+class ModelCheck:
+    """Evaluates a model along a policy, and refuses one that differs from the policy's record.
+
+    A policy carries the label, probability, reward and failure of each outcome of the actions that
+    it takes. All that follow a policy through a model (certificates, runs, explanations, drawings)
+    compare them with the model, to the last digit: a model that differs is not the one that the
+    policy was made for, and the certificate says nothing about it. In all methods, `level` is the
+    number of earlier decisions.
+
+    Raises
+    ------
+    MismatchError
+        If the model has another discount than the policy.
+    """
+
+    def __init__(self, about: About, reader: ModelReader) -> None:
+        self._about, self._reader = about, reader
+        if about.discount != reader.discount:
+            raise self.refuse(f"the discount was {about.discount!r}, is {reader.discount!r}")
+
+    def evaluate(self, state: Any, label: str, level: int) -> ModelAnswer:
+        """Return the model's answer for an action; refuse a state that does not have it."""
+        actions = self._reader.actions(state)
+        if label not in actions:
+            has = ", ".join(map(repr, actions)) or "no actions"
+            raise self.refuse(
+                f"step {level + 1}: the policy takes {label!r} in state {shorten(state)}, where "
+                f"the model has {has}"
+            )
+        outcomes = self._reader.outcomes(state, actions[label])
+        numbers = [(float(o.probability), float(o.reward), o.state is FAILURE) for o in outcomes]
+        return ModelAnswer(actions[label], outcomes, label_outcomes(outcomes), numbers)
+
+    def compare(
+        self, answer: ModelAnswer, recorded: RecordedDecision, state: Any, level: int
+    ) -> None:
+        """Refuse an answer that differs from the recorded decision."""
+        if answer.numbers == recorded.outcomes and answer.labels == recorded.labels:
+            return
+        _, outcomes, labels, numbers = answer
+        action = f"step {level + 1}: action {recorded.action!r} in state {shorten(state)}"
+        if labels != recorded.labels and not fit_labels(outcomes, labels, recorded.labels):
+            raise self.refuse(
+                f"{action} has the outcomes {labels}; the policy was made with {recorded.labels}"
+            )
+        for now, label, before in zip(numbers, recorded.labels, recorded.outcomes, strict=True):
+            if now != before:
+                raise self.refuse(
+                    f"{action} has another outcome {label!r}: (probability, reward, fails) was "
+                    f"{before}, is {now}"
+                )
+
+    def require_end(self, state: Any, level: int) -> None:
+        """Refuse a state that has actions, where the policy ends."""
+        if level < self._reader.levels and self._reader.actions(state):
+            raise self.refuse(
+                f"after {level} steps the policy ends in state {shorten(state)}, which has actions"
+            )
+
+    def require_step(self, state: Any, level: int) -> None:
+        """Refuse a decision beyond the horizon."""
+        if level >= self._reader.levels:
+            raise self.refuse(f"the policy acts beyond the horizon, in {shorten(state)}")
+
+    def compare_ends(self, answer: ModelAnswer, children: Sequence[int], level: int) -> None:
+        """Refuse an answer after which the model ends where the policy goes on, or vice versa."""
+        for outcome, child in zip(answer.outcomes, children, strict=True):
+            if child == END:
+                self.require_end(outcome.state, level + 1)
+            elif child >= 0:
+                self.require_step(outcome.state, level + 1)
+
+    def refuse(self, detail: str) -> MismatchError:
+        """Return the error that says how policy and model differ."""
+        return describe_mismatch(self._about, self._reader, detail)
+
+
+class MemberLists:
+    """A member as lists, from which single numbers are read faster than from arrays."""
+
+    def __init__(self, policy: Policy) -> None:
+        labels = policy.labels
+        self.action: list[str] = [labels[number] for number in policy.action.tolist()]
+        self.child = policy.child.tolist()
+        self._first = policy.first_outcome.tolist()
+        self._label = [labels[number] for number in policy.label.tolist()]
+        fails = [child == FAILED for child in self.child]
+        columns = (policy.probability.tolist(), policy.reward.tolist(), fails)
+        self._outcomes = list(zip(*columns, strict=True))
+
+    def read(self, node: int) -> tuple[RecordedDecision, list[int]]:
+        """Return a decision as it was recorded, and what follows each of its outcomes."""
+        rows = slice(self._first[node], self._first[node + 1])
+        recorded = RecordedDecision(self.action[node], self._label[rows], self._outcomes[rows])
+        return recorded, self.child[rows]
+
+
+POINT: Final = np.dtype(
+    [
+        ("member", "i4"),
+        ("node", "i4"),
+        ("level", "i4"),
+        ("state", "i4"),  # a number in `DecisionPoints.states`; NONE without a model
+        ("reach", "f8"),
+        ("likeliest", "f8"),  # probability of the likeliest history that leads there
+        ("before", "i4"),  # the last decision point of that history; NONE at the start
+        ("outcome", "i4"),  # and its last outcome, as a row of the member's arrays
+    ]
+)
+
+EDGE: Final = np.dtype([("source", "i4"), ("outcome", "i4"), ("target", "i4")])
+"""An outcome, as a row of the member's arrays, that leads from one decision point to another."""
+
+
+class DecisionPoints(NamedTuple):
+    """The decision points of a policy, member by member, level by level.
+
+    Attributes
+    ----------
+    policy
+        The policy.
+    rows
+        An array of `POINT`.
+    edges
+        An array of `EDGE`, in the order of their sources.
+    states
+        The model's states, by the numbers in the rows; empty without a model.
+    """
+
+    policy: AnyPolicy
+    rows: NDArray[Any]
+    edges: NDArray[Any]
+    states: list[Any]
+
+    def list_path(self, point: int) -> list[int]:
+        """Return the decision points of the likeliest history up to a point, that included."""
+        path = [point]
+        while (before := int(self.rows["before"][path[-1]])) != NONE:
+            path.append(before)
+        return path[::-1]
+
+    def last_step(self, point: int) -> tuple[str, str]:
+        """Return the last action and outcome of that history."""
+        row = self.rows[point]
+        member = self.policy.members[row["member"]]
+        action = member.action[self.rows["node"][row["before"]]]
+        return member.labels[action], member.labels[member.label[row["outcome"]]]
+
+
+def find_decision_points(policy: AnyPolicy, reader: ModelReader | None = None) -> DecisionPoints:
+    """Return all decision points that the histories of a policy reach.
+
+    Parameters
+    ----------
+    policy
+        Any policy, deterministic or randomised.
+    reader
+        Its model; with one, decision points have states, and the model is compared with the one
+        that the policy was made with.
+
+    Raises
+    ------
+    MismatchError
+        If the model differs.
+    """
+    states = None if reader is None else _States(policy, reader)
+    rows, edges = [np.zeros(0, POINT)], [np.zeros(0, EDGE)]
+    for number in range(len(policy.members)):
+        for here, onward in _follow(policy, number, sum(map(len, rows)), states):
+            rows.append(here)
+            edges.append(onward)
+    known = [] if states is None else states.objects
+    return DecisionPoints(policy, np.concatenate(rows), np.concatenate(edges), known)
+
+
+def _follow(
+    policy: AnyPolicy, number: int, begin: int, states: _States | None
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Yield the decision points of a member and the edges from them, level by level.
+
+    `begin` is the number of the first one.
+    """
+    member = policy.members[number]
+    here = np.zeros(min(1, len(member)), POINT)
+    here["member"], here["before"], here["outcome"] = number, NONE, NONE
+    here["reach"] = here["likeliest"] = policy.weights[number]
+    here["state"] = NONE if states is None else 0
+    while len(here):
+        first = member.first_outcome[here["node"]]
+        counts = member.first_outcome[here["node"] + 1] - first
+        rows, source = ranges(first, counts), np.repeat(np.arange(len(here)), counts)
+        after = np.full(len(rows), NONE) if states is None else states.follow(here)
+        goes_on = member.child[rows] >= 0
+        edges = np.zeros(int(goes_on.sum()), EDGE)
+        edges["source"], edges["outcome"] = source[goes_on], rows[goes_on]
+        there = _arrive(member, here, edges, after[goes_on])
+        there["before"] += begin
+        edges["source"] += begin
+        edges["target"] += begin + len(here)
+        yield here, edges
+        begin += len(here)
+        here = there
+
+
+def _arrive(
+    member: Policy, here: NDArray[Any], edges: NDArray[Any], state: NDArray[Any]
+) -> NDArray[Any]:
+    """Return the decision points that edges lead to, and set the edges' targets.
+
+    Sources and targets are numbered within their levels here.
+    """
+    source, rows = edges["source"], edges["outcome"]
+    child, chance = member.child[rows], member.probability[rows]
+    keys = child.astype(np.int64) * (int(state.max(initial=NONE)) + 2) + state
+    _, group = np.unique(keys, return_inverse=True)
+    edges["target"] = group
+    size = int(group.max(initial=-1)) + 1
+    likely = here["likeliest"][source] * chance
+    order = np.lexsort((-likely, group))  # the likeliest edge to each point first
+    best = order[np.searchsorted(group[order], np.arange(size))]
+    there = np.zeros(size, POINT)
+    there["member"], there["level"] = here["member"][:1], here["level"][:1] + 1
+    there["node"], there["state"] = child[best], state[best]
+    there["reach"] = np.bincount(group, here["reach"][source] * chance, size)
+    there["likeliest"], there["before"], there["outcome"] = likely[best], source[best], rows[best]
+    return there
+
+
+class _States:
+    """Numbers the states along a policy; the model evaluates each (state, action) pair once."""
+
+    def __init__(self, policy: AnyPolicy, reader: ModelReader) -> None:
+        self.objects: list[Any] = [reader.root]
+        self._numbers: dict[Any, int] = {reader.root: 0}
+        self._reader, self._check = reader, ModelCheck(policy.about, reader)
+        self._members = [MemberLists(member) for member in policy.members]
+        self._answers: dict[tuple[int, str], ModelAnswer] = {}
+        for member in self._members:
+            if not member.action:
+                self._check.require_end(reader.root, 0)
+
+    def follow(self, here: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the state after each outcome of the points of a level, NONE after failures."""
+        numbers: list[int] = []
+        columns = (here[name].tolist() for name in ("member", "node", "state", "level"))
+        for member, node, state, level in zip(*columns, strict=True):
+            recorded, children = self._members[member].read(node)
+            answer = self._evaluate(state, recorded.action, level)
+            self._check.compare(answer, recorded, self.objects[state], level)
+            self._check.compare_ends(answer, children, level)
+            for outcome, child in zip(answer.outcomes, children, strict=True):
+                numbers.append(self._number(outcome.state) if child >= 0 else NONE)
+        return np.array(numbers, np.int64)
+
+    def _evaluate(self, state: int, label: str, level: int) -> ModelAnswer:
+        answer = self._answers.get((state, label))
+        if answer is None:
+            answer = self._check.evaluate(self.objects[state], label, level)
+            if self._reader.merges:  # else it is not needed again
+                self._answers[state, label] = answer
+        return answer
+
+    def _number(self, state: Any) -> int:
+        number = count = len(self.objects)
+        if self._reader.merges:
+            try:
+                number = self._numbers.setdefault(state, count)
+            except Exception as error:
+                raise self._reader.refuse_comparison(state, error) from error
+        if number == count:
+            self.objects.append(state)
+        return number
+
+
+def find_values(points: DecisionPoints, reader: ModelReader | None) -> dict[str, NDArray[Any]]:
+    """Return the action and the values of each decision point.
+
+    Parameters
+    ----------
+    points
+        The decision points.
+    reader
+        The model; without one, the reward ahead of a first decision is nan where only the model
+        knows whether that is discounted.
+
+    Returns
+    -------
+    dict
+        `action`, a number of `number_labels`; `fails`, the probability that it fails at once;
+        `risk_ahead` and `reward_ahead`, from there on, this action included.
+    """
+    policy, rows, levels = points.policy, points.rows, points.rows["level"]
+    if reader is not None:
+        first_discount = float(reader.discount_after(0))
+    elif levels.max(initial=0) == policy.about.horizon:
+        first_discount = 1.0  # more decisions than steps: the first one is an initial action
+    else:
+        first_discount = policy.about.first_discount
+    numbers = number_labels(policy)
+    values = {name: np.zeros(len(rows)) for name in ("fails", "risk_ahead", "reward_ahead")}
+    action = np.zeros(len(rows), np.int64)
+    for number, member in enumerate(policy.members):
+        mine = np.flatnonzero(rows["member"] == number)
+        node = rows["node"][mine]
+        ahead = member.node_values(first_discount)[node]
+        action[mine] = np.array([numbers[label] for label in member.labels])[member.action[node]]
+        owner = np.repeat(np.arange(len(member)), np.diff(member.first_outcome))
+        failing = member.probability * (member.child == FAILED)
+        values["fails"][mine] = np.bincount(owner, failing, len(member))[node]
+        values["risk_ahead"][mine] = ahead["risk"]
+        values["reward_ahead"][mine] = ahead["mean"]
+    return {"action": action, **values}
+
+
+def number_labels(policy: AnyPolicy) -> dict[str, int]:
+    """Return a number for each label that any member has."""
+    labels = dict.fromkeys(label for member in policy.members for label in member.labels)
+    return {label: number for number, label in enumerate(labels)}
+
+
+def name_state(state: Any) -> str:
+    """Return the text of a state, as in labels."""
+    return "start" if isinstance(state, Start) else stable_text(state)

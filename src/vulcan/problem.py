@@ -1,0 +1,67 @@
+"""A problem: a model and a risk bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vulcan.bounds.base import RiskBound
+from vulcan.bounds.forms import Constant
+from vulcan.bounds.parse import read_bound
+from vulcan.errors import BoundError, ModelError, OptionError
+from vulcan.model.rules import read_frame
+from vulcan.parameters import shorten
+
+__all__ = ["Problem", "require_problem"]
+
+
+@dataclass(frozen=True, init=False)
+class Problem:
+    """Find the best policy of a model among those whose risk is acceptable for their reward.
+
+    Parameters
+    ----------
+    model
+        Any object with `horizon`, `initial_state()`, `actions(state)` and
+        `outcomes(state, action)`; see `vulcan.model.Model`.
+    risk_bound
+        The acceptable probability of failure, as a function of expected reward. A number becomes
+        a `Constant`, which must be at least 0; a string is parsed by `vulcan.parse`.
+
+    Raises
+    ------
+    ModelError
+        If the model lacks a method, or its horizon or discount is invalid.
+    BoundError
+        If the bound is not a risk bound.
+
+    Examples
+    --------
+    >>> from vulcan.domains import Bandit
+    >>> Problem(Bandit(3), 0.01).risk_bound, Problem(Bandit(3), "0.002*x").risk_bound
+    (Constant(0.01), Linear(slope=0.002, offset=0.0))
+    """
+
+    model: Any
+    risk_bound: RiskBound
+
+    def __init__(self, model: Any, risk_bound: RiskBound | float | str) -> None:
+        for violation in read_frame(model)[1]:
+            raise ModelError(violation.of(model))
+        bound = read_bound(risk_bound)
+        if bound is not risk_bound and isinstance(bound, Constant) and bound.level < 0:
+            raise BoundError(
+                f"a constant risk bound of {bound} accepts no policy; it must be at least 0. A "
+                'bound that depends on the reward, such as "0.01*x - 0.1", may go below 0'
+            )
+        object.__setattr__(self, "model", model)
+        object.__setattr__(self, "risk_bound", bound)
+
+
+def require_problem(problem: Any) -> None:
+    """Raise an error that shows what is needed if an argument is not a `Problem`."""
+    if not isinstance(problem, Problem):
+        raise OptionError(
+            "a Problem is missing: a model and its risk bound, as in "
+            f'solve(Problem(model, "0.002*x")); this is {shorten(problem)}'
+        )

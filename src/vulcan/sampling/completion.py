@@ -1,0 +1,353 @@
+"""The upper tree that plans are made on, and the policies below it.
+
+**The upper tree** is a layered graph of the most probable histories (`vulcan.kernels.plan`). A plan
+chooses actions there, and a price at each of its leaves.
+
+**Completions** evaluate what the policy of each price earns and risks from a leaf on, and write a
+plan out as a policy. Over histories, every policy is walked to the end of all continuations. Where
+states merge, there may be far more histories than state–step pairs; see `vulcan.sampling.merged`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.graph.compiled import CompiledGraph, Evaluator
+from vulcan.graph.levels import EDGE, NODE, TARGET
+from vulcan.graph.states import ACTION
+from vulcan.kernels import codes
+from vulcan.kernels.plan import GROWTH, UpperArrays
+from vulcan.numerics import NONE
+from vulcan.sampling.candidate import Candidate
+from vulcan.sampling.tree import PriceArrays
+
+__all__ = [
+    "COARSE",
+    "FINE",
+    "Completion",
+    "Detail",
+    "HistoryCompletion",
+    "Points",
+    "SharedCompletion",
+    "UpperTree",
+    "grow_upper_tree",
+    "make_upper_arrays",
+]
+
+FEWEST_VISITS: Final = 64
+"""A history with fewer samples is a leaf of the upper tree, unless it is solved."""
+
+CHUNK: Final = 1 << 16
+"""Histories between two looks at the clock."""
+
+FIRST_LENGTH: Final = 1 << 12
+"""Decisions of a policy for which there is room at first."""
+
+Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""The rewards and the risks of the policies of all prices."""
+
+
+class Detail(NamedTuple):
+    """The largest number of histories of an upper tree, and of points of a front."""
+
+    nodes: int
+    points: int
+
+
+FINE: Final = Detail(1 << 12, 1 << 10)
+COARSE: Final = Detail(1 << 11, 1 << 7)
+"""For final plans, and for those that guide samples or wait for a better one."""
+
+
+@dataclass(frozen=True, eq=False)
+class UpperTree:
+    """The upper tree, without the edges of leaves.
+
+    Attributes
+    ----------
+    nodes, edges, targets
+        The layered graph.
+    reach
+        The probability of each node, given its actions.
+    histories
+        The number of each node in the tree.
+    visits, action_counts, values
+        Of each node: its samples, the number of actions, and its value for each price.
+    """
+
+    nodes: NDArray[Any]
+    edges: NDArray[Any]
+    targets: NDArray[Any]
+    reach: NDArray[np.float64]
+    histories: NDArray[np.int64]
+    visits: NDArray[np.int32]
+    action_counts: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+
+def make_upper_arrays(most: int) -> UpperArrays:
+    """Return the arrays of an upper tree with one node, and room for `most`."""
+    growth = np.zeros(1, GROWTH)
+    growth["nodes"] = growth["waiting"] = 1
+    growth["most"], growth["fewest_visits"] = most, FEWEST_VISITS
+    room = 2 * most + FINE.nodes
+    upper = UpperArrays(
+        nodes=np.zeros(room, NODE),
+        edges=np.zeros(room, EDGE),
+        targets=np.zeros(2 * room, TARGET),
+        reach=np.ones(room),
+        haste=np.ones(room),
+        heap=np.zeros(room, np.int32),
+        growth=growth,
+    )
+    upper.nodes["first_edge"][0] = NONE
+    return upper
+
+
+def grow_upper_tree(
+    run: PriceArrays, most: int, closeness: float, root: int = 0, reach: float = 1.0
+) -> UpperTree:
+    """Return the upper tree of the subtree below a node.
+
+    Parameters
+    ----------
+    run
+        The tree.
+    most
+        The largest number of nodes, but for the last ones that are added together.
+    closeness
+        How much worse than the best an action of the upper tree may be.
+    root, reach
+        The first node, and its probability.
+    """
+    from vulcan.kernels import plan as plan_kernels
+
+    upper = make_upper_arrays(most)
+    upper.growth["closeness"] = closeness
+    upper.nodes["state"][0], upper.nodes["level"][0] = root, run.nodes["level"][root]
+    upper.reach[0] = reach
+    if root_is_leaf(run, root):
+        upper.growth["waiting"] = 0
+    while (
+        wants := plan_kernels.grow_upper_tree(
+            run.arrays(), run.tree(), run.upper_nodes, run.judged, upper
+        )
+    ) != codes.DONE:
+        if wants == codes.NEEDS_ROOM:
+            break  # the upper tree is large enough
+        if not run.satisfy(wants, int(upper.growth["state"][0]), math.inf):
+            break
+    nodes, edges, targets, reaches = cut_off(upper)
+    numbers = nodes["state"]
+    return UpperTree(
+        nodes=nodes,
+        edges=edges,
+        targets=targets,
+        reach=reaches,
+        histories=numbers.astype(np.int64),
+        visits=run.nodes["visits"][numbers],
+        action_counts=run.graph.states.array["action_count"][run.nodes["state"][numbers]],
+        values=run.node_values[numbers],
+    )
+
+
+def root_is_leaf(run: PriceArrays, root: int) -> bool:
+    """Whether a history below the root has too few samples to be expanded."""
+    node = run.nodes[root]
+    if node["level"] == 0:
+        return False
+    if node["level"] + 1 == run.reader.levels:
+        return bool(node["visits"] == 0)
+    known = node["solved"] or node["visits"] > FEWEST_VISITS
+    return bool(node["first_edge"] == NONE or not known)
+
+
+def cut_off(
+    upper: UpperArrays,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+    """Return copies of the filled nodes, edges, targets and reaches."""
+    growth = upper.growth[0]
+    filled = {name: int(growth[name]) for name in ("nodes", "edges", "targets")}
+    nodes, edges, targets = (getattr(upper, name)[:count].copy() for name, count in filled.items())
+    return nodes, edges, targets, upper.reach[: filled["nodes"]].copy()
+
+
+class SharedCompletion(ABC):
+    """Walks by several workers, whose results are those of a single one.
+
+    Attributes
+    ----------
+    work, evaluations
+        Histories walked, and states of a model in Python evaluated, so far.
+    """
+
+    evaluations = 0
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once, self.work = at_once, 0
+
+    def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
+        """Return the points of histories, as many as there is time for."""
+        found: list[Points] = []
+        for begin in range(0, len(nodes), self._at_once):
+            for points, work in self._walk(nodes[begin : begin + self._at_once]):
+                # A single worker would look at the clock after each chunk.
+                chunks, before = work // CHUNK, self.work
+                self.work += chunks * CHUNK
+                if chunks and not may_go_on():
+                    return found
+                self.work = before + work
+                found.append(points)
+        return found
+
+    @abstractmethod
+    def _walk(self, nodes: Sequence[int]) -> list[tuple[Points, int]]:
+        """Return the points of histories, and the work of each."""
+
+    @abstractmethod
+    def write(self) -> Candidate | None:
+        """Return the marked plan as a policy; None without room for it."""
+
+
+class HistoryCompletion:
+    """Walks over histories by a single worker.
+
+    Parameters
+    ----------
+    run
+        The tree.
+    returns
+        The returns of samples; by default those of this tree.
+    evaluator
+        Evaluates a compiled model; by default the graph itself.
+
+    Attributes
+    ----------
+    evaluations
+        States of a model in Python evaluated so far.
+    """
+
+    def __init__(
+        self,
+        run: PriceArrays,
+        returns: NDArray[Any] | None = None,
+        evaluator: Evaluator | None = None,
+    ) -> None:
+        from vulcan.kernels import plan as plan_kernels
+
+        self._run, self._kernels, self._evaluator = run, plan_kernels, evaluator
+        levels, graph = run.reader.levels, run.graph
+        outcomes = 1
+        self._control = np.zeros(1, plan_kernels.WALK)
+        if isinstance(graph, CompiledGraph):
+            outcomes = graph.compiled.most_outcomes
+            self._records = np.zeros(levels * outcomes, graph.compiled.initial.dtype)
+            self._control["scratch"] = self._records.ctypes.data
+        self._walk = plan_kernels.Walk(
+            frames=np.zeros(levels + 1, plan_kernels.FRAME),
+            chances=np.zeros((levels, outcomes)),
+            actions=np.zeros(1, ACTION),
+            controls=self._control,
+        )
+        self._returns = run.merge_returns() if returns is None else returns
+        self.evaluations = 0
+
+    @property
+    def work(self) -> int:
+        """Histories walked so far."""
+        return int(self._control["work"][0])
+
+    def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
+        """Return the points of histories, as many as there is time for."""
+        found: list[Points] = []
+        for node in nodes:
+            points = self._evaluate(node, may_go_on)
+            if points is None:
+                break
+            found.append(points)
+        return found
+
+    def _evaluate(self, node: int, may_go_on: Callable[[], bool]) -> Points | None:
+        """Return the points of a history; None if the walk may not go on."""
+        run, control = self._run, self._control
+        level = int(run.nodes["level"][node])
+        control["level"] = control["depth"] = level
+        frame = self._walk.frames[level : level + 1]
+        frame["node"], frame["state"] = node, run.nodes["state"][node]
+        frame["phase"], frame["price_mask"] = self._kernels.ENTER, (1 << run.prices.shape[1]) - 1
+        while True:
+            if isinstance(run.graph, CompiledGraph):
+                frame["record"] = run.graph.find_record(int(frame["state"][0]))
+            control["pause"] = control["work"] + CHUNK
+            problem = (
+                run.arrays() if self._evaluator is None else self._evaluator.lend(run.arrays())
+            )
+            wants = self._kernels.evaluate(problem, run.tree(), self._returns, self._walk)
+            if wants == codes.DONE:
+                problem.source["evaluations"] += control["evaluations"]
+                control["evaluations"] = 0
+                return frame["earned"][0].copy(), frame["risked"][0].copy()
+            self.evaluations += wants == codes.NEEDS_STATE
+            if self._evaluator is not None and wants == codes.BROKEN:
+                self._evaluator.report()
+            if wants in (codes.PAUSED, codes.NEEDS_STATE) and not may_go_on():
+                return None
+            if wants != codes.PAUSED and not run.satisfy(
+                wants, int(control["state"][0]), run.limit
+            ):
+                return None
+
+    def write(self, price_index: int = NONE, root: int = 0) -> Candidate | None:
+        """Return the marked plan as a policy; None without room for it.
+
+        Parameters
+        ----------
+        price_index
+            The price that it follows from the root on; NONE if that is marked, too.
+        root
+            The first node.
+        """
+        kernels, run, begin = self._kernels, self._run, int(self._run.nodes["level"][root])
+        length = FIRST_LENGTH
+        levels = np.zeros(run.reader.levels + 1, kernels.LEVEL)
+        summary = np.zeros(1, kernels.SUMMARY)
+        writer = np.zeros(1, kernels.WRITER)
+        writer["begin"] = writer["depth"] = begin
+        first = levels[begin : begin + 1]
+        first["row"] = first["entry"] = NONE
+        first["price_index"] = price_index
+        first["reach"], first["node"], first["state"] = 1.0, root, run.nodes["state"][root]
+        rows, firsts = np.zeros(length, np.int32), np.zeros(length + 1, np.int32)
+        below = np.zeros(2 * length, np.int32)
+        while True:
+            outline = kernels.Outline(levels, rows, firsts, below, summary, writer)
+            wants = kernels.write_plan(run.arrays(), run.tree(), self._returns, outline)
+            if wants == codes.DONE:
+                break
+            if wants == codes.NEEDS_PLAN:
+                rows, firsts, below = (
+                    np.concatenate([array, np.zeros_like(array)]) for array in (rows, firsts, below)
+                )
+            elif not run.satisfy(wants, int(writer["state"][0]), run.limit):
+                return None
+        decisions, entries = int(summary["decisions"][0]), int(summary["entries"][0])
+        reward, risk = float(summary["reward"][0]), float(summary["risk"][0])
+        return Candidate(
+            rows[:decisions].copy(),
+            firsts[: decisions + 1].copy(),
+            below[:entries].copy(),
+            reward,
+            risk,
+            run.allow(reward),
+            0.0,
+        )
+
+
+Completion = HistoryCompletion | SharedCompletion

@@ -1,0 +1,627 @@
+"""Plans that grow from the root, for models in which every history is a state of its own.
+
+A plan over histories has to decide after every outcome until the mission ends, so a search that
+looks far ahead has no plan before it has seen nearly everything. Here every plan is complete from
+the start. Each history is *closed* by a default that is cheap to evaluate: an action that ends the
+mission, or one that comes to the end within a few decisions. Then the plan grows: histories are
+*opened* by an action, and what follows them is closed again. Reward, risk and size are exact all
+along.
+
+A rule (`vulcan.sampling.groups`) guides which histories to open, and how. Then the best plan in the
+tree is chosen (`vulcan.kernels.growth`) for the least price of failure that the risk bound accepts:
+histories that risk too much for what they earn are closed again. So the bound is spent up to single
+histories. A price per decision makes a plan smaller, where there is little time to certify it.
+
+Rounds have twice as many evaluations each, a part of them for the rule. Nothing is random: the
+same number of evaluations gives the same plan.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.certificate.certify import Certificate, certify
+from vulcan.errors import ModelError
+from vulcan.model.interface import Start
+from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.rules import Rule as ModelRule
+from vulcan.numerics import END, FAILED, NONE
+from vulcan.policy.policy import About, Policy
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
+from vulcan.runtime.memory import pause_collection
+from vulcan.sampling.groups import BINS, Closing, Evaluator, Groups, Row, Rule, accepts
+from vulcan.solvers.base import Options, Solver, describe_origin
+from vulcan.solvers.finding import Finding, Statistics, Status, Worth
+
+__all__ = ["GrowingPlan", "Growth", "find_default"]
+
+MOST_CLOSING: Final = 64
+"""Decisions that a default may take until the mission ends."""
+
+FIRST_ROUND: Final = 2_000
+"""Evaluations."""
+
+HOPELESS: Final = 8 * FIRST_ROUND
+"""Evaluations of a round without any plan within the bound after which the search gives up."""
+
+SHARE_OF_RULE: Final = 0.15
+"""Of the evaluations of a round."""
+
+LIKELY: Final = 1e-3
+"""Histories at least this likely are put into the group of their own answers.
+
+Others are in the group that the rule expects, which takes no further evaluations."""
+
+BETWEEN_PASSES: Final = 0.25
+MOST_PASSES: Final = 12
+"""By how many bins the price of a decision falls if a round has evaluations left, and how often."""
+
+SMALLER: Final = 0.6
+"""Decisions of a plan for each evaluation of a round."""
+
+CERTIFYING: Final = 1.1
+"""Time to certify a decision, in units of an evaluation of the search, before it is known."""
+
+TELLING: Final = 1_000
+"""Decisions of a policy whose certificate tells how long others take."""
+
+SHARE_OF_CERTIFYING: Final = 0.1
+"""Share of the time so far that may go into a certificate before the end."""
+
+AT_ONCE: Final = 1.3
+"""Seconds for the certificate after Ctrl-C."""
+
+Default = Callable[[Any, dict[str, Any]], str]
+"""Returns the label of the default action of a state, given its actions by their labels."""
+
+Following = tuple[Any, float, dict[str, Any]]
+"""A state after an action that has actions itself, its probability, and these actions."""
+
+
+def find_default(reader: ModelReader) -> Default | None:
+    """Return a default that ends the mission within a few decisions; None without one.
+
+    It is the model's own `default_action`, or else the action that ends the mission soonest from
+    the root; of these, the one of least risk, then of largest reward.
+    """
+    if hasattr(reader.model, "default_action"):
+
+        def ask(state: Any, actions: dict[str, Any]) -> str:
+            return reader.default_label(state, actions)
+
+        return ask if _try_default(reader, ask) is not None else None
+    labels = dict.fromkeys(reader.actions(reader.root))
+    if isinstance(reader.root, Start):
+        first = (o for action in reader.root.choices for o in reader.outcomes(reader.root, action))
+        labels |= dict.fromkeys(label for o in first for label in reader.actions(o.state))
+    found: list[tuple[tuple[float, ...], Default]] = []
+    for label in labels:
+
+        def always(state: Any, actions: dict[str, Any], label: str = label) -> str:
+            return label if label in actions else next(iter(actions))
+
+        closing = _try_default(reader, always)
+        if closing is not None:
+            reward, risk, size = closing
+            found.append(((size, risk, -reward), always))
+    return min(found, key=lambda item: item[0])[1] if found else None
+
+
+def _try_default(reader: ModelReader, default: Default) -> Closing | None:
+    """Return what a default earns, risks and takes from the root; None if it takes too long."""
+    closing = PlanTree(Evaluator(reader, lambda: False), default).measure(reader.root, 0)
+    return None if closing[0] == -math.inf else closing
+
+
+class PlanTree:
+    """Histories, each closed by a default and perhaps opened by actions, in flat arrays.
+
+    Parameters
+    ----------
+    evaluator
+        The model.
+    default
+        The default action.
+    """
+
+    def __init__(self, evaluator: Evaluator, default: Default) -> None:
+        self._evaluator, self._reader, self._default = evaluator, evaluator.reader, default
+        self._weights = self._reader.weights.tolist()
+        # Of each history; rewards and risks are multiplied by its probability.
+        self.states: list[Any] = []
+        self.level, self.reach = array("i"), array("d")
+        self._close_row, self._close_child, self._close_size = array("i"), array("i"), array("i")
+        self._close_reward, self._close_risk = array("d"), array("d")
+        self._first_opening = array("i")
+        # Of each opening.
+        self._next_opening, self._row = array("i"), array("i")
+        self.first_child, self.child_count = array("i"), array("i")
+        self._reward, self._risk = array("d"), array("d")
+        # Of each row, an action that was taken, and of its outcomes.
+        self._action, self._first_outcome = array("i"), array("q", [0])
+        self._label, self._probability = array("i"), array("d")
+        self._outcome_reward, self._child = array("d"), array("i")
+        self._labels: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        """Return the number of histories."""
+        return len(self.states)
+
+    def measure(self, state: Any, level: int) -> Closing:
+        """Return reward, risk and decisions of the default from a state on."""
+        tree = PlanTree(self._evaluator, self._default)
+        tree.add(state, level, 1.0)
+        if not tree.close(0, self._reader.actions(state)):
+            return -math.inf, 0.0, 1.0
+        return tree._close_reward[0], tree._close_risk[0], float(tree._close_size[0])
+
+    def add(self, state: Any, level: int, reach: float) -> int:
+        """Add a history that is neither closed nor opened."""
+        self.states.append(state)
+        self.level.append(level)
+        self.reach.append(reach)
+        self._close_row.append(NONE)
+        self._close_child.append(NONE)
+        self._close_size.append(0)
+        self._close_reward.append(-math.inf)
+        self._close_risk.append(0.0)
+        self._first_opening.append(NONE)
+        return len(self.states) - 1
+
+    def close(self, n: int, actions: dict[str, Any], room: int = MOST_CLOSING) -> bool:
+        """Close a history by the default; False if that takes more decisions than there is room."""
+        if not actions or room < 1:
+            return False
+        label = self._default(self.states[n], actions)
+        row = self._evaluator.row(self.states[n], label, actions[label])
+        number, following = self._store(row, self.level[n])
+        reward = self.reach[n] * self._weights[self.level[n]] * row.reward
+        risk, size = self.reach[n] * row.risk, 1
+        self._close_child[n] = first = self._add_children(n, following)
+        for child, (_, _, later) in enumerate(following, first):
+            if not self.close(child, later, room - size):
+                return False
+            reward += self._close_reward[child]
+            risk += self._close_risk[child]
+            size += self._close_size[child]
+        self._close_row[n], self._close_size[n] = number, size
+        self._close_reward[n], self._close_risk[n] = reward, risk
+        return True
+
+    def open(self, n: int, row: Row) -> int:
+        """Open a history by an action, close what follows, and return the opening."""
+        number, following = self._store(row, self.level[n])
+        first, opening = self._add_children(n, following), len(self._row)
+        for child, (_, _, later) in enumerate(following, first):
+            self.close(child, later)
+        self._next_opening.append(self._first_opening[n])
+        self._first_opening[n] = opening
+        self._row.append(number)
+        self.first_child.append(first)
+        self.child_count.append(len(following))
+        self._reward.append(self.reach[n] * self._weights[self.level[n]] * row.reward)
+        self._risk.append(self.reach[n] * row.risk)
+        return opening
+
+    def find_opening(self, n: int, label: str) -> int:
+        """Return the opening of a history by an action; NONE if there is none."""
+        opening, action = self._first_opening[n], self._labels.get(label)
+        while opening != NONE and self._action[self._row[opening]] != action:
+            opening = self._next_opening[opening]
+        return opening
+
+    def _store(self, row: Row, level: int) -> tuple[int, list[Following]]:
+        """Store an action that is taken; return its row, and what follows it."""
+        following: list[Following] = []
+        last = level + 1 == self._reader.levels
+        labels, number = self._labels, len(self._action)
+        self._action.append(labels.setdefault(row.label, len(labels)))
+        for outcome, label in zip(row.outcomes, label_outcomes(row.outcomes), strict=True):
+            child = FAILED if outcome.fails else END
+            if not last and not outcome.fails and (later := self._reader.actions(outcome.state)):
+                child = len(following)
+                following.append((outcome.state, outcome.probability, later))
+            self._label.append(labels.setdefault(label, len(labels)))
+            self._probability.append(outcome.probability)
+            self._outcome_reward.append(outcome.reward)
+            self._child.append(child)
+        self._first_outcome.append(len(self._label))
+        return number, following
+
+    def _add_children(self, n: int, following: Iterable[Following]) -> int:
+        """Add the histories after an action; return the first of them."""
+        first, level, reach = len(self.states), self.level[n] + 1, self.reach[n]
+        for state, probability, _ in following:
+            self.add(state, level, reach * probability)
+        return first
+
+    def arrays(self) -> Any:
+        """Return the arrays for kernels."""
+        from vulcan.kernels.growth import PlanArrays
+
+        return PlanArrays(
+            close_reward=np.array(self._close_reward),
+            close_risk=np.array(self._close_risk),
+            close_size=np.array(self._close_size, np.float64),
+            first_opening=np.array(self._first_opening),
+            next_opening=np.array(self._next_opening, np.int32),
+            reward=np.array(self._reward, np.float64),
+            risk=np.array(self._risk, np.float64),
+            first_child=np.array(self.first_child, np.int32),
+            child_count=np.array(self.child_count, np.int32),
+        )
+
+    def write(self, chosen: Sequence[int], about: About) -> Policy:
+        """Return the plan with these openings as a policy, decisions level by level."""
+        decisions = [(0, chosen[0])]
+        action, firsts, children = array("i"), array("q", [0]), array("i")
+        label, probability, reward = array("i"), array("d"), array("d")
+        for n, opening in decisions:  # grows meanwhile
+            row = self._close_row[n] if opening < 0 else self._row[opening]
+            child = self._close_child[n] if opening < 0 else self.first_child[opening]
+            outcomes = slice(self._first_outcome[row], self._first_outcome[row + 1])
+            for position in self._child[outcomes]:
+                if position < 0:
+                    children.append(position)
+                else:
+                    children.append(len(decisions))
+                    then = child + position
+                    decisions.append((then, NONE if opening < 0 else chosen[then]))
+            action.append(self._action[row])
+            label.extend(self._label[outcomes])
+            probability.extend(self._probability[outcomes])
+            reward.extend(self._outcome_reward[outcomes])
+            firsts.append(len(label))
+        columns = (action, firsts, label, probability, reward, children)
+        return Policy(about, tuple(self._labels), *map(np.array, columns))
+
+
+class Chosen(NamedTuple):
+    """A plan in the tree: reward, risk and decisions, and the opening of each history."""
+
+    reward: float
+    risk: float
+    size: int
+    openings: NDArray[np.int32]
+    price: float
+
+
+def _choose(arrays: Any, price: float, decision_price: float) -> Chosen:
+    """Return the best plan in a tree for a price of failure and a price per decision."""
+    from vulcan.kernels.growth import choose_plan
+
+    count = len(arrays.first_opening)
+    openings, found = np.zeros(count, np.int32), np.zeros(3)
+    choose_plan(arrays, price, decision_price, np.zeros(count), openings, found)
+    reward, risk, size = found.tolist()
+    return Chosen(reward, risk, int(size), openings, price)
+
+
+class GrowingPlan:
+    """A plan that grows.
+
+    Parameters
+    ----------
+    problem
+        Model and risk bound.
+    evaluator
+        The model.
+    default
+        The default action.
+
+    Attributes
+    ----------
+    best
+        The best plan so far that the bound accepts; None if it accepts none.
+    rewards
+        Where the risk bound was evaluated for it.
+    exhausted
+        Whether the last round found nothing more to evaluate.
+    """
+
+    def __init__(self, problem: Problem, evaluator: Evaluator, default: Default) -> None:
+        self._bound, self._evaluator, self._reader = problem.risk_bound, evaluator, evaluator.reader
+        self.tree = PlanTree(evaluator, default)
+        self.tree.add(self._reader.root, 0, 1.0)
+        self.tree.close(0, self._reader.actions(self._reader.root))
+        self._groups = Groups(evaluator, self.tree.measure)
+        self._described: dict[int, Any] = {}  # the answers of likely histories
+        self._price = 0.0
+        self.best: Chosen | None = None
+        self.rewards: list[float] = []
+        self.exhausted = False
+        self._keep(self.choose())
+
+    def grow(self, budget: int) -> None:
+        """Run one more round, with this budget of evaluations."""
+        begin = self._evaluator.count
+        until = begin + budget
+        size = len(self.tree) + SMALLER * budget
+        rule_until = begin + math.ceil(SHARE_OF_RULE * budget)
+        rule = self._groups.find_rule(self._bound, size, rule_until, self._price)
+        self._price = rule.price
+        for number in range(MOST_PASSES):
+            start = max(0.0, rule.start - BETWEEN_PASSES * number)
+            self._follow(rule, start, until)
+            if start == 0 or not self._evaluator.may_go_on(until):
+                break
+        self.exhausted = self._evaluator.count == begin
+        self._keep(self.choose())
+
+    def choose(self, decision_price: float = 0.0) -> Chosen | None:
+        """Return the best plan for the least price of failure that the bound accepts, if any."""
+        arrays, chosen = self.tree.arrays(), None
+        low, price = 0.0, 0.0
+        while not self._accepts(chosen := _choose(arrays, price, decision_price)):
+            low, price = price, max(1.0, abs(chosen.reward), 16 * price)
+            if price > 1e30 * max(1.0, abs(chosen.reward)):
+                return None
+        for _ in range(40 if price else 0):
+            middle = _choose(arrays, (low + price) / 2, decision_price)
+            if self._accepts(middle):
+                chosen, price = middle, middle.price
+            else:
+                low = middle.price
+        return chosen
+
+    def choose_small(self, most: float) -> Chosen | None:
+        """Return a plan of at most this many decisions, if the bound accepts one."""
+        if self.best is None or self.best.size <= most:
+            return self.best
+        arrays = self.tree.arrays()
+        low, high = 1e-15 * max(1e-9, abs(self.best.reward)), max(1e-9, abs(self.best.reward))
+        for _ in range(24):
+            middle = math.sqrt(low * high)
+            small = _choose(arrays, self.best.price, middle).size <= most
+            low, high = (low, middle) if small else (middle, high)
+        chosen = self.choose(high)
+        return chosen if chosen is not None and chosen.size <= most else None
+
+    def _accepts(self, chosen: Chosen) -> bool:
+        return accepts(self._bound, chosen.reward, chosen.risk)
+
+    def _keep(self, chosen: Chosen | None) -> None:
+        if chosen is not None and (self.best is None or chosen.reward > self.best.reward):
+            self.best = chosen
+            self.rewards.append(chosen.reward)
+
+    def _follow(self, rule: Rule, start: float, until: int) -> None:
+        """Open histories by a rule, the likeliest first."""
+        tree, groups, evaluator = self.tree, self._groups, self._evaluator
+        actions = rule.actions.tolist()
+        waiting = [(-1.0, 0, 0)]
+        while waiting and evaluator.may_go_on(until):
+            likely, n, group = heapq.heappop(waiting)
+            group = self._find_group(n, group)
+            position = min(BINS - 1, int(start - math.log2(-likely) + 0.5))
+            action = actions[group][position] if group >= 0 else NONE
+            if action < 0:
+                continue
+            label = groups.rows[group][action].label
+            opening = tree.find_opening(n, label)
+            if opening == NONE:
+                available = self._reader.actions(tree.states[n])
+                if label not in available:
+                    continue
+                opening = tree.open(n, evaluator.row(tree.states[n], label, available[label]))
+            first, count = tree.first_child[opening], tree.child_count[opening]
+            below = [child for child in groups.find_children(group, action) or () if child >= 0]
+            if len(below) != count:  # what is like the others otherwise has ended here
+                below = count * [NONE]
+            for child, then in enumerate(below, first):
+                if tree.reach[child] > 0:
+                    heapq.heappush(waiting, (-tree.reach[child], child, then))
+
+    def _find_group(self, n: int, expected: int) -> int:
+        """Return the group of a history: by its own answers if it is likely, or else expected."""
+        if n not in self._described and (expected < 0 or self.tree.reach[n] >= LIKELY):
+            rows = self._evaluator.rows(self.tree.states[n])
+            self._described[n] = self._groups.describe(self.tree.level[n], rows)
+        if n in self._described:
+            found, _ = self._groups.find(self._described[n])
+            return found if found >= 0 else expected
+        return expected
+
+
+@dataclass(frozen=True)
+class Growth(Solver):
+    """Grow a plan from the root: complete and exact at every size, for histories that never merge.
+
+    The model needs an action that ends the mission, or that comes to its end within a few decisions
+    (`default_action` says which). A sample is one evaluation of the model.
+    """
+
+    finds: ClassVar[str] = "a complete policy that grows, where every history is its own state"
+    method: ClassVar[str] = "opens histories by a rule, closes the others by a default"
+    limits: ClassVar[Sequence[str]] = ("time_limit", "samples", "memory")
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        monitor.start_clock()
+        return GrowthRun(self, problem, reader, monitor).search()
+
+
+class GrowthRun:
+    """One search: rounds, limits, and the best plan certified so far."""
+
+    def __init__(
+        self, solver: object, problem: Problem, reader: ModelReader, monitor: Monitor
+    ) -> None:
+        self._solver, self._problem, self._reader, self._monitor = solver, problem, reader, monitor
+        self._evaluator = Evaluator(reader, self._wants_stop)
+        self._plan: GrowingPlan | None = None
+        self._certified: tuple[Chosen, Policy, Certificate] | None = None
+        self._seconds_per_decision: float | None = None
+        self._error: ModelError | None = None
+
+    def search(self) -> Finding:
+        """Grow until there is a reason to stop, and certify the plan."""
+        with self._monitor.clock_stopped():
+            warm_up()
+        planned = None
+        try:
+            self._grow()
+            search_seconds = self._monitor.seconds
+            planned = self._certify_last()
+        except ModelError as error:
+            # A model that raised may have done so for a passing reason; one that lies gets nothing.
+            if error.violation.rule is not ModelRule.ANSWERS:
+                raise
+            self._error, self._monitor.stopped_by = error, StopReason.MODEL
+            search_seconds = self._monitor.seconds
+        except TimeUp:
+            self._monitor.stopped_by, search_seconds = StopReason.TIME, self._monitor.seconds
+            planned = None if self._plan is None else self._plan.best
+        return self._conclude(search_seconds, planned)
+
+    def _grow(self) -> None:
+        default = find_default(self._reader)
+        if default is None:
+            return
+        self._plan = plan = GrowingPlan(self._problem, self._evaluator, default)
+        budget = FIRST_ROUND
+        while not self._monitor.wants_stop(0, self._evaluator.count, self._reserve):
+            samples = self._monitor.limits.samples
+            left = budget if samples is None else samples - self._evaluator.count
+            with pause_collection():
+                plan.grow(min(budget, left))
+            expected = self._expect_certifying(plan.best)
+            if expected < SHARE_OF_CERTIFYING * self._monitor.seconds:
+                self._certify(plan.best)
+            if plan.exhausted or (plan.best is None and budget >= HOPELESS):
+                break
+            budget *= 2
+
+    def _wants_stop(self) -> bool:
+        self._monitor.report(self._describe)
+        return self._monitor.wants_stop(0, self._evaluator.count, self._reserve)
+
+    @property
+    def _reserve(self) -> float:
+        """Seconds to leave for the certificate: of the best plan, and of what was opened since."""
+        plan = self._plan
+        if plan is None or plan.best is None:
+            return 0.0
+        size = plan.best.size + len(plan.tree) - len(plan.best.openings)
+        return 1.1 * self._expect_size(size)
+
+    def _expect_certifying(self, chosen: Chosen | None) -> float:
+        return 0.0 if chosen is None else self._expect_size(chosen.size)
+
+    def _expect_size(self, size: int) -> float:
+        """Return the seconds that the certificate of a plan takes."""
+        seconds = self._seconds_per_decision
+        if seconds is None:
+            seconds = CERTIFYING * self._monitor.seconds / max(1, self._evaluator.count)
+        return size * seconds
+
+    def _certify_last(self) -> Chosen | None:
+        """Certify the best plan, or one that there is time for; return a plan that could not be."""
+        plan, monitor = self._plan, self._monitor
+        if plan is None or plan.best is None:
+            return None
+        limit, best = monitor.limits.time_limit, plan.best
+        left = math.inf if limit is None else max(0.05 * limit, limit - monitor.seconds)
+        if monitor.requested:
+            left = AT_ONCE
+        if self._expect_certifying(best) > left:
+            small = plan.choose_small(left / max(1e-9, self._expect_size(1)))
+            if small is None and self._certified is not None:
+                return None
+            best = small or best
+        if self._certified is None or best.reward > self._certified[0].reward:
+            monitor.grant_certificate()
+            self._certify(best)
+        return None
+
+    def _certify(self, chosen: Chosen | None) -> None:
+        """Write a plan out and certify it, unless that was done."""
+        if chosen is None or (self._certified is not None and self._certified[0] is chosen):
+            return
+        assert self._plan is not None
+        began = time.perf_counter()
+        about = describe_origin(self._problem, self._reader, self._solver)
+        with pause_collection():
+            policy = self._plan.tree.write(chosen.openings.tolist(), about)
+        self._certified = chosen, policy, certify(self._problem, policy)
+        if len(policy) >= TELLING:
+            self._seconds_per_decision = (time.perf_counter() - began) / len(policy)
+
+    def _conclude(self, search_seconds: float, planned: Chosen | None) -> Finding:
+        plan, monitor, count = self._plan, self._monitor, self._evaluator.count
+        chosen, policy, certificate = self._certified or (planned, None, None)
+        if plan is None:
+            explanation = "no action ends the mission within a few decisions: nothing can grow"
+        elif chosen is None:
+            explanation = "no plan within the bound was found"
+        else:
+            histories = f"{len(plan.tree):,} histories"
+            explanation = f"best plan grown so far, in a tree of {histories}"
+        if monitor.stopped_by is not None:
+            cause = f" ({self._error})" if self._error else ""
+            explanation = f"stopped by {monitor.stopped_by}: {explanation}{cause}"
+        missing = None if policy is not None or planned is None else Worth(*planned[:2])
+        return Finding(
+            status=Status.DONE if monitor.stopped_by is None else Status.STOPPED,
+            explanation=explanation,
+            policy=policy,
+            planned=missing,
+            reward=-math.inf if chosen is None else chosen.reward,
+            risk=0.0 if chosen is None else chosen.risk,
+            credits=[] if plan is None else plan.rewards,
+            statistics=Statistics(
+                search_seconds,
+                0 if plan is None else len(plan.tree),
+                count,
+                count,
+                monitor.grown,
+                certificate_seconds=monitor.seconds - search_seconds,
+            ),
+            certificate=certificate,
+            error=self._error,
+        )
+
+    def _describe(self) -> Progress:
+        plan, monitor = self._plan, self._monitor
+        limits, count = monitor.limits, self._evaluator.count
+        shares = [0.0 if not limits.samples else count / limits.samples]
+        if limits.time_limit:
+            shares.append(monitor.seconds / limits.time_limit)
+        return Progress(
+            seconds=monitor.seconds,
+            fraction=min(1.0, max(shares)) or None,
+            histories=0 if plan is None else len(plan.tree),
+            evaluations=count,
+            reward=None if plan is None or plan.best is None else plan.best.reward,
+            samples=count,
+            memory=monitor.grown,
+        )
+
+
+def warm_up() -> None:
+    """Compile the kernels, or load them."""
+    from vulcan.kernels import growth
+    from vulcan.kernels.compilation import announce_compilation
+
+    announce_compilation(growth.value_groups)
+    one, real = np.zeros(1, np.int64), np.zeros(1)
+    groups = growth.GroupArrays(
+        one, np.zeros(2, np.int64), real, real, real, real, real, np.zeros(2, np.int64), real, one
+    )
+    table, places = np.zeros((1, 1)), np.full((1, 1), growth.CLOSED)
+    growth.value_groups(groups, 0.0, real, table, places)
+    growth.forecast(groups, places, 0, table, table.copy(), np.zeros(3))
+    none, empty = np.full(1, NONE, np.int32), np.zeros(0, np.int32)
+    tree = growth.PlanArrays(real, real, real, none, empty, real[:0], real[:0], empty, empty)
+    growth.choose_plan(tree, 0.0, 0.0, real.copy(), none.copy(), np.zeros(3))

@@ -1,0 +1,381 @@
+"""The incumbent of a sampling search: its best policy so far, with its certificate and checkpoints.
+
+A search makes policies in rounds, at sample counts that grow by a factor of four and once at the
+end, and offers them here. The best so far is the answer whenever the search has to stop: a complete
+policy that passes outranks any other, then the larger reward wins. Rounds depend on sample counts
+alone, so that the same seed and samples give the same policy, however long they took.
+
+The answer is written out and certified once, at the end. Before that, a policy is certified where
+it takes next to no time, in case the model should fail later.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+from vulcan.certificate.certify import Certificate, Judgement, certify
+from vulcan.errors import CheckpointError, ModelError
+from vulcan.graph.states import StateGraph
+from vulcan.model.rules import Rule
+from vulcan.policy.policy import Policy
+from vulcan.problem import Problem
+from vulcan.runtime.arrays import require
+from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
+from vulcan.sampling.candidate import Candidate
+from vulcan.sampling.checkpoint import MODEL, Replay, read_snapshot
+from vulcan.sampling.paper_tree import TreeRun
+from vulcan.sampling.price_search import PriceRun
+from vulcan.solvers.base import Options, describe_origin
+from vulcan.solvers.finding import Finding, Statistics, Status, Worth
+
+__all__ = ["GROWTH", "Incumbent", "name_part"]
+
+FIRST_ROUND: Final = 1024
+GROWTH: Final = 4
+
+OWN_SECONDS: Final = 2e-5
+"""Seconds that a certificate takes per decision, without evaluating the model."""
+
+TRIAL_STEPS: Final = 3
+"""Steps into a model after which its evaluations take as long as they usually do."""
+
+GROWING: Final = 1.3
+"""How much larger the next policy is expected to be than the best so far."""
+
+SHARE_OF_CERTIFYING: Final = 0.05
+"""This share of the time spent so far may go into certifying a policy before the end."""
+
+SHORTEST_ROUND: Final = 0.1
+"""Seconds that a round may take, however little time is left."""
+
+FIRST_RESERVE: Final = 0.4
+"""Share of the time limit that is left for the first policy and its certificate."""
+
+SLOW_ROUND: Final = 0.5
+"""Ctrl-C skips the last round if rounds take more seconds than this and there is a policy."""
+
+logger = logging.getLogger("vulcan")
+
+Rank = Callable[[Judgement], tuple[bool, bool, float]]
+
+
+def rank_within_bound(judgement: Judgement) -> tuple[bool, bool, float]:
+    """Rank policies within the risk bound first."""
+    return judgement.safe, judgement.passes, float(judgement.reward)
+
+
+class Incumbent:
+    """The best policy of a search so far.
+
+    Parameters
+    ----------
+    run
+        The tree.
+    problem, monitor, options
+        As in `Solver.search`.
+    solver
+        The solver, as policies name it.
+    settings
+        How the search goes, by name; a checkpoint of other settings is refused.
+    rank
+        What makes one policy better than another.
+
+    Attributes
+    ----------
+    best
+        The best policy so far.
+    error
+        What the model raised, if that ended the search.
+    target
+        The number of samples of the next round.
+    """
+
+    def __init__(
+        self,
+        run: PriceRun | TreeRun,
+        problem: Problem,
+        monitor: Monitor,
+        options: Options,
+        solver: object,
+        settings: Mapping[str, object],
+        rank: Rank = rank_within_bound,
+    ) -> None:
+        self._run, self._problem, self._monitor, self._options = run, problem, monitor, options
+        self._solver, self._settings, self._rank = solver, settings, rank
+        if options.checkpoint is not None:
+            options.checkpoint.require_free()
+        self.best: Candidate | None = None
+        self.error: ModelError | None = None
+        self.target = FIRST_ROUND
+        self._saved = time.perf_counter()
+        self._certified: tuple[Candidate, Policy, Certificate] | None = None
+        self._uncertified: tuple[Candidate, Policy | None] | None = None  # where time was up
+        self._seconds_per_decision: float | None = None
+        self._round_seconds = 0.0
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a policy within the bound."""
+        return self.best is not None and self.best.judgement.safe
+
+    def offer(self, candidate: Candidate | None) -> None:
+        """Keep a policy if it is the best so far."""
+        if candidate is not None and (
+            self.best is None or self._rank(candidate.judgement) > self._rank(self.best.judgement)
+        ):
+            self.best = candidate
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Let the best policy so far be the answer if the model fails or time is up."""
+        try:
+            yield
+        except ModelError as error:
+            # A model that raised may have done so for a passing reason; one that lies gets nothing.
+            if error.violation.rule is not Rule.ANSWERS:
+                raise
+            self.error, self._monitor.stopped_by = error, StopReason.MODEL
+        except TimeUp:
+            self._monitor.stopped_by = StopReason.TIME
+
+    def must_end(self, replay: Replay) -> bool:
+        """Whether the search must end; then it is saved.
+
+        It is saved before the last round, which an uninterrupted search would not have here.
+        """
+        run, monitor = self._run, self._monitor
+        if not run.solved and not run.exhausted:
+            monitor.wants_stop(run.histories, run.samples)
+        if monitor.stopped_by is not None:
+            self.save(replay)
+        if run.full:
+            monitor.stopped_by = StopReason.MEMORY
+        return run.solved or run.exhausted or monitor.stopped_by is not None
+
+    # Rounds and their time.
+
+    @property
+    def next_target(self) -> int:
+        """The number of samples of the next round, within the limit."""
+        most = self._monitor.limits.samples
+        return self.target if most is None else min(self.target, most)
+
+    @property
+    def reserve(self) -> float:
+        """Seconds to leave for the last round and the certificate."""
+        if self.best is None:
+            return FIRST_RESERVE * (self._monitor.limits.time_limit or 0.0)
+        return self._round_seconds + GROWING * self._expected_certifying
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the last round is skipped, since it takes long and the user wants an answer."""
+        by = self._monitor.stopped_by
+        asked = by is not None and by.is_request and self._round_seconds > SLOW_ROUND
+        return asked and self.best is not None
+
+    @contextmanager
+    def round(self, final: bool) -> Iterator[float]:
+        """Time a round, which gets the time when it must end, by `time.perf_counter`.
+
+        It gets half of the time that is left, or a trifle. The last one leaves what a certificate
+        takes, and no more, if that is known. A policy is certified if that takes no time.
+        """
+        began, until = time.perf_counter(), math.inf
+        limit = self._monitor.limits.time_limit
+        if limit is not None:
+            left = limit - self._monitor.seconds
+            certifying = GROWING * self._expected_certifying
+            share = left - certifying if final and certifying else left / 2
+            until = began + max(SHORTEST_ROUND, share)
+        yield until
+        self._round_seconds = time.perf_counter() - began
+        expected = self._expected_certifying
+        if expected and expected < SHARE_OF_CERTIFYING * self._monitor.seconds:
+            self.certify()
+
+    @property
+    def _expected_certifying(self) -> float:
+        """Seconds that it takes to write the best policy out and certify it; 0 without one."""
+        if self.best is None:
+            return 0.0
+        if self._seconds_per_decision is None:
+            self._seconds_per_decision = OWN_SECONDS + self._time_answer()
+        return len(self.best) * self._seconds_per_decision
+
+    def _time_answer(self) -> float:
+        """Return the seconds of evaluating the plain model for a decision that is certified."""
+        graph, reader = self._run.graph, self._run.reader
+        if isinstance(graph, StateGraph):
+            return graph.evaluation_seconds / max(1, graph.evaluations)
+        state, seconds = reader.root, 0.0
+        for _ in range(TRIAL_STEPS):
+            began = time.perf_counter()
+            answers = [reader.outcomes(state, action) for action in reader.actions(state).values()]
+            seconds = (time.perf_counter() - began) / max(1, len(answers))
+            safe = [o.state for outcomes in answers for o in outcomes if not o.fails]
+            if not safe:
+                break
+            state = safe[0]
+        return 2 * seconds  # one more to write the policy of a compiled model out
+
+    def certify(self) -> None:
+        """Write the best policy out and certify it, unless that was done."""
+        candidate, done = self.best, self._certified
+        if candidate is None or (done is not None and done[0] is candidate):
+            return
+        began = time.perf_counter()
+        policy = None
+        try:
+            origin = describe_origin(self._problem, self._run.reader, self._solver)
+            policy = candidate.write_out(self._run.graph, origin)
+            self._certified = candidate, policy, certify(self._problem, policy)
+        except TimeUp:
+            self._uncertified = candidate, policy
+        except ModelError as error:
+            if error.violation.rule is not Rule.ANSWERS:
+                raise
+            self.error, self._monitor.stopped_by = error, StopReason.MODEL
+            self.best = done[0] if done else None
+        self._seconds_per_decision = (time.perf_counter() - began) / max(1, len(candidate))
+
+    # Checkpoints.
+
+    def save_if_due(self, replay: Replay) -> None:
+        """Write a checkpoint if the last one is long enough ago."""
+        checkpoint = self._options.checkpoint
+        if checkpoint is not None and time.perf_counter() - self._saved >= checkpoint.every:
+            self.save(replay)
+
+    def save(self, replay: Replay) -> None:
+        """Write a checkpoint, if there is to be one."""
+        checkpoint = self._options.checkpoint
+        if checkpoint is None:
+            return
+        # A policy of another graph than the one that is saved could not be read again.
+        best = None if self.best is None or self.best.graph is not None else self.best
+        try:
+            snapshot = self._run.take_snapshot(self._identify(), self.target, best, replay)
+            snapshot.write(checkpoint.path)
+        except OSError as error:
+            # The search is worth more than its copy.
+            logger.warning("the checkpoint could not be written: %s", error)
+        self._saved = time.perf_counter()
+
+    def resume(self) -> Replay | None:
+        """Resume the search of a checkpoint, and return what is left to repeat; None without one.
+
+        The run itself must be prepared.
+        """
+        checkpoint, run = self._options.checkpoint, self._run
+        if checkpoint is None or not checkpoint.resume:
+            return None
+        snapshot = read_snapshot(checkpoint.path, self._identify())
+        if snapshot is None:
+            return None
+        try:
+            run.restore(snapshot)
+            most = GROWTH * max(FIRST_ROUND, run.samples)
+            require(1 <= snapshot.target <= most, "the next round is not within the samples")
+            if snapshot.best is not None:
+                self.best = Candidate.unpack(snapshot.best, run.graph)
+            snapshot.replay.check(run.samples)
+        except CheckpointError as error:
+            raise CheckpointError(f"{checkpoint.path}: {error}") from error
+        self.target = snapshot.target
+        return snapshot.replay
+
+    def _identify(self) -> dict[str, str]:
+        """Return what is searched, and how, in strings that are the same in every process."""
+        bound = self._problem.risk_bound
+        parts: dict[str, object] = {
+            MODEL: self._run.reader.fingerprint(),
+            "risk bound": bound.text or name_part(getattr(bound, "function", bound)),
+            "solver": type(self._solver).__name__,
+            **self._settings,
+            "kind of state graph": type(self._run.graph).__name__,
+            "seed": self._options.seed,
+        }
+        return {name: str(part) for name, part in parts.items()}
+
+    # Results.
+
+    def describe(self) -> Progress:
+        """Return the progress of the search."""
+        run, monitor = self._run, self._monitor
+        limits = monitor.limits
+        shares = []
+        if limits.time_limit:
+            shares.append(monitor.seconds / limits.time_limit)
+        if limits.samples:
+            shares.append(run.samples / limits.samples)
+        judgement = self.best.judgement if self.best else None
+        return Progress(
+            seconds=monitor.seconds,
+            fraction=min(1.0, max(shares)) if shares else None,
+            histories=run.histories,
+            evaluations=run.evaluations,
+            reward=float(judgement.reward) if judgement else None,
+            samples=run.samples,
+            memory=run.memory,
+            judgement=judgement,
+        )
+
+    def measure(self) -> Statistics:
+        """Return what the search took, when it has ended."""
+        run = self._run
+        seconds, histories = self._monitor.seconds, run.histories
+        return Statistics(seconds, histories, run.evaluations, run.samples, run.memory)
+
+    def explain_stop(self, kind: str = "best", method: str = "") -> str:
+        """Return why a search ended early, and what it found."""
+        found = "no policy yet" if self.best is None else f"{kind} policy so far{method}"
+        cause = f" ({self.error})" if self.error else ""
+        samples = f"{self._run.samples:,} samples"
+        return f"stopped by {self._monitor.stopped_by} after {samples}: {found}{cause}"
+
+    def conclude(self, status: Status, explanation: str, taken: Statistics, **more: Any) -> Finding:
+        """Return what the search found, given how it ended, what it took, and its own bounds."""
+        if status is Status.INFEASIBLE:
+            self.best = self._certified = None
+        candidate, policy, certificate = self._certified or (None, None, None)
+        planned = None
+        if self._uncertified is not None and self._uncertified[0] is self.best:
+            better, written = self._uncertified
+            self._monitor.stopped_by = StopReason.TIME
+            if status is not Status.STOPPED:
+                status, explanation = Status.STOPPED, f"stopped by {StopReason.TIME}"
+            explanation += "; the policy is not certified"
+            planned = Worth(better.reward, better.risk)
+            if certificate is None:
+                candidate, policy = better, written
+            else:
+                explanation = f"stopped by {StopReason.TIME}: best policy certified in time"
+        elif candidate is not self.best:  # as printed, cleanup may leave no policy in the end
+            candidate = policy = certificate = None
+        certifying = self._monitor.seconds - taken.search_seconds
+        return Finding(
+            status=status,
+            explanation=explanation,
+            policy=policy,
+            planned=planned,
+            reward=-math.inf if candidate is None else candidate.reward,
+            risk=0.0 if candidate is None else candidate.risk,
+            statistics=replace(taken, certificate_seconds=certifying),
+            certificate=certificate,
+            error=self.error,
+            **more,
+        )
+
+
+def name_part(part: object) -> str:
+    """Return a name that is the same in every process: no addresses."""
+    if not callable(part):
+        return str(part)
+    return str(getattr(part, "__qualname__", type(part).__qualname__))

@@ -1,0 +1,305 @@
+"""LocalVulcan, the paper's anytime planner with a local constraint, improved.
+
+Samples are taken by `vulcan.kernels.paper_tree`. In each round the policy of the tree is finalised:
+completed, or cleaned up as in the paper (`vulcan.sampling.paper_tree`). The best policy so far is
+kept (`vulcan.sampling.incumbent`); the paper returns what the tree says last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Literal
+
+from vulcan.certificate.certify import Judgement
+from vulcan.errors import OptionError
+from vulcan.graph.compiled import find_compiled
+from vulcan.model.reader import ModelReader
+from vulcan.numerics import TOLERANCE
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits, Monitor, StopReason
+from vulcan.sampling.candidate import Candidate
+from vulcan.sampling.checkpoint import Replay
+from vulcan.sampling.incumbent import GROWTH, Incumbent, name_part, rank_within_bound
+from vulcan.sampling.paper_tree import TreeRun
+from vulcan.solvers.base import Option, Options, Solver
+from vulcan.solvers.constraints import (
+    CONSTRAINT,
+    CREDIT,
+    LocalConstraint,
+    NoConstraint,
+    SequenceConstraint,
+    SurvivalConstraint,
+    make_constraint,
+    require_constraint,
+)
+from vulcan.solvers.finding import Finding, Status, is_closed
+
+__all__ = ["EXPLORATION", "PAPER", "LocalSearch", "LocalVulcan"]
+
+
+class LocalSearch:
+    """One search.
+
+    Parameters
+    ----------
+    solver, problem, reader, monitor, options
+        As in `Solver.search`.
+    name
+        The solver, as policies name it; by default the same.
+    """
+
+    def __init__(
+        self,
+        solver: LocalVulcan,
+        problem: Problem,
+        reader: ModelReader,
+        monitor: Monitor,
+        options: Options,
+        name: object = None,
+    ) -> None:
+        self._solver, self._monitor, self._seed = solver, monitor, options.seed
+        if monitor.limits.gap is not None and not solver.bounded:
+            raise OptionError("a target gap needs upper bounds: use LocalVulcan(bounded=True)")
+        if solver.bounded and not hasattr(problem.model, "reward_to_go_bound"):
+            raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
+        # A checkpoint evaluates the model again, in the order in which the search itself did.
+        known = options.graph if options.checkpoint is None else None
+        # A bound in Python gets the model's own states.
+        form = find_compiled(reader)
+        compiled = form is not None and not (solver.bounded and form.bound is None)
+        memory = monitor.limits.memory
+        self._tree = TreeRun(problem, reader, solver.constraint, memory, known, compiled)
+        settings: dict[str, object] = {
+            "exploration": solver.exploration,
+            "constraint": solver.constraint.letter,
+            "credit": name_part(getattr(solver.constraint, "credit", None)),
+            "default_policy": solver.default_policy,
+            "bounded": solver.bounded,
+            "complete": solver.complete,
+            "as_printed": solver.as_printed,
+        }
+        unconstrained = isinstance(solver.constraint, NoConstraint)
+        rank = rank_by_reward if unconstrained else rank_within_bound
+        self._incumbent = Incumbent(
+            self._tree, problem, monitor, options, name or solver, settings, rank
+        )
+        self._complete = solver.complete and not solver.as_printed  # the paper's are never
+        self._proved: Candidate | None = None  # the policy of a solved tree
+
+    def run(self) -> Finding:
+        """Sample and plan, in rounds, until there is a reason to stop."""
+        tree, monitor, incumbent = self._tree, self._monitor, self._incumbent
+        self._prepare()
+        with incumbent.answering():
+            ended = False
+            while not ended:
+                target, reserve = incumbent.next_target, incumbent.reserve
+                while tree.can_sample(target) and not monitor.wants_stop(
+                    tree.histories, tree.samples, reserve
+                ):
+                    tree.advance(target)
+                    monitor.report(incumbent.describe)
+                    incumbent.save_if_due(Replay())
+                ended = incumbent.must_end(Replay())
+                if self._can_plan() and not incumbent.hurried:
+                    self._plan(final=ended)
+                    if tree.solved and self._proved is None:
+                        # Completion itself solved it, after it had chosen actions higher up.
+                        self._plan(final=True)
+                ended = ended or tree.exhausted or incumbent.error is not None or self._is_closed()
+                incumbent.target *= GROWTH
+        taken = incumbent.measure()
+        tree.release()
+        monitor.grant_certificate()
+        incumbent.certify()
+        estimate = tree.final_value if self._solver.as_printed else tree.estimate
+        return incumbent.conclude(
+            *self._explain(), taken, credits=tree.credits(), estimate=estimate
+        )
+
+    def _prepare(self) -> None:
+        """Compile the kernels, set how to sample, and resume a checkpoint."""
+        solver = self._solver
+        self._tree.prepare(
+            seed=self._seed,
+            exploration=solver.exploration,
+            default_policy=solver.default_policy,
+            as_printed=solver.as_printed,
+            bounded=solver.bounded,
+            most_histories=self._monitor.limits.histories,
+        )
+        if not self._monitor.started:
+            self._monitor.start_clock()
+        self._incumbent.resume()
+
+    def _can_plan(self) -> bool:
+        """Whether there is anything to make a policy of."""
+        # Where no history passes, a policy may be within the bound all the same.
+        tree = self._tree
+        return self._complete and tree.graph.merges if tree.exhausted else tree.samples > 0
+
+    def _plan(self, final: bool) -> None:
+        """Make policies of the tree, and keep the best."""
+        tree, candidate = self._tree, None
+        solved = tree.solved
+        with self._incumbent.round(final) as until:
+            for completed in tree.complete(until) if self._complete else ():
+                # At once: the model may fail while the next one is planned.
+                self._incumbent.offer(completed)
+                candidate = completed
+            if candidate is None and not tree.exhausted:
+                # Without room or time for all of it, a part with its frontier is an answer, too.
+                candidate = tree.plan(False, lambda: False)
+                self._incumbent.offer(candidate)
+            if self._solver.as_printed:
+                self._incumbent.best = candidate
+        self._proved = candidate if solved else None
+
+    def _is_closed(self) -> bool:
+        """Whether the target gap is reached."""
+        target, best = self._monitor.limits.gap, self._incumbent.best
+        if target is None or best is None or self._tree.solved or not best.judgement.safe:
+            return False
+        if not is_closed(float(best.judgement.reward), self._tree.bound_reward(), target):
+            return False
+        self._monitor.stopped_by = StopReason.GAP
+        return True
+
+    def _explain(self) -> tuple[Status, str]:
+        """Return how the search ended."""
+        tree, constraint = self._tree, self._solver.constraint
+        admits = f"that constraint {constraint.letter} admits, proved"
+        best = None if self._solver.as_printed else self._incumbent.best
+        if tree.exhausted and best is not None and best.judgement.safe:
+            # Completion on merged states looks at the bound itself, which is less strict.
+            self._monitor.stopped_by = None
+            return Status.DONE, f"best policy found within the bound; there is none {admits}"
+        if tree.exhausted:
+            return Status.INFEASIBLE, tree.explain_infeasible(constraint)
+        failed = self._incumbent.error is not None
+        if self._proved is not None and best is not None and not failed:
+            self._monitor.stopped_by = None
+            if isinstance(constraint, NoConstraint):
+                return Status.SOLVED, "best policy without regard to risk, proved"
+            more = not is_closed(self._proved.reward, best.reward, TOLERANCE)
+            return Status.SOLVED, f"{'better than any' if more else 'best'} policy {admits}"
+        kind = "last" if self._solver.as_printed else "best"
+        return Status.STOPPED, self._incumbent.explain_stop(kind)
+
+
+def rank_by_reward(judgement: Judgement) -> tuple[bool, bool, float]:
+    """Rank policies without regard to risk: complete ones first."""
+    return judgement.complete, True, float(judgement.reward)
+
+
+EXPLORATION: Final = Option(
+    "exploration",
+    float,
+    "How much to try what looks worse, in units of the range of reward; with --paper, in units of "
+    "reward, and √2 by default.",
+    default="0.1",
+)
+PAPER: Final = Option(
+    "paper",
+    bool,
+    "The algorithm as it was printed, with constraint A, counts instead of probabilities, and a "
+    "literal constant.",
+)
+
+
+COMPLETE: Final = Option(
+    "complete",
+    bool,
+    "Plan to the end what the samples left unexplored.",
+    default="complete",
+    negatable=True,
+)
+
+
+def require_exploration(exploration: float) -> None:
+    """Refuse what is no constant of UCT."""
+    if not 0 <= exploration < math.inf:
+        raise OptionError(f"exploration must be a number from 0 on, not {exploration!r}")
+
+
+@dataclass(frozen=True)
+class LocalVulcan(Solver):
+    """Sample histories, delete what a local constraint refuses, and return the best policy found.
+
+    Parameters
+    ----------
+    exploration
+        The constant of UCT, in units of the range of reward that samples have collected. Whatever
+        it is, every action gets a twentieth of an even share of samples, unless as_printed.
+    constraint
+        The local constraint: `SurvivalConstraint()` or `SequenceConstraint(...)`.
+    default_policy
+        Which untried action of a history to try first: the "greedy" one with the largest expected
+        reward (one that ends the mission only if it earns more than going on did so far), or a
+        "random" one.
+    bounded
+        Ask the model's `reward_to_go_bound` for every history, and close actions that cannot win.
+        It costs time, and saves answers of the model: for models that are slow to answer.
+    as_printed
+        Run algorithms 2 to 4 as the paper prints them (docs/theory/algorithms.md): a literal
+        constant of UCT, failures sampled, values weighed by counts instead of probabilities,
+        cleanup instead of completion, and the last policy instead of the best. Then nothing
+        is ever proved.
+    complete
+        Plan to the end what the samples left unexplored. Without it a policy may have a frontier.
+    """
+
+    finds: ClassVar[str] = "the best policy found so far, within a local constraint"
+    method: ClassVar[str] = "Monte Carlo tree search"
+    sampling: ClassVar[bool] = True
+    options: ClassVar[Sequence[Option]] = (CONSTRAINT, CREDIT, PAPER, EXPLORATION, COMPLETE)
+
+    exploration: float = 0.1
+    constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
+    default_policy: Literal["random", "greedy"] = "greedy"
+    bounded: bool = False
+    as_printed: bool = False
+    complete: bool = True
+
+    def __post_init__(self) -> None:
+        require_constraint(self.constraint)
+        require_exploration(self.exploration)
+        if self.bounded and self.as_printed:
+            raise OptionError(
+                "bounded needs solved values, which the algorithm as printed does not have"
+            )
+        if self.default_policy not in ("random", "greedy"):
+            raise OptionError(
+                f"default_policy must be 'random' or 'greedy', not {self.default_policy!r}"
+            )
+
+    @classmethod
+    def paper(cls, exploration: float = math.sqrt(2)) -> LocalVulcan:
+        """Return the algorithm as printed, with constraint A and f₁.
+
+        Parameters
+        ----------
+        exploration
+            The constant of UCT, in units of reward. The paper does not give its own; √2 is the
+            theoretical value that it mentions.
+        """
+        return cls(exploration, SequenceConstraint(), "random", as_printed=True)
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any], limits: Limits) -> LocalVulcan:
+        tuning = dict(given)
+        if tuning.pop("paper", False):
+            for name in ("constraint", "credit", "complete"):
+                if name in tuning:
+                    raise OptionError(f"--paper has its own --{name}; omit that")
+            return cls.paper(**tuning)
+        # A target gap needs upper bounds.
+        bounded = limits.gap is not None
+        return cls(constraint=make_constraint(tuning), bounded=bounded, **tuning)
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        return LocalSearch(self, problem, reader, monitor, options).run()

@@ -1,0 +1,150 @@
+"""Plans where states merge: over all state–step pairs, instead of histories.
+
+Where there are few enough pairs, nothing need be sampled. The dual bound, deterministic policies
+near its price, and fronts are those of `vulcan.exact`; here they are limited by counts, so that the
+same samples give the same policy.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from vulcan.errors import BoundError
+from vulcan.exact import sweeps
+from vulcan.exact import thin_fronts as coins
+from vulcan.exact.fronts import advance_fronts
+from vulcan.exact.pipeline import LAGRANGIAN, narrow
+from vulcan.exact.search import ExactSearch
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits, Monitor
+from vulcan.sampling.candidate import NEUTRAL, PAIRS, Candidate
+from vulcan.sampling.kernel_run import KernelRun
+
+__all__ = ["MergedPlan", "WorkLimit", "load_kernels", "plan_merged"]
+
+
+@dataclass
+class WorkLimit:
+    """The work that a completion may do.
+
+    Attributes
+    ----------
+    places
+        The largest number of state–step pairs, or histories.
+    evaluations
+        The largest number of states to evaluate.
+    until
+        When it must end, by `time.perf_counter`.
+    exceeded
+        Whether it would have taken more places or evaluations.
+    """
+
+    places: float
+    evaluations: float
+    until: float
+    exceeded: bool = False
+
+    def forbids(self, places: int, evaluations: int = 0) -> bool:
+        """Whether a completion that has done this much must stop."""
+        self.exceeded = places > self.places or evaluations > self.evaluations
+        return self.exceeded or self.late
+
+    @property
+    def late(self) -> bool:
+        """Whether its time is over."""
+        return time.perf_counter() > self.until
+
+
+@dataclass(frozen=True, eq=False)
+class MergedPlan:
+    """The best policy over state–step pairs, and what was proved.
+
+    Attributes
+    ----------
+    candidate
+        The best policy found within the bound; None without one.
+    upper
+        Upper bound for all policies within the risk bound, randomised or not.
+    rewards
+        Where the risk bound was evaluated.
+    proved
+        Whether the candidate is the best of all deterministic policies, up to rounding.
+    attained
+        Upper bound for deterministic policies.
+    rounding
+        A bound on the rounding error between an upper bound and the reward of a policy.
+    """
+
+    candidate: Candidate | None
+    upper: float
+    rewards: list[float]
+    proved: bool
+    attained: float
+    rounding: float
+
+
+def plan_merged(
+    run: KernelRun, problem: Problem, solver: object, limit: WorkLimit, front_work: int = 0
+) -> MergedPlan | None:
+    """Return a plan over all pairs; None if there are too many, or the bound has no value there.
+
+    Parameters
+    ----------
+    run
+        The search. States that were not evaluated yet are evaluated.
+    problem
+        What is searched, with the bound to use.
+    solver
+        The solver, as policies name it.
+    limit
+        The largest number of pairs and new states, and the end.
+    front_work
+        The largest number of pairs of points that fronts combine.
+    """
+    left = limit.until - time.perf_counter()
+    limits = Limits(
+        memory=max(1, run.limit - (run.memory - run.graph.memory)),
+        time_limit=None if math.isinf(left) else max(1e-3, left),
+    )
+    layered = ExactSearch(problem, run.reader, Monitor(limits), solver, run.state_graph)
+    if not layered.unroll(most_pairs=limit.places, most_new=limit.evaluations):
+        limit.exceeded = layered.monitor.stopped_by is None
+        return None
+    if not len(layered.levels):
+        return None
+    try:
+        narrow(layered, LAGRANGIAN)
+        upper = layered.upper
+        if front_work:
+            advance_fronts(layered, front_work)
+    except BoundError:
+        return None
+    candidate = _write(run, layered, layered.dual.price)
+    proved = layered.closed and candidate is not None and candidate.judgement.safe
+    attained = layered.upper
+    if layered.best is not None:
+        attained = max(attained, layered.bound_test.raise_reward(layered.best.reward))
+    return MergedPlan(candidate, upper, layered.rewards, proved, attained, layered.rounding)
+
+
+def _write(run: KernelRun, layered: ExactSearch, price: float) -> Candidate | None:
+    """Return the best policy as a candidate."""
+    best = layered.best
+    if best is None:
+        return None
+    rows, below, _ = best.decide()
+    counts = run.graph.actions.array["safe_count"][rows]
+    firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    allowed = run.allow(best.reward)
+    method = PAIRS if price else NEUTRAL
+    return Candidate(rows, firsts, below, best.reward, best.risk, allowed, 0.0, method)
+
+
+def load_kernels() -> None:
+    """Load or compile the kernels, before the clock runs."""
+    sweeps.load_kernels()
+    coins.load_kernels()

@@ -1,0 +1,518 @@
+"""The tree of the paper's planner, with a local constraint: sampling, policies, and checkpoints.
+
+Samples delete what the constraint refuses (`vulcan.kernels.paper_tree`). A policy of the tree is
+finalised: completed beyond what was sampled, or cleaned up as in the paper.
+
+Memory is counted and capped. The arrays of the tree grow by doubling, never past the cap; a search
+without room ends with the policy that it has. A quarter of the cap is kept for completion, and of
+that a twentieth of the cap for cleanup, in case completion finds no room.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.bounds.forms import Constant
+from vulcan.bounds.table import RefinedTable
+from vulcan.errors import CheckpointError
+from vulcan.graph.states import StateGraph, find_growth
+from vulcan.kernels import codes
+from vulcan.model.reader import ModelReader
+from vulcan.numerics import NONE
+from vulcan.problem import Problem
+from vulcan.runtime.arrays import lengthen, pack_array, require, require_names, unpack_array
+from vulcan.sampling.candidate import Candidate
+from vulcan.sampling.checkpoint import Replay, Snapshot, check_tree, check_walk
+from vulcan.sampling.kernel_run import KernelRun
+from vulcan.sampling.merged import WorkLimit, load_kernels, plan_merged
+from vulcan.solvers.constraints import LocalConstraint
+
+__all__ = ["TreeRun"]
+
+GROWING: Final = ("_nodes", "_edges", "_children")
+FIXED: Final = ("_returns", "_path", "control", "test")
+"""The arrays of a checkpoint, by whether they grow."""
+
+SAMPLED: Final = ("depth", "phase", "samples", "exhausted", "random")
+TESTED: Final = ("least", "largest")
+"""The fields of control and test that a search changes."""
+
+
+SHARE_OF_CLEANUP: Final = 0.05
+
+FIRST_LENGTH: Final = 1 << 12
+"""Decisions of a policy for which there is room at first."""
+
+CHUNK: Final = 1 << 14
+"""Samples, or histories of a policy, between two looks at the clock."""
+
+STEPS: Final = 1 << 20
+"""Steps of samples between two looks at the clock, however few samples they make."""
+
+SHARE_OF_SAMPLING: Final = 0.75
+
+NO_LIMIT: Final = 1 << 62
+
+WORTH: Final = ("reward", "risk", "frontier")
+
+FEWEST_PLACES: Final = 1 << 14
+FEWEST_EVALUATIONS: Final = 256
+"""Pairs or histories, and states to be evaluated, that a completion may always take."""
+
+SAMPLES_PER_EVALUATION: Final = 64
+"""Where there is a complete policy already, a state may be evaluated for this many samples."""
+
+SCALES: Final = tuple(4**k for k in range(12))
+FEW: Final = 5
+"""How many of these are tried where the constraint admits no policy at all."""
+
+
+class TreeRun(KernelRun):
+    """One search of a tree with a local constraint.
+
+    Parameters
+    ----------
+    problem, reader, constraint
+        What is searched.
+    memory
+        Bytes that tree and graph may take.
+    known, compiled
+        As in `KernelRun`.
+
+    Attributes
+    ----------
+    full
+        Whether memory has run out.
+    final_value
+        The value of the root by the policy that was finalised last.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        constraint: LocalConstraint,
+        memory: int | None,
+        known: StateGraph | None = None,
+        compiled: bool = True,
+    ) -> None:
+        from vulcan.kernels import paper_tree as kernels
+        from vulcan.kernels.compilation import announce_compilation
+
+        super().__init__(problem, reader, constraint, known, memory, compiled)
+        announce_compilation(kernels.sample)
+        self._kernels = kernels
+        levels = reader.levels
+        self._nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
+        self._edges: NDArray[Any] = np.zeros(256, kernels.EDGE)
+        self._children: NDArray[Any] = np.zeros(256, np.int32)
+        self._choice: NDArray[Any] = np.zeros(64, np.int32)
+        self._sizes = np.zeros(1, kernels.SIZE)
+        self._returns = np.zeros(levels, kernels.RETURNS)
+        self._returns["least"], self._returns["most"] = math.inf, -math.inf
+        self._path = np.zeros(levels + 1, kernels.STEP)
+        self._places = np.zeros(levels + 1, kernels.PLACE)
+        self.control = np.zeros(1, kernels.CONTROL)
+        self._walk = np.zeros(1, kernels.WALK)
+        self._sizes["nodes"] = 1
+        root = self._nodes[0]
+        root["state"], root["first_edge"] = StateGraph.ROOT, NONE
+        root["survival"], root["value"] = 1.0, -math.inf
+        self.full = False
+        self.final_value: float | None = None
+        self._known_bounds: dict[tuple[int, int], float] = {}
+
+    @property
+    def samples(self) -> int:
+        """Samples taken so far."""
+        return int(self.control["samples"][0])
+
+    @property
+    def histories(self) -> int:
+        """Histories in the tree."""
+        return int(self._sizes["nodes"][0])
+
+    @property
+    def solved(self) -> bool:
+        """Whether the root is solved: its value is that of the best admissible policy."""
+        return bool(self._nodes["solved"][0])
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every action of the root was deleted: no admissible policy exists."""
+        proved = self._walk["exhausted"][0] and self._walk["complete"][0]
+        return bool(self.control["exhausted"][0] or proved)
+
+    @property
+    def estimate(self) -> float | None:
+        """The value of the root; None before it was sampled."""
+        value = float(self._nodes["value"][0])
+        return value if math.isfinite(value) else None
+
+    @property
+    def memory(self) -> int:
+        """Bytes of tree and graph."""
+        arrays = (self._nodes, self._edges, self._children, self._choice)
+        return sum(array.nbytes for array in arrays) + self.graph.capacity
+
+    def prepare(
+        self,
+        *,
+        seed: int,
+        exploration: float,
+        default_policy: Literal["random", "greedy"],
+        as_printed: bool,
+        bounded: bool,
+        most_histories: int | None = None,
+    ) -> None:
+        """Set how to sample, and compile the kernels."""
+        self.control["random"] = np.uint64(seed)
+        self.control["exploration"], self.control["literal"] = exploration, as_printed
+        kinds = {"random": self._kernels.RANDOM, "greedy": self._kernels.GREEDY}
+        self.control["default_policy"] = kinds[default_policy]
+        self._sizes["counted"] = as_printed
+        self._sizes["bounded"] = bounded
+        self.test["foresight"] = not as_printed and self.constraint.constrains
+        # Nothing is sampled or finalised yet: these calls compile the kernels.
+        self.control["budget"] = 0
+        self.control["most_histories"] = NO_LIMIT if most_histories is None else most_histories
+        self._call_sample()
+        self._walk["complete"], self._walk["budget"] = 1, 0
+        self._call_finalise()
+        self._choice[0] = NONE
+        self._write_outline()
+        if self.graph.merges:
+            load_kernels()
+
+    def can_sample(self, target: int) -> bool:
+        """Whether there is something left to sample, up to this many samples."""
+        ended = self.solved or self.exhausted or self.full
+        return self.samples < target and not ended
+
+    def advance(self, target: int) -> None:
+        """Take some samples, up to this many in all, and provide what the kernel needs."""
+        self.control["budget"] = min(target, self.samples + CHUNK)
+        self.control["pause"] = self.control["work"] + STEPS
+        wants = self._call_sample()
+        most = SHARE_OF_SAMPLING * self.limit
+        if self._bytes_in_use() > most:
+            self.full = True
+        elif wants == codes.NEEDS_STATE:
+            node = self._path["node"][self.control["depth"][0]]
+            self._expand(int(self._nodes["state"][node]))
+        elif wants == codes.NEEDS_ROWS:
+            self.full = not self._lengthen_rows(most)
+        elif wants == codes.BROKEN:
+            self.raise_fault()
+        elif wants == codes.NEEDS_BOUND:
+            self.refine_bound()
+        elif wants == codes.NEEDS_LIMITS:
+            self._limit_actions()
+        elif wants == codes.NEEDS_ROOM:
+            self.full = not self._grow(most)
+
+    def bound_reward(self) -> float:
+        """Return an upper bound on the reward of any policy that the constraint admits."""
+        return float(self._kernels.bound_root(self.arrays(), self.tree(), np.zeros(self.histories)))
+
+    def plan(self, complete: bool, give_up: Callable[[], bool]) -> Candidate | None:
+        """Return the policy of the tree; None without room or time for it, or without any.
+
+        Cleanup deletes actions of histories that it tested only up to the frontier. That is no
+        proof, so the search gets its actions back afterwards.
+
+        Parameters
+        ----------
+        complete
+            Plan what was not sampled, too.
+        give_up
+            Whether it takes too long.
+        """
+        before = self._sizes[0].copy()
+        nodes, edges = int(before["nodes"]), int(before["edges"])
+        kept = None if complete else (self._nodes[:nodes].copy(), self._edges[:edges].copy())
+        final = self._finalise_tree(complete, give_up) and not self._walk["exhausted"][0]
+        candidate = self._write_outline() if final else None
+        self.final_value = self._find_final_value() if final else None
+        if kept is not None:
+            self._nodes[:nodes], self._edges[:edges] = kept
+        if kept is not None or not final:
+            self._roll_back(before)
+        return candidate
+
+    def complete(self, until: float) -> Iterator[Candidate]:
+        """Yield policies of the tree, completed; none without room or time for it.
+
+        Over histories, each is tested by the local constraint. Where states merge, there may be far
+        more histories than state–step pairs, or the other way round. So both are tried with a share
+        of the work of the search itself, and with four times that until one succeeds. A plan over
+        pairs uses the bound itself, and may be better than any that the constraint admits.
+
+        Parameters
+        ----------
+        until
+            When it must end, by `time.perf_counter`.
+        """
+        if not self.graph.merges or self.solved:
+            candidate = self._plan_within(WorkLimit(math.inf, math.inf, until))
+            if candidate is not None:
+                yield candidate
+            return
+        for scale in SCALES[:FEW] if self.exhausted else SCALES:
+            # Histories leave half of the time to pairs.
+            histories = self._scale_limit(scale, (time.perf_counter() + until) / 2)
+            pairs = self._scale_limit(scale, until)
+            candidate = None if self.exhausted else self._plan_within(histories)
+            if candidate is not None:
+                yield candidate
+                pairs.evaluations = self.samples // SAMPLES_PER_EVALUATION
+            merged = None if self.solved else plan_merged(self, self.bounded_problem, None, pairs)
+            if merged is not None and merged.candidate is not None:
+                yield merged.candidate
+            exceeded = histories.exceeded or pairs.exceeded
+            if candidate is not None or merged is not None or pairs.late or not exceeded:
+                return
+
+    @property
+    def bounded_problem(self) -> Problem:
+        """The problem, with a bound that accepts every policy if there is no constraint."""
+        if self.constraint.constrains:
+            return self.problem
+        return Problem(self.problem.model, Constant(1.0))
+
+    def _plan_within(self, histories: WorkLimit) -> Candidate | None:
+        return self.plan(True, lambda: histories.forbids(int(self._walk["visited"][0])))
+
+    def _scale_limit(self, scale: int, until: float) -> WorkLimit:
+        """Return a share of the work of the search so far, times a scale."""
+        places = max(FEWEST_PLACES, self.histories // 16)
+        evaluations = max(FEWEST_EVALUATIONS, len(self.state_graph.expanded) // 4)
+        return WorkLimit(scale * places, scale * evaluations, until)
+
+    def _find_final_value(self) -> float:
+        """Return the value of the action that was finalised at the root."""
+        taken = int(self._choice[0])
+        if taken == NONE:
+            return 0.0  # there is nothing to decide
+        edge, root = self._edges[taken], self._nodes[0]
+        if edge["value"] > -math.inf:
+            return float(edge["value"])
+        first = int(self.graph.states.array["first_action"][root["state"]])
+        row = first + taken - int(root["first_edge"])
+        return float(self.graph.actions.array["expected_reward"][row])
+
+    def _finalise_tree(self, complete: bool, give_up: Callable[[], bool]) -> bool:
+        """Finalise every history of the policy; False if there was no room, or it took too long."""
+        self._walk[["depth", "phase", "visited", "budget", "exhausted"]] = 0
+        self._walk["complete"] = complete
+        self._places["node"][0] = 0
+        while True:
+            wants = self._call_finalise()
+            if wants == codes.DONE:
+                return True
+            if wants == codes.NEEDS_STATE:
+                node = self._places["node"][self._walk["depth"][0]]
+                if give_up() or not self.evaluate_state(int(self._nodes["state"][node])):
+                    return False
+            elif wants == codes.NEEDS_ROWS and not self._lengthen_rows(self.limit):
+                return False
+            elif wants == codes.BROKEN:
+                self.raise_fault()
+            elif wants == codes.NEEDS_BOUND:
+                self.refine_bound()
+            elif wants == codes.NEEDS_ROOM and not self._grow(self.limit):
+                return False
+            elif wants == codes.PAUSED:
+                if self._walk["visited"][0] and give_up():
+                    return False
+                self._walk["budget"] += CHUNK
+
+    def _write_outline(self) -> Candidate:
+        """Return the policy that was finalised."""
+        levels = np.zeros(self.reader.levels, self._kernels.LEVEL)
+        summary = np.zeros(1, self._kernels.SUMMARY)
+        length = FIRST_LENGTH
+        while True:
+            rows, firsts = np.zeros(length, np.int32), np.zeros(length + 1, np.int32)
+            below = np.zeros(2 * length, np.int32)
+            arrays = (self._choice, levels, rows, firsts, below, summary)
+            if self._kernels.write_outline(self.arrays(), self.tree(), *arrays):
+                break
+            length *= 2
+        decisions, entries = int(summary["decisions"][0]), int(summary["entries"][0])
+        reward, risk, frontier = (float(summary[name][0]) for name in WORTH)
+        return Candidate(
+            rows[:decisions].copy(),
+            firsts[: decisions + 1].copy(),
+            below[:entries].copy(),
+            reward,
+            risk,
+            float(self.problem.risk_bound(reward)),
+            frontier,
+        )
+
+    def _call_sample(self) -> int:
+        state = (self._returns, self._path, self.test, self.control)
+        return int(self._kernels.sample(self.arrays(), self.tree(), *state))
+
+    def _call_finalise(self) -> int:
+        state = (self._choice, self._places, self.test, self._walk)
+        return int(self._kernels.finalise(self.arrays(), self.tree(), *state))
+
+    def _limit_actions(self) -> None:
+        """Bound the value of each action of the history that was just opened."""
+        depth = int(self.control["depth"][0])
+        node = self._nodes[self._path["node"][depth]]
+        first, count = self.graph.states.array[node["state"]]
+        for k in range(int(count)):
+            action = self.graph.actions.array[int(first) + k]
+            limit = float(action["expected_reward"])
+            start = int(action["first_outcome"])
+            if depth + 1 < self.reader.levels:
+                for outcome in self.graph.outcomes.array[start : start + action["safe_count"]]:
+                    bound = self._bound_state(int(outcome["state"]), depth + 1)
+                    limit += self.reader.discounts[depth] * outcome["probability"] * bound
+            self._edges["limit"][node["first_edge"] + k] = limit
+
+    def _bound_state(self, state: int, level: int) -> float:
+        if (state, level) not in self._known_bounds:
+            step = level - (self.reader.levels - self.reader.horizon)
+            bound = self.reader.bound_reward(self.state_graph.state_object(state), step)
+            self._known_bounds[state, level] = bound
+        return self._known_bounds[state, level]
+
+    # Memory and checkpoints.
+
+    def release(self) -> None:
+        """Free the memory of a tree that is not sampled any more, but for its root."""
+        self._nodes = self._nodes[:1].copy()
+        self._edges, self._children = self._edges[:0].copy(), self._children[:0].copy()
+        self._choice = self._choice[:1].copy()
+
+    def _bytes_in_use(self) -> int:
+        """Return the bytes of the filled rows of tree and graph."""
+        size = self._sizes[0]
+        nodes = int(size["nodes"]) * (self._nodes.itemsize + self._choice.itemsize)
+        edges = int(size["edges"]) * self._edges.itemsize
+        children = int(size["children"]) * self._children.itemsize
+        return nodes + edges + children + self.graph.memory
+
+    def _lengthen_rows(self, most: float) -> bool:
+        """Give a compiled model room for more rows, within this many bytes."""
+        return self.make_rows(self._spare_cleanup(most) - (self.memory - self.graph.capacity))
+
+    def _spare_cleanup(self, most: float) -> float:
+        """Return how many of these bytes may be taken now."""
+        return min(most, (1.0 - SHARE_OF_CLEANUP * bool(self._walk["complete"][0])) * self.limit)
+
+    def take_snapshot(
+        self, identity: dict[str, str], target: int, best: Candidate | None, replay: Replay
+    ) -> Snapshot:
+        """Return everything that is needed to resume from here."""
+        arrays = {name: pack_array(getattr(self.filled_tree(), name[1:])) for name in GROWING}
+        arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
+        return Snapshot(
+            identity=identity,
+            graph=self.graph.pack(),
+            credits=[
+                (credit, self.problem.risk_bound(credit))
+                for credit in self.table.evaluated(-math.inf, math.inf)[1:-1]
+            ],
+            capacities={name: len(getattr(self, name)) for name in GROWING},
+            arrays=arrays,
+            target=target,
+            best=None if best is None else best.pack(),
+            replay=replay,
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Resume from a snapshot: evaluate the model again, and take over the checked arrays."""
+        packed = snapshot.arrays
+        require_names(packed, (*GROWING, *FIXED))
+        require_names(snapshot.capacities, GROWING)
+        self.graph.unpack(snapshot.graph)
+        self._restore_credits(snapshot.credits)
+        for name in GROWING:
+            empty = getattr(self, name)
+            array = unpack_array(packed, name, empty)
+            length = self.choose_length(snapshot.capacities[name], len(array), empty)
+            setattr(self, name, lengthen(array, len(array), length))
+            self._sizes[name[1:]] = len(array)
+        self._choice = np.zeros(len(self._nodes), np.int32)
+        for name in ("_returns", "_path"):
+            array = getattr(self, name)
+            array[:] = unpack_array(packed, name, array, len(array))
+        for name, kept in (("control", SAMPLED), ("test", TESTED)):
+            array = getattr(self, name)
+            found = unpack_array(packed, name, array, 1)
+            for field in kept:
+                array[field] = found[field]
+        self._check()
+
+    def _restore_credits(self, evaluated: list[tuple[float, float]]) -> None:
+        """Evaluate the risk bound again where it was before."""
+        places = [credit for credit, _ in evaluated]
+        apart = all(map(operator.lt, places, places[1:]))
+        require(apart and all(map(math.isfinite, places)), "credits are not in order")
+        exact = not isinstance(self.table, RefinedTable)
+        require(not (exact and places), "this risk bound is its own table")
+        for credit, allowed in evaluated:
+            if self.problem.risk_bound(credit) != allowed:
+                raise CheckpointError("the risk bound is not the one of the checkpoint")
+            self.table.cover(credit)
+        self._read_table()
+
+    def _check(self) -> None:
+        """Refuse arrays that kernels can't work with."""
+        tree, counted = self.filled_tree(), bool(self._sizes["counted"][0])
+        check_tree(tree, self.graph, counted)
+        check_walk(tree, self.graph, self._path, self.control[0])
+        require(self.samples >= 0, "there were fewer than no samples")
+
+    def _roll_back(self, before: Any) -> None:
+        """Forget what was added to the tree since it had these sizes."""
+        nodes, edges, children = (int(before[name]) for name in ("nodes", "edges", "children"))
+        added = self._children[:children] >= nodes
+        self._children[:children][added] = NONE
+        opened = self._nodes["first_edge"][:nodes] >= edges
+        self._nodes["first_edge"][:nodes][opened] = NONE
+        tried = self._edges["first_child"][:edges] >= children
+        self._edges["first_child"][:edges][tried] = NONE
+        for name in ("nodes", "edges", "children"):
+            self._sizes[name] = before[name]
+
+    def tree(self) -> Any:
+        """Return the current arrays of the tree."""
+        return self._kernels.Tree(self._nodes, self._edges, self._children, self._sizes)
+
+    def filled_tree(self) -> Any:
+        """Return views of the filled rows of the tree."""
+        arrays = {name[1:]: getattr(self, name) for name in GROWING}
+        filled = {name: array[: int(self._sizes[name][0])] for name, array in arrays.items()}
+        return self.tree()._replace(**filled)
+
+    def _grow(self, most: float) -> bool:
+        """Double the arrays that are more than half full, or as far as memory allows it."""
+        size = self._sizes[0]
+        filled = {name: int(size[name[1:]]) for name in GROWING}
+        short = [n for n, count in filled.items() if 2 * count >= len(getattr(self, n))]
+        names = short or list(filled)
+        if "_nodes" in names:
+            names = [*names, "_choice"]
+        share = find_growth(
+            [getattr(self, name) for name in names], self._spare_cleanup(most) - self.memory
+        )
+        if not share:
+            return False
+        for name in names:
+            old = getattr(self, name)
+            length = len(old) + int(share * len(old))
+            setattr(self, name, lengthen(old, filled.get(name, len(old)), length))
+        return True

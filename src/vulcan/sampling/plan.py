@@ -1,0 +1,309 @@
+"""Plans: an action or a price for each history, chosen by fronts over the upper tree.
+
+Near the root, where a history is probable, exact fronts of risk and reward weigh actions against
+each other (`vulcan.kernels.plan`, `vulcan.kernels.exact_front`). At a leaf of the upper tree, each
+price has one policy: the best actions for that price as far as the tree goes, and greedy ones
+beyond. The reward and the risk of such a policy are evaluated exactly, to the end of all its
+histories (`vulcan.sampling.completion`). That takes long, so only the leaves of the best plan are
+evaluated; other leaves have the estimates of the tree. When all leaves of the best plan are
+evaluated, the fronts give its exact reward and risk. It spends the allowed risk almost exactly,
+since it may follow another price in each of many histories.
+
+A certificate relies on none of this: the points of a final front are exact evaluations of complete
+policies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from vulcan.exact.acceptance import BoundTest, bound_accuracy
+from vulcan.exact.fronts import FrontArrays, Pruning
+from vulcan.exact.sweeps import PolicyPoint
+from vulcan.graph.levels import EDGE, Layers
+from vulcan.numerics import END, TOLERANCE
+from vulcan.sampling.candidate import FRONTS, NEUTRAL, Candidate
+from vulcan.sampling.completion import FINE, Completion, Detail
+from vulcan.sampling.price_search import PriceRun
+
+__all__ = ["Plan", "Planning"]
+
+CLOSENESS: Final = 0.01
+"""How much worse than the best an action may be, as a share of the range of rewards."""
+
+MOST_ROUNDS: Final = 40
+"""How often a plan is chosen again, after leaves of the one before were evaluated."""
+
+ROUNDING: Final = 1e-6
+"""As a share of rewards: the error of values in single precision, and of their sums."""
+
+NO_SLACK: Final = 1e299
+
+ROOM: Final = 1.25
+"""How much more slack than is enough fronts get, since leaves change when evaluated."""
+
+COARSER: Final = 16
+FEWEST_POINTS: Final = 32
+RARER: Final = 8
+
+WORTHLESS: Final = -1e300
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A plan.
+
+    Attributes
+    ----------
+    reward, risk
+        By the fronts.
+    actions
+        Nodes of the tree, and the position of the action that each takes.
+    leaves
+        Leaves of the upper tree, each with the price that it follows.
+    method
+        How it was found, for people.
+    """
+
+    reward: float
+    risk: float
+    actions: list[tuple[int, int]]
+    leaves: list[tuple[int, int]]
+    method: str = FRONTS
+
+
+class Planning:
+    """An upper tree, and the plans on it.
+
+    Parameters
+    ----------
+    run
+        The search.
+    completion
+        Evaluates and writes policies below the upper tree.
+    may_go_on
+        Called often: whether there is time left.
+    detail
+        How large upper tree and fronts may be.
+    closeness
+        How much worse than the best an action of the upper tree may be; by default a share of the
+        range of rewards.
+    most_pairs
+        The largest number of pairs of points that fronts combine, each time.
+    """
+
+    def __init__(
+        self,
+        run: PriceRun,
+        completion: Completion,
+        may_go_on: Callable[[], bool],
+        detail: Detail = FINE,
+        closeness: float | None = None,
+        most_pairs: float = math.inf,
+    ) -> None:
+        self._run, self._completion, self._may_go_on = run, completion, may_go_on
+        self._detail, self._most_pairs = detail, most_pairs
+        low, high = run.reward_span()
+        self._closeness = CLOSENESS * (high - low) if closeness is None else closeness
+        self._upper_tree = run.grow_upper_tree(detail.nodes, self._closeness)
+        nodes = self._upper_tree.nodes
+        self._leaves = np.flatnonzero(nodes["edge_count"] == 0).astype(np.int32)
+        width = run.prices.shape[1]
+        nodes["first_edge"][self._leaves] = len(self._upper_tree.edges) + width * np.arange(
+            len(self._leaves)
+        )
+        edges = np.concatenate([self._upper_tree.edges, np.zeros(width * len(self._leaves), EDGE)])
+        self._layers = Layers(nodes, edges, self._upper_tree.targets)
+        self._histories = self._upper_tree.histories
+        self._evaluated = np.zeros(len(nodes), bool)
+        self._fronts = FrontArrays(self._layers)
+        self._price_index = int(run.judged["price_index"][int(np.argmax(run.judged["reward"]))])
+        self._price, self._slack = float(run.prices[0, self._price_index]), NO_SLACK
+        self._size = max(map(abs, run.reward_span())) or 1.0
+        self._layer_values, self._reach = np.zeros(len(nodes)), np.zeros(len(nodes))
+        self._most_reward = math.inf
+        self._finished = False  # the last fronts
+        self._estimate()
+
+    def guide(self) -> None:
+        """Mark the best plan by the estimates of the tree: half of the next samples follow it."""
+        self.mark(self._choose())
+
+    def mark(self, plan: Plan | None) -> None:
+        """Write a plan into the tree."""
+        if plan is None:
+            self._run.follow([], [])
+        else:
+            price_indices = [
+                (int(self._histories[n]), price_index) for n, price_index in plan.leaves
+            ]
+            self._run.follow(plan.actions, price_indices)
+
+    def finalise(self) -> Plan | None:
+        """Return the best plan all of whose leaves are evaluated; None if there is none."""
+        unsampled = self._leaves[self._upper_tree.visits[self._leaves] == 0]
+        if not self._evaluate(unsampled.tolist()):
+            return None
+        for _ in range(MOST_ROUNDS):
+            plan = self._choose()
+            if plan is None:
+                break
+            left = [n for n, _ in plan.leaves if not self._evaluated[n]]
+            if not left:
+                return plan
+            if not self._evaluate(left):
+                break
+        if self._evaluated[self._leaves].all():
+            return None  # no leaf is left to exclude
+        self._exclude_others()
+        self._may_go_on = lambda: True
+        return self._choose()
+
+    def write(self, plan: Plan) -> Candidate | None:
+        """Return a plan as a policy; None without room for it."""
+        self.mark(plan)
+        return self._completion.write()
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether the last plan is the best of all policies, up to rounding."""
+        ended = self._upper_tree.action_counts[self._leaves] == 0  # a root may have no actions
+        return bool(ended.all()) and self._finished and not self._fronts.thinned
+
+    def limit(self) -> tuple[float, float]:
+        """Return an upper bound on the rewards of the last fronts, and the rounding in it.
+
+        The bound is -inf if no policy is acceptable, whatever the rounding.
+        """
+        accuracy = bound_accuracy(self._run.find_extremes(), self._run.reader.weights)
+        bound_test = BoundTest(self._run.problem.risk_bound, accuracy)
+        for point in reversed(self._fronts.points(0)):
+            reward = float(point["reward"]) + self._fronts.error
+            if not bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
+                upper = bound_test.raise_reward(reward)
+                return upper, max(bound_test.find_rounding(upper), 2 * self._fronts.error)
+        return -math.inf, 0.0
+
+    def _estimate(self) -> None:
+        """Give leaves the estimates of the tree."""
+        from vulcan.kernels.plan import estimate_leaves
+
+        sampled = self._leaves[self._upper_tree.visits[self._leaves] > 0]
+        values, layers = self._upper_tree.values, self._layers
+        estimate_leaves(values, self._run.prices, layers.nodes, layers.edges, sampled)
+
+    def _evaluate(self, some: list[int]) -> bool:
+        """Evaluate the policies of all prices at leaves; False if there is no time for all."""
+        histories = self._histories[some].tolist()
+        found = self._completion.evaluate(histories, self._may_go_on)
+        for n, (rewards, risks) in zip(some, found, strict=False):
+            first, count = int(self._layers.nodes["first_edge"][n]), len(rewards)
+            edges = self._layers.edges[first : first + count]
+            edges["reward"], edges["risk"], edges["action"] = rewards, risks, np.arange(count)
+            self._layers.nodes["edge_count"][n] = count
+            self._evaluated[n] = True
+        return len(found) == len(some)
+
+    def _exclude_others(self) -> None:
+        """Make leaves that were not evaluated worthless."""
+        for n in self._leaves[~self._evaluated[self._leaves]]:
+            first = int(self._layers.nodes["first_edge"][n])
+            self._layers.nodes["edge_count"][n] = 1
+            self._layers.edges["reward"][first], self._layers.edges["risk"][first] = WORTHLESS, 1.0
+            self._layers.edges["action"][first] = 0
+
+    def _choose(self) -> Plan | None:
+        """Return the best acceptable plan of the fronts; None if there is none.
+
+        A better plan falls short of the largest value for a price by no more than `_enough`. Fronts
+        of policies within that slack are small, and can be fine. Before the first plan, coarse
+        fronts of everything find one.
+        """
+        from vulcan.kernels.plan import value_layers
+
+        value_layers(self._layers, 0.0, self._layer_values)
+        self._most_reward = float(self._layer_values[0])
+        value_layers(self._layers, self._price, self._layer_values)
+        plan = None
+        if self._slack < NO_SLACK:
+            plan = self._choose_within(self._slack, self._detail.points)
+        if plan is None:
+            plan = self._choose_within(NO_SLACK, max(FEWEST_POINTS, self._detail.points // COARSER))
+            if plan is None and self._fronts.thinned:
+                plan = self._choose_within(NO_SLACK, self._detail.points)
+            self._slack = 0.0
+        while plan is not None and self._enough(plan) > self._slack:
+            self._slack = ROOM * self._enough(plan)
+            finer = self._choose_within(self._slack, self._detail.points)
+            if finer is None or finer.reward <= plan.reward:
+                break
+            plan = finer
+        return plan
+
+    def _enough(self, plan: Plan) -> float:
+        """Return how far a policy that is better than a plan can fall short.
+
+        If its reward is y, its value is at least y - λ Δ(y), which is convex in y.
+        """
+        low, high = plan.reward, max(plan.reward, self._most_reward)
+        for _ in range(60):
+            left, right = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (low, right) if self._worth(left) < self._worth(right) else (left, high)
+        worth = min(self._worth(low), self._worth(plan.reward))
+        return max(float(self._layer_values[0]) - worth, 0.0) + ROUNDING * self._size
+
+    def _worth(self, reward: float) -> float:
+        """Return the least value of a policy of this reward within the bound."""
+        return reward - self._price * self._run.allow(reward)
+
+    def _may_combine(self) -> bool:
+        return self._may_go_on() and self._fronts.work <= self._most_pairs
+
+    def _choose_within(self, slack: float, points: int) -> Plan | None:
+        """Return the best acceptable plan that falls short by at most a slack."""
+        from vulcan.kernels.exact_front import find_least_reach
+
+        run, values, reach = self._run, self._layer_values, self._reach
+        find_least_reach(self._layers, values, self._price, slack, reach)
+        rare = points if self._closeness == math.inf else max(2, points // RARER)
+        pruning = Pruning(self._price, values, slack, reach, self._size, points, rare)
+        self._finished = self._fronts.compute(pruning, (values, values), self._may_combine)
+        if not self._finished:
+            return None
+        found = self._fronts.points(0)
+        for place in range(len(found) - 1, -1, -1):
+            reward, risk = float(found[place]["reward"]), float(found[place]["risk"])
+            if reward > WORTHLESS / 1e9 and risk <= run.allow(reward) + TOLERANCE / 2:
+                run.accepted.add(reward)
+                return self._trace(place, reward, risk)
+        return None
+
+    def _trace(self, place: int, reward: float, risk: float) -> Plan:
+        """Return the plan of a point of the root's front."""
+        nodes, edges, targets = self._layers
+        actions: list[tuple[int, int]] = []
+        leaves: list[tuple[int, int]] = []
+        is_leaf = np.zeros(len(nodes), bool)
+        is_leaf[self._leaves] = True
+        pending = [(0, place)]
+        while pending:
+            n, at = pending.pop()
+            edge, places = self._fronts.follow(n, at)
+            chosen = int(edges["action"][edge])
+            if is_leaf[n]:
+                leaves.append((n, chosen))
+                continue
+            actions.append((int(self._histories[n]), chosen))
+            first = int(edges["first_target"][edge])
+            for k, point in enumerate(places):
+                after = int(targets["node"][first + k])
+                if after != END:
+                    pending.append((after, point))
+        if reward >= self._most_reward - 1e-12 * self._size:
+            return Plan(reward, risk, actions, leaves, NEUTRAL)
+        return Plan(reward, risk, actions, leaves)

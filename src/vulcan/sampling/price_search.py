@@ -1,0 +1,764 @@
+"""Sampling for several prices of failure: batches, workers, prices, and checkpoints.
+
+Samples come in batches. The upper tree orders the samples of a batch (`vulcan.kernels.price_tree`):
+for each the subtree, the price, and whether it follows the current plan. Then each subtree takes
+its samples. After the batch, the upper tree renews its values and judges the first actions. The
+search depends on sample counts alone, so the same samples and seed give the same tree.
+
+**Workers.** Subtrees share nothing (`vulcan.sampling.tree`), so values and policies are the same
+with any number of workers; only the numbers of rows and nodes differ, and with them the point where
+memory runs out. Several workers are threads, since kernels release the interpreter lock. Each adds
+nodes, edges and rows to a stretch of its own. A worker whose stretch is full stops. When all have
+stopped, they get new stretches, arrays grow if necessary, and the rest of the batch goes on.
+
+**Prices.** The value of a failure is unknown at first: prices go from 0, the plan without regard to
+risk, up to many times the rewards. Later they surround the prices that decide over the best first
+actions, closer and closer. While no policy within the bound is in sight, prices rise: the largest
+of all asks for the least risk.
+
+**Checkpoints.** Between two samples the state of a search is its tree, the returns, the random
+numbers, and the remaining orders of a batch. Everything else follows from the problem.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from itertools import repeat
+from queue import SimpleQueue
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.bounds.forms import Constant
+from vulcan.errors import CheckpointError
+from vulcan.exact.acceptance import Extremes, find_extremes
+from vulcan.graph.compiled import CompiledGraph, Evaluator
+from vulcan.graph.states import StateGraph
+from vulcan.kernels import codes
+from vulcan.model.interface import Outcome
+from vulcan.model.reader import ModelReader
+from vulcan.numerics import NONE
+from vulcan.problem import Problem
+from vulcan.runtime.arrays import pack_array, require, require_names, set_apart, unpack_array
+from vulcan.runtime.limits import Limits, Monitor
+from vulcan.sampling.candidate import Candidate
+from vulcan.sampling.checkpoint import (
+    Replay,
+    Snapshot,
+    are_price_indices,
+    check_price_tree,
+)
+from vulcan.sampling.completion import (
+    Completion,
+    HistoryCompletion,
+    Points,
+    SharedCompletion,
+    UpperTree,
+    grow_upper_tree,
+)
+from vulcan.sampling.tree import GROWING, PriceArrays, Subtree, make_returns, require_size
+from vulcan.solvers.base import Options
+
+__all__ = [
+    "LARGEST_BATCH",
+    "SHARE_OF_SAMPLING",
+    "PriceRun",
+    "are_alike",
+    "are_at_an_end",
+    "choose_prices",
+    "raise_prices",
+    "warm_up",
+]
+
+SHARE_OF_SAMPLING: Final = 0.65
+"""Of memory."""
+
+BATCHES: Final = 32
+"""A batch has this many times fewer samples than were taken so far."""
+
+LARGEST_BATCH: Final = 1 << 14
+
+FIRST_SAMPLES: Final = 64
+"""After this many samples the size of rewards is known well enough for first prices."""
+
+FIRST_GUIDE: Final = 256
+"""Samples before the first plan that guides others."""
+
+GUIDES: Final = 2.0
+"""The number of samples grows by this factor between plans that guide."""
+
+PLACES: Final = 256
+"""The risk bound is evaluated at this many rewards, to judge first actions."""
+
+NOWHERE: Final = (math.inf, -math.inf)
+"""The span of rewards before the first sample."""
+
+MOST_SHARES: Final = 32
+"""A subtree is split if it has more than this fraction, 1 / 32, of all samples."""
+
+FEWEST_TO_SPLIT: Final = 1 << 16
+"""Samples before the first split."""
+
+SHORTEST_SUBTREE: Final = 3
+"""Steps left at an upper node, at least."""
+
+
+class PriceRun(PriceArrays):
+    """One search of a tree with several prices.
+
+    Parameters
+    ----------
+    problem, reader, memory, known, seed, exploration
+        As in `PriceArrays`.
+    workers
+        How many threads sample a compiled model. The result does not depend on it.
+
+    Attributes
+    ----------
+    full
+        Whether memory has run out.
+    accepted
+        The rewards of plans that the bound accepted.
+    """
+
+    exhausted = False  # no action is ever refused
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        memory: int | None,
+        known: StateGraph | None,
+        *,
+        seed: int,
+        exploration: float,
+        workers: int = 1,
+    ) -> None:
+        super().__init__(problem, reader, memory, known, seed, exploration)
+        self._draws = np.zeros(1, self._kernels.DRAWS)
+        self._draws["random"] = np.uint64(seed)
+        self._draws["exploration"] = exploration
+        self._orders = np.zeros(0, self._kernels.ORDER)  # what is left of the current batch
+        self._roots = np.zeros(0, np.int32)  # and the subtrees of these orders
+        self.samples = 0
+        self._next_guide = FIRST_GUIDE
+        self._span = self._bounded = NOWHERE
+        self._allowed_risks: Any = None
+        self.full = False
+        self.accepted: set[float] = set()
+        compiled = isinstance(self.graph, CompiledGraph)
+        several = compiled and workers > 1
+        self._workers = SampleWorkers(self, workers) if several else SampleWorker(self)
+
+    def close(self) -> None:
+        """Stop the workers."""
+        self._workers.close()
+
+    def do_beside(self, work: Callable[[], object]) -> Callable[[], object]:
+        """Begin work that does not touch the tree, and return a function that waits for it.
+
+        A single worker does it then; of several, one does it at once while the others plan.
+        """
+        return self._workers.begin(work)
+
+    @property
+    def histories(self) -> int:
+        return super().histories - self._workers.spare
+
+    def prepare(self) -> None:
+        """Compile the kernels, open the first actions, and set the first prices."""
+        self.prices[0] = begin_prices(self.prices.shape[1], 1.0, 1.0)
+        self.open_actions(0)
+        self.add_upper_node(0, None)
+        state = self.graph.states.array[self.nodes["state"][0]]
+        self.judged = np.zeros(max(1, int(state["action_count"])), self._kernels.JUDGED)
+        self.judged["reward"] = -math.inf
+
+    # Samples.
+
+    def can_sample(self, target: int) -> bool:
+        """Whether there is something left to sample, up to this many samples."""
+        return self.samples < target and not self.solved and not self.full
+
+    def advance(self, target: int) -> None:
+        """Take the samples of a batch, up to this many in all.
+
+        Batches depend on sample counts alone, and stops come between them; only the target may
+        leave orders of a batch for later.
+        """
+        if not len(self._orders):
+            self._order_batch()
+        self._carry_out(target - self.samples, SHARE_OF_SAMPLING * self.limit)
+        if not len(self._orders):
+            self._close_batch()
+
+    def needs_guide(self) -> bool:
+        """Whether samples need a new plan that guides them; the next one is due much later."""
+        due = not len(self._orders) and self.samples >= self._next_guide and not self.solved
+        if due:
+            self._next_guide = int(GUIDES * self.samples)
+        return due
+
+    def _order_batch(self) -> None:
+        """Order samples: the subtree, the price, and whether the plan guides."""
+        size = min(max(1, self.samples // BATCHES), LARGEST_BATCH)
+        orders, roots = np.zeros(size, self._kernels.ORDER), np.zeros(size, np.int32)
+        low, high = self._span
+        scale = self._exploration * max(0.0, high - low)
+        levels = self.reader.levels
+        seen = np.concatenate([make_returns(0), *self._retired.values()]).reshape(-1, levels)
+        arguments = (self.upper_nodes, seen, self.judged, scale, self._draws, orders, roots)
+        count = int(self._kernels.write_orders(self.arrays(), self.tree(), *arguments))
+        self._orders, self._roots = orders[:count], roots[:count]
+
+    def _carry_out(self, most_samples: int, most: float) -> None:
+        """Take ordered samples, grouped by subtree."""
+        count = min(len(self._orders), most_samples)
+        orders, roots = self._orders[:count], self._roots[:count]
+        self._orders, self._roots = self._orders[count:], self._roots[count:]
+        order = np.argsort(roots, kind="stable")
+        starts = np.flatnonzero(np.diff(roots[order], prepend=-1))
+        work = [
+            (int(roots[order[begin]]), orders[order[begin:end]])
+            for begin, end in zip(starts, [*starts[1:], count], strict=True)
+        ]
+        self._sample_subtrees(work, most)
+        self.samples += count
+        if self._span[0] <= self._span[1]:
+            # A value is never above all rewards; values far below them are never chosen.
+            require_size(self._span, np.maximum(self.node_values[roots], 0.0))
+
+    def _sample_subtrees(self, work: Sequence[tuple[int, NDArray[Any]]], most: float) -> None:
+        subtrees = [self._find_subtree(root).order(orders) for root, orders in work]
+        self.full = not self._workers.sample(subtrees, most)
+        for (root, _), subtree in zip(work, subtrees, strict=True):
+            self._widen_span(root, subtree.returns[int(self.nodes["level"][root])])
+
+    def _widen_span(self, root: int, seen: Any) -> None:
+        """Include the least and the largest return of a subtree in the span of rewards."""
+        if seen["samples"]:
+            (low, high), earned = self._span, self._origins[root].earned
+            least, most = earned + float(seen["least"]), earned + float(seen["most"])
+            self._span = min(low, least), max(high, most)
+
+    def _close_batch(self) -> None:
+        """Judge the first actions again, split large subtrees, and set the first prices."""
+        self.judge()
+        self._split()
+        if self.samples == FIRST_SAMPLES:
+            allowed = self.allow(self.reward_span()[1])
+            self.move_prices(begin_prices(self.prices.shape[1], self.size, allowed))
+
+    def _split(self) -> None:
+        """Add the roots of large subtrees to the upper tree."""
+        if self.samples < FEWEST_TO_SPLIT:
+            return
+        roots = np.array([root for root in self._origins if root not in self._retired])
+        nodes = self.nodes[roots]
+        large = (nodes["visits"] * MOST_SHARES > self.samples) & (nodes["solved"] == 0)
+        deep = nodes["level"] + SHORTEST_SUBTREE > self.reader.levels
+        self._open_upper_nodes(roots[large & ~deep].tolist())
+
+    def _open_upper_nodes(self, nodes: Sequence[int]) -> None:
+        for node in nodes:
+            self.open_actions(node)
+            self.add_upper_node(node, self._find_subtree(node).returns)
+
+    def judge(self) -> None:
+        """Renew the values of the upper tree and judge the first actions."""
+        arguments = (self.upper_nodes, self._find_allowed_risks(), self.judged)
+        self._kernels.judge(self.arrays(), self.tree(), *arguments)
+
+    def _find_allowed_risks(self) -> Any:
+        """Return the risk bound over the span of rewards, evaluated again only if that moved."""
+        low, high = self.reward_span()
+        before = self._bounded
+        if not before[0] <= low <= high <= before[1]:
+            room = 0.25 * (high - low)
+            self._bounded = low - room, high + room
+        if self._allowed_risks is None or self._bounded != before:
+            low, high = self._bounded
+            step = max((high - low) / PLACES, 1e-9 * max(abs(low), abs(high))) or 1.0
+            allowed = np.array([self.allow(low + k * step) for k in range(PLACES + 1)])
+            self._allowed_risks = self._kernels.AllowedRisks(low, step, allowed)
+        return self._allowed_risks
+
+    def reward_span(self) -> tuple[float, float]:
+        """Return the least and the largest reward of policies, as far as is known."""
+        low, high = self._span
+        if not low <= high:
+            return 0.0, 1.0
+        first = int(self.nodes["first_edge"][0])
+        rewards = self.edges["reward"][first : first + len(self.judged)]
+        return low + float(rewards.min()), high + float(rewards.max())
+
+    @property
+    def size(self) -> float:
+        """The size of rewards, as far as is known."""
+        low, high = self.reward_span()
+        return max(abs(low), abs(high), high - low) or 1.0
+
+    # Plans and prices.
+
+    def grow_upper_tree(self, most: int, closeness: float) -> UpperTree:
+        """Return the layered graph for plans; see `vulcan.sampling.completion`."""
+        return grow_upper_tree(self, most, closeness)
+
+    def complete(self) -> Completion:
+        """Return what evaluates and writes policies below it."""
+        return self._workers.complete()
+
+    def find_extremes(self) -> Extremes:
+        """Return the largest numbers of the actions evaluated so far."""
+        return find_extremes(self.graph)
+
+    def credits(self) -> list[float]:
+        """Return the rewards of plans that the bound accepted."""
+        return sorted(self.accepted)
+
+    def move_prices(self, prices: NDArray[np.float64]) -> None:
+        """Move to other prices: interpolate at the leaves, and back up from there.
+
+        Values are convex in the price, so a chord is never below them.
+        """
+        old, new = self.prices[0].astype(np.float64), np.sort(prices)
+        self.prices[0] = new
+        if self.samples > 0 or self.solved:
+            left = np.clip(np.searchsorted(old, new, side="right") - 1, 0, len(old) - 2)
+            width = np.maximum(old[left + 1] - old[left], 1e-300)
+            share = np.clip((new - old[left]) / width, -0.5, 1.5).astype(np.float32)
+            self._move_values(left, share)
+            self.judge()
+
+    def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
+        for histories in self.list_levels():
+            move = partial(self._kernels.move_values, self.tree(), left=left, share=share)
+            self._workers.share(histories, move)
+
+    # Checkpoints.
+
+    def take_snapshot(
+        self, identity: dict[str, str], target: int, best: Candidate | None, replay: Replay
+    ) -> Snapshot:
+        """Return everything that is needed to resume from here."""
+        arrays = self.pack_tree()
+        arrays |= {name: pack_array(getattr(self, name)) for name in (*FIXED, *LISTS)}
+        roots = sorted(self._subtrees)
+        subtrees = [self._subtrees[root] for root in roots]
+        arrays["subtrees"] = pack_array(np.array(roots, np.int64))
+        arrays["returns"] = b"".join(pack_array(subtree.returns) for subtree in subtrees)
+        arrays["random"] = b"".join(pack_array(subtree.control["random"]) for subtree in subtrees)
+        arrays["retired"] = b"".join(map(pack_array, self._retired.values()))
+        numbers = (self.samples, self._next_guide, *self._span, *self._bounded)
+        arrays["numbers"] = pack_array(np.array(numbers, np.float64))
+        return Snapshot(
+            identity=identity,
+            graph=self.graph.pack(),
+            credits=[(low, self.allow(low)) for low in sorted(self.accepted)],
+            capacities={kind: len(getattr(self, kind)) for kind in GROWING},
+            arrays=arrays,
+            target=target,
+            best=None if best is None else best.pack(),
+            replay=replay,
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Resume from a snapshot: evaluate the model again, and take over the checked arrays."""
+        packed, levels = snapshot.arrays, self.reader.levels
+        growing = [name for names in GROWING.values() for name in names]
+        require_names(packed, (*growing, *FIXED, *LISTS, *SUBTREES, "numbers"))
+        require_names(snapshot.capacities, GROWING)
+        root, children = int(self.nodes["first_edge"][0]), self.list_children(0)
+        self.graph.unpack(snapshot.graph)
+        self._restore_credits(snapshot.credits)
+        self._restore_numbers(unpack_array(packed, "numbers", np.zeros(0), NUMBERS).tolist())
+        self.unpack_tree(packed, snapshot.capacities)
+        for name in FIXED[:2]:
+            array = getattr(self, name)
+            array[:] = unpack_array(packed, name, array, len(array))
+        self._draws["random"] = unpack_array(packed, "_draws", self._draws, 1)["random"]
+        for name in LISTS[1:]:
+            setattr(self, name, unpack_array(packed, name, getattr(self, name)))
+        check_price_tree(self.filled_tree(), self.graph, levels)
+        first = self.nodes["first_edge"][0] == root
+        require(first and self.list_children(0) == children, "the tree begins with other histories")
+        upper_nodes = unpack_array(packed, "upper_nodes", self.upper_nodes)
+        retired = unpack_array(packed, "retired", make_returns(0), levels * len(upper_nodes))
+        for node, returns in zip(upper_nodes.tolist(), retired.reshape(-1, levels), strict=True):
+            self._require_subtree(node)
+            self.add_upper_node(node, returns)
+        self._restore_subtrees(packed)
+        self._check_orders()
+
+    def _restore_credits(self, accepted: Sequence[tuple[float, float]]) -> None:
+        for reward, allowed in accepted:
+            require(math.isfinite(reward), "an accepted reward is not a number")
+            if self.allow(reward) != allowed:
+                raise CheckpointError("the risk bound is not the one of the checkpoint")
+        self.accepted = {reward for reward, _ in accepted}
+
+    def _restore_numbers(self, numbers: Sequence[float]) -> None:
+        samples, guide, *spans = numbers
+        for count in (samples, guide):
+            require(0 <= count < 1 << 53 and count == int(count), "samples were not counted")
+        require(not any(map(math.isnan, spans)), "rewards are between no numbers")
+        self.samples, self._next_guide = int(samples), int(guide)
+        self._span, self._bounded = (spans[0], spans[1]), (spans[2], spans[3])
+
+    def _restore_subtrees(self, packed: Mapping[str, bytes]) -> None:
+        roots, levels = unpack_array(packed, "subtrees", np.zeros(0, np.int64)), self.reader.levels
+        require(len(np.unique(roots)) == len(roots), "a subtree is there twice")
+        returns = unpack_array(packed, "returns", make_returns(0), levels * len(roots))
+        random = unpack_array(packed, "random", np.zeros(0, np.uint64), len(roots))
+        for k, root in enumerate(roots.tolist()):
+            self._require_subtree(root)
+            subtree = self._find_subtree(root)
+            subtree.returns[:] = returns[k * levels : (k + 1) * levels]
+            subtree.control["random"] = random[k]
+
+    def _require_subtree(self, root: int) -> None:
+        """Refuse a node that is not the root of a subtree."""
+        known = root in self._origins and root not in self._retired
+        require(known, "a subtree begins where none can")
+
+    def _check_orders(self) -> None:
+        """Refuse orders, marks and judgements that lead nowhere."""
+        orders, judged = self._orders, self.judged
+        indices = (judged["price_index"], orders["price_index"])
+        require(all(map(are_price_indices, indices)), "a price is not there")
+        require(len(orders) == len(self._roots) <= LARGEST_BATCH, "orders lead to no subtrees")
+        for root in np.unique(self._roots).tolist():
+            self._require_subtree(root)
+        marked = (self._marked >= 0) & (self._marked < self.histories)
+        require(marked.all(), "a plan goes where nothing is")
+        for number in (0, *self.upper_nodes.tolist()):
+            self._check_upper_node(self.nodes[number])
+
+    def _check_upper_node(self, node: Any) -> None:
+        """Refuse an upper node from which an order would lead nowhere."""
+        if node["first_edge"] == NONE:
+            require(node["level"] == 0 and node["solved"], "an upper node has no actions")
+            return
+        edges = self.edges[node["first_edge"] : node["first_edge"] + node["edge_count"]]
+        left = edges[edges["solved"] == 0]
+        require(node["solved"] or len(left), "nothing is left of an upper node to sample")
+        require((left["first_child"] != NONE).all(), "an action of an upper node leads nowhere")
+        if not len(self._orders):  # the upper tree learns what a batch solved only at its end
+            children = [self.nodes[edge["first_child"] :][: edge["children"]] for edge in left]
+            unsolved = all((some["solved"] == 0).any() for some in children)
+            require(unsolved, "nothing is left of an action to sample")
+
+
+# What a checkpoint holds of a search.
+
+FIXED: Final = ("prices", "judged", "_draws")
+LISTS: Final = ("upper_nodes", "_marked", "_orders", "_roots")
+"""Arrays that don't grow, and those of any length."""
+
+SUBTREES: Final = ("subtrees", "returns", "random", "retired")
+"""The roots of subtrees, their returns and random numbers, and the returns of those split."""
+
+NUMBERS: Final = 6
+
+
+# Workers.
+
+SHORTEST_STRETCH: Final = 1 << 12
+LONGEST_STRETCH: Final = 1 << 20
+
+AT_ONCE: Final = 16
+"""Leaves that a worker evaluates between two looks at the clock."""
+
+PIECES_PER_WORKER: Final = 8
+"""Pieces of shared work, so that no worker waits long for the last."""
+
+
+class SampleWorker:
+    """A single worker, which also evaluates models in Python."""
+
+    def __init__(self, run: PriceRun) -> None:
+        self._run = run
+
+    @property
+    def spare(self) -> int:
+        """Nodes that were set aside and are not used."""
+        return 0
+
+    def close(self) -> None:
+        """Stop."""
+
+    def begin(self, work: Callable[[], object]) -> Callable[[], object]:
+        """Return a function that waits for the work, or does it."""
+        return work
+
+    def share(self, rows: NDArray[Any], work: Callable[[NDArray[Any]], object]) -> None:
+        """Call a function for all rows, in one or more pieces."""
+        work(rows)
+
+    def complete(self) -> Completion:
+        """Return what evaluates and writes policies below the upper tree."""
+        return HistoryCompletion(self._run)
+
+    def sample(self, subtrees: Sequence[Subtree], most: float) -> bool:
+        """Take the ordered samples of subtrees; False if they take more than so many bytes."""
+        return all(self._run.sample_subtree(subtree, most) for subtree in subtrees)
+
+
+class SampleWorkers(SampleWorker):
+    """Several threads, which sample a compiled model."""
+
+    def __init__(self, run: PriceRun, count: int) -> None:
+        super().__init__(run)
+        assert isinstance(run.graph, CompiledGraph)
+        self._evaluators = [Evaluator(run.graph) for _ in range(count)]
+        self._ends = [np.zeros(1, run.sizes.dtype) for _ in range(count)]
+        self._sizes = [set_apart(1, run.sizes.dtype) for _ in range(count)]
+        self._pool = ThreadPoolExecutor(count)
+        self._left = 0  # nodes of stretches that were not filled
+
+    @property
+    def spare(self) -> int:
+        return self._left + sum(map(self._count_free, range(len(self._evaluators))))
+
+    def _count_free(self, worker: int) -> int:
+        return int(self._ends[worker]["nodes"][0] - self._sizes[worker]["nodes"][0])
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+    def begin(self, work: Callable[[], object]) -> Callable[[], object]:
+        return self._pool.submit(work).result
+
+    def share(self, rows: NDArray[Any], work: Callable[[NDArray[Any]], object]) -> None:
+        list(self._pool.map(work, np.array_split(rows, PIECES_PER_WORKER * len(self._evaluators))))
+
+    def complete(self) -> Completion:
+        return ThreadedCompletion(self._run, self._evaluators, self._pool)
+
+    def sample(self, subtrees: Sequence[Subtree], most: float) -> bool:
+        waiting = deque(sorted(subtrees, key=lambda subtree: -len(subtree.orders)))
+        workers = range(len(self._evaluators))
+        while waiting:
+            for worker in workers:
+                if not self._make_room(worker, most):
+                    return False
+            needs = list(self._pool.map(self._work, workers, repeat(waiting)))
+            for evaluator, wants in zip(self._evaluators, needs, strict=True):
+                evaluator.report()
+                if wants == codes.BROKEN:
+                    self._run.raise_fault()
+        return True
+
+    def _work(self, worker: int, waiting: deque[Subtree]) -> int:
+        """Sample until no subtree waits, or one needs something; that one waits again."""
+        run, evaluator, size = self._run, self._evaluators[worker], self._sizes[worker]
+        states, actions, outcomes = evaluator.rows()
+        problem = run.arrays()._replace(
+            states=states,
+            actions=actions,
+            outcomes=outcomes,
+            source=evaluator.source,
+            answers=evaluator.answers,
+        )
+        nodes, edges = int(self._ends[worker]["nodes"][0]), int(self._ends[worker]["edges"][0])
+        tree = run.tree()._replace(nodes=run.nodes[:nodes], edges=run.edges[:edges], sizes=size)
+        while True:
+            try:
+                subtree = waiting.popleft()
+            except IndexError:
+                return codes.DONE
+            wants = subtree.sample(problem, tree)
+            if wants != codes.DONE:
+                waiting.append(subtree)
+                return wants
+
+    def _make_room(self, worker: int, most: float) -> bool:
+        """Give a worker new stretches where its own are nearly full; False if memory is short."""
+        run, evaluator = self._run, self._evaluators[worker]
+        assert isinstance(run.graph, CompiledGraph)
+        share = run.histories // (2 * len(self._evaluators))
+        length = min(max(SHORTEST_STRETCH, share), LONGEST_STRETCH)
+        # A worker that runs out waits for the others, so it gets more before it does.
+        least = max(run.graph.largest_answer, length // 4)
+        rows = most - run.capacity + run.graph.capacity
+        if evaluator.is_short(least) and not evaluator.reserve_rows(length, rows):
+            return False
+        for kind in ("nodes", "edges"):
+            if self._sizes[worker][kind][0] + least <= self._ends[worker][kind][0]:
+                continue
+            while run.sizes[kind][0] + length > len(getattr(run, kind)):
+                if not run.grow(most):
+                    return False
+            if kind == "nodes":
+                self._left += self._count_free(worker)
+            begin = run.sizes[kind][0]
+            self._sizes[worker][kind] = begin
+            self._ends[worker][kind] = run.sizes[kind] = begin + length
+        return True
+
+
+class ThreadedCompletion(SharedCompletion):
+    """Policies below the upper tree, evaluated by threads."""
+
+    def __init__(
+        self, run: PriceRun, evaluators: Sequence[Evaluator], pool: ThreadPoolExecutor
+    ) -> None:
+        super().__init__(AT_ONCE * len(evaluators))
+        returns = run.merge_returns()
+        self._writer = HistoryCompletion(run, returns)
+        self._evaluators, self._pool = evaluators, pool
+        self._free = SimpleQueue[HistoryCompletion]()
+        for evaluator in evaluators:
+            self._free.put(HistoryCompletion(run, returns, evaluator))
+
+    def _walk(self, nodes: Sequence[int]) -> list[tuple[Points, int]]:
+        found = list(self._pool.map(self._walk_one, nodes))
+        for evaluator in self._evaluators:
+            evaluator.report()
+        return found
+
+    def _walk_one(self, node: int) -> tuple[Points, int]:
+        completion = self._free.get()
+        before = completion.work
+        [points] = completion.evaluate([node], lambda: True)
+        found = points, completion.work - before
+        self._free.put(completion)
+        return found
+
+    def write(self) -> Candidate | None:
+        return self._writer.write()
+
+
+# Prices.
+
+Prices = NDArray[np.float64]
+
+CONTENDERS: Final = 3
+"""First actions that prices surround, at most."""
+
+CLOSE: Final = 0.03
+"""As a share of the rewards: how much worse than the best these may be."""
+
+LOWER: Final = 0.6
+HIGHER: Final = 1.7
+"""How far prices go below and above those that decide."""
+
+SMALL: Final = 0.1
+TRIFLE: Final = 0.01
+"""As a share of the rewards: a small price, and a negligible one."""
+
+HIGHEST: Final = 1e6
+"""As a multiple of the rewards: the largest price."""
+
+STEEPER: Final = 16.0
+"""The factor by which prices rise while no policy is within the bound."""
+
+ALIKE: Final = 0.1
+"""Prices move only if one changes by more than this share."""
+
+
+def begin_prices(count: int, size: float, allowed: float) -> Prices:
+    """Return the first prices, given the size of rewards and the risk allowed for the largest.
+
+    That risk may be worth all rewards, or more.
+    """
+    low = size / 8
+    high = size * max(8.0, 2 / max(allowed, 1 / HIGHEST))
+    return np.array([0.0, *(low * (high / low) ** (np.arange(count - 1) / (count - 2)))])
+
+
+def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
+    """Return prices around those that decide over the best first actions.
+
+    Parameters
+    ----------
+    judged
+        The value of each first action, and the price that decides it.
+    prices
+        The current prices.
+    size
+        The size of rewards.
+    """
+    rewards = judged["reward"]
+    order = np.argsort(-rewards, kind="stable")[:CONTENDERS]
+    close = [k for k in order if rewards[k] >= rewards[order[0]] - CLOSE * size]
+    deciding = prices[judged["price_index"][close]]
+    low, high = float(deciding.min()), float(deciding.max())
+    count = len(prices)
+    low *= LOWER if low > prices[0] else LOWER**3
+    if low <= TRIFLE * size:
+        return HIGHER * max(high, SMALL * size) * np.arange(count) / (count - 1)
+    high *= HIGHER if high < prices[-1] else HIGHER**3
+    return np.asarray(low * (high / low) ** (np.arange(count) / (count - 1)))
+
+
+def are_alike(prices: Prices, others: Prices) -> bool:
+    """Whether prices are so close that a move is not worth it."""
+    return bool(np.allclose(prices, others, rtol=ALIKE, atol=0.0))
+
+
+def are_at_an_end(judged: NDArray[Any], prices: Prices) -> bool:
+    """Whether the price that decides over the best first action may be outside of the prices."""
+    price_index = int(judged["price_index"][int(np.argmax(judged["reward"]))])
+    return price_index == len(prices) - 1 or (price_index == 0 and prices[0] > 0)
+
+
+def raise_prices(prices: Prices, size: float) -> Prices:
+    """Return higher prices; the last of them asks for the least risk, or nearly so."""
+    highest = min(STEEPER * float(prices[-1]), HIGHEST * size)
+    low = max(float(prices[len(prices) // 2]), SMALL * size)
+    shares = np.arange(len(prices)) / (len(prices) - 1)
+    return np.asarray(low * (max(highest, 2 * low) / low) ** shares)
+
+
+# Compilation before the clock runs.
+
+WARM_UP_SAMPLES: Final = 260
+"""Enough for prices to move and for a plan to guide."""
+
+
+@cache
+def warm_up() -> None:
+    """Compile or load all kernels of a search, once in a process, by short searches of a toy."""
+    from vulcan.sampling.vulcan import Vulcan, VulcanSearch
+
+    for merges in (False, True):
+        model, limits = Coins(merges), Limits(samples=WARM_UP_SAMPLES)
+        problem, monitor = Problem(model, Constant(0.1)), Monitor(limits)
+        VulcanSearch(Vulcan(), problem, ModelReader(model), monitor, Options(), warm=True).run()
+
+
+class Coins:
+    """Coins tossed boldly or not; a state is the history of tosses, or their number."""
+
+    horizon = 8
+
+    def __init__(self, merges: bool) -> None:
+        self.merges = merges
+
+    def initial_state(self) -> tuple[int, ...]:
+        """Return the state before the first toss."""
+        return ()
+
+    def actions(self, state: tuple[int, ...]) -> list[str]:
+        """Return the same two actions always."""
+        return ["bold", "shy"]
+
+    def outcomes(self, state: tuple[int, ...], action: str) -> list[Outcome]:
+        """Return heads and tails, and a failure if bold."""
+        bold = action == "bold"
+        safe = 0.45 if bold else 0.5
+        coins = [Outcome(safe, float(bold + face), self._add(state, face)) for face in (0, 1)]
+        return [*coins, Outcome.failure(0.1)] if bold else coins
+
+    def _add(self, state: tuple[int, ...], face: int) -> tuple[int, ...]:
+        return (sum(state) + face,) * (len(state) + 1) if self.merges else (*state, face)
+
+    def reward_to_go_bound(self, state: tuple[int, ...], step: int) -> float:
+        """Return the largest reward of the remaining coins."""
+        return 2.0 * (self.horizon - step)

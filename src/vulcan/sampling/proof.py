@@ -1,0 +1,323 @@
+"""A proved upper bound on the reward of any policy within the risk bound, where nothing merges.
+
+For a price k of failure let V_k be the largest E g - k er of any policy, randomised or not. With
+any U >= V_k, no policy that the risk bound accepts earns more than the largest y with
+
+    y - k Δ(y) <= U
+
+(`vulcan.bounds.base`). Here U comes from a best-first search over histories
+(`vulcan.kernels.value_bounds`), one tree for each price that is tried. It falls with every history
+that is opened, and the least y over the prices is the bound. Trees share the graph of the model.
+
+For each price the bound falls to the best that this price can prove, which is quasiconvex in the
+price. So work goes to one price until it proves no more, then to the price that decides now, and
+then to prices around the best so far, closer and closer.
+
+Sums are rounded. Where histories have n decisions and actions m outcomes, a value is the sum of n
+means of at most m numbers, each no larger than some M; that is n (m + 3) roundings, each of them
+relative to a sum of at most n M. So n² (m + 3) ε M is added to U, where ε is the distance from 1 to
+the next number. The model's own bounds are assumed to be rounded no worse than that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.bounds.base import limit_reward
+from vulcan.errors import BoundError
+from vulcan.graph.compiled import CompiledGraph, find_compiled
+from vulcan.graph.states import ACTION, StateGraph, find_growth
+from vulcan.kernels import codes
+from vulcan.model.reader import ModelReader
+from vulcan.numerics import NONE
+from vulcan.problem import Problem
+from vulcan.runtime.arrays import lengthen
+from vulcan.sampling.kernel_run import KernelRun
+from vulcan.solvers.constraints import NoConstraint
+
+__all__ = ["Proof"]
+
+WIDEST: Final = 1.2
+"""The ratio of the first price on either side of the best."""
+
+CLOSEST: Final = 1.02
+"""Prices closer than this ratio prove about the same."""
+
+FAR: Final = 1.3
+"""Prices farther apart than this ratio are not the same any more."""
+
+HISTORIES_AT_ONCE: Final = 256
+"""Histories between two looks at the clock."""
+
+
+class Proof(KernelRun):
+    """Upper bounds for any number of prices.
+
+    Parameters
+    ----------
+    problem, reader
+        What is to be bounded.
+    memory
+        Bytes that trees and graph may take.
+    known
+        A graph of the model that was filled before.
+
+    Attributes
+    ----------
+    upper
+        The least bound that `improve` has proved; inf at first.
+    work
+        The calls of `improve` so far. The same work gives the same bound.
+    full
+        Whether memory has run out, so that no bound can get any tighter.
+    rewards
+        Where the risk bound was evaluated: all other places are between these.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        memory: int | None = None,
+        known: StateGraph | None = None,
+    ) -> None:
+        from vulcan.kernels import value_bounds
+        from vulcan.kernels.compilation import announce_compilation
+
+        form = find_compiled(reader)
+        names = ("reward_to_go_bound", "value_to_go_bound")
+        self._bounded = any(hasattr(reader.model, name) for name in names)
+        # A bound in Python gets the model's own states.
+        compiled = form is not None and (
+            form.bound is not None or form.value_bound is not None or not self._bounded
+        )
+        super().__init__(problem, reader, NoConstraint(), known, memory, compiled)
+        announce_compilation(value_bounds.tighten)
+        self._kernels = value_bounds
+        self._trees: dict[float, _Tree] = {}
+        self._scratch = np.zeros(1, ACTION)
+        self.full = False
+        self.rewards: list[float] = []
+        self._proved: dict[float, float] = {}  # by prices that prove no more
+        self._price: float | None = None
+        self.upper = math.inf
+        self.work: list[tuple[float, int]] = []
+
+    def improve(self, price: float, histories: int) -> None:
+        """Open so many histories, given the price that decides now, and lower `upper`."""
+        self.work.append((price, histories))
+        end = self.opened + histories
+        if not self._proved and (self._price is None or _is_far(price, self._price)):
+            self._price = price
+        while self.opened < end and not self.full and self._price is not None:
+            before = self.opened
+            self.advance(self._price, end - before)
+            try:
+                self.upper = min(self.upper, self.bound_reward())
+            except BoundError:  # it has no value at rewards beyond all policies
+                return
+            if self.is_final(self._price):
+                self._proved[self._price] = self.bound_reward_at(self._price)
+                self._price = self._choose_price(price)
+            elif self.opened == before:
+                return
+
+    def _choose_price(self, wanted: float) -> float | None:
+        """Return the wanted price, or one beside the best so far; None if all are close."""
+        proved = self._proved
+        if all(_is_far(wanted, other, CLOSEST) for other in proved):
+            return wanted
+        best = min(proved, key=lambda price: (proved[price], price))
+        if best == 0.0:
+            return None  # no price is below 0
+        below = max((price for price in proved if price < best), default=None)
+        above = min((price for price in proved if price > best), default=None)
+        if above is None:
+            return best * WIDEST
+        if below is None:
+            return best / WIDEST
+        # The least is between the neighbours, probably on the side of the lower one.
+        for other in sorted((below, above), key=lambda price: proved[price]):
+            if _is_far(best, other, CLOSEST):
+                return math.sqrt(best * other) if other > 0 else best / WIDEST
+        return None
+
+    def advance(
+        self, price: float, histories: int | None = None, stop: Callable[[], bool] | None = None
+    ) -> float:
+        """Tighten the bound on V_k for a price, and return it.
+
+        Parameters
+        ----------
+        price
+            The price k of failure, at least 0.
+        histories
+            How many histories to open at most.
+        stop
+            Called often: whether to stop.
+        """
+        tree = self._tree_of(price)
+        end = math.inf if histories is None else tree.opened + histories
+        while not tree.final and tree.opened < end and not (stop is not None and stop()):
+            tree.progress["pause"] = min(end, tree.opened + HISTORIES_AT_ONCE)
+            wants = int(
+                self._kernels.tighten(self.arrays(), tree.arrays(), self._scratch, tree.progress)
+            )
+            if not self._answer(tree, wants):
+                self.full = True
+                break
+        return self.bound_value(price)
+
+    def bound_value(self, price: float) -> float:
+        """Return the current upper bound on V_k."""
+        tree = self._tree_of(price)
+        return float(tree.nodes["upper"][0]) + self._find_margin(tree)
+
+    def is_final(self, price: float) -> bool:
+        """Whether the bound on V_k is V_k itself, but for the rounding."""
+        return self._tree_of(price).final
+
+    def bound_reward_at(self, price: float) -> float:
+        """Return the upper bound on the reward of acceptable policies from one price."""
+        value = self.bound_value(price)
+        weights = (1.0, price)
+        return limit_reward(self.problem.risk_bound, weights, value, -math.inf, value + price)[0]
+
+    def bound_reward(self) -> float:
+        """Return the least upper bound over all prices tried; -inf if no policy is acceptable."""
+        self._tree_of(0.0)
+        values = {price: self.bound_value(price) for price in self._trees}
+        # A risk is at most 1, so no reward is above V_k + k.
+        most = min(value + price for price, value in values.items())
+        if most == math.inf:
+            return math.inf
+        least = min(
+            limit_reward(self.problem.risk_bound, (1.0, price), value, -math.inf, most)[0]
+            for price, value in values.items()
+        )
+        self.rewards += [most] if least == -math.inf else [least, most]
+        return least
+
+    @property
+    def memory(self) -> int:
+        """Bytes of trees and graph."""
+        return sum(tree.memory for tree in self._trees.values()) + self.graph.capacity
+
+    @property
+    def opened(self) -> int:
+        """Histories opened so far, for all prices."""
+        return sum(tree.opened for tree in self._trees.values())
+
+    def _tree_of(self, price: float) -> _Tree:
+        price = float(price)
+        if price not in self._trees:
+            tree = _Tree(self._kernels, price, self.reader.levels)
+            self._trees[price] = tree
+            if self.reader.levels == self.reader.horizon:
+                upper = self._bound_state(StateGraph.ROOT, 0, price)
+                tree.nodes["upper"][0] = upper
+                tree.progress["largest"] = abs(upper) if math.isfinite(upper) else 0.0
+        return self._trees[price]
+
+    def _find_margin(self, tree: _Tree) -> float:
+        """Return a bound on the rounding error of a value."""
+        levels, widest = self.reader.levels, self._find_widest()
+        largest = float(tree.progress["largest"][0]) + tree.price
+        return levels**2 * (widest + 3) * np.finfo(float).eps * largest
+
+    def _find_widest(self) -> int:
+        """Return the largest number of outcomes of an action."""
+        if isinstance(self.graph, CompiledGraph):
+            return self.graph.compiled.most_outcomes
+        actions = self.graph.actions
+        return int(actions.array["outcome_count"][: actions.count].max(initial=1))
+
+    def _answer(self, tree: _Tree, wants: int) -> bool:
+        """Provide what a kernel needs; False without room for it."""
+        progress = tree.progress[0]
+        if wants == codes.NEEDS_STATE:
+            return self.evaluate_state(int(tree.nodes["state"][progress["node"]]))
+        if wants == codes.NEEDS_ROWS:
+            return self.make_rows(self.limit - (self.memory - self.graph.capacity))
+        if wants == codes.NEEDS_ROOM:
+            return tree.grow(self.limit - self.memory)
+        if wants == codes.NEEDS_LIMITS:
+            self._limit_children(tree)
+        elif wants == codes.BROKEN:
+            self.raise_fault()
+        return True
+
+    def _limit_children(self, tree: _Tree) -> None:
+        """Bound the histories that a kernel is about to add."""
+        progress = tree.progress[0]
+        level = int(progress["level"]) + 1
+        for number in range(int(progress["children"]), int(progress["last_child"])):
+            state = int(tree.nodes["state"][number])
+            tree.nodes["upper"][number] = self._bound_state(state, level, tree.price)
+        tree.progress["limited"] = 1
+
+    def _bound_state(self, state: int, level: int, price: float) -> float:
+        """Return the model's bound on V_k from a state on; inf if it has none."""
+        weight = float(self.reader.weights[level])
+        if weight == 0.0:
+            return 0.0  # nothing is earned from there on
+        if not self._bounded:
+            return math.inf
+        step = level - (self.reader.levels - self.reader.horizon)
+        is_root = state == StateGraph.ROOT and level == 0
+        place = self.reader.root if is_root else self.state_graph.state_object(state)
+        return weight * self.reader.bound_value(place, step, price / weight)
+
+
+class _Tree:
+    """The histories that were opened for one price."""
+
+    def __init__(self, kernels: Any, price: float, levels: int) -> None:
+        self.price, self._bounds_class = price, kernels.Bounds
+        self.nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
+        self._edges: NDArray[Any] = np.zeros(64, kernels.EDGE)
+        self._path = np.zeros(levels + 1, kernels.STEP)
+        self._falls = np.ones(levels + 1, kernels.FALL)
+        self.progress = np.zeros(1, kernels.PROGRESS)
+        self.progress["price"], self.progress["nodes"] = price, 1
+        self.nodes[0] = (StateGraph.ROOT, NONE, math.inf, 1.0)
+
+    def arrays(self) -> Any:
+        """Return the current arrays."""
+        return self._bounds_class(self.nodes, self._edges, self._path, self._falls)
+
+    @property
+    def opened(self) -> int:
+        """Histories opened so far."""
+        return int(self.progress["opened"][0])
+
+    @property
+    def final(self) -> bool:
+        """Whether the bound of the root is its value."""
+        return bool(self.nodes["promise"][0] == 0.0)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the arrays."""
+        return self.nodes.nbytes + self._edges.nbytes
+
+    def grow(self, memory: float) -> bool:
+        """Lengthen the arrays within this many bytes; False if they can't grow."""
+        share = find_growth([self.nodes, self._edges], memory)
+        if not share:
+            return False
+        nodes, edges = (int(self.progress[name][0]) for name in ("nodes", "edges"))
+        self.nodes = lengthen(self.nodes, nodes, int((1 + share) * len(self.nodes)))
+        self._edges = lengthen(self._edges, edges, int((1 + share) * len(self._edges)))
+        return True
+
+
+def _is_far(one: float, other: float, ratio: float = FAR) -> bool:
+    """Whether two prices differ by more than a ratio."""
+    low, high = min(one, other), max(one, other)
+    return high > ratio * low

@@ -1,0 +1,414 @@
+"""The search tree for several prices of failure: its arrays, its upper nodes, and its subtrees.
+
+Each history has a value for each price (`vulcan.kernels.price_tree`). Histories near the root with
+many samples below them are *upper nodes*: they form the upper tree, which distributes samples. The
+history after an outcome that leaves the upper tree is the root of a *subtree*. Subtrees share
+nothing: no values, no random numbers, no record of returns. So they can be sampled in any order, at
+the same time, and anywhere, and values and policies are the same. Subtrees are numbered in the
+order in which the upper tree reached them.
+
+Values are stored in single precision, which ends at 3e38. A price is at most a million times the
+size of rewards (`vulcan.sampling.price_search`), and a stored value is at most a reward and a price
+together. So rewards, and their sums, may be up to `LARGEST`; larger ones are refused. Other solvers
+compute in double precision and accept every reward that a model may pay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.errors import OptionError
+from vulcan.graph.states import LARGE_GROWTH, StateGraph, find_growth
+from vulcan.kernels import codes
+from vulcan.model.reader import ModelReader
+from vulcan.numerics import NONE
+from vulcan.problem import Problem
+from vulcan.runtime.arrays import lengthen, pack_array, set_apart, unpack_array
+from vulcan.sampling.kernel_run import KernelRun
+from vulcan.solvers.constraints import NoConstraint
+
+__all__ = [
+    "GROWING",
+    "LARGEST",
+    "Origin",
+    "PrecisionError",
+    "PriceArrays",
+    "Subtree",
+    "make_returns",
+    "require_size",
+]
+
+GROWING: Final = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
+"""The arrays of the tree that grow, by what they are filled with."""
+
+MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+
+LARGEST: Final = 1e22
+"""The largest size of rewards, and of their sums."""
+
+
+class PrecisionError(OptionError):
+    """Rewards are too large for single precision."""
+
+
+def require_size(*rewards: Any) -> None:
+    """Raise `PrecisionError` unless all rewards, numbers or arrays, are small enough."""
+    for reward in rewards:
+        most = float(np.max(np.abs(reward), initial=0.0))
+        if not most <= LARGEST:
+            met = f"{most:g}" if math.isfinite(most) else "more than that"
+            raise PrecisionError(
+                f"Vulcan searches in single precision, with rewards and sums of them of at most "
+                f"{LARGEST:g}; this model has {met}. Write rewards in a larger unit, or choose "
+                "another solver, such as Pareto"
+            )
+
+
+class Origin(NamedTuple):
+    """Where a subtree comes from.
+
+    Attributes
+    ----------
+    number
+        Its number, from 1 on.
+    action
+        The number of the action that leads to its root.
+    earned
+        The reward of the history between the first outcome and its root.
+    inherited
+        The returns of the larger subtree that it was split from; None if there was none.
+    """
+
+    number: int
+    action: int
+    earned: float = 0.0
+    inherited: NDArray[Any] | None = None
+
+
+def make_returns(levels: int) -> NDArray[Any]:
+    """Return an empty record of returns, one row per level."""
+    from vulcan.kernels.paper_tree import RETURNS
+
+    returns = set_apart(levels, RETURNS)
+    returns["least"], returns["most"] = math.inf, -math.inf
+    return returns
+
+
+@dataclass(eq=False)
+class Subtree:
+    """The state of sampling in one subtree.
+
+    Attributes
+    ----------
+    returns
+        What samples collected, level by level.
+    path
+        The history of the current sample.
+    control
+        One record; see `vulcan.kernels.price_tree`.
+    orders
+        The samples to take.
+    """
+
+    returns: NDArray[Any]
+    path: NDArray[Any]
+    control: NDArray[Any]
+    orders: NDArray[Any]
+
+    @classmethod
+    def begin(
+        cls, origin: Origin, root: int, level: int, levels: int, seed: int, exploration: float
+    ) -> Subtree:
+        """Return a subtree without samples, given its root and the level of that."""
+        from vulcan.kernels.price_tree import CONTROL, ORDER, STEP
+
+        returns, control = make_returns(levels), set_apart(1, CONTROL)
+        if origin.inherited is not None:
+            returns[:] = origin.inherited
+            known = returns["samples"] > 0  # the average counts as one sample
+            returns["total"][known] /= returns["samples"][known]
+            returns["samples"] = known
+        control["root"], control["begin"], control["number"] = root, level, origin.action
+        control["exploration"] = exploration
+        with np.errstate(over="ignore"):
+            control["random"] = (np.uint64(seed) + np.uint64(origin.number)) * MIX
+        return cls(returns, set_apart(levels + 1, STEP), control, np.zeros(0, ORDER))
+
+    def order(self, orders: NDArray[Any]) -> Subtree:
+        """Set the samples to take next, and return the subtree."""
+        self.orders = orders
+        self.control["done"] = self.control["depth"] = 0
+        return self
+
+    def sample(self, problem: Any, tree: Any) -> int:
+        """Take samples until all are taken, or the kernel needs something; return what."""
+        from vulcan.kernels.price_tree import sample
+
+        return int(sample(problem, tree, self.returns, self.path, self.orders, self.control))
+
+    @property
+    def node(self) -> int:
+        """The deepest node of the current sample."""
+        return int(self.path["node"][self.control["depth"][0]])
+
+
+class PriceArrays(KernelRun):
+    """The arrays of a tree with several prices.
+
+    Parameters
+    ----------
+    problem, reader
+        What is searched.
+    memory
+        Bytes that tree and graph may take.
+    known
+        A graph of the model that was filled before.
+    seed, exploration
+        How to sample.
+
+    Attributes
+    ----------
+    nodes, edges, node_values, edge_values, prices, sizes
+        The tree; see `vulcan.kernels.price_tree`.
+    upper_nodes
+        The upper nodes but for the root, in the order in which they were added.
+    judged
+        The constrained value of each first action; see `vulcan.kernels.price_tree`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        reader: ModelReader,
+        memory: int | None,
+        known: StateGraph | None,
+        seed: int,
+        exploration: float,
+    ) -> None:
+        from vulcan.kernels import price_tree
+        from vulcan.kernels.compilation import announce_compilation
+
+        super().__init__(problem, reader, NoConstraint(), known, memory)
+        announce_compilation(price_tree.sample)
+        self._kernels = price_tree
+        self._seed, self._exploration = seed, exploration
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make the arrays of a tree that has a root, and no more."""
+        kernels = self._kernels
+        self.nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
+        self.edges: NDArray[Any] = np.zeros(256, kernels.EDGE)
+        self.node_values = np.zeros((64, kernels.PRICES), np.float32)
+        self.edge_values = np.zeros((256, kernels.PRICES), np.float32)
+        self.prices = np.zeros((1, kernels.PRICES), np.float32)
+        self.sizes: NDArray[Any] = np.zeros(1, kernels.SIZE)
+        self.sizes["nodes"] = 1
+        root = self.nodes[0]
+        root["first_edge"] = root["plan"] = root["price_index"] = NONE
+        self.judged = np.zeros(0, kernels.JUDGED)
+        self.upper_nodes = np.zeros(0, np.int32)
+        self._origins: dict[int, Origin] = {}  # of subtrees, by their roots
+        self._subtrees: dict[int, Subtree] = {}  # those sampled here, by their roots
+        self._retired: dict[int, NDArray[Any]] = {}  # returns of subtrees that were split
+        self._marked = np.zeros(0, np.int64)  # nodes with the marks of a plan
+
+    @property
+    def histories(self) -> int:
+        """Histories in the tree."""
+        return int(self.sizes["nodes"][0])
+
+    @property
+    def solved(self) -> bool:
+        """Whether every continuation was sampled."""
+        return bool(self.nodes["solved"][0])
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the filled rows of tree and graph."""
+        tree = sum(
+            int(self.sizes[kind][0]) * getattr(self, name)[0].nbytes
+            for kind, names in GROWING.items()
+            for name in names
+        )
+        return int(tree) + self.graph.memory
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of all rows of tree and graph, filled or not: never more than the limit."""
+        tree = sum(getattr(self, name).nbytes for names in GROWING.values() for name in names)
+        return int(tree) + self.graph.capacity
+
+    def tree(self) -> Any:
+        """Return the current arrays of the tree."""
+        values = (self.node_values, self.edge_values, self.prices, self.sizes)
+        return self._kernels.PriceTree(self.nodes, self.edges, *values)
+
+    def filled_tree(self) -> Any:
+        """Return views of the filled rows of the tree."""
+        tree, filled = self.tree(), self.sizes[0]
+        nodes, edges = int(filled["nodes"]), int(filled["edges"])
+        return tree._replace(
+            nodes=tree.nodes[:nodes],
+            edges=tree.edges[:edges],
+            node_values=tree.node_values[:nodes],
+            edge_values=tree.edge_values[:edges],
+        )
+
+    def list_levels(self) -> list[NDArray[np.intp]]:
+        """Return the nodes of each level, the deepest first."""
+        levels = self.nodes["level"][: int(self.sizes["nodes"][0])]
+        small = np.min_scalar_type(self.reader.levels)  # small integers have a radix sort
+        order = np.argsort((self.reader.levels - levels).astype(small), kind="stable")
+        return np.split(order, np.cumsum(np.bincount(levels)[::-1])[:-1])
+
+    def list_children(self, node: int) -> list[int]:
+        """Return the nodes after a node, by action and outcome."""
+        first, count = (int(self.nodes[name][node]) for name in ("first_edge", "edge_count"))
+        return [
+            child
+            for edge in self.edges[first : first + count]
+            if edge["first_child"] != NONE
+            for child in range(edge["first_child"], edge["first_child"] + edge["children"])
+        ]
+
+    def satisfy(self, wants: int, state: int, most: float) -> bool:
+        """Provide what a kernel needs; False if that takes more than so many bytes."""
+        if wants == codes.NEEDS_STATE:
+            return self.evaluate_state(state)
+        if wants == codes.NEEDS_ROWS:
+            return self.make_rows(most - (self.capacity - self.graph.capacity))
+        if wants == codes.NEEDS_ROOM:
+            return self.grow(most)
+        assert wants == codes.BROKEN
+        return self.raise_fault()
+
+    def sample_subtree(self, subtree: Subtree, most: float) -> bool:
+        """Take the samples that a subtree was ordered; False if memory is short."""
+        while (wants := subtree.sample(self.arrays(), self.tree())) != codes.DONE:
+            if not self.satisfy(wants, int(self.nodes["state"][subtree.node]), most):
+                return False
+        return True
+
+    def open_actions(self, node: int) -> None:
+        """Add all actions of a history, and their outcomes."""
+        state = int(self.nodes["state"][node])
+        while (
+            wants := self._kernels.open_upper_node(self.arrays(), self.tree(), node)
+        ) != codes.DONE:
+            if not self.satisfy(wants, state, math.inf):
+                self._expand(state)  # even beyond the limit: nothing works without it
+
+    def follow(
+        self, actions: list[tuple[int, int]] | None, price_indices: list[tuple[int, int]]
+    ) -> None:
+        """Mark a plan in the tree, instead of the one before.
+
+        Parameters
+        ----------
+        actions
+            Nodes, and the positions of the actions that they take; None for no plan.
+        price_indices
+            Nodes below these, and the prices that they follow.
+        """
+        before = self._marked
+        self.nodes["plan"][before] = self.nodes["price_index"][before] = NONE
+        for name, marks in (("plan", actions or []), ("price_index", price_indices)):
+            for node, mark in marks:
+                self.nodes[name][node] = mark
+        self._marked = np.array([node for node, _ in [*(actions or []), *price_indices]], np.int64)
+
+    def merge_returns(self) -> NDArray[Any]:
+        """Return what samples of all subtrees collected, level by level."""
+        roots = sorted(self._subtrees, key=lambda root: self._origins[root].number)
+        return self._merge([self._subtrees[root].returns for root in roots])
+
+    def _merge(self, records: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        """Return the sum of some returns, and of those of subtrees that were split."""
+        merged = make_returns(self.reader.levels)
+        for returns in (*self._retired.values(), *records):
+            merged["least"] = np.minimum(merged["least"], returns["least"])
+            merged["most"] = np.maximum(merged["most"], returns["most"])
+            for name in ("total", "samples"):
+                merged[name] += returns[name]
+            merged["endings"] |= returns["endings"]
+        return merged
+
+    def add_upper_node(
+        self, node: int, inherited: NDArray[Any] | None, first: int | None = None
+    ) -> None:
+        """Add a history, all of whose actions are open, to the upper tree: subtrees begin below it.
+
+        The subtree with this root ends. Those below begin with the average of its returns.
+
+        Parameters
+        ----------
+        node
+            The history.
+        inherited
+            The returns of the subtree that ends; None for the root of the tree.
+        first
+            The number of the first subtree below; by default the next one.
+        """
+        earned = 0.0
+        if inherited is not None:
+            earned = self._origins[node].earned
+            self.upper_nodes = np.append(self.upper_nodes, np.int32(node))
+            self._retired[node] = inherited
+            self._subtrees.pop(node, None)
+        state = self.graph.states.array[self.nodes["state"][node]]
+        begin, count = int(self.nodes["first_edge"][node]), int(state["action_count"])
+        actions = self.graph.actions.array[state["first_action"] :][:count]
+        require_size(actions["expected_reward"])
+        number = len(self._origins) + 1 if first is None else first
+        for action, edge in zip(actions["number"].tolist(), self.edges[begin:], strict=False):
+            if edge["first_child"] == NONE:
+                continue
+            for child in range(edge["first_child"], edge["first_child"] + edge["children"]):
+                more = 0.0 if inherited is None else float(self.nodes["reward"][child])
+                self._origins[child] = Origin(number, action, earned + more, inherited)
+                number += 1
+
+    def _find_subtree(self, root: int) -> Subtree:
+        if root not in self._subtrees:
+            origin, level = self._origins[root], int(self.nodes["level"][root])
+            how = (self.reader.levels, self._seed, self._exploration)
+            self._subtrees[root] = Subtree.begin(origin, root, level, *how)
+        return self._subtrees[root]
+
+    def grow(self, most: float) -> bool:
+        """Double the arrays that are more than half full, or as far as memory allows it."""
+        filled = {kind: int(self.sizes[kind][0]) for kind in GROWING}
+        short = [k for k in GROWING if 2 * filled[k] >= len(getattr(self, k))] or list(GROWING)
+        arrays = [getattr(self, name) for kind in short for name in GROWING[kind]]
+        share = find_growth(arrays, most - self.capacity, LARGE_GROWTH)
+        if not share:
+            return False
+        for kind in short:
+            for name in GROWING[kind]:
+                old = getattr(self, name)
+                setattr(self, name, lengthen(old, filled[kind], int((1 + share) * len(old))))
+        return True
+
+    def pack_tree(self) -> dict[str, bytes]:
+        """Return the growing arrays of the tree as bytes."""
+        tree = self.filled_tree()
+        names = [name for names in GROWING.values() for name in names]
+        return {name: pack_array(getattr(tree, name)) for name in names}
+
+    def unpack_tree(self, packed: Mapping[str, bytes], lengths: Mapping[str, int]) -> None:
+        """Take over the tree of a checkpoint, given the former lengths of its arrays if known."""
+        for kind, names in GROWING.items():
+            empty = [getattr(self, name) for name in names]
+            filled = len(unpack_array(packed, kind, empty[0]))
+            length = self.choose_length(lengths.get(kind, filled), filled, *empty)
+            for name, like in zip(names, empty, strict=True):
+                array = unpack_array(packed, name, like, filled)
+                setattr(self, name, lengthen(array, filled, length))
+            self.sizes[kind] = filled

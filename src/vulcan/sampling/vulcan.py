@@ -1,0 +1,478 @@
+"""Vulcan: the anytime planner for problems in which every history is a state of its own.
+
+One tree is searched for several prices of failure, and a plan follows one price here and another
+there, so that the allowed risk is spent (docs/theory/beyond.md). `LocalVulcan.paper()` is the
+algorithm that the paper prints.
+
+A search goes in rounds: sample, plan, move prices, prove (`VulcanSearch.run`). In each round a plan
+is made (`vulcan.sampling.plan`), a fine one in the last; then the prices are moved to where they
+decide, and some histories are opened for the upper bound (`vulcan.sampling.proof`). Between rounds,
+coarse plans guide half of the samples. Where states merge and the state–step pairs are few enough,
+the plan is made over these instead (`vulcan.sampling.merged`).
+
+The best candidate of all methods is kept (`vulcan.sampling.incumbent`). Prices and fronts come
+first. Where these find nothing, prices go up until they ask for the least risk, and a search with
+local constraint B joins in, with as many samples as were taken so far.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from vulcan.errors import BoundError
+from vulcan.graph.compiled import find_compiled
+from vulcan.graph.states import StateGraph
+from vulcan.model.reader import ModelReader
+from vulcan.parallel.executors import Threads
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits, Monitor, StopReason
+from vulcan.sampling.candidate import LOCAL
+from vulcan.sampling.checkpoint import Replay
+from vulcan.sampling.completion import COARSE, FINE, Detail
+from vulcan.sampling.distributed_tree import DistributedTree, again_if_lost
+from vulcan.sampling.incumbent import GROWTH, Incumbent
+from vulcan.sampling.local_vulcan import (
+    EXPLORATION,
+    PAPER,
+    LocalVulcan,
+    require_exploration,
+)
+from vulcan.sampling.merged import MergedPlan, WorkLimit, plan_merged
+from vulcan.sampling.paper_tree import TreeRun
+from vulcan.sampling.plan import Plan, Planning
+from vulcan.sampling.price_search import (
+    PriceRun,
+    are_alike,
+    are_at_an_end,
+    choose_prices,
+    raise_prices,
+    warm_up,
+)
+from vulcan.sampling.proof import Proof
+from vulcan.solvers.base import Coverage, Option, Options, Solver
+from vulcan.solvers.constraints import SurvivalConstraint
+from vulcan.solvers.finding import Finding, Status, find_gap, is_closed
+
+__all__ = ["Vulcan", "VulcanSearch"]
+
+logger = logging.getLogger("vulcan")
+
+STEPS_PER_PLACE: Final = 4
+"""A plan before the end may look at this many times fewer histories than samples had steps."""
+
+DETAIL_OF_PROOF: Final = Detail(1 << 16, 1 << 15)
+"""For a tree in which everything was sampled."""
+
+FEWEST_PAIRS: Final = 1 << 24
+PAIRS_PER_SAMPLE: Final = 1 << 7
+"""Points that its fronts may combine: about as long as samples took."""
+
+SHARE_OF_PROOF: Final = 0.1
+"""Of memory, for upper bounds."""
+
+SAMPLES_PER_PROOF: Final = 32
+"""For this many samples one history is opened to bound what can be earned: little of the time."""
+
+PROMISING: Final = 0.05
+SAMPLES_PER_PROMISING_PROOF: Final = 4
+SAMPLES_PER_EAGER_PROOF: Final = 2
+"""The same where the gap is smaller than this already, and where such a gap was requested."""
+
+FEWEST_PLACES: Final = 1 << 16
+FEWEST_EVALUATIONS: Final = 256
+"""Pairs or histories, and evaluated states, that a plan may always take."""
+
+SCALES: Final = tuple(4**k for k in range(12))
+"""How many times more a plan may take if nothing was found with less."""
+
+FEWEST_FRONT_WORK: Final = 1 << 20
+FRONT_WORK_PER_SAMPLE: Final = 1 << 12
+"""Points that fronts over pairs may combine: about as long as samples take."""
+
+AFFORDABLE: Final = 1 << 14
+"""States that are evaluated for a plan over all pairs even where histories gave one already."""
+
+
+class VulcanSearch:
+    """One search.
+
+    Parameters
+    ----------
+    solver, problem, reader, monitor, options
+        As in `Solver.search`.
+    warm
+        Whether the kernels are loaded already, or are being loaded by this very search.
+    """
+
+    def __init__(
+        self,
+        solver: Vulcan,
+        problem: Problem,
+        reader: ModelReader,
+        monitor: Monitor,
+        options: Options,
+        warm: bool = False,
+    ) -> None:
+        self._solver, self._problem, self._monitor = solver, problem, monitor
+        self._options, self._warm = options, warm
+        self._tree = self._open_tree(problem, reader, options)
+        settings = {"exploration": solver.exploration}
+        self._incumbent = Incumbent(self._tree, problem, monitor, options, solver, settings)
+        self._exhaustive = False  # whether no policy was left out
+        self._attained, self._rounding = math.inf, 0.0  # then, what none of them earns more than
+        self._merged: MergedPlan | None = None
+        memory = int(SHARE_OF_PROOF * self._tree.limit)
+        self._proof = Proof(problem, reader, memory, self._tree.known_graph)
+        self._proved_for = 0  # samples that histories of the proof were opened for
+        self._local_samples = 0  # with which the best policy was found, on a graph of its own
+        self._after_round = False  # whether a round was made since the last sample
+
+    def _open_tree(self, problem: Problem, reader: ModelReader, options: Options) -> PriceRun:
+        """Return a tree of this process, or one distributed over workers."""
+        executor, memory = options.executor, self._monitor.limits.memory
+        how: dict[str, Any] = {"seed": options.seed, "exploration": self._solver.exploration}
+        if not executor.in_process:
+            if options.checkpoint is not None:
+                logger.warning("a distributed tree has no checkpoints: one process searches alone")
+            elif self._solver.spreads(reader):
+                return DistributedTree(problem, reader, memory, **how, executor=executor)
+        # A checkpoint evaluates the model again, in the order in which the search itself did.
+        known = options.graph if options.checkpoint is None else None
+        workers = executor.workers if isinstance(executor, Threads) else 1
+        return PriceRun(problem, reader, memory, known, **how, workers=workers)
+
+    def run(self) -> Finding:
+        """Sample, plan, move prices and prove, in rounds, until there is a reason to stop."""
+        tree, incumbent = self._tree, self._incumbent
+        with closing(tree):
+            self._prepare()
+            with incumbent.answering():
+                ended = False
+                while not ended:
+                    self._sample()
+                    ended = incumbent.must_end(self._replay)
+                    if not incumbent.hurried:
+                        if ended and tree.samples == incumbent.target and not tree.solved:
+                            self._take_round(final=False)  # a search that goes on has it as well
+                        self._take_round(final=ended)
+                        if tree.solved and incumbent.best is None:
+                            self._take_round(final=True)
+                    ended = ended or incumbent.error is not None or self._is_closed()
+                    incumbent.target *= GROWTH
+            taken = incumbent.measure()
+            self._monitor.grant_certificate()
+            incumbent.certify()
+            return incumbent.conclude(
+                *self._explain(),
+                taken,
+                credits=self._list_credits(),
+                upper_bound=self._upper_bound,
+                rounding=self._rounding,
+            )
+
+    def _sample(self) -> None:
+        """Take batches of samples until the next round, or a limit."""
+        tree, monitor, incumbent = self._tree, self._monitor, self._incumbent
+        target, reserve = incumbent.next_target, incumbent.reserve
+        while tree.can_sample(target) and not monitor.wants_stop(
+            tree.histories, tree.samples, reserve
+        ):
+            if self._after_round:
+                # Not before: values of prices that were not sampled yet are rough.
+                self._move_prices()
+                self._guide()
+                self._after_round = False
+            tree.advance(target)
+            if tree.needs_guide():
+                self._guide()
+            monitor.report(incumbent.describe)
+            incumbent.save_if_due(self._replay)
+
+    def _take_round(self, final: bool) -> None:
+        """Plan, move prices if nothing was found, and prove."""
+        with self._incumbent.round(final) as until:
+            finish_proof = self._begin_proof()
+            self._plan(until, final)
+            if not self._incumbent.found:
+                self._move_prices()
+                self._plan(until, final)
+            if self._tree.solved:
+                self._prove_best(until)
+            if not self._incumbent.found and not self._infeasible:
+                self._try_local_constraint(until)
+            finish_proof()
+            self._after_round = not final
+
+    def _prepare(self) -> None:
+        """Load the kernels, open the tree, and resume a checkpoint."""
+        if not self._warm:
+            warm_up()
+        if not isinstance(self._tree, DistributedTree):  # whose workers load kernels first
+            self._monitor.start_clock()
+        self._tree.prepare()
+        if not self._monitor.started:
+            self._monitor.start_clock()
+        replay = self._incumbent.resume()
+        if replay is None:
+            return
+        for price, histories in replay.proof:
+            self._proof.improve(price, histories)
+        self._proved_for = replay.proved_for
+        self._after_round = self._incumbent.target == GROWTH * self._tree.samples
+        if replay.local:
+            self._try_local_constraint(math.inf, replay.local)
+
+    @property
+    def _replay(self) -> Replay:
+        """What a resumed search repeats."""
+        best = self._incumbent.best
+        local = 0 if best is None or best.graph is None else self._local_samples
+        return Replay(self._proof.work, self._proved_for, local)
+
+    def _begin_proof(self) -> Callable[[], object]:
+        """Begin to prove a little more of what no policy can earn; return what ends that."""
+        run, gap = self._tree, math.inf
+        if self._incumbent.best is not None and math.isfinite(self._proof.upper):
+            gap = find_gap(self._incumbent.best.reward, self._proof.upper)
+        per_proof = SAMPLES_PER_PROOF
+        if gap < PROMISING:
+            asked = self._monitor.limits.gap is not None
+            per_proof = SAMPLES_PER_EAGER_PROOF if asked else SAMPLES_PER_PROMISING_PROOF
+        histories = (run.samples - self._proved_for) // per_proof
+        self._proved_for = run.samples
+        price = run.prices[0, int(run.judged["price_index"][int(np.argmax(run.judged["reward"]))])]
+        return run.do_beside(partial(self._proof.improve, float(price), histories))
+
+    @property
+    def _upper_bound(self) -> float | None:
+        if self._exhaustive and self._incumbent.error is None:
+            return self._attained if self._incumbent.found else -math.inf
+        upper = min(self._proof.upper, math.inf if self._merged is None else self._merged.upper)
+        return None if upper == math.inf else float(upper)
+
+    @property
+    def _infeasible(self) -> bool:
+        """Whether pairs prove that no policy is within the bound."""
+        return self._merged is not None and self._merged.upper == -math.inf
+
+    def _list_credits(self) -> list[float]:
+        merged = [] if self._merged is None else self._merged.rewards
+        return sorted({*self._tree.credits(), *self._proof.rewards, *merged})
+
+    def _is_closed(self) -> bool:
+        """Whether there is nothing left to look for, or the target gap is reached."""
+        if self._exhaustive or self._infeasible:
+            return True
+        target, best, upper = self._monitor.limits.gap, self._incumbent.best, self._upper_bound
+        if target is None or best is None or upper is None or not best.judgement.safe:
+            return False
+        if not is_closed(float(best.judgement.reward), upper, target, self._rounding):
+            return False
+        if self._monitor.stopped_by is None and not self._tree.solved:
+            self._monitor.stopped_by = StopReason.GAP
+        return True
+
+    def _plan(self, until: float, final: bool) -> None:
+        """Plan over pairs or over histories, with more and more allowed until one succeeds.
+
+        A plan of histories may be poor, and does not keep pairs from what they can afford. A round
+        before the last need not succeed if another did before.
+        """
+        anew = final or self._incumbent.best is None
+        for scale in SCALES if anew else SCALES[:1]:
+            limit = self._scale_limit(scale, until, final)
+            if self._tree.graph.merges and self._plan_by_pairs(limit):
+                return
+            exceeded = limit.exceeded
+            if self._plan_by_histories(limit, final):
+                if exceeded and anew and limit.evaluations < AFFORDABLE:
+                    self._plan_by_pairs(replace(limit, evaluations=AFFORDABLE))
+                return
+            if limit.late or not (exceeded or limit.exceeded):
+                return
+
+    def _scale_limit(self, scale: int, until: float, final: bool) -> WorkLimit:
+        """Return a share of what the search has taken, times a scale."""
+        run = self._tree
+        if final and not run.graph.merges:
+            return WorkLimit(math.inf, math.inf, until)
+        places = max(FEWEST_PLACES, run.samples * run.reader.levels // STEPS_PER_PLACE)
+        evaluations = math.inf
+        if isinstance(run.graph, StateGraph):
+            evaluations = scale * max(FEWEST_EVALUATIONS, run.samples, len(run.graph.expanded))
+        return WorkLimit(scale * places, evaluations, until)
+
+    def _plan_by_pairs(self, limit: WorkLimit) -> bool:
+        """Make a plan over all pairs; False if these are too many."""
+        work = max(FEWEST_FRONT_WORK, FRONT_WORK_PER_SAMPLE * self._tree.samples)
+        merged = plan_merged(self._tree, self._problem, self._solver, limit, work)
+        if merged is not None:
+            self._merged = merged
+            self._incumbent.offer(merged.candidate)
+            if merged.proved:
+                self._exhaustive = True
+                self._attained, self._rounding = merged.attained, merged.rounding
+        return merged is not None
+
+    @again_if_lost
+    def _plan_by_histories(self, limit: WorkLimit, final: bool) -> bool:
+        """Make a plan whose leaves are evaluated by walks; False if there is none."""
+        completion = self._tree.complete()
+
+        def may_go_on() -> bool:
+            self._monitor.report(self._incumbent.describe)
+            hurried = self._monitor.requested and self._incumbent.best is not None
+            return not hurried and not limit.forbids(completion.work, completion.evaluations)
+
+        planning = Planning(self._tree, completion, may_go_on, FINE if final else COARSE)
+        plan = planning.finalise()
+        self._keep_plan(planning, plan)
+        return plan is not None
+
+    def _keep_plan(self, planning: Planning, plan: Plan | None) -> None:
+        candidate = None if plan is None else planning.write(plan)
+        if plan is not None and candidate is not None:
+            self._incumbent.offer(replace(candidate, method=plan.method))
+
+    @again_if_lost
+    def _prove_best(self, until: float) -> None:
+        """Make a plan of all actions of a tree in which everything was sampled."""
+        completion, limit = self._tree.complete(), WorkLimit(math.inf, math.inf, until)
+        planning = Planning(
+            self._tree,
+            completion,
+            lambda: not limit.late,
+            DETAIL_OF_PROOF,
+            closeness=math.inf,
+            most_pairs=max(FEWEST_PAIRS, PAIRS_PER_SAMPLE * self._tree.samples),
+        )
+        self._keep_plan(planning, planning.finalise())
+        if planning.exhaustive:
+            (upper, rounding), best = planning.limit(), self._incumbent.best
+            near = best is not None and best.judgement.safe and upper - best.reward <= rounding
+            if near or upper == -math.inf:
+                self._exhaustive, self._attained, self._rounding = True, upper, rounding
+
+    def _try_local_constraint(self, until: float, samples: int | None = None) -> None:
+        """Search with a local constraint, with as many samples as were taken so far."""
+        with suppress(BoundError):  # it may have no value at the credits of histories
+            self._search_locally(until, samples or max(1, self._tree.samples))
+
+    def _search_locally(self, until: float, samples: int) -> None:
+        run = self._tree
+        left = max(1, run.limit - run.memory)
+        local = TreeRun(self._problem, run.reader, SurvivalConstraint(), left, run.known_graph)
+        with self._monitor.clock_stopped():
+            local.prepare(
+                seed=self._options.seed,
+                exploration=self._solver.exploration,
+                default_policy="greedy",
+                as_printed=False,
+                bounded=False,
+            )
+        while local.can_sample(samples) and time.perf_counter() < until:
+            local.advance(samples)
+        if local.samples and not local.exhausted:
+            for candidate in local.complete(until):
+                other = None if local.graph is run.graph else local.graph
+                found = replace(candidate, method=LOCAL, graph=other)
+                self._incumbent.offer(found)
+                if self._incumbent.best is found:
+                    self._local_samples = local.samples
+
+    @again_if_lost
+    def _guide(self) -> None:
+        """Let samples follow a plan of what the tree knows, after a look at the prices."""
+        run = self._tree
+        if are_at_an_end(run.judged, run.prices[0]):
+            self._move_prices()
+        Planning(run, run.complete(), lambda: True, COARSE).guide()
+
+    def _move_prices(self) -> None:
+        run = self._tree
+        prices = run.prices[0].astype(np.float64)
+        hopeless = np.isneginf(run.judged["reward"]).all()
+        chosen = (
+            raise_prices(prices, run.size)
+            if hopeless
+            else choose_prices(run.judged, prices, run.size)
+        )
+        if not are_alike(chosen, prices):
+            run.move_prices(chosen)
+
+    def _explain(self) -> tuple[Status, str]:
+        """Return how the search ended."""
+        tree, best = self._tree, self._incumbent.best
+        method = "" if best is None else f" ({best.method})"
+        proved = self._exhaustive and self._incumbent.error is None
+        if self._infeasible or proved or tree.solved:
+            self._monitor.stopped_by = None
+        if self._infeasible:
+            return Status.INFEASIBLE, "no policy is within the bound, proved"
+        if proved and not self._incumbent.found:
+            return Status.INFEASIBLE, "no deterministic policy is within the bound, proved"
+        if proved:
+            return Status.SOLVED, f"best deterministic policy, proved{method}"
+        if tree.solved:
+            found = "no policy yet" if best is None else f"best policy so far{method}"
+            return Status.DONE, f"all histories were sampled: {found}"
+        return Status.STOPPED, self._incumbent.explain_stop(method=method)
+
+
+FEWEST_LEVELS: Final = 4
+"""A tree of fewer has no parts that are worth another process."""
+
+
+@dataclass(frozen=True)
+class Vulcan(Solver):
+    """Sample histories for several prices of failure, and return the best policy found.
+
+    Of a compiled model several threads sample at once (`solve(..., parallel=2)`). A model that has
+    `value_to_go_bound` or `reward_to_go_bound` lets it prove a sharper upper bound sooner. It
+    returns complete policies.
+
+    Parameters
+    ----------
+    exploration
+        The constant of UCT, in units of the range of reward that samples have collected; a little
+        more near the start, and less further on.
+    """
+
+    finds: ClassVar[str] = "the best policy found so far, with an upper bound on the optimum"
+    method: ClassVar[str] = "Monte Carlo tree search for several prices of failure, and fronts"
+    sampling: ClassVar[bool] = True
+    covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
+    threads: ClassVar[bool] = True
+    options: ClassVar[Sequence[Option]] = (PAPER, EXPLORATION)
+
+    exploration: float = 0.1
+
+    def __post_init__(self) -> None:
+        require_exploration(self.exploration)
+
+    def spreads(self, reader: ModelReader) -> bool:
+        return find_compiled(reader) is not None and reader.levels >= FEWEST_LEVELS
+
+    @classmethod
+    def paper(cls, exploration: float = math.sqrt(2)) -> LocalVulcan:
+        """Return the algorithm as the paper prints it; see `LocalVulcan.paper`."""
+        return LocalVulcan.paper(exploration)
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Solver:
+        tuning = dict(given)
+        return cls.paper(**tuning) if tuning.pop("paper", False) else cls(**tuning)
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        return VulcanSearch(self, problem, reader, monitor, options).run()

@@ -1,0 +1,431 @@
+"""Checks that users run their own models and solvers through, in tests of their own.
+
+`check_model` walks a model and reports every rule that it breaks (`vulcan.model.check`).
+
+`check_compiled` walks both forms of a model side by side and compares their actions, outcomes and
+bounds. Each compiled action is evaluated twice, with parameters as earlier calls left them and with
+fresh ones, into buffers that hold something else: values that functions keep between calls must
+change no outcome, and every field of a next state must be written. The walk alternates between the
+earliest and the latest step with states left to compare: a small model is compared completely, a
+large one near the start as well as near the horizon.
+
+`check_solver` runs a solver through `vulcan.solve` on small problems with known optima, and reports
+every promise that it breaks:
+
+    declarations     limits that exist, and descriptions
+    certificates     a policy comes with a certificate, and one that is called solved is safe
+    soundness        no safe policy is above the optimum, or found where there is none
+    upper bounds     no policy of the kind that the bound covers is above it
+    repetition       the same seed and limits give the same policy
+    limits           a time limit of 0 gives a result, not an error
+    shared graphs    a graph that is shared between searches changes nothing
+
+`vulcan.solve` itself compares the search's own reward and risk with the certificate's.
+May import: everything but the command line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.bounds.base import RiskBound
+from vulcan.bounds.forms import Constant, Linear
+from vulcan.domains import Bandit, ThreeActions
+from vulcan.errors import ModelError, OptionError
+from vulcan.exact.pipeline import Pareto
+from vulcan.graph.compiled import find_compiled
+from vulcan.graph.states import open_graph
+from vulcan.model.check import ModelReport, check_model
+from vulcan.model.compiled import ANSWER, CompiledModel
+from vulcan.model.interface import Outcome, describe_model
+from vulcan.model.reader import ModelReader
+from vulcan.model.rules import Rule, Violation
+from vulcan.numerics import AGREEMENT, EXACT_GAP
+from vulcan.planning.result import Result
+from vulcan.planning.solve import plan_and_certify
+from vulcan.policy.policy import RandomisedPolicy
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits
+from vulcan.solvers.base import Coverage, Options, Solver
+from vulcan.solvers.finding import Status
+
+__all__ = [
+    "CompiledReport",
+    "ModelReport",
+    "check_compiled",
+    "check_model",
+    "check_solver",
+]
+
+SPARE: Final = 64
+"""Extra outcomes in the buffers, for forms that write more than they declare."""
+
+PRICES: Final = (0.0, 25.0)
+"""Prices of failure at which `value_bound` is compared."""
+
+MOST_VIOLATIONS: Final = 100
+"""The walk ends after this many."""
+
+Answer = tuple[list[tuple[float, float, int]], NDArray[Any]]
+"""(probability, reward, fails) of each outcome, and the records of the next states."""
+
+
+@dataclass
+class CompiledReport:
+    """The findings of `check_compiled`.
+
+    Attributes
+    ----------
+    violations
+        Where the forms differ; the walk ends after 100.
+    states, evaluations
+        Number of states, and of (state, action) pairs, compared.
+    finished
+        False if the walk stopped at `most_states` or at 100 violations.
+    """
+
+    violations: list[Violation] = field(default_factory=list)
+    states: int = 0
+    evaluations: int = 0
+    finished: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether both forms agree, as far as the walk went."""
+        return not self.violations
+
+    def __str__(self) -> str:
+        verdict = "ok" if self.ok else f"NOT OK: {len(self.violations)} differences"
+        walked = "" if self.finished else ", but not all states were visited"
+        lines = [f"compiled form {verdict}, in {self.states:,} states{walked}"]
+        return "\n".join([*lines, *map(str, self.violations)])
+
+
+class CompiledAnswers:
+    """A compiled model, called from Python.
+
+    Parameters
+    ----------
+    form
+        The compiled form.
+    filling
+        Initial value of every byte of the buffer for next states.
+    """
+
+    def __init__(self, form: CompiledModel, filling: int = 0) -> None:
+        self.form, self.filling = form, filling
+        self.parameters = form.parameters.copy()
+
+    def outcomes(self, record: NDArray[Any], number: int) -> Answer:
+        """Return (probability, reward, fails) of each outcome, and the records of the next states.
+
+        Parameters
+        ----------
+        record
+            The state: an array of one element.
+        number
+            The number of the action.
+
+        Raises
+        ------
+        ModelError
+            If the form returns a count outside 0 to `most_outcomes`.
+        """
+        room = self.form.most_outcomes + SPARE
+        answers, following = np.zeros(room, ANSWER), np.zeros(room, self.form.initial.dtype)
+        following.view(np.uint8)[...] = self.filling
+        arrays = (self.parameters, record, answers, following)
+        parameters, state, *written = (array.ctypes.data for array in arrays)
+        count = self.form.outcomes.ctypes(parameters, state, number, *written)
+        if not 0 <= count <= self.form.most_outcomes:
+            message = f"the compiled form has {count} outcomes; most_outcomes is {room - SPARE}"
+            raise ModelError(Violation(Rule.COMPILED, message))
+        return answers[:count].tolist(), following[:count]
+
+    def bound(self, record: NDArray[Any], step: int) -> float:
+        """Return the upper bound on the reward ahead of a state at a step."""
+        return float(self.form.bound.ctypes(self.parameters.ctypes.data, record.ctypes.data, step))
+
+    def value_bound(self, record: NDArray[Any], step: int, price: float) -> float:
+        """Return the upper bound on reward ahead minus price times risk ahead."""
+        places = (self.parameters.ctypes.data, record.ctypes.data)
+        return float(self.form.value_bound.ctypes(*places, step, price))
+
+
+def check_compiled(model: Any, *, most_states: int = 1000) -> CompiledReport:
+    """Compare the compiled form of a model with the plain one.
+
+    Parameters
+    ----------
+    model
+        A model with an attribute `compiled`.
+    most_states
+        Stop when this many states have been compared.
+
+    Returns
+    -------
+    CompiledReport
+        `ok` is whether both agree; its text lists the differences.
+
+    Raises
+    ------
+    OptionError
+        If the model has no compiled form, or `most_states` is not a whole number of at least 1.
+    ModelError
+        If the plain form breaks a rule; run `check_model` first.
+
+    Examples
+    --------
+    >>> from vulcan.domains import Bandit
+    >>> report = check_compiled(Bandit(horizon=3, merges=False))
+    >>> assert report.ok, report
+    """
+    if type(most_states) is not int or most_states < 1:
+        raise OptionError(f"most_states must be a whole number of at least 1, not {most_states!r}")
+    reader = ModelReader(model)
+    try:
+        form = find_compiled(reader)
+    except ModelError as error:
+        return CompiledReport([error.violation])
+    if form is None:
+        raise OptionError(f"{describe_model(model)} has no compiled form, or begins with a Start")
+    used, random = CompiledAnswers(form), np.random.default_rng(0)
+    waiting: dict[int, list[tuple[Any, NDArray[Any]]]] = {}  # by step
+    waiting[0] = [(reader.root, form.initial.reshape(1))]
+    report = CompiledReport()
+    while waiting and report.states < most_states and len(report.violations) < MOST_VIOLATIONS:
+        step = max(waiting) if report.states % 2 else min(waiting)
+        state, record = waiting[step].pop()
+        if not waiting[step]:
+            del waiting[step]
+        report.states += 1
+        report.violations += _compare_bounds(reader, used, step, state, record)
+        reached = _compare_actions(reader, used, state, record, report)
+        if reached and step + 1 < reader.horizon:
+            chosen = random.permutation(len(reached))
+            waiting.setdefault(step + 1, []).extend(reached[k] for k in chosen)
+    report.finished = not waiting
+    return report
+
+
+def _compare_actions(
+    reader: ModelReader, used: CompiledAnswers, state: Any, record: NDArray[Any],
+    report: CompiledReport,
+) -> list[tuple[Any, NDArray[Any]]]:  # fmt: skip
+    """Add the differences in a state to the report; return its next states with their records."""
+    actions, form = reader.actions(state), used.form
+    for label in actions:
+        if label not in form.actions:
+            report.violations.append(_differ(f"the compiled form has no action {label!r}", state))
+    listed = [label for label in form.actions if label in actions]
+    if len(listed) == len(actions) and listed != list(actions):
+        message = f"actions are in another order than in the plain model, {listed}"
+        report.violations.append(_differ(message, state))
+    reached = []
+    for number, label in enumerate(form.actions):
+        plain = reader.outcomes(state, actions[label]) if label in actions else []
+        report.evaluations += bool(plain)
+        try:
+            answers, following = _evaluate(used, record, number)
+        except ModelError as error:
+            report.violations.append(_differ(error.violation.message, state, label))
+            continue
+        differences = list(_compare_outcomes(plain, answers))
+        report.violations += [_differ(text, state, label) for text in differences]
+        if not differences:
+            pairs = zip(plain, following, strict=True)
+            reached += [(o.state, r.reshape(1)) for o, r in pairs if not o.fails]
+    return reached
+
+
+def _compare_bounds(
+    reader: ModelReader, used: CompiledAnswers, step: int, state: Any, record: NDArray[Any]
+) -> Iterator[Violation]:
+    bounds = []
+    if used.form.bound is not None:
+        known = hasattr(reader.model, "reward_to_go_bound")
+        plain = reader.bound_reward(state, step) if known else None
+        bounds.append((f"at step {step}", used.bound(record, step), plain))
+    for price in PRICES if used.form.value_bound is not None else ():
+        known = hasattr(reader.model, "value_to_go_bound")
+        plain = reader.bound_value(state, step, price) if known else None
+        where = f"at step {step} and price {price:g}"
+        bounds.append((where, used.value_bound(record, step, price), plain))
+    for where, bound, plain in bounds:
+        if math.isnan(bound):
+            yield _differ(f"the compiled bound {where} is nan", state)
+        elif plain is not None and not _agree(bound, plain):
+            yield _differ(f"bounds {where} differ: {bound!r}, plain {plain!r}", state)
+
+
+def _evaluate(used: CompiledAnswers, record: NDArray[Any], number: int) -> Answer:
+    """Return the outcomes with used parameters; raise if fresh ones give others."""
+    answers, following = used.outcomes(record, number)
+    again, after = CompiledAnswers(used.form, filling=85).outcomes(record, number)
+    if repr(answers) != repr(again):  # to the last bit; NaN is as it was
+        message = "with fresh parameters, the compiled form returns other outcomes"
+        raise ModelError(Violation(Rule.COMPILED, message))
+    safe = [k for k, (_, _, fails) in enumerate(answers) if not fails]
+    if not _same(following[safe], after[safe]):
+        message = "not every field of the following states is written"
+        raise ModelError(Violation(Rule.COMPILED, message))
+    return answers, following
+
+
+def _compare_outcomes(
+    plain: list[Outcome], answers: list[tuple[float, float, int]]
+) -> Iterator[str]:
+    if len(plain) != len(answers):
+        hint = (
+            "; indistinguishable outcomes count as one"
+            if plain and len(answers) > len(plain)
+            else ""
+        )
+        yield f"the compiled form has {len(answers)} outcomes, the plain one {len(plain)}{hint}"
+        return
+    for number, (outcome, answer) in enumerate(zip(plain, answers, strict=True)):
+        said = (float(outcome.probability), float(outcome.reward), int(outcome.fails))
+        if not all(map(_agree, answer, said)):
+            yield (
+                f"(probability, reward, fails) of outcome {number} are {answer}, in the plain "
+                f"form {said}"
+            )
+
+
+def _agree(one: float, other: float) -> bool:
+    return one == other or abs(one - other) <= AGREEMENT * max(1.0, abs(other))
+
+
+def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two arrays have the same bits, padding between fields excepted."""
+    if one.dtype.names is None:
+        return one.tobytes() == other.tobytes()
+    return len(one) == len(other) and all(_same(one[k], other[k]) for k in one.dtype.names)
+
+
+def _differ(message: str, state: Any, action: Any = None) -> Violation:
+    return Violation(Rule.COMPILED, message, state, action)
+
+
+PROBLEMS: Final[tuple[tuple[Any, RiskBound], ...]] = (
+    (ThreeActions(), Linear(0.004)),
+    (ThreeActions(), Constant(-0.1)),
+    (Bandit(1), Constant(0.0)),
+    (Bandit(3), Linear(0.002)),
+    (Bandit(4), Constant(0.003)),
+    (Bandit(3, merges=False), Linear(0.002)),
+)
+"""Models and bounds; the second has no admissible policy."""
+
+SAMPLES: Final = 3000
+"""For solvers that take this limit."""
+
+
+def check_solver(solver: Solver) -> list[str]:
+    """Run a solver on small problems and report every promise that it breaks.
+
+    Parameters
+    ----------
+    solver
+        Any solver: an instance of a class derived from `vulcan.solvers.Solver`.
+
+    Returns
+    -------
+    list of str
+        The broken promises, each with the problem on which it was broken; empty if all are kept.
+
+    Raises
+    ------
+    OptionError
+        If it is not a solver.
+    """
+    if not isinstance(solver, Solver):
+        raise OptionError(
+            f"a solver must be an instance derived from vulcan.solvers.Solver, not {solver!r}"
+        )
+    violations = list(_check_declarations(solver))
+    for model, bound in PROBLEMS:
+        problem = Problem(model, bound)
+        try:
+            violations += [f"{problem}: {text}" for text in _check_problem(solver, problem)]
+        except Exception as error:  # a user's own solver may raise anything
+            violations.append(f"{problem}: {type(error).__name__}: {error}")
+    return violations
+
+
+def _check_declarations(solver: Solver) -> Iterator[str]:
+    kind = type(solver)
+    known = [field.name for field in fields(Limits)]
+    for name in solver.limits:
+        if name not in known:
+            yield f"limits: there is no limit {name!r}; there are {', '.join(known)}"
+    for name in ("finds", "method"):
+        if not isinstance(getattr(kind, name, None), str):
+            yield f"declarations: {name} must describe the solver in a few words"
+    try:
+        hash(solver)
+    except TypeError:
+        yield "declarations: a solver must be a frozen dataclass with hashable parameters"
+
+
+def _check_problem(solver: Solver, problem: Problem) -> Iterator[str]:
+    limits = Limits(samples=SAMPLES) if "samples" in solver.limits else Limits()
+    result = plan_and_certify(problem, solver, limits, Options())
+    best = plan_and_certify(problem, Pareto(), Limits(), Options()).certificate
+    optimum = None if best is None else float(best.reward)
+    yield from _check_certificate(result)
+    yield from _check_soundness(solver, result, optimum)
+    yield from _check_bound(solver, result, optimum)
+    again = plan_and_certify(problem, solver, limits, Options())
+    if again.policy != result.policy:
+        yield "repetition: the same seed and limits gave another policy"
+    reader = ModelReader(problem.model)
+    if reader.merges:
+        graph = open_graph(reader)
+        known = plan_and_certify(problem, solver, limits, Options(graph=graph))
+        if known.policy != result.policy:
+            yield "shared graphs: a graph that is shared between searches gave another policy"
+    yield from _check_limits(solver, problem)
+
+
+def _check_certificate(result: Result) -> Iterator[str]:
+    if (result.policy is None) != (result.certificate is None):
+        yield "certificates: a policy without a certificate, or a certificate without a policy"
+    claimed = result.status is Status.SOLVED and result.upper_bound is not None
+    if claimed and not result.safe:
+        yield "certificates: a policy that is called solved is not safe"
+
+
+def _check_soundness(solver: Solver, result: Result, optimum: float | None) -> Iterator[str]:
+    exact = solver.covers is not Coverage.NOTHING
+    if exact and result.status is Status.INFEASIBLE and optimum is not None:
+        yield f"soundness: it reports no admissible policy; one has reward {optimum!r}"
+    if not result.safe or isinstance(result.policy, RandomisedPolicy):
+        return
+    assert result.certificate is not None
+    if optimum is None:
+        yield "soundness: a safe policy was found where there is none"
+    elif float(result.certificate.reward) > optimum + EXACT_GAP * abs(optimum):
+        yield f"soundness: {float(result.certificate.reward)!r} is above the optimum, {optimum!r}"
+
+
+def _check_bound(solver: Solver, result: Result, optimum: float | None) -> Iterator[str]:
+    if result.upper_bound is None:
+        return
+    if solver.covers is Coverage.NOTHING:
+        yield "upper bounds: there is one, but `covers` is NOTHING"
+    if optimum is not None and result.upper_bound < optimum - EXACT_GAP * abs(optimum):
+        yield f"upper bounds: {result.upper_bound!r} is below the optimum, {optimum!r}"
+
+
+def _check_limits(solver: Solver, problem: Problem) -> Iterator[str]:
+    if "time_limit" in solver.limits:
+        stopped = plan_and_certify(problem, solver, Limits(time_limit=0.0), Options())
+        if stopped.policy is not None and stopped.certificate is None:
+            yield "limits: with a time limit of 0, a policy has no certificate"

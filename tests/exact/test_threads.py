@@ -1,0 +1,103 @@
+"""Threads that share the nodes of levels: they work at once, and change nothing."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vulcan
+from tests.helpers.tables import SEEDS, Table, bounds, tables
+from vulcan.domains import TreasureGrid
+from vulcan.exact import sweeps
+from vulcan.model.reader import ModelReader
+from vulcan.parallel.executors import Threads
+from vulcan.runtime.arrays import ThreadPool, cut_levels
+from vulcan.runtime.limits import Limits, Monitor
+from vulcan.solvers.base import Options
+
+SOLVERS = (vulcan.Lagrangian(randomised=True), vulcan.Pareto(), vulcan.Automatic())
+
+
+@settings(max_examples=30, deadline=None)
+@given(table=tables(), bound=bounds(), solver=st.sampled_from(SOLVERS))
+def test_threads_change_nothing(
+    table: Table, bound: vulcan.RiskBound, solver: vulcan.solvers.Solver
+) -> None:
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweeps, "LEAST_OUTCOMES", 1)  # cut every level that has two pairs
+        for workers in (1, 2, 3):
+            problem, monitor = vulcan.Problem(table, bound), Monitor(Limits(gap=0.01))
+            options = Options(executor=Threads(workers))
+            finding = solver.search(problem, ModelReader(table), monitor, options)
+            names = ("status", "explanation", "policy", "reward", "risk", "upper_bound", "trials")
+            found.append([getattr(finding, name) for name in names])
+    assert found[0] == found[1] == found[2]
+
+
+@given(
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=8),
+    least=st.integers(1, 12),
+    most=st.integers(1, 5),
+    seed=SEEDS,
+)
+def test_blocks_are_the_whole_graph_and_large_enough(
+    sizes: list[int], least: int, most: int, seed: int
+) -> None:
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    counted = np.array([Random(seed + k).random() < 0.5 for k in range(first[-1])])
+    at = int(first[-1])
+    for blocks in cut_levels(first, least, most, counted):
+        assert len(blocks) <= most
+        assert blocks[-1][1] == at
+        assert all(end == begin for (_, end), (begin, _) in pairwise(blocks))
+        if len(blocks) > 1:
+            assert (first == at).any()
+            assert at - blocks[0][0] in sizes
+            assert min(counted[begin:end].sum() for begin, end in blocks) >= least
+        at = blocks[0][0]
+    assert at == 0
+
+
+def test_an_error_of_any_thread_is_raised_when_all_have_ended() -> None:
+    ended = []
+
+    def work(part: int) -> None:
+        if part in (0, 2):
+            raise ValueError(str(part))
+        ended.append(part)
+
+    thread_pool = ThreadPool(4)
+    with pytest.raises(ValueError, match="0"):
+        thread_pool.share(work, range(4))
+    with pytest.raises(ValueError, match="2"):
+        thread_pool.share(work, range(1, 4))
+    assert sorted(ended) == [1, 1, 3, 3]
+
+
+def test_processes_ask_and_threads_compute() -> None:
+    problem = vulcan.Problem(TreasureGrid(8), vulcan.Constant(0.15))
+    alone, shared = (vulcan.solve(problem, vulcan.Pareto(), parallel=w) for w in (None, 2))
+    assert shared.policy == alone.policy
+    assert shared.certificate == alone.certificate
+    assert shared.upper_bound == alone.upper_bound
+
+
+def test_nobody_is_asked_for_a_model_that_is_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("no process is needed")
+
+    monkeypatch.setattr("vulcan.model.workers.WorkerReader.__init__", refuse)
+    states, actions = np.arange(4).repeat(3), np.tile([0, 0, 1], 4)
+    targets = np.array([1, -1, 2, 2, -1, 3, 3, -1, 0, 0, -1, 1])
+    chances, rewards = np.tile([0.9, 0.1, 1.0], 4), np.tile([1.0, 0.0, 0.1], 4)
+    model = vulcan.model.ArrayModel(states, actions, targets, chances, rewards, horizon=6)
+    alone, shared = (vulcan.solve(vulcan.Problem(model, 0.15), parallel=w) for w in (None, 2))
+    assert shared.policy == alone.policy
+    assert shared.upper_bound == alone.upper_bound

@@ -1,0 +1,276 @@
+"""Plans that grow from the root, over histories that never merge."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vulcan
+from vulcan import Outcome
+from vulcan.kernels.growth import CLOSED, PlanArrays, choose_plan
+from vulcan.model.reader import ModelReader
+from vulcan.sampling.groups import Evaluator
+from vulcan.sampling.growth import GrowingPlan, Growth
+
+
+@dataclass(frozen=True)
+class Well:
+    """Draw from a well whose level readings tell; stop whenever you like. The level is enough."""
+
+    horizon: int = 4
+    merged: bool = False
+
+    def initial_state(self) -> Any:
+        return 2 if self.merged else ()
+
+    def actions(self, state: Any) -> list[str]:
+        return [] if state == "ended" or state[-1:] == ("ended",) else ["draw", "pump", "stop"]
+
+    def level(self, state: Any) -> int:
+        level = 2
+        for reading in state:
+            level = reading
+        return level
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        level = state if self.merged else self.level(state)
+        if action == "stop":
+            return [Outcome(1.0, 0.1, self.after(state, "ended"), "ended")]
+        risk = (0.002 if action == "draw" else 0.01) * (5 - level)
+        gain = 1.0 if action == "draw" else 2.0
+        weights = [math.exp(-((k - level + gain / 2) ** 2)) for k in range(5)]
+        chances = [(1 - risk) * weight / sum(weights) for weight in weights]
+        found = [
+            Outcome(p, gain * (k + 1) / 3, self.after(state, k), str(k))
+            for k, p in enumerate(chances)
+        ]
+        return [*found, Outcome.failure(1 - math.fsum(chances))]
+
+    def after(self, state: Any, reading: Any) -> Any:
+        if self.merged:
+            return reading if reading == "ended" else int(reading)
+        return (*state, reading)
+
+
+class WellMerged(Well):
+    def actions(self, state: Any) -> list[str]:
+        return [] if state == "ended" else ["draw", "pump", "stop"]
+
+
+BOUND = "0.012*x"
+
+
+def solve(samples: int, bound: str = BOUND, **parameters: Any) -> vulcan.Result:
+    return vulcan.solve(vulcan.Problem(Well(**parameters), bound), Growth(), samples=samples)
+
+
+def optimum(bound: str = BOUND, **parameters: Any) -> float:
+    model = WellMerged(merged=True, **parameters)
+    return float(vulcan.solve(vulcan.Problem(model, bound), gap=1e-3).certificate.reward)
+
+
+def test_a_small_mission_is_planned_nearly_as_well_as_can_be() -> None:
+    for bound in (BOUND, "0.5"):
+        best, result = optimum(bound), solve(40_000, bound)
+        assert result.safe
+        assert result.policy.complete
+        assert 0.97 * best <= result.certificate.reward <= best * 1.001
+
+
+def test_more_samples_never_earn_less_and_the_first_plan_comes_soon() -> None:
+    rewards = [solve(n, horizon=7).certificate.reward for n in (300, 1_000, 4_000, 16_000)]
+    assert rewards[0] > 0.1  # better than to stop at once
+    assert rewards == sorted(rewards)
+
+
+def test_the_bound_is_spent_up_to_single_histories() -> None:
+    result = solve(30_000, "0.004*x + 0.01", horizon=6)
+    certificate = result.certificate
+    assert certificate.safe
+    assert certificate.risk > 0.98 * certificate.allowed
+
+
+def test_the_same_samples_give_the_same_policy() -> None:
+    assert solve(3_000, horizon=6).policy == solve(3_000, horizon=6).policy
+
+
+def test_the_default_solver_grows_where_every_history_is_a_state() -> None:
+    result = vulcan.solve(vulcan.Problem(Well(horizon=12), BOUND), time_limit=2.0)
+    assert result.safe
+    assert result.certificate.reward > 2
+    assert "grown" in result.explanation
+
+
+class Harbour(Well):
+    """Nothing ends at once: "stop" only leads to the harbour, from which one more step ends."""
+
+    def actions(self, state: Any) -> list[str]:
+        if state[-1:] == ("ended",):
+            return ["moor"]
+        return [] if state[-1:] == ("moored",) else ["draw", "stop"]
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        if action == "moor":
+            return [Outcome(1.0, 0.0, (*state, "moored"), "moored")]
+        return super().outcomes(state, action)
+
+
+def test_a_default_may_take_several_decisions() -> None:
+    result = vulcan.solve(vulcan.Problem(Harbour(horizon=6), BOUND), Growth(), samples=5_000)
+    assert result.safe
+    assert result.certificate.reward > 0.5
+
+
+class Endless(Well):
+    def actions(self, state: Any) -> list[str]:
+        return ["draw", "pump"]
+
+
+def test_without_an_end_nothing_grows_and_the_result_says_why() -> None:
+    result = vulcan.solve(vulcan.Problem(Endless(horizon=9), BOUND), Growth(), samples=5_000)
+    assert result.policy is None
+    assert "no action ends the mission" in result.explanation
+
+
+class Default(Endless):
+    def default_action(self, state: Any) -> str:
+        return "wait"
+
+
+def test_a_default_action_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(vulcan.VulcanError, match="default_action must be one of the actions"):
+        vulcan.solve(vulcan.Problem(Default(horizon=9), BOUND), Growth(), samples=5_000)
+
+
+class Lying(Well):
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        outcomes = super().outcomes(state, action)
+        return outcomes[1:] if len(state) == 2 and action == "draw" else outcomes
+
+
+def test_a_lying_model_gets_an_error_that_names_the_state() -> None:
+    with pytest.raises(vulcan.VulcanError, match=r"sum to .*state \("):
+        vulcan.solve(vulcan.Problem(Lying(), BOUND), Growth(), samples=5_000)
+
+
+class Breaking(Well):
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        if len(state) == 3:
+            raise OSError("sensor lost")
+        return super().outcomes(state, action)
+
+
+def test_a_model_that_breaks_leaves_what_was_certified() -> None:
+    result = vulcan.solve(vulcan.Problem(Breaking(horizon=6), BOUND), Growth(), samples=50_000)
+    assert result.stopped_by == "error in the model"
+    assert "sensor lost" in str(result.error)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> PlanArrays:
+    """Draw histories: each has up to two openings with up to two children."""
+    count = draw(st.integers(1, 7))
+    numbers = st.floats(-4, 4)
+    first_opening, next_opening, first_child, child_count = [-1] * count, [], [], []
+    used = 1
+    for n in range(count):
+        for _ in range(draw(st.integers(0, 2))):
+            children = min(draw(st.integers(0, 2)), count - used)
+            next_opening.append(first_opening[n])
+            first_opening[n] = len(first_child)
+            first_child.append(used)
+            child_count.append(children)
+            used += children
+
+    def real(size: int) -> Any:
+        return np.array(draw(st.lists(numbers, min_size=size, max_size=size)), np.float64)
+
+    def whole(numbers: list[int]) -> Any:
+        return np.array(numbers, np.int32)
+
+    edges = len(first_child)
+    return PlanArrays(
+        real(count),
+        np.abs(real(count)),
+        np.ones(count),
+        whole(first_opening),
+        whole(next_opening),
+        real(edges),
+        np.abs(real(edges)),
+        whole(first_child),
+        whole(child_count),
+    )
+
+
+def list_plans(tree: PlanArrays, n: int) -> list[tuple[float, float, int]]:
+    """Return reward, risk and decisions of all plans from a history on."""
+    plans = [(float(tree.close_reward[n]), float(tree.close_risk[n]), 1)]
+    opening = int(tree.first_opening[n])
+    while opening != CLOSED:
+        first = int(tree.first_child[opening])
+        children = range(first, first + int(tree.child_count[opening]))
+        for parts in itertools.product(*(list_plans(tree, child) for child in children)):
+            own = (float(tree.reward[opening]), float(tree.risk[opening]), 1)
+            sums = [sum(column) for column in zip(own, *parts, strict=True)]
+            plans.append((sums[0], sums[1], int(sums[2])))
+        opening = int(tree.next_opening[opening])
+    return plans
+
+
+@given(trees(), st.sampled_from([0.0, 0.5, 3.0]), st.sampled_from([0.0, 0.3]))
+def test_the_chosen_plan_is_the_best_of_all(
+    tree: PlanArrays, price: float, decision_price: float
+) -> None:
+    count = len(tree.first_opening)
+    values, chosen, found = np.zeros(count), np.zeros(count, np.int32), np.zeros(3)
+    choose_plan(tree, price, decision_price, values, chosen, found)
+    best = max(
+        reward - price * risk - decision_price * size for reward, risk, size in list_plans(tree, 0)
+    )
+    assert values[0] == pytest.approx(best)
+    assert found[0] - price * found[1] - decision_price * found[2] == pytest.approx(best)
+
+
+def test_a_bound_without_a_value_for_some_rewards() -> None:
+    bound = vulcan.Concave(lambda x: 0.01 * math.sqrt(x - 0.05))
+    result = vulcan.solve(vulcan.Problem(Well(horizon=5), bound), Growth(), samples=3_000)
+    assert result.safe
+    assert result.certificate.reward > 0.5
+
+
+def test_a_plan_is_made_smaller_where_there_is_little_time_to_certify_it() -> None:
+    problem = vulcan.Problem(Well(horizon=7), "0.004*x + 0.01")
+    evaluator = Evaluator(ModelReader(problem.model), lambda: False)
+    plan = GrowingPlan(problem, evaluator, lambda state, actions: "stop")
+    plan.grow(20_000)
+    large = plan.best
+    for most in (1_000, 100, 1):
+        small = plan.choose_small(most)
+        assert small.size <= most
+        assert small.risk <= problem.risk_bound(small.reward) + 1e-12
+        assert small.reward <= large.reward
+    assert plan.choose_small(1_000).reward > plan.choose_small(100).reward > 0.1
+
+
+class Uneven(Well):
+    """Once the level is low, one reading less is possible, and one more failure in its place."""
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        outcomes = super().outcomes(state, action)
+        if action != "stop" and self.level(state) == 0:
+            last = outcomes[4]
+            outcomes[4] = Outcome.failure(last.probability, last.reward, "dry")
+        return outcomes
+
+
+def test_groups_never_share_children_of_other_numbers() -> None:
+    """A group used those of another with as many outcomes, of which more were safe."""
+    result = vulcan.solve(vulcan.Problem(Uneven(horizon=6), "0.5"), Growth(), samples=8_000)
+    assert result.safe

@@ -1,0 +1,240 @@
+"""Proved upper bounds on what any policy can earn: sound at any time, exact in the end."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vulcan
+from tests.helpers.charts import CURVED, LONGEST, PLACES, Chart, draw_chart, look_ahead
+from tests.helpers.tables import Table, bounds, tables
+from tests.oracles.best_policies import best_mixture
+from tests.oracles.brute_force import enumerate_plans
+from vulcan import Outcome
+from vulcan.domains import Bandit, Exploration
+from vulcan.errors import BoundError
+from vulcan.model.compiled import CompiledModel
+from vulcan.model.reader import ModelReader
+from vulcan.sampling.proof import Proof
+
+PRICES = [0.0, 0.3, 2.0, 40.0]
+
+
+class Bounded(Table):
+    """A table that knows that no step pays more than 3."""
+
+    def reward_to_go_bound(self, state: Any, step: int) -> float:
+        return 3.0 * (self.horizon - step)
+
+
+class Priced(Bounded):
+    """A table that also knows the exact value of what is to come."""
+
+    def value_to_go_bound(self, state: Any, step: int, price: float) -> float:
+        last = self._last(state)
+        actions = self.table.get(last, {})
+        if step == self.horizon or not actions:
+            return 0.0
+        place = (lambda s: s) if self.merges else (lambda s: (s,))
+        return max(
+            sum(
+                o.probability
+                * (
+                    o.reward
+                    + (-price if o.fails else self._discounted(place(o.state), step + 1, price))
+                )
+                for o in outcomes
+            )
+            for outcomes in actions.values()
+        )
+
+    def _discounted(self, state: Any, step: int, price: float) -> float:
+        """Return what comes after, in units of the step before; failures keep their price."""
+        if self.discount == 0.0:
+            return 0.0  # no less than it is, and all that a bound must be
+        return self.discount * self.value_to_go_bound(state, step, price / self.discount)
+
+
+def prove(model: Any, bound: vulcan.RiskBound = CURVED, memory: int | None = None) -> Proof:
+    return Proof(vulcan.Problem(model, bound), ModelReader(model), memory)
+
+
+@settings(max_examples=60)
+@given(
+    table=tables(),
+    bound=bounds(),
+    prices=st.lists(st.sampled_from(PRICES), min_size=1, max_size=3),
+    histories=st.integers(0, 12),
+    merges=st.booleans(),
+    kind=st.sampled_from([Table, Bounded, Priced]),
+)
+def test_no_policy_is_above_the_bounds(
+    table: Table,
+    bound: vulcan.RiskBound,
+    prices: list[float],
+    histories: int,
+    merges: bool,
+    kind: type[Table],
+) -> None:
+    proof = prove(kind(table.table, table.horizon, table.discount, merges=merges), bound)
+    plans = enumerate_plans(table)
+    best = best_mixture(plans, bound)
+    for price in prices:
+        value = max(plan.reward - price * plan.risk for plan in plans)
+        before = proof.bound_value(price)
+        for _ in range(3):
+            upper = proof.advance(price, histories)
+            assert value <= upper <= before + 1e-11
+            before = upper
+            assert not proof.is_final(price) or upper == pytest.approx(value, abs=1e-9)
+        with suppress(BoundError):  # it may have no value at rewards beyond all policies
+            assert proof.bound_reward() >= best - 1e-9
+        assert proof.advance(price) == pytest.approx(value, abs=1e-9)
+        assert proof.is_final(price)
+        with suppress(BoundError):  # it may have no value at rewards beyond all policies
+            assert proof.bound_reward() >= best - 1e-9
+
+
+def find_values(chart: Chart, price: float) -> list[list[float]]:
+    """Return V by level and place, from its definition."""
+    values = [[0.0] * PLACES]
+    for _ in range(chart.horizon):
+        after = values[0]
+        level = []
+        for place in range(PLACES):
+            worths = [
+                math.fsum(
+                    p * (r + (-price if then is None else after[then])) for p, r, then in rows
+                )
+                for (where, _), rows in chart.answers.items()
+                if where == place
+            ]
+            level.append(max(worths, default=0.0))
+        values.insert(0, level)
+    return values
+
+
+def add_bound(chart: Chart, looseness: Sequence[float]) -> None:
+    """Let a chart know what can be earned at most, with this much to spare by step."""
+    for step, values in enumerate(find_values(chart, 0.0)):
+        chart.table["bounds"][0, :, step] = np.array(values) + looseness[step]
+    parts = chart.compiled
+    chart.compiled = CompiledModel(
+        parts.initial, chart.table, parts.actions, parts.most_outcomes, parts.outcomes, look_ahead
+    )
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 1 << 30),
+    horizon=st.integers(1, 5),
+    price=st.sampled_from(PRICES),
+    histories=st.integers(0, 20),
+    looseness=st.none() | st.lists(st.sampled_from([0.0, 0.1, 1.0]), min_size=9, max_size=9),
+)
+def test_compiled_models_have_sound_bounds(
+    seed: int, horizon: int, price: float, histories: int, looseness: list[float] | None
+) -> None:
+    chart = draw_chart(seed, horizon)
+    if looseness is not None:
+        add_bound(chart, looseness[: LONGEST + 1])
+    value = find_values(chart, price)[0][0]
+    proof = prove(chart)
+    before = proof.bound_value(price)
+    for _ in range(3):
+        upper = proof.advance(price, histories)
+        assert value <= upper <= before + 1e-12 * abs(value)  # the margin for rounding may grow
+        before = upper
+    assert proof.advance(price) == pytest.approx(value, abs=1e-9)
+    assert proof.is_final(price)
+
+
+def test_both_forms_of_a_mission_give_the_same_bound() -> None:
+    class Plain(Exploration):
+        """Without a compiled form."""
+
+    values = [prove(kind(map="wide", horizon=3)).advance(25.0) for kind in (Exploration, Plain)]
+    assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["narrow", "wide"])
+def test_more_work_never_loosens_a_bound(name: str) -> None:
+    proof = prove(Exploration(map=name, horizon=5))
+    uppers = [proof.advance(25.0, 100) for _ in range(100)]
+    assert all(later <= earlier for earlier, later in itertools.pairwise(uppers))
+    assert proof.is_final(25.0)
+    assert uppers[-1] < uppers[0] - 0.1
+
+
+@pytest.mark.parametrize("merges", [True, False])
+def test_the_best_price_gives_the_dual_bound(merges: bool) -> None:
+    bound = vulcan.Linear(0.002)
+    problem = vulcan.Problem(Bandit(5), bound)
+    dual = vulcan.solve(problem, vulcan.Lagrangian()).upper_bound
+    proof = prove(Bandit(5, merges=merges), bound)
+    for price in np.linspace(0.0, 800.0, 41).tolist():
+        proof.advance(price)
+    assert dual is not None
+    assert dual <= proof.bound_reward() + 1e-12 <= dual + 0.01
+
+
+def test_memory_is_capped_and_the_bound_stays_sound() -> None:
+    model = Exploration(map="narrow", horizon=7)
+    proof = prove(model, memory=3_000_000)
+    upper = proof.advance(25.0)
+    assert proof.full
+    assert proof.memory <= 3_000_000
+    assert 14.52663 <= upper < 19.7
+    plain = prove(Bandit(9, merges=False), memory=2_000_000)
+    assert 4.7 < plain.advance(10.0) < math.inf
+    assert plain.full
+    assert plain.memory <= 2_000_000
+
+
+def test_a_start_is_bounded_like_any_decision() -> None:
+    class Begun(Bounded):
+        def initial_state(self) -> Any:
+            return vulcan.Start({"here": [Outcome(1.0, 0.5, 0)], "there": [Outcome(1.0, 0.0, 1)]})
+
+    table = {
+        0: {"go": [Outcome(0.9, 1.0, 0), Outcome.failure(0.1, 0.0)]},
+        1: {"go": [Outcome(1.0, 1.2, 1)]},
+    }
+    proof = prove(Begun(table, 2, 0.5))
+    assert proof.advance(0.0) == pytest.approx(0.5 + 0.9 * (1 + 0.5 * 0.9))
+    assert proof.advance(5.0) == pytest.approx(1.2 * 1.5)
+
+
+def test_a_compiled_model_that_lies_is_named() -> None:
+    chart = draw_chart(3, 3)
+    chart.table["probability"] *= 1.1
+    with pytest.raises(vulcan.errors.ModelError, match="compiled outcomes break a rule"):
+        prove(chart).advance(1.0)
+
+
+def test_where_nothing_is_acceptable_the_bound_says_so() -> None:
+    model = Bounded({0: {"go": [Outcome(0.5, 1.0, 0), Outcome.failure(0.5, 0.0)]}}, 2)
+    proof = prove(model, vulcan.Constant(0.1))
+    for price in (0.0, 10.0):
+        proof.advance(price)
+    assert proof.bound_reward() < -1.0  # 1.25 - 10 · 0.75 + 10 · 0.1, and no policy earns that
+
+
+def test_the_price_is_put_in_the_units_of_the_step() -> None:
+    table = {
+        0: {"calm": [Outcome(1.0, 1.0, 1)], "daring": [Outcome(1.0, 0.95, 2)]},
+        1: {"go": [Outcome(1.0, 1.0, 1)]},
+        2: {"go": [Outcome(0.7, 2.0, 2), Outcome.failure(0.3, 2.0)]},
+    }
+    proof = prove(Priced(table, 2, 0.5))
+    assert proof.advance(2.0) == pytest.approx(1.5)
+    # With the price as it is, the other action would seem to be worth 1.65, and be looked into.
+    assert proof.opened == 2
