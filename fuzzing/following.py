@@ -164,7 +164,7 @@ def tell(run: vulcan.policy.Run, ways: Sequence[Way], position: int, place: Any)
     elif place is None:
         text = "failure" if way.target is None else str(way.target)
         if sum(other.label is None for other in alike) > 1:
-            text += f", reward {repr(way.reward).removesuffix('.0')}"
+            text += f", reward {repr(way.reward + 0.0).removesuffix('.0')}"  # -0 is written 0
         run.observe(text)
     elif len(alike) == 1:
         run.observe(state=place)

@@ -46,6 +46,8 @@ def test_failures_are_one_outcome_if_their_rewards_agree() -> None:
     ]
     apart = observe(Outcome.failure(0.25, 1), safe, Outcome.failure(0.25, -0.5))
     assert label_outcomes(apart) == ["1", "failure, reward 1", "failure, reward -0.5"]
+    negative_zero = observe(Outcome.failure(0.25, -0.0), safe, Outcome.failure(0.25, 1))
+    assert label_outcomes(negative_zero) == ["1", "failure, reward 0", "failure, reward 1"]
 
 
 def test_given_labels_are_observations_of_their_own() -> None:

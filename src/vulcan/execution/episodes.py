@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
 from vulcan.model.interface import START, Outcome, Start, describe_model, stable_text
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import ModelReader, add_reward, label_outcomes
 from vulcan.numerics import END, FAILED
 from vulcan.parameters import shorten
 from vulcan.policy.policy import AnyPolicy, build_plan
@@ -345,7 +345,7 @@ def _match(
 ) -> int | str:
     """Return the policy's continuation after an observation; see the head of this module."""
     text = stable_text(observation)
-    names = (text, f"{text}, reward {repr(reward).removesuffix('.0')}")  # as `label_outcomes` does
+    names = (text, add_reward(text, reward))
     pays = [outcome_reward == reward for _, outcome_reward, _ in planned.outcomes]
     rows = list(zip(planned.labels, pays, children, strict=True))
     safe = [row for row in rows if row[2] != FAILED]

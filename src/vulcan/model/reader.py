@@ -711,7 +711,7 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
             continue
         text = "failure" if outcome.fails else _write(outcome.state)
         if reached[outcome.state] > 1:
-            text += f", reward {repr(float(outcome.reward) + 0.0).removesuffix('.0')}"  # no -0
+            text = add_reward(text, outcome.reward)
         base, number = text, 2
         while text in used:
             text = f"{base} ({number})"
@@ -719,6 +719,11 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
         used.add(text)
         labels.append(text)
     return labels
+
+
+def add_reward(label: str, reward: float) -> str:
+    """Return the label of an outcome that only its reward tells from others; -0 is written 0."""
+    return f"{label}, reward {repr(float(reward) + 0.0).removesuffix('.0')}"
 
 
 def _write(state: Any) -> str:
