@@ -16,7 +16,7 @@ import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from vulcan.parallel.executors import Channel, Executor, Maker, Worker
 from vulcan.parallel.pool import WorkerPool
@@ -80,7 +80,6 @@ class WaitingWorker(Worker):
 class Waiting(Executor):
     """As many workers as one likes, none of whom takes a processor."""
 
-    name: ClassVar[str] = "waiting"
     workers: int
     clock: Clock = field(default_factory=Clock)
 
@@ -144,7 +143,7 @@ def main() -> None:
         executors.append(Ray(workers=1))
     for executor in executors:
         costs = ", ".join(f"{measure_cost(executor):.0f} µs" for _ in range(3))
-        print(f"{executor.name}: a task costs {costs}")
+        print(f"{type(executor).__name__}: a task costs {costs}")
 
 
 if __name__ == "__main__":

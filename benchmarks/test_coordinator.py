@@ -32,6 +32,8 @@ def test_what_a_piece_costs_the_coordinator(report: Callable[[str, str], None]) 
     for executor in (Processes(1), Ray(workers=1)):
         cost = measure_cost(executor)
         most = int(0.1 * 1e6 / cost)
-        report(f"{executor.name}: a task costs the coordinator", f"{cost:.0f} µs")
-        report(f"{executor.name}: workers of 100 ms that it can serve at most", f"{most:,}")
+        report(f"{type(executor).__name__}: a task costs the coordinator", f"{cost:.0f} µs")
+        report(
+            f"{type(executor).__name__}: workers of 100 ms that it can serve at most", f"{most:,}"
+        )
         assert cost < 2000

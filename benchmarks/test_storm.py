@@ -21,7 +21,7 @@ import vulcan
 from tests.oracles.storm import StormCheck, check_with_storm
 from vulcan.domains import Bandit
 from vulcan.exact.acceptance import BoundTest
-from vulcan.exact.dual import Dual, DualSearch
+from vulcan.exact.dual import Dual
 from vulcan.exact.pipeline import LAGRANGIAN, narrow
 from vulcan.exact.search import ExactSearch
 from vulcan.model.reader import ModelReader
@@ -79,7 +79,7 @@ def test_ratio_to_storm(bound: vulcan.RiskBound, best: float, report: Any) -> No
     theirs: list[StormCheck] = []
     for _ in range(ROUNDS):
         theirs.append(check_with_storm(run.problem, run.layers))
-        ours.append(measure(DualSearch(BoundTest(bound), run.sweep).run))
+        ours.append(measure(Dual(BoundTest(bound), run.sweep).search))
     value = ours[0][0]
     assert value == pytest.approx(best, abs=1e-6)
     assert all(check.value == pytest.approx(value, abs=1e-6) for check in theirs)

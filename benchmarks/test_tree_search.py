@@ -33,7 +33,7 @@ def prepare(horizon: int, constraint: Any, seed: int) -> TreeRun:
     """Return a search that is ready to sample."""
     problem = vulcan.Problem(Bandit(horizon), BOUND)
     run = TreeRun(problem, ModelReader(problem.model), constraint, None)
-    kind = {"default_policy": "random", "as_printed": False, "bounded": False}
+    kind = {"default_policy": "random", "as_printed": False}
     run.prepare(seed=seed, exploration=1.0, **kind)
     # What samples collect from step t on lies between 0 and the steps that are left: given at the
     # outset, the scale of exploration is that of the yardstick.
@@ -194,12 +194,9 @@ def test_uct_satisfies_the_constant_bound(report: Any) -> None:
     assert min(rewards) == pytest.approx(5.434855, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("bounded", "samples", "seeds"), [(False, 120_000, 20), (True, 100_000, 10)]
-)
-def test_answers_of_an_unmerged_model(bounded: bool, samples: int, seeds: int, report: Any) -> None:
+def test_answers_of_an_unmerged_model(report: Any) -> None:
     """Merging changes no sample, so that errors are measured merged and answers unmerged."""
-    solver = vulcan.LocalVulcan(bounded=bounded)
+    solver, samples, seeds = vulcan.LocalVulcan(), 120_000, 20
     merged = vulcan.Problem(Bandit(9), BOUND)
     errors = [
         abs(vulcan.solve(merged, solver, samples=samples, seed=k).certificate.reward - BEST["B"])
@@ -210,7 +207,7 @@ def test_answers_of_an_unmerged_model(bounded: bool, samples: int, seeds: int, r
     asked = vulcan.solve(unmerged, solver, samples=samples).statistics.evaluations
     share = asked / (4 * sum(6**k for k in range(9)))
     report(
-        f"bandit 9, B, bounded {bounded}, {samples:,} samples: mean error ({seeds} seeds); asked",
+        f"bandit 9, B, {samples:,} samples: mean error ({seeds} seeds); asked",
         f"{error:.4f} %; {asked:,}, {100 * share:.1f} % of all",
     )
     assert error <= 0.08

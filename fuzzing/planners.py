@@ -59,7 +59,7 @@ class Planner:
     @property
     def covers(self) -> Coverage:
         """Which policies its upper bound and its proofs speak of."""
-        return load_solvers()[self.name].covers
+        return self.make_solver().covers
 
     @property
     def local(self) -> bool:
@@ -139,7 +139,7 @@ def _integer_program(random: Random) -> Planner:
 
 
 def _rao_star(random: Random) -> Planner:
-    return Planner("rao-star")
+    return Planner("rao-star", {"update": "exact"})
 
 
 def _penalty(random: Random) -> Planner:

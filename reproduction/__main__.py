@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from reproduction.reproduction import reproduce
 from reproduction.runner import Advance
 from vulcan.cli import ExitCode
-from vulcan.cli.options import Parallel, read_parallel
+from vulcan.cli.options import OPTIONS, read_parallel
 from vulcan.cli.output import show_error
 from vulcan.errors import VulcanError
 
@@ -35,7 +35,7 @@ def main(
         list[str] | None,
         typer.Option("--only", help="Name of a part to run, or several with commas; repeatable."),
     ] = None,
-    parallel: Parallel = None,
+    parallel: Annotated[str | None, OPTIONS["parallel"]] = None,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Run nothing; make the report of what is there.")
     ] = False,

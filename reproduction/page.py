@@ -7,6 +7,7 @@ python -m reproduction.page report docs
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -21,35 +22,25 @@ from vulcan.plotting import save
 PAGE, FIGURES = Path("reproduction.md"), Path("reproduction")
 """Where the page and its figures are, in the folder of the documents."""
 
-INTRODUCTION: Final = """# The paper, reproduced
-
-Every table and figure of Ayton and Williams, *Vulcan: A Monte Carlo Algorithm for Large Chance
-Constrained MDPs with Risk Bounding Functions*, beside what Vulcan measures, and some results
-beyond. The machine had two cores and other work to do; the paper's was another, so that seconds
-don't compare and model evaluations do. `make reproduce`, in a clone, makes the whole
-report, with all tables, as a page with its raw data. From that report,
-`python -m reproduction.page report docs` has written this page.
-
-The paper's claims are judged by its algorithms as printed, `Vulcan.paper()`. `LocalVulcan` is the
-same planner as this library runs it: known probabilities instead of counts, solved parts not
-sampled again, completed policies. `Vulcan()` is another one, which the library takes by default.
-A mean stands with its 95 % interval.
-
-## What holds
-"""
+OPENING: Final = Path(__file__).with_name("opening.md")
+"""The head of the page, written by people: go through its numbers when the records are new."""
 
 Shown = tuple[Part, Section, Sequence[Record]]
 
 
 def write_page(shown: list[Shown], figures: Path) -> Iterator[str]:
     """Yield the lines of the page, and save its figures."""
-    yield INTRODUCTION
+    yield OPENING.read_text(encoding="utf-8")
+    claims = [claim for _, section, _ in shown for claim in section.claims]
+    counted = Counter(claim.verdict for claim in claims)
+    tally = ", ".join(f"**{counted[verdict]}** {verdict.mark} {verdict}" for verdict in Verdict)
+    yield f"## All claims\n\n{len(claims)} claims: {tally}.\n"
     for verdict in Verdict:
-        yield f"- {verdict.badge}: {verdict.meaning}."
-    yield "\n| the paper says | we found | verdict |\n|---|---|---|"
-    for _, section, _ in shown:
-        for claim in section.claims:
-            yield f"| {escape(claim.text)} | {escape(claim.found)} | {claim.verdict.badge} |"
+        yield f"- {verdict.mark} {verdict}: {verdict.meaning}."
+    yield "\n| the paper says | paper | ours | verdict |\n|---|---|---|---|"
+    for claim in claims:
+        cells = (claim.text, claim.paper, claim.ours or claim.found)
+        yield f"| {' | '.join(map(escape, cells))} | {claim.verdict.mark} {claim.verdict} |"
     for part, section, _ in shown:
         yield f"\n## {part.title}\n"
         for name, text in (

@@ -160,11 +160,16 @@ class Claim:
         What we found, in a few words.
     verdict
         Whether it holds.
+    paper, ours
+        The paper's number and ours, for a table with one number to a cell; empty where the text
+        has it or there is none.
     """
 
     text: str
     found: str
     verdict: Verdict
+    paper: str = ""
+    ours: str = ""
 
 
 def weigh(holds: bool, otherwise: Verdict = Verdict.FAILS) -> Verdict:

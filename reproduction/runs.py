@@ -118,7 +118,7 @@ def load_kernels(bound: RiskBound) -> None:
     problem = Problem(Bandit(2), bound)
     for sampling in (LocalVulcan(), LocalVulcan.paper()):
         solve(problem, sampling, samples=10)
-    for exact in (ForwardSearch(), RAOStar(), Pareto()):
+    for exact in (ForwardSearch(), RAOStar(update="exact"), Pareto()):
         solve(problem, exact)
 
 

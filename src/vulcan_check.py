@@ -8,8 +8,8 @@ records, the expected reward R and the probability of failure F are recomputed i
 is compared with what the risk bound Δ allows for R. Straight bounds are evaluated exactly, others
 between a fraction below and one above. The exit code is the answer:
 
-    0  safe         complete, and F <= Δ(R) + TOLERANCE, with Δ given as --bound
-    1  not safe     incomplete, or F > Δ(R) + TOLERANCE
+    0  safe         complete or bounded, and F <= Δ(R) + TOLERANCE, with Δ given as --bound
+    1  not safe     incomplete without bounds beyond its frontier, or F > Δ(R) + TOLERANCE
     2  bad file     it can't be read, is damaged, or is no policy
     3  can't say    no bound that can be evaluated, and is concave and nondecreasing, or too close
     4  within its own bound    like 0, but without --bound: Δ is what the author of the file chose
@@ -25,21 +25,21 @@ import operator
 import os
 import re
 import struct
-from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 TOLERANCE = Fraction(1e-12)  # the float 64, exactly; of sums of probabilities as well
 END, FAILED, UNPLANNED = -1, -2, -3
 ARRAYS = ("action", "first_outcome", "label", "probability", "reward", "child")
-KINDS = "iqiddi"  # of their numbers, as `struct` calls them
+CLAIM, NOTHING = ("claim", "risk", "reward"), "nothing"  # the largest claim
+KINDS = "iqiddidd"  # of their numbers, as `struct` calls them
 ABOUT: dict[str, Any] = {"model": (str,), "fingerprint": (str,), "solver": (str,)}
 ABOUT |= {"horizon": (int,), "discount": (int, float), "risk_bound": (str, type(None))}
 ABOUT |= {"initial_action": (bool, type(None))}
 LENGTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 ANSWERS = ("safe", "not safe", "bad file", "can't say", "within its own bound")
+CLAIMS = {"any continuation": ", whatever follows", "default action": ", and by what it claims"}
 SAFE, NOT_SAFE, BAD_FILE, CANNOT_SAY, OWN_BOUND = range(5)
 Interval = tuple[Fraction, Fraction]
 Names = dict[str, Interval]
@@ -83,7 +83,7 @@ def read_content(path: str) -> tuple[int, io.BytesIO]:
         size, header = os.fstat(file.fileno()).st_size, file.read(20)
         require(len(header) == 20 and header[:8] == b"VULCAN\x1a\n", "this is no Vulcan policy")
         version, length = struct.unpack("<IQ", header[8:])
-        require(version in (1, 2), f"the file has format {version}; this program reads 1 and 2")
+        require(version in (1, 2, 3), f"the file has format {version}; this program reads 1 to 3")
         require(size == 52 + length, f"the file has {size} bytes instead of {52 + length}")
         content, digest = file.read(length), file.read(33)
     require(hashlib.sha256(header + content).digest() == digest, "the file is damaged (checksum)")
@@ -125,15 +125,16 @@ def decode(stream: io.BytesIO, depth: int = 0) -> Any:
     return dict(pairs)
 
 
-def fields(value: Any, names: Sequence[str], what: str) -> list[Any]:
+def fields(value: Any, names: tuple[str, ...], what: str) -> list[Any]:
     """Return the values of a map that has these keys and no others."""
     require(isinstance(value, dict) and set(value) == set(names), f"{what} has other fields")
     return [value[name] for name in names]
 
 
-def read_member(content: Any) -> tuple[dict[str, Any], list[Any]]:
+def read_member(content: Any, version: int = 1) -> tuple[dict[str, Any], list[Any]]:
     """Return the description and the arrays of a deterministic policy, in the right sizes."""
-    about, labels, arrays = fields(content, ("about", "labels", "arrays"), "a policy")
+    names = ("about", "labels", "arrays") + ("beyond",) * (version == 3)
+    about, labels, arrays, *beyond = fields(content, names, "a policy")
     require(isinstance(about, dict), "it has no description")
     about = {"initial_action": None} | about
     for name, kinds in ABOUT.items():
@@ -141,29 +142,35 @@ def read_member(content: Any) -> tuple[dict[str, Any], list[Any]]:
     require(1 <= about["horizon"] <= 10**6, "its horizon is not from 1 to a million")
     require(0 <= about["discount"] <= 1, "its discount is not from 0 to 1")
     require(type(labels) is list and all(type(k) is str for k in labels), "its labels are no texts")
+    claim, *bounds = fields(beyond[0], CLAIM, "beyond") if beyond else ("", b"", b"")
     columns = []
-    for raw, kind in zip(fields(arrays, ARRAYS, "the arrays"), KINDS, strict=True):
+    for raw, kind in zip([*fields(arrays, ARRAYS, "the arrays"), *bounds], KINDS, strict=True):
         count, rest = divmod(len(raw), struct.calcsize(kind)) if type(raw) is bytes else (0, 1)
         require(rest == 0, "an array is cut off")
         columns.append(struct.unpack(f"<{count}{kind}", raw))
-    action, first, label, *others = columns
+    action, first, label, *others, risk, least = columns
     require(all(len(other) == len(label) for other in others), "its arrays differ in length")
     shared = len(first) == len(action) + 1 and first[0] == 0 and first[-1] == len(label)
     require(shared and all(map(operator.lt, first, first[1:])), "nodes don't share out outcomes")
     require(all(0 <= k < len(labels) for k in (*action, *label)), "a label is missing")
-    return about, columns
+    rows = [row for row, child in enumerate(columns[5]) if child == UNPLANNED]
+    fits = claim in list(CLAIMS) and len(risk) == len(least) == len(rows) > 0
+    fits = fits and all(0 <= u <= 1 for u in risk) and all(abs(low) <= 1e100 for low in least)
+    require(fits or not beyond, "the bounds beyond its frontier are wrong")
+    later = {c: (Fraction(least[k]), Fraction(risk[k]), 1, 0) for k, c in enumerate(rows) if beyond}
+    return about, [*columns[:6], claim if beyond else NOTHING if rows else "", later]
 
 
-def evaluate_member(about: dict[str, Any], columns: Sequence[Any]) -> Any:
+def evaluate_member(about: dict[str, Any], columns: list[Any]) -> Any:
     """Return reward, risk, frontier, and how many decisions follow each other at the most."""
-    action, first, label, probability, reward, child = columns
+    action, first, label, probability, reward, child, _, later = columns
     initial, discount = about["initial_action"], Fraction(about["discount"])
     values: dict[int, Any] = {END: (0, 0, 0, 0), FAILED: (0, 1, 0, 0), UNPLANNED: (0, 0, 1, 0)}
     for node in reversed(range(len(action))):  # children before their parents
         span, factor = slice(first[node], first[node + 1]), discount
-        total = math.fsum(probability[span])
         require(len(set(label[span])) == len(label[span]), f"node {node}: labels are not unique")
         require(all(0 < p <= 1 for p in probability[span]), f"node {node}: not a probability")
+        total = math.fsum(probability[span])
         require(abs(total - 1) <= TOLERANCE, f"node {node}: probabilities sum to {total!r}")
         require(all(abs(r) <= 1e100 for r in reward[span]), f"node {node}: not a reward")
         require(all(c in values for c in child[span]), f"node {node}: no later node, and no end")
@@ -175,28 +182,27 @@ def evaluate_member(about: dict[str, Any], columns: Sequence[Any]) -> Any:
             require(known, "it is too old to say if the first decision is discounted", CANNOT_SAY)
             factor = Fraction(1) if initial or longer > 0 else discount
         earned = failing = leaving = Fraction(0)
-        for p, r, c in zip(probability[span], reward[span], child[span], strict=True):
-            ahead, fails, leaves, _ = values[c]
-            earned += Fraction(p) * (Fraction(r) + factor * ahead)
-            failing += Fraction(p) * fails
-            leaving += Fraction(p) * leaves
+        for row in range(first[node], first[node + 1]):
+            ahead, fails, leaves, _ = later.get(row, values[child[row]])
+            earned += Fraction(probability[row]) * (Fraction(reward[row]) + factor * ahead)
+            failing += Fraction(probability[row]) * fails
+            leaving += Fraction(probability[row]) * leaves
         values[node] = (earned, failing, leaving, depth)
     return values.get(0, values[END])
 
 
-def evaluate_policy(path: str) -> tuple[dict[str, Any], list[Fraction], bool]:
-    """Return where a policy comes from; its reward, risk and frontier; and if it is complete."""
+def evaluate_policy(path: str) -> tuple[dict[str, Any], list[Fraction], str]:
+    """Return where a policy comes from; its reward, risk and frontier; and what bounds that."""
     version, stream = read_content(path)
     content = decode(stream)
     require(not stream.read(1), "something follows the content")
-    weights, members = [1], [content]
-    if version == 2:
-        weights, members = fields(content, ("weights", "members"), "a randomised policy")
-    require(isinstance(weights, list) and isinstance(members, list), "its members are no list")
+    mixed, names = version == 2, ("weights", "members")
+    weights, members = fields(content, names, "a mixture") if mixed else ([1], [content])
+    require(type(weights) is type(members) is list, "its members are no list")
     require(len(weights) == len(members) > 0, "its members and weights differ in number")
     positive = all(type(weight) in (int, float) and weight > 0 for weight in weights)
     require(positive and abs(math.fsum(weights) - 1) <= TOLERANCE, "its weights are wrong")
-    read = [read_member(member) for member in members]
+    read = [read_member(member, version) for member in members]
     about = read[0][0]
     for name in ("fingerprint", "horizon", "discount"):
         require(all(other[name] == about[name] for other, _ in read), f"members differ in {name}")
@@ -204,11 +210,9 @@ def evaluate_policy(path: str) -> tuple[dict[str, Any], list[Fraction], bool]:
     exact[exact.index(max(exact))] += 1 - sum(exact)
     parts = [evaluate_member(*member) for member in read]
     sums = [sum(map(operator.mul, exact, column)) for column in zip(*parts, strict=True)]
-    complete = all(UNPLANNED not in columns[-1] for _, columns in read)
-    return about, [Fraction(value) for value in sums[:3]], complete
+    return about, list(map(Fraction, sums[:3])), max(columns[6] for _, columns in read)
 
 
-@lru_cache(maxsize=256)
 def parse(text: str) -> Node:
     """Return the expression that a text is by the grammar of the format, and refuse other texts."""
     tokens, compact = TOKEN.findall(text), text.replace(" ", "")
@@ -296,11 +300,6 @@ def has_x(node: Node) -> bool:
     return node == "x" or (isinstance(node, tuple) and any(map(has_x, node[1:])))
 
 
-def is_positive(node: Node, names: Names) -> bool:
-    """Whether an expression is a constant, and not below 0."""
-    return not has_x(node) and enclose(node, names)[0] >= 0
-
-
 def is_concave(node: Node, names: Names) -> bool:
     """Whether an expression is proved to be concave and nondecreasing at the reward.
 
@@ -314,9 +313,11 @@ def is_concave(node: Node, names: Names) -> bool:
             return all(is_concave(part, names) for part in parts)
         case ("-", part, constant) if not has_x(constant):
             return is_concave(part, names)
-        case ("*", constant, part) if is_positive(constant, names):
+        case ("*", constant, part) if not has_x(constant) and enclose(constant, names)[0] >= 0:
             return is_concave(part, names)
-        case ("*" | "/", part, constant) if is_positive(constant, names):
+        case ("*" | "/", part, constant) if (
+            not has_x(constant) and enclose(constant, names)[0] >= 0
+        ):
             return is_concave(part, names)
         case ("+" | "log" | "log1p" | "sqrt", *parts):
             if all(is_concave(part, names) for part in parts):
@@ -325,7 +326,7 @@ def is_concave(node: Node, names: Names) -> bool:
     return slope[0] >= 0 >= bend[1]
 
 
-def differentiate(node: Node, names: Names) -> Sequence[Interval]:
+def differentiate(node: Node, names: Names) -> tuple[Interval, ...]:
     """Return value, slope and bend of an expression at the reward."""
     if node == "x" or not has_x(node):
         return enclose(node, names), (Fraction(node == "x"),) * 2, (Fraction(0),) * 2
@@ -342,9 +343,8 @@ def enclose_bound(text: str, x: Fraction) -> Interval:
     """Return an interval that contains Δ(x), where Δ must be concave and nondecreasing."""
     if not text.startswith("piecewise"):
         names = {"x": (x, x), "pi": (Fraction(math.pi),) * 2, "e": (Fraction(math.e),) * 2}
-        found = enclose(parse(text), names)
         require(is_concave(parse(text), names), SHAPE, CANNOT_SAY)
-        return found
+        return enclose(parse(text), names)
     listed = re.fullmatch(rf"piecewise\( *{POINT}(?: *, *{POINT})+ *\) *", text)
     require(listed is not None, f"{NO_BOUND}: piecewise((x0, y0), (x1, y1), ...)", CANNOT_SAY)
     points = [(Fraction(float(a)), Fraction(float(b))) for a, b in re.findall(POINT, text)]
@@ -359,24 +359,24 @@ def enclose_bound(text: str, x: Fraction) -> Interval:
 
 def judge(path: str, bound: str | None, found: dict[str, Any]) -> tuple[str, int]:
     """Return a reason and an exit code, and enter what was found on the way."""
-    about, (reward, risk, frontier), complete = evaluate_policy(path)
+    about, (reward, risk, frontier), claim = evaluate_policy(path)
     text = about["risk_bound"] if bound is None else bound
     found |= {"model": ascii(about["model"]), "discount": repr(about["discount"])}
     found |= {"bound": ascii(text), "reward": reward, "risk": risk, "frontier": frontier}
-    if not complete:
-        return "nothing is planned after some outcomes", NOT_SAFE
+    require(claim != NOTHING, "nothing is planned after some outcomes", NOT_SAFE)
     require(text is not None and len(text) <= 100_000, "there is no bound; try --bound", CANNOT_SAY)
     low, high = enclose_bound(text, reward)
-    close = f"the allowed risk is between {float(low)!r} and {float(high)!r}, too close to the risk"
     found |= {"allowed": low, "slack": low - risk}
-    require(not low < risk - TOLERANCE <= high, close, CANNOT_SAY)
-    source = "the bound in the file, none being given" if bound is None else "--bound"
+    require(not low < risk - TOLERANCE <= high, "the allowed risk is too close", CANNOT_SAY)
+    source = ("the bound in the file itself" if bound is None else "--bound") + CLAIMS.get(
+        claim, ""
+    )
     if risk > low + TOLERANCE:
         return f"the risk is not acceptable for the reward by {source}", NOT_SAFE
     return f"the risk is acceptable for the reward by {source}", SAFE if bound else OWN_BOUND
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Check a file, print the answer and what was found, and return the exit code."""
     parser = argparse.ArgumentParser(description="Check a Vulcan policy without Vulcan.")
     parser.add_argument("file", help="the policy, such as plan.vulcan")

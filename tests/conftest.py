@@ -54,11 +54,11 @@ SLOW_TESTS = {
     "cli/test_application": "a_built_in_model_imports a_module_from_here_does_not",
     "domains/exploration/test_model": "model_keeps_all",
     "package/test_package": "nothing_that_reads nothing_is_evaluated no_connection the_hook",
-    "runtime/test_files": "two_processes_write threads_of_one a_search_that_can_not a_full_disk",
+    "runtime/test_files": "two_processes_write threads_of_one a_search_that_can_not",
     "runtime/test_memory": "fat_states_come",
     "sampling/test_checkpoint": "a_seed_repeats a_run_limited threads_ a_resumed_search_ends_"
     "where_an_unbroken_one_ends[",
-    "sampling/test_limits": "ctrl_c_ model_that_raises_late",
+    "sampling/test_limits": "ctrl_c_ a_model_that_raises_late",
     "sampling/test_vulcan": "earns_",
 }
 """How the names of other slow tests begin, after `test_`, by file."""
@@ -67,7 +67,6 @@ SLOW_FIXTURES = {"ray_cluster", "ray_executor"}
 
 # With CI=true every other skipped test fails: `.ci/run` installs what tests need.
 SKIPS_IN_CI = (
-    "no disk can be mounted here",
     "only root gives directories away",
     "git knows which files are ours",
 )

@@ -1,4 +1,4 @@
-"""Six missions whose state is the whole history, in plain Python, each with a merged twin.
+"""Seven missions whose state is the whole history, in plain Python, each with a merged twin.
 
 A mission is written once, over a sufficient statistic. `History` presents it as a newcomer would
 write it: the state is the tuple of actions and readings so far, and every answer goes through all
@@ -7,6 +7,7 @@ of them again. `Merged` presents the statistic itself, so that the exact solvers
 | mission | ends safely by | rewards | bound | readings | horizon |
 |---|---|---|---|---|---|
 | spacecraft | "stop" | with each reading | does not bind | 7 | 10 |
+| lander | "stop" | with each reading | does not bind | 7 | 10 |
 | reactor | "shut down" | with each reading | binds | 5 | 12 |
 | prospector | "deliver" | late: on delivery | does not bind | 6 | 9 |
 | greenhouse | "sell" | late: invest first | binds | 5 | 10 |
@@ -197,6 +198,20 @@ class Spacecraft(Telemetry):
     }
 
 
+class Lander(Spacecraft):
+    """Readings tell less, and every step earns about 2: the mission that this began with."""
+
+    name = "lander"
+    prior = (0.2, 0.6, 0.2)
+    strengths: ClassVar = {"coast": 1, "scan": 1, "dive": 1}
+    pay: ClassVar = {"coast": 0.6, "scan": 1.4, "dive": 2.07}
+    risks: ClassVar = {
+        "coast": (0.0005, 0.0002, 0.0001),
+        "scan": (0.002, 0.001, 0.0005),
+        "dive": (0.006, 0.003, 0.001),
+    }
+
+
 class Reactor(Telemetry):
     name, bound, horizon = "reactor", "0.002*x", 12
     readings, end = 5, "shut down"
@@ -381,5 +396,5 @@ class Patrol(Mission):
 
 MISSIONS: dict[str, type[Mission]] = {
     mission.name: mission
-    for mission in (Spacecraft, Reactor, Prospector, Greenhouse, Clinic, Patrol)
+    for mission in (Spacecraft, Lander, Reactor, Prospector, Greenhouse, Clinic, Patrol)
 }

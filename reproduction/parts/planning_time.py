@@ -315,7 +315,15 @@ def _list_claims(found: Found) -> list[Claim]:
     if any(found.find(name, UNSOLVED_HORIZON) for name in PUBLISHED):
         texts = [f"the {name} takes {show_seconds(seconds)}" for name, seconds in solved.items()]
         text = f"No program is solved at horizon {UNSOLVED_HORIZON} in two hours"
-        claims.append(Claim(text, ", ".join(texts) or "none within the limit", weigh(not solved)))
+        claims.append(
+            Claim(
+                text,
+                ", ".join(texts) or "none within the limit",
+                weigh(
+                    not solved, Verdict.PARTLY if len(solved) < len(PUBLISHED) else Verdict.FAILS
+                ),
+            )
+        )
     return claims
 
 

@@ -18,6 +18,8 @@ Names are imported when they are first used, so that `import vulcan` takes next 
 `__init__.pyi` lists them.
 """
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import lazy_loader
@@ -26,26 +28,14 @@ __version__ = "0.1.0"
 
 _import_name, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-MOVED = {
-    "baselines": "IntegerProgram LinearProgram Penalty RAOStar UCT",
-    "bounds": "Tangent",
-    "certificate": "Verification",
-    "errors": "BoundError BoundWarning CheckpointError ConstraintError DisagreementError "
-    "MismatchError ModelError OptionError PolicyError PolicyFileError SimulationWarning",
-    "execution": "Estimate Replan Simulation",
-    "model": "ArrayModel CompiledModel FAILURE Model",
-    "pages": "Page PageMap",
-    "parallel": "Executor Processes Ray Threads",
-    "planning": "Comparison ComparisonRow Explanation Frontier FrontierPoint "
-    "Progress Span Statistics Status StopReason Trial",
-    "policy": "PolicyTable RandomisedPolicy Run",
-    "solvers": "SequenceConstraint Solver SurvivalConstraint",
-}
-"""Names that were here once, by the submodule where they are now."""
-
 
 def __getattr__(name: str) -> Any:
-    for place, names in MOVED.items():
-        if name in names.split():
-            raise AttributeError(f"vulcan.{name} is vulcan.{place}.{name} now")
-    return _import_name(name)
+    """Import a public name; for another one, raise an error with its place or a close name."""
+    if name in __all__ or name.startswith("__"):
+        return _import_name(name)
+    from vulcan.parameters import suggest
+
+    for place in filter(lambda place: find_spec(f"vulcan.{place}"), __all__):
+        if name in getattr(module := import_module(f"vulcan.{place}"), "__all__", vars(module)):
+            raise AttributeError(f"vulcan.{name} is vulcan.{place}.{name}")
+    raise AttributeError(f"vulcan has no {name!r}{suggest(name, __all__)}")

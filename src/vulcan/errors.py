@@ -1,21 +1,5 @@
 """The exceptions and warnings of Vulcan.
 
-::
-
-    VulcanError
-    ├── ModelError            the model broke a rule, or raised; its `violation` says where
-    ├── BoundError            the risk bound is not concave and nondecreasing, or can't be parsed
-    ├── ConstraintError       a local constraint was given a credit that it can't use
-    ├── CheckpointError       a checkpoint is damaged, or belongs to another search
-    ├── OptionError           an option that doesn't exist, or has no such value
-    ├── PolicyError           a policy was used in a way that it doesn't allow
-    │   ├── PolicyFileError   a file is damaged, too new, or no policy at all
-    │   └── MismatchError     a policy and a model that don't belong together
-    └── DisagreementError     search and certificate differ: a defect in Vulcan itself
-
-    BoundWarning              the risk bound accepts every policy, probably by mistake
-    SimulationWarning         simulated episodes contradict the exact values
-
 No admissible policy and a reached limit are results, not errors.
 """
 
@@ -25,21 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vulcan.model.rules import Violation
-
-__all__ = [
-    "BoundError",
-    "BoundWarning",
-    "CheckpointError",
-    "ConstraintError",
-    "DisagreementError",
-    "MismatchError",
-    "ModelError",
-    "OptionError",
-    "PolicyError",
-    "PolicyFileError",
-    "SimulationWarning",
-    "VulcanError",
-]
 
 
 class VulcanError(Exception):
@@ -78,10 +47,6 @@ class BoundWarning(UserWarning):
 
 class SimulationWarning(UserWarning):
     """Simulated episodes contradict the exact values of the policy."""
-
-
-class ConstraintError(VulcanError):
-    """A local constraint was given a credit that it can't use."""
 
 
 class CheckpointError(VulcanError):

@@ -2,43 +2,34 @@
 
 Markers are negative where a row number is expected, so that none of them is ever a row.
 
-`TOLERANCE` is the only slack in a comparison of risk with allowed risk. Searches and certificates
-use the same one: a history passes its local constraint, and a policy its bound, when
-risk <= allowed + TOLERANCE. It covers ties that are exact on paper and differ by a rounding in
-floating point (an action of risk 0.01 under the constant bound 0.01). By the theorems
+`TOLERANCE` is the only slack in a comparison of risk with allowed risk: a history passes its local
+constraint, and a policy its bound, when risk <= allowed + TOLERANCE. It covers ties that are exact
+on paper (an action of risk 0.01 under the constant bound 0.01). By the theorems
 (docs/theory/proofs.md) a local slack adds the same amount to the policy's slack, and no more where
 probabilities sum to 1 exactly; `find_sum_cost` bounds the cost where they do not. It is relative to
-1, the largest probability, since probabilities are compared. Rounding of a reward, magnified by a
-steep bound, is no reason to accept more: certificates bound that error separately
+1, the largest probability. Certificates bound the rounding of rewards separately
 (`vulcan.certificate.sums`), and hold the true numbers to this tolerance.
 
 `SUM_TOLERANCE` is the largest distance from 1 of the sum of the probabilities of one action's
-outcomes: the rounding of correct numbers, and no more. They are used as given, never rescaled. Over
-n steps the mass of all histories may then differ from 1 by (1 + SUM_TOLERANCE)^n - 1, about
-n · 1e-12. The risk of a policy may differ by that much from what theorems A and B say of it, and
-from its risk under any law that does sum to 1; its reward by that times the rewards on the way.
-Certificates evaluate the given numbers, so their comparison with the bound needs no more than
-`TOLERANCE`.
+outcomes: the rounding of correct numbers. They are used as given, never rescaled. Over n steps the
+mass of all histories may then differ from 1 by (1 + SUM_TOLERANCE)^n - 1, about n · 1e-12, and so
+may the risk of a policy from what theorems A and B say of it. Certificates evaluate the given
+numbers, so their comparison with the bound needs no more than `TOLERANCE`.
 
 `AGREEMENT` is the largest difference between two computations of the same number, relative to the
-sizes that were added up: the search's own reward and risk of a policy and the certificate's, or the
-outcomes of a compiled model and those of the plain one.
+sizes that were added up: search and certificate, or the compiled and the plain form of a model.
 
-`EXACT_GAP` is the fraction of an upper bound within which a policy is called optimal: the rest is
-rounding. There is no absolute tolerance on rewards, whose unit is the user's: where rewards cancel,
-or the optimum is near 0, the rounding of the rewards that occur remains
-(`vulcan.exact.acceptance`).
+`EXACT_GAP` is the fraction of an upper bound within which a policy is called optimal. There is no
+absolute tolerance on rewards, whose unit is the user's: where rewards cancel, the rounding of the
+rewards that occur remains (`vulcan.exact.acceptance`).
 
 `LARGEST_REWARD` is the largest size of a reward: sums of larger ones could leave the range of
 floating point.
 
-`SMALLEST_PROBABILITY` is the smallest probability of an outcome, other than 0. Floats below 2e-308
-lose digits, and dividing by them overflows. At 1e-300 a probability times a number down to 1e-7, or
-a count up to 1e8 divided by it, is still a float of full precision. Smaller ones are refused, never
-rounded to 0: only the author of a model can say that an outcome does not matter.
-
-`round_down` is never above its number and `round_up` never below; both are within one unit in the
-last place of it.
+`SMALLEST_PROBABILITY` is the smallest probability of an outcome, other than 0: times a number down
+to 1e-7, or as the divisor of a count up to 1e8, it still gives a float of full precision. Smaller
+ones are refused, never rounded to 0: only the author of a model can say that an outcome does not
+matter.
 """
 
 from __future__ import annotations
@@ -54,6 +45,12 @@ FAILED: Final = -2
 """The mission failed."""
 UNPLANNED: Final = -3
 """Not planned yet: the frontier of an incomplete policy."""
+
+# What is claimed of whatever follows the frontier of an incomplete policy.
+ANY: Final = "any continuation"
+"""Nothing but the least reward of an outcome: it may fail surely."""
+DEFAULT: Final = "default action"
+"""The model's `default_bounds`: they hold if its default action is followed to the end."""
 
 # For a state, instead of its number of actions.
 UNEVALUATED: Final = -1
@@ -83,10 +80,7 @@ Number = float | Fraction
 def find_sum_cost(steps: int) -> float:
     """Return the most risk that sums of probabilities within `SUM_TOLERANCE` of 1 can add.
 
-    Parameters
-    ----------
-    steps
-        Number of actions of a history, an initial one included.
+    `steps` is the number of actions of a history, an initial one included.
     """
     return math.expm1(steps * math.log1p(SUM_TOLERANCE))
 
@@ -104,22 +98,15 @@ def to_float(number: Number) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def divide_down(numerator: int, denominator: int) -> float:
-    """Return the largest float that is not above a quotient, whose denominator is positive."""
-    try:
-        nearest = numerator / denominator
-    except OverflowError:  # beyond all floats
-        return math.nextafter(math.inf, 0.0) if numerator > 0 else -math.inf
-    top, bottom = nearest.as_integer_ratio()
-    above = top * denominator > numerator * bottom
-    return math.nextafter(nearest, -math.inf) if above else nearest
-
-
 def round_down(number: Number) -> float:
     """Return the largest float that is not above a number."""
-    if isinstance(number, Fraction):
-        return divide_down(number.numerator, number.denominator)
-    return float(number)
+    if not isinstance(number, Fraction):
+        return float(number)
+    try:
+        nearest = float(number)
+    except OverflowError:  # beyond all floats
+        return math.nextafter(math.inf, 0.0) if number > 0 else -math.inf
+    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > number else nearest
 
 
 def round_up(number: Number) -> float:

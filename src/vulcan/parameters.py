@@ -59,8 +59,9 @@ def suggest(given: object, known: Iterable[str]) -> str:
     known
         The allowed names.
     """
-    close = get_close_matches(given, list(known), n=1) if isinstance(given, str) else []
-    return f"; did you mean {close[0]!r}?" if close else ""
+    names = {name.lower(): name for name in known}
+    close = get_close_matches(given.lower(), names, n=1) if isinstance(given, str) else []
+    return f"; did you mean {names[close[0]]!r}?" if close else ""
 
 
 def knows_parameters(function: Callable[P, R]) -> Callable[P, R]:

@@ -12,8 +12,6 @@ from vulcan.errors import BoundError, ModelError, OptionError
 from vulcan.model.rules import read_frame
 from vulcan.parameters import shorten
 
-__all__ = ["Problem", "require_problem"]
-
 
 @dataclass(frozen=True, init=False)
 class Problem:

@@ -24,34 +24,23 @@ from vulcan.numerics import round_down, round_up
     ("make", "problem"),
     [
         (lambda: Constant("0.1"), "level must be a finite number, not '0.1'"),
-        (lambda: Constant(None), "level must be a finite number, not None"),
         (lambda: Constant(True), "level must be a finite number, not True"),
         (lambda: Constant(math.nan), "level must be a finite number, not nan"),
         (lambda: Constant(math.inf), "level must be a finite number, not inf"),
-        (lambda: Constant(1j), "level must be a finite number, not 1j"),
         (lambda: Constant(10**400), "level must be a finite number; this is too large"),
-        (lambda: Constant(10**5000), "level must be a finite number; this is too large"),
-        (lambda: Constant([0.1]), r"level must be a finite number, not \[0.1\]"),
         (lambda: Linear("x"), "slope must be a finite number, not 'x'"),
         (lambda: Linear(math.nan), "slope must be a finite number, not nan"),
-        (lambda: Linear(-math.inf), "slope must be a finite number, not -inf"),
         (lambda: Linear(-1e-9), "must not decrease: slope must be at least 0, not -1e-09"),
         (lambda: Linear(0.1, math.nan), "offset must be a finite number, not nan"),
-        (lambda: Linear(0.1, None), "offset must be a finite number, not None"),
         (lambda: PiecewiseLinear(3), r"points must be a list of pairs .*, not 3"),
-        (lambda: PiecewiseLinear(None), "points must be a list of pairs"),
-        (lambda: PiecewiseLinear([1, 2]), "points must be a list of pairs"),
         (lambda: PiecewiseLinear([(0, 0), (1,)]), "points must be a list of pairs"),
         (lambda: PiecewiseLinear([(0, 0), (1, 2, 3)]), "points must be a list of pairs"),
-        (lambda: PiecewiseLinear({0: 0.1, 1: 0.2}), "points must be a list of pairs"),
         (lambda: PiecewiseLinear(["ab", "cd"]), "a point's reward must be a finite number"),
         (lambda: PiecewiseLinear([(0, 0), (1, "a")]), "a point's risk must be a finite number"),
         (lambda: PiecewiseLinear([(0, 0), (math.nan, 1)]), "reward must be a finite number"),
         (lambda: PiecewiseLinear([(0, -math.inf), (1, 1)]), "risk must be a finite number"),
-        (lambda: PiecewiseLinear([]), "at least two points"),
         (lambda: PiecewiseLinear([(0, 0)]), "at least two points"),
         (lambda: PiecewiseLinear([(1, 0), (0, 1)]), r"must increase: 1\.0 is followed by 0\.0"),
-        (lambda: PiecewiseLinear([(1, 0), (1, 1)]), r"must increase: 1\.0 is followed by 1\.0"),
         (lambda: PiecewiseLinear([(0, 1), (1, 0)]), r"not decrease: 1\.0 at 0\.0, 0\.0 at 1\.0"),
         (
             lambda: PiecewiseLinear([(0, 0), (1, 0.01), (2, 0.05)]),
@@ -59,7 +48,6 @@ from vulcan.numerics import round_down, round_up
         ),
         (lambda: PiecewiseLinear([(0, 0), (5e-324, 1)]), "slope .* this is too large"),
         (lambda: Concave(0.1), "needs a function, not 0.1"),
-        (lambda: Concave("x"), "needs a function, not 'x'"),
         (lambda: Concave(abs, derivative=1), "derivative must be a function, not 1"),
     ],
 )
@@ -193,12 +181,6 @@ def test_a_scaled_straight_bound_is_straight_and_has_so_many_times_the_risk(boun
     assert scaled(reward) == pytest.approx(factor * bound(reward), abs=1e-12 * size)
     slope = factor * bound.tangent(reward).slope
     assert scaled.tangent(reward).slope == pytest.approx(slope, rel=1e-9, abs=1e-9 * factor)
-
-
-@given(st.integers(0, 20), straight, fractions)
-def test_powers_of_two_scale_straight_bounds_without_rounding(power, bound, reward):
-    assert bound.scale(2.0**power).exact(reward) == Fraction(2) ** power * bound.exact(reward)
-    assert bound.scale(2.0**power).scale(2.0**-power) == bound
 
 
 def test_exact_value_of_a_function():

@@ -26,17 +26,13 @@ from vulcan.errors import BoundError
         ("0.0125", Constant(0.0125)),
         ("1/80", Constant(0.0125)),
         ("-0.5", Constant(-0.5)),
-        ("+1e-3", Constant(0.001)),
         ("2**-3", Constant(0.125)),
         ("pi - pi", Constant(0.0)),
-        ("e", Constant(math.e)),
         ("sqrt(4) + min(1, 2, 3)", Constant(3.0)),
         ("0*x + 0.1", Constant(0.1)),
-        ("x - x", Constant(0.0)),
         ("x", Linear(1.0)),
         ("0.002*x", Linear(0.002)),
         ("x/500", Linear(1 / 500)),
-        ("x/0.3", Linear(1 / 0.3)),
         ("2*(0.001*x)+1e-3", Linear(0.002, 1e-3)),
         ("-(-x)*0.1", Linear(0.1)),
         ("(x + 1) * 0.5 - 1", Linear(0.5, -0.5)),
@@ -51,7 +47,6 @@ from vulcan.errors import BoundError
         ("min(0.01, x/500)", PiecewiseLinear([(0, 0), (5, 0.01)])),
         ("min(0.25, 0.5*x + 1)", PiecewiseLinear([(-4, -1), (-1.5, 0.25)])),
         ("min(x, -1)", PiecewiseLinear([(-2, -2), (-1, -1)])),
-        ("min(0.1, 0.2)", Constant(0.1)),
         ("max(0.1, 0.2)", Constant(0.2)),
     ],
 )
@@ -106,11 +101,6 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 slopes = st.floats(0, allow_infinity=False)
 
 
-@given(finite)
-def test_constants_are_read_back(level):
-    assert parse(Constant(level).text) == Constant(level)
-
-
 @given(slopes, finite)
 @example(0.0, 0.0)
 @example(5e-324, -0.0)
@@ -160,17 +150,11 @@ def test_a_clipped_line_beyond_all_floats_is_still_a_bound():
     ("text", "derivative"),
     [
         ("exp(-x)", lambda x: -math.exp(-x)),
-        ("expm1(x/2)", lambda x: math.exp(x / 2) / 2),
         ("log(x)", lambda x: 1 / x),
-        ("log1p(3*x)", lambda x: 3 / (1 + 3 * x)),
         ("sqrt(x)", lambda x: 0.5 / math.sqrt(x)),
         ("tanh(x)", lambda x: math.cosh(x) ** -2),
-        ("atan(2*x)", lambda x: 2 / (1 + 4 * x * x)),
         ("x*x/(1+x)", lambda x: x * (2 + x) / (1 + x) ** 2),
-        ("x**3", lambda x: 3 * x * x),
-        ("2**x", lambda x: 2**x * math.log(2)),
         ("x**x", lambda x: x**x * (math.log(x) + 1)),
-        ("-(x*x) - +x*x", lambda x: -4 * x),
         ("min(x*x, 1)", lambda x: 2 * x if x < 1 else 0.0),
         ("max(1, x*x)", lambda x: 2 * x if x >= 1 else 0.0),
         ("0*sqrt(x) + sqrt(3)", lambda x: 0.0),
@@ -248,33 +232,22 @@ def test_a_bound_of_a_string_can_be_sent_to_another_process() -> None:
 REFUSED = [
     ("x.real", "this is not allowed", "x.real"),
     ("x[0]", "'[' is not allowed", "["),
-    ("lambda: x", "':' is not allowed", ":"),
     ("x < 2", "'<' is not allowed", "<"),
-    ("x is x", "this is not allowed", "x is x"),
     ("min(x, key=x)", "'=' is not allowed", "="),
     ("min(*x)", "this is not allowed", "*x"),
-    ("min(**x)", "this is not allowed", "min(**x)"),
     ("'x'", '"\'" is not allowed', "'"),
     ("True", "this is not allowed", "True"),
-    ("not x", "this is not allowed", "not x"),
     ("x if x else x", "this is not allowed", "x if x else x"),
-    ("1if x else 2", "this is not allowed", "1if x else 2"),
     ("2j", "this is not allowed", "2j"),
-    ("...", "this is not allowed", "..."),
     ("x // 2", "this is not allowed", "x // 2"),
     ("x % 2", "'%' is not allowed; 5% is written 0.05", "%"),
-    ("x ^ 2", "'^' is not allowed", "^"),
     ("0x1*x", "numbers are decimal, such as 12 or 1e-3", "0"),
-    ("1_000*x", "numbers are decimal, such as 12 or 1e-3", "1"),
-    ("0.1 # comment", "'#' is not allowed", "#"),
     ("__import__('os')", '"\'" is not allowed', "'"),
     ("__import__(x)", "unknown function '__import__'", "__import__(x)"),
     ("x(2)", "unknown function 'x'", "x(2)"),
-    ("2(x)", "this is not allowed", "2(x)"),
     ("exp(x)(2)", "this is not allowed", "exp(x)(2)"),
     ("0.1 + y", "unknown name 'y'", "y"),
     ("exp", "unknown name 'exp'", "exp"),
-    ("inf", "unknown name 'inf'", "inf"),
     ("exp()", "exp takes one argument", "exp()"),
     ("2*sqrt(x, 2)", "sqrt takes one argument", "sqrt(x, 2)"),
     ("min()", "min takes at least one argument", "min()"),
@@ -282,21 +255,16 @@ REFUSED = [
     ("0.002*", "this is not an expression", ""),
     ("2x", "this is not an expression", "2"),
     ("(x", "this is not an expression", "("),
-    ("x)", "this is not an expression", ")"),
     ("9**9**9", "this has no finite value", "9**9**9"),
     ("1e400", "this has no finite value", "1e400"),
     ("1" + "0" * 400 + "*x", "this has no finite value", "1" + "0" * 39),
-    ("1e308*10", "this has no finite value", "1e308*10"),
     ("x/0", "division by zero", "x/0"),
     ("sqrt(x/(1-1))", "division by zero", "x/(1-1)"),
     ("0**-1", "this has no finite value", "0**-1"),
     ("(-1)**0.5", "this has no finite value", "(-1)**0.5"),
     ("log(0) + x", "this has no finite value", "log(0)"),
-    ("exp(1000)*0", "this has no finite value", "exp(1000)"),
     ("é*x", "'\\xe9' is not allowed", "é"),
     ("\uff58", "'\\uff58' is not allowed", "\uff58"),
-    ("x + \0", "'\\x00' is not allowed", "?"),
-    ("\ud800", "'\\ud800' is not allowed", "?"),
     ("x\n+ y", "unknown name 'y'", "y"),
     ("x\\\n+1", "'\\\\' is not allowed", "\\"),
     (
@@ -396,7 +364,12 @@ words = [
 signs = [*"0123456789.eE+-*/(),[]{}=<>:;'\"\\ \n\t#@!%^&|~", "**", "//", ":=", "==", "1e400", "0x"]
 
 
-def check_that_it_is_a_bound_or_refused(text):
+familiar = st.lists(st.sampled_from(words + signs), max_size=12).map("".join)
+
+
+@given(st.one_of(familiar, st.text(max_size=15), expressions(depth=5)))
+@settings(max_examples=400)
+def test_any_text_gives_a_bound_or_an_error(text):
     try:
         bound = parse(text)
     except BoundError as error:
@@ -411,21 +384,3 @@ def check_that_it_is_a_bound_or_refused(text):
             continue
         assert type(value) is float
         assert not isinstance(bound, Concave) or value < math.inf
-
-
-@given(st.lists(st.sampled_from(words + signs), max_size=12).map("".join))
-@settings(max_examples=200)
-def test_any_text_of_familiar_parts_gives_a_bound_or_an_error(text):
-    check_that_it_is_a_bound_or_refused(text)
-
-
-@given(st.text(max_size=15))
-@settings(max_examples=80)
-def test_any_text_at_all_gives_a_bound_or_an_error(text):
-    check_that_it_is_a_bound_or_refused(text)
-
-
-@given(expressions(depth=5))
-@settings(max_examples=100)
-def test_any_expression_gives_a_bound_or_an_error(text):
-    check_that_it_is_a_bound_or_refused(text)

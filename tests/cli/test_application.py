@@ -69,6 +69,7 @@ def test_help_lists_the_exit_codes_and_asks_for_limits(run):
         ("vulcan solve bandit --credit ", ["expected", "received"]),
         ("vulcan solve bandit --solver ", list(load_solvers())),
         ("vulcan frontier bandit --on ", ["graph", "tree"]),
+        ("vulcan solve ban", ["bandit"]),
         ("vulcan fron", ["frontier"]),
         ("vulcan cert", ["certify"]),
     ],

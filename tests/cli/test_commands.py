@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -19,9 +17,7 @@ from tests.helpers.mixtures import mix_bandit
 from tests.helpers.model_files import write
 from tests.helpers.prism_files import COURIER
 from vulcan.certificate import verify as verification
-from vulcan.cli import main
 from vulcan.domains import Bandit
-from vulcan.policy.policy import RandomisedPolicy
 
 
 def test_certify_by_a_bound_that_is_given(run, plan):
@@ -449,43 +445,27 @@ def test_bad_files_are_named(run, tmp_path):
 
 
 @pytest.fixture
-def bandit() -> RandomisedPolicy:
+def bandit():
     return mix_bandit()
 
 
 @pytest.fixture
-def saved(bandit: RandomisedPolicy, tmp_path: Path) -> Path:
+def saved(bandit, tmp_path):
     path = tmp_path / "plan.vulcan"
     bandit.save(path)
     return path
 
 
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*arguments: object) -> tuple[int, str]:
-        with pytest.raises(SystemExit) as ending:
-            main([str(argument) for argument in arguments])
-        return ending.value.code or 0, capsys.readouterr().out
-
-    return call
-
-
 MODEL = ("bandit", "--set", "horizon=3")
 
 
-def test_show(call: Any, saved: Path, bandit: RandomisedPolicy) -> None:
-    code, shown = call("show", saved, "--depth", "1")
-    assert code == 0
+def test_show_a_randomised_policy(run, saved, bandit):
+    shown = run("show", saved, "--depth", "1").out
     assert "  members      2, of which one is drawn at the start: 60.0 %, 40.0 %\n" in shown
     outcomes = [len(member.label) for member in bandit.members]
     assert f"  decisions    14, with {sum(outcomes)} outcomes\n" in shown
     assert "  member 2 of 2, drawn with probability 40.0 %\n" in shown
-    code, shown = call("show", saved, "--json", "--depth", "2")
-    document = json.loads(shown)["policy"]
-    assert code == 0
+    document = run("show", saved, "--json", "--depth", "2").document["policy"]
     assert document["randomised"] is True
     assert (document["nodes"], document["outcomes"]) == (14, sum(outcomes))
     assert document["decisions"] == []
@@ -496,20 +476,37 @@ def test_show(call: Any, saved: Path, bandit: RandomisedPolicy) -> None:
     assert [m["decisions"][0]["action"] for m in document["members"]] == ["play 1", "play 2"]
 
 
-def test_certify(call: Any, saved: Path, bandit: RandomisedPolicy) -> None:
-    problem = vulcan.Problem(Bandit(3), vulcan.Linear(0.002))
-    certificate = vulcan.certify(problem, bandit)
-    code, shown = call("certify", saved, *MODEL, "--bound", "0.002*x")
-    assert code == 0
-    assert shown.startswith("✓ safe")
-    assert "  members       2, of which one is drawn at the start: 60.0 %, 40.0 %\n" in shown
-    assert f"  reward        {certificate.reward:.6f}\n" in shown
-    code, shown = call("certify", saved, *MODEL, "--bound", "0.002*x", "--json", "--exact")
-    document = json.loads(shown)
-    assert code == 0
+def test_certify_a_randomised_policy(run, saved, bandit):
+    certificate = vulcan.certify(vulcan.Problem(Bandit(3), vulcan.Linear(0.002)), bandit)
+    answer = run("certify", saved, *MODEL, *BOUND)
+    assert answer.code == 0
+    assert answer.out.startswith("✓ safe")
+    assert "  members       2, of which one is drawn at the start: 60.0 %, 40.0 %\n" in answer.out
+    assert f"  reward        {certificate.reward:.6f}\n" in answer.out
+    document = run("certify", saved, *MODEL, *BOUND, "--json", "--exact").document
     assert document["safe"] is document["policy"]["randomised"] is True
     assert document["certificate"]["risk"] == pytest.approx(certificate.risk, abs=1e-15)
-    assert [m["weight"] for m in document["policy"]["members"]] == [0.6, 0.4]
-    code, shown = call("certify", saved, *MODEL, "--bound", "0.0001")
-    assert code == 1
-    assert shown.startswith("✗ not safe")
+    refused = run("certify", saved, *MODEL, "--bound", "0.0001")
+    assert (refused.code, refused.out[:10]) == (1, "✗ not safe")
+
+
+def test_run_plans_while_acting(run):
+    command = ("run", "bandit", "--set", "horizon=3", "--bound", "0.002*x")
+    answer = run(*command, "--simulate", "--seed", "1", "--samples-per-step", "500", "--json")
+    first, *steps, last = map(json.loads, answer.out.splitlines())
+    assert first["certificate"]["passes"]
+    assert [step["step"] for step in steps] == [1, 2, 3]
+    assert math.isclose(sum(steps[0]["expected"].values()), 1.0)
+    assert last["end"] in ("ended safely", "failed")
+    assert answer.code == (1 if last["end"] == "failed" else 0)
+
+
+def test_run_reads_observations(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("0\nnothing\n1\n"))
+    command = ("run", "bandit", "--set", "horizon=3", "--bound", "0.002*x")
+    answer = run(*command, "--samples-per-step", "500")
+    assert answer.code == 0
+    assert "step 3" in answer.out
+    assert "goes on, with reward" in answer.out
+    answer = run(*command, "--samples-per-step", "500", "--seconds-per-step", "1")
+    assert answer.code == 2

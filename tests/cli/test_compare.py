@@ -67,40 +67,13 @@ def test_a_solver_that_refuses_has_its_reason_in_the_table(run, monkeypatch):
     assert alone.document["rows"][0]["statistics"] is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--solvers", "parteo"], "no solver 'parteo'; did you mean 'pareto'?\nsolvers are"),
-        (["--solvers", ""], "no solver ''"),
-        (["--bound", "x*"], "this is not an expression"),
-        (["--time-limit", "-1"], "time_limit must be"),
-        (["--plot", "."], "a figure is written to .png, .svg, .pdf"),
-        (["--plot", "no/a.svg"], "no: No such file or directory"),
-    ],
-)
-def test_bad_input_gets_one_message(run, arguments, message):
-    answer = run(*SMALL, *arguments)
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.count("Error: ") == 1
-    assert message in answer.err
-
-
-@pytest.mark.parametrize("form", [(), ("--json",)])
-def test_a_figure_is_written(run, tmp_path, form):
-    path = tmp_path / "policies.svg"
-    answer = run(*SMALL, *FEW, "--plot", path, *form)
-    assert answer.code == 0
-    assert path.read_text().startswith("<?xml")
-    assert ("saved" in answer.out) is not bool(form)
-
-
 def test_ctrl_c_shows_the_solvers_so_far():
     out = interrupt(
         (
             *("compare", "bandit", "--set", "horizon=12", "--bound", "0.002*x", "--json"),
             *("--solvers", "penalty,forward-search,vulcan", "--time-limit", "600"),
         ),
-        percent=33,
+        when=33,
     )
     document = json.loads(out)
     assert document["stopped_by"] == "Ctrl-C"
@@ -156,6 +129,15 @@ def test_no_policy_at_all_is_a_no(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            [*SMALL, "--solvers", "parteo"],
+            "no solver 'parteo'; did you mean 'pareto'?\nsolvers are",
+        ),
+        ([*SMALL, "--solvers", ""], "no solver ''"),
+        ([*SMALL, "--bound", "x*"], "this is not an expression"),
+        ([*SMALL, "--time-limit", "-1"], "time_limit must be"),
+        ([*SMALL, "--plot", "."], "a figure is written to .png, .svg, .pdf"),
+        ([*SMALL, "--plot", "no/a.svg"], "no: No such file or directory"),
         (["--levels", "0,x"], "--levels takes numbers with commas between them, such as 0,0.005"),
         (["--levels", "0,nan"], "each of the levels must be a finite number, not nan"),
         (["--bound", "0.1", "--levels", "0"], "multiples of --bound are given by --scales"),
@@ -175,22 +157,24 @@ def test_no_policy_at_all_is_a_no(run):
         (["--plot", "a.txt"], "a figure is written to .png, .svg, .pdf; not to 'a.txt'"),
     ],
 )
-def test_bad_input_gets_one_message_frontier(run, arguments, message):
-    answer = run(*SMALL_FRONTIER, *arguments)
+def test_bad_input_gets_one_message(run, arguments, message):
+    given = arguments if arguments[0] == "compare" else [*SMALL_FRONTIER, *arguments]
+    answer = run(*given)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.count("Error: ") == 1
     assert message in answer.err
     assert "Traceback" not in answer.err
 
 
+@pytest.mark.parametrize("command", [(*SMALL, *FEW), (*SMALL_FRONTIER, "--levels", "0,0.002")])
 @pytest.mark.parametrize(("form", "ending"), [((), "png"), (("--json",), "svg")])
-def test_figures_are_written(run, tmp_path, form, ending):
-    path = tmp_path / f"frontier.{ending}"
-    answer = run(*SMALL_FRONTIER, "--levels", "0,0.002", "--plot", path, *form)
+def test_figures_are_written(run, tmp_path, command, form, ending):
+    path = tmp_path / f"figure.{ending}"
+    answer = run(*command, "--plot", path, *form)
     assert answer.code == 0
     assert path.stat().st_size > 5000
     if form:
-        assert len(answer.document["points"]) == 2
+        assert answer.document["lost_workers"] == 0
     else:
         assert answer.out.endswith(f"saved  {path}  {path.stat().st_size:,} bytes\n")
 
@@ -203,7 +187,7 @@ def test_ctrl_c_shows_the_points_so_far(form):
             *("frontier", "bandit", "--set", "horizon=12", "--levels", "0,0.01,0.02,0.03"),
             *("--solver", "forward-search", *form),
         ),
-        percent=25,
+        when=25,
     )
     if form:
         document = json.loads(out)

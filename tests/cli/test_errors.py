@@ -28,7 +28,7 @@ BAD_INPUT = [
     ([*EXHAUSTIVE, "--credit", "expected"], ["--credit belongs to --constraint A"]),
     (
         ["solve", *SMALL, *BOUND, "--credit", "expected"],
-        ["--credit belongs to --solver forward-search or local-vulcan; this is automatic"],
+        ["--credit belongs to --solver forward-search, local-vulcan or vulcan-fs; this is"],
     ),
     (["solve", *SMALL, *BOUND, "--constraint", "C"], ["--constraint", "'C' is not one of"]),
     (["solve", *SMALL, *BOUND, "--solver", "magic"], ["--solver", "forward-search"]),
@@ -37,7 +37,7 @@ BAD_INPUT = [
     (["solve", *SMALL, *BOUND, "--depth", "-1"], ["Invalid value for '--depth'"]),
     (
         [*EXHAUSTIVE, "--samples", "9"],
-        ["--samples belongs to --solver automatic, vulcan, growth, local-vulcan or uct; this is"],
+        ["--samples belongs to --solver automatic, vulcan, growth, local-vulcan, paper-vulcan or"],
     ),
     ([*EXHAUSTIVE, "--complete"], ["--complete belongs to --solver local-vulcan;"]),
     ([*SAMPLED, "--on", "forest"], ["'--on'", "'forest' is not one of 'graph', 'tree'"]),
@@ -55,7 +55,13 @@ BAD_INPUT = [
     (["show", "missing.vulcan"], ["missing.vulcan: can't be read: No such file"]),
     (["show", "harbour.py"], ["harbour.py: this is not a Vulcan policy"]),
     (["show", "."], ["Is a directory"]),
-    (["sole"], ["No such command 'sole'"]),
+    (["sole"], ["No such command 'sole'; did you mean 'solve'?"]),
+    (["solve", *SMALL, *BOUND, "--solver", "paretto"], ["did you mean 'pareto'"]),
+    (["compare", *SMALL, *BOUND, "--solvers", "RAOStar"], ["did you mean 'rao-star'"]),
+    (["solve", *SMALL, *BOUND, "--timelimit", "3"], ["--time-limit"]),
+    (["solve", *SMALL, *BOUND, "--workers=3"], ["use --parallel 4"]),
+    (["solve", *SMALL, "--bound", "5%"], ["0.05"]),
+    (["solve", *SMALL, "--bound", "-0.1"], ["at least 0"]),
 ]
 
 
@@ -81,53 +87,26 @@ def test_debug_shows_the_traceback(run, monkeypatch, way):
     assert "Error: Raising.outcomes raised" in answer.err
 
 
-def test_a_defect_shows_its_traceback_and_its_own_exit_code(run, monkeypatch):
-    def fail(*_, **__):
-        raise RuntimeError("no idea")
-
-    monkeypatch.setattr("vulcan.planning.solve.plan_and_certify", fail)
-    answer = run("solve", *SMALL, *BOUND)
-    assert answer.code == 70
-    assert "RuntimeError: no idea" in answer.err
-    assert "defect in Vulcan" in answer.err
-
-
 def test_a_model_that_can_not_show_itself_is_no_defect(run):
     answer = run("solve", "harbour:Defective", *BOUND)
     assert answer.code == 0
     assert "<harbour.Defective object at" in answer.out
 
 
-def test_search_and_certificate_that_disagree_are_a_defect(run, monkeypatch):
-    def disagree(*_, **__):
-        raise vulcan.errors.DisagreementError("the search found 1, the certificate 2")
-
-    monkeypatch.setattr("vulcan.planning.solve.plan_and_certify", disagree)
-    answer = run("solve", *SMALL, *BOUND)
-    assert (answer.code, answer.out) == (70, "")
-    assert answer.err == "Error: the search found 1, the certificate 2\n"
-
-
-def test_ctrl_c_outside_a_search_is_a_plain_ending(run, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("vulcan.planning.solve.plan_and_certify", interrupt)
-    answer = run("solve", *SMALL, *BOUND)
-    assert (answer.code, answer.out, answer.err) == (130, "", "Error: interrupted\n")
-
-
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("error", "code", "told"),
     [
-        (["solve", *SMALL, *BOUND, "--solver", "paretto"], "did you mean 'pareto'"),
-        (["compare", *SMALL, *BOUND, "--solvers", "paretto"], "did you mean 'pareto'"),
-        (["solve", *SMALL, *BOUND, "--timelimit", "3"], "--time-limit"),
-        (["solve", *SMALL, "--bound", "5%"], "0.05"),
-        (["solve", *SMALL, "--bound", "-0.1"], "at least 0"),
+        (RuntimeError("no idea"), 70, "RuntimeError: no idea\n\nThis is a defect in Vulcan"),
+        (vulcan.errors.DisagreementError("found 1, not 2"), 70, "Error: found 1, not 2\n"),
+        (KeyboardInterrupt(), 130, "Error: interrupted\n"),
     ],
 )
-def test_mistakes_that_people_make(run, arguments, told) -> None:
-    answer = run(*arguments)
-    assert answer.code == 2
+def test_defects_and_ctrl_c_have_exit_codes_of_their_own(run, monkeypatch, error, code, told):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("vulcan.planning.solve.plan_and_certify", fail)
+    answer = run("solve", *SMALL, *BOUND)
+    assert (answer.code, answer.out) == (code, "")
     assert told in answer.err
+    assert ("Traceback" in answer.err) == isinstance(error, RuntimeError)

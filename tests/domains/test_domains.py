@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from vulcan.domains import Bandit, Grid, ThreeActions, TreasureGrid
 from vulcan.domains.bandit import MACHINES, Machine
 from vulcan.numerics import END, UNPLANNED
 from vulcan.policy.policy import Policy
-from vulcan.testing import CompiledAnswers, check_model
+from vulcan.testing import check_compiled, check_model
 
 UNDER_A = vulcan.solvers.SequenceConstraint()
 
@@ -61,21 +60,7 @@ SURE = Machine((1.0, 2.0), 0.5, 0.25, 0.1, 0.0)  # it never fails
 @pytest.mark.parametrize("horizon", [1, 5, 24])
 def test_compiled_form_says_the_very_same(machines: tuple[Machine, ...], horizon: int) -> None:
     bandit = Bandit(horizon, merges=False, machines=machines)
-    asked, rng = CompiledAnswers(bandit.compiled), random.Random(horizon)
-    for _ in range(5):
-        state, record = bandit.initial_state(), bandit.compiled.initial
-        for _ in range(horizon):
-            after = []
-            for number, action in enumerate(bandit.compiled.actions):
-                answers, records = asked.outcomes(record, number)
-                plain = [o for o in bandit.outcomes(state, action) if o.probability > 0]
-                assert answers == [(o.probability, o.reward, o.fails) for o in plain]
-                kept = [o.state for o in plain if not o.fails]
-                after += zip(kept, (r.reshape(1) for r in records), strict=False)
-            stopped, then = after[0]
-            assert bandit.actions(stopped) == []
-            assert all(asked.outcomes(then, k)[0] == [] for k in range(len(machines) + 1))
-            state, record = rng.choice(after[1:])
+    assert check_compiled(bandit, most_states=300).ok
 
 
 def test_what_has_no_compiled_form() -> None:

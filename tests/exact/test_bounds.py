@@ -25,7 +25,6 @@ from vulcan.exact.branch import branch
 from vulcan.exact.dual import Dual
 from vulcan.exact.fallback import find_least_risk_policy
 from vulcan.exact.fronts import FrontRun, load_kernels
-from vulcan.exact.pipeline import LAGRANGIAN, narrow
 from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.exact.thin_fronts import ThinFrontSearch, find_between
@@ -33,7 +32,6 @@ from vulcan.graph.levels import build_levels
 from vulcan.graph.states import StateGraph, open_graph
 from vulcan.model.reader import ModelReader
 from vulcan.planning import Status, automatic
-from vulcan.policy.policy import About
 from vulcan.runtime.limits import Limits, Monitor
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics
@@ -70,22 +68,6 @@ class _Raised:
 
     def __call__(self, reward: float) -> float:
         return self._bound(reward) + self._more
-
-
-def test_a_search_offers_what_a_bound_accepts_only() -> None:
-
-    bound = vulcan.Linear(0.002)
-    problem = vulcan.Problem(Bandit(6), bound)
-    run = ExactSearch(problem, ModelReader(problem.model), Monitor(Limits()), None)
-    assert run.unroll()
-    narrow(run, LAGRANGIAN)
-    dual = run.dual
-    assert dual.best.reward <= dual.upper_bound
-    assert BoundTest(bound).accepts(dual.best)
-    assert BoundTest(bound).accepts(run.best)
-    for point in dual.points:
-        value = point.reward - dual.multiplier * point.risk
-        assert value <= dual.value + 1e-9
 
 
 def relax(problem: vulcan.Problem) -> tuple[ExactSearch, Dual]:
@@ -184,29 +166,22 @@ BOUND = vulcan.Constant(0.15)
 
 
 class Search:
-    """A run with its dual, and thin fronts at some price."""
+    """A run with its dual, for thin fronts."""
 
-    def __init__(self, model: Any, bound: vulcan.RiskBound, price: float | None = None) -> None:
+    def __init__(self, model: Any, bound: vulcan.RiskBound) -> None:
         self.problem = vulcan.Problem(model, bound)
-        reader = ModelReader(model)
-        self.run = ExactSearch(self.problem, reader, Monitor(Limits()), vulcan.Lagrangian())
-        assert self.run.unroll()
-        self.dual: Dual = self.run.find_dual()
-        self.price = self.dual.multiplier if price is None else price
-        self.about: About = describe_origin(self.problem, reader, vulcan.Lagrangian())
+        self.run, self.dual = relax(self.problem)
 
-    def make(self, **options: Any) -> ThinFrontSearch:
-        ways = self.run.sweeps.follow_weights(1.0, self.price)
-        values = ways.rewards - self.price * ways.risks
+    def make(self) -> ThinFrontSearch:
+        price = self.dual.multiplier
+        rewards, risks = self.run.sweeps.follow(1.0, price)
+        values = rewards - price * risks
         span = (min(self.dual.points, key=lambda c: c.risk).reward, self.dual.upper_bound)
-        levels = self.run.levels.arrays
-        return ThinFrontSearch(
-            levels, BoundTest(self.problem.risk_bound), self.price, values, span, **options
-        )
+        levels, bound_test = self.run.levels.arrays, BoundTest(self.problem.risk_bound)
+        return ThinFrontSearch(levels, bound_test, price, values, span)
 
     def certify(self, point: PolicyPoint) -> vulcan.Certificate:
-        rows, children, _ = point.decide()
-        return vulcan.certify(self.problem, self.run.graph.policy(rows, children, self.about))
+        return vulcan.certify(self.problem, self.run.write_out(point))
 
 
 @settings(max_examples=60)
@@ -251,45 +226,6 @@ def test_each_policy_is_better_acceptable_and_certified(model: Any, text: str) -
         assert BoundTest(bound).accepts(point)
         assert certificate.complete
     assert last > -math.inf
-
-
-def test_no_policy_is_found_where_the_first_step_is_too_risky() -> None:
-    grid = TreasureGrid(horizon=20, map="BTG")
-    search = Search(grid, BOUND)
-    assert search.dual.upper_bound > 0
-    assert list(find_between(search.make(), search.dual.upper_bound, search.run.best)) == []
-
-
-class Backwards(Bandit):
-    """The bandit with its actions in another order: the one without any loss comes last."""
-
-    def actions(self, state: Any) -> list[str]:
-        return super().actions(state)[::-1]
-
-
-@pytest.mark.parametrize("kind", [Bandit, Backwards])
-@pytest.mark.parametrize("points", [2, 5, 20])
-@pytest.mark.parametrize("level", [0.001, 0.0021, 0.0042])
-def test_thinned_fronts_claim_no_less_than_the_best(
-    level: float, points: int, kind: type[Bandit]
-) -> None:
-
-    load_kernels()
-    problem = vulcan.Problem(kind(6), vulcan.Constant(level))
-    exact = float(vulcan.solve(problem, vulcan.Pareto()).certificate.reward)
-    run = ExactSearch(problem, ModelReader(problem.model), Monitor(Limits()), None)
-    assert run.unroll()
-    narrow(run, LAGRANGIAN)
-    run.best = None
-    fronts = FrontRun(run, None)
-    for slack in (0.001, 0.03, 1.0):
-        assert fronts.compute(slack, points)
-        assert max(fronts.upper_of_kept, fronts.upper_of_dropped) >= exact
-        fronts.offer_best()
-        assert run.best is None or run.best.reward <= exact + 1e-12
-    assert fronts.thinned
-    # With everything kept, only thinning stands between the bound and the best.
-    assert fronts.upper_of_kept >= exact
 
 
 def test_actions_of_the_last_step_count_though_a_compiled_model_does_not_store_them() -> None:

@@ -33,27 +33,17 @@ def test_an_upper_bound_of_any_problem() -> None:
 def test_the_models_own_bound_serves_where_the_graph_is_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    allow_questions(monkeypatch, 100)
+    allow_questions(monkeypatch, -1)
     problem = vulcan.Problem(Bandit(6), LINEAR)
     assert bound_reward(problem).upper == Bandit(6).reward_to_go_bound((0,) * 6, 0)
-
-
-def test_without_any_bound_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    allow_questions(monkeypatch, -1)
     table = {k: {"a": [Outcome(1.0, 1.0, k + 1)]} for k in range(5)}
-    problem = vulcan.Problem(Table(table, 5), vulcan.Constant(0.1))
-    assert bound_reward(problem).upper is None
+    for model in (Table(table, 5), Unknowing(CHAIN, 2)):  # without a bound, or an infinite one
+        assert bound_reward(vulcan.Problem(model, 0.1)).upper is None
 
 
 def test_a_problem_that_nothing_satisfies_says_so() -> None:
     problem = vulcan.Problem(one_action(Outcome.failure(1.0)), vulcan.Constant(0.5))
     assert bound_reward(problem).upper == -math.inf
-
-
-def test_an_infinite_bound_of_the_model_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    allow_questions(monkeypatch, -1)
-    problem = vulcan.Problem(Unknowing(CHAIN, 2), vulcan.Constant(0.1))
-    assert bound_reward(problem).upper is None
 
 
 @settings(max_examples=60)

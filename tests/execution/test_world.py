@@ -19,13 +19,23 @@ from vulcan.domains import Bandit
 END, FAILED = -1, -2
 
 
+class Corridor(Table):
+    """A model that knows what the steps of its environment mean."""
+
+    def locate(self, state: Any, action: Any, measurement: Any) -> str | None:
+        observation = measurement[0]
+        if isinstance(state, vulcan.Start):
+            return str(observation)
+        return "failure" if observation == 7 else str(observation) if observation < 7 else None
+
+
 def corridor(risk: float = 0.1, discount: float = 1.0, label: str | None = None) -> Table:
     """Two steps, of which the first may fail."""
     steps = {
         0: {"run": [Outcome(1 - risk, 1.0, 1, label), Outcome.failure(risk)]},
         1: {"walk": [Outcome(1.0, 2.0, 2)]},
     }
-    return Table(steps, horizon=2, discount=discount)
+    return Corridor(steps, horizon=2, discount=discount)
 
 
 @pytest.fixture
@@ -60,10 +70,7 @@ def test_an_environment_that_begins_elsewhere_is_found_out(policy: vulcan.Policy
             super().reset(seed=seed)
             return 3, {}
 
-    assert vulcan.simulate(policy, Environment(), episodes=100).strayed == 0
-    with pytest.warns(
-        vulcan.errors.SimulationWarning, match="it began in '?3'?; the policy begins in 0"
-    ):
+    with pytest.warns(vulcan.errors.SimulationWarning, match="it began in '3'; the policy begins"):
         assert vulcan.simulate(policy, Elsewhere(), episodes=100).strayed == 100
 
 
@@ -135,12 +142,12 @@ def test_an_environment_agrees(policy: vulcan.Policy) -> None:
 def test_an_environment_that_fails_more_often_is_found_out(policy: vulcan.Policy) -> None:
     with pytest.warns(vulcan.errors.SimulationWarning, match="it fails in"):
         vulcan.simulate(policy, Environment(0.2), episodes=2000)
-    with pytest.warns(vulcan.errors.SimulationWarning, match="can't happen"):
+    with pytest.warns(vulcan.errors.SimulationWarning, match="no outcome"):
         found = vulcan.simulate(policy, Environment(silent=True), episodes=100)
     assert found.strayed > 80
 
 
-def test_actions_that_nobody_can_translate_are_refused(policy: vulcan.Policy) -> None:
+def test_an_environment_needs_a_model_that_knows_what_its_steps_mean(policy: Any) -> None:
     arrays = (getattr(policy, name) for name in policy.ARRAYS)
     loose = vulcan.Policy(policy.about, policy.labels, *arrays)
     with pytest.raises(vulcan.errors.OptionError, match=r"policy\.bind"):
@@ -148,7 +155,7 @@ def test_actions_that_nobody_can_translate_are_refused(policy: vulcan.Policy) ->
 
 
 def test_a_drawn_start_is_what_an_environment_is_reset_to() -> None:
-    class Drawn(Table):
+    class Drawn(Corridor):
         def initial_state(self):
             return vulcan.Start.draw([Outcome(0.5, 0.0, 0), Outcome(0.5, 0.0, 1)])
 

@@ -103,7 +103,7 @@ def test_nesting_and_endless_numbers(tmp_path: Path, name: str, content: str, pr
         open_model(str(path))
 
 
-@pytest.mark.parametrize("name", ["model.json", "mission.toml", "map.txt"])
+@pytest.mark.parametrize("name", ["model.json", "mission.toml"])
 def test_texts_are_read_up_to_a_size(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,27 +16,12 @@ from fuzzing.problems import Bound, PlainProblem, Way
 from tests.helpers.tables import Table
 from vulcan import Outcome, Start
 from vulcan.errors import ModelError, OptionError
-from vulcan.formats import (
-    from_arrays,
-    from_gymnasium,
-    from_prism,
-    from_table,
-    open_model,
-)
+from vulcan.formats import from_table, open_model
 from vulcan.model import ArrayModel
 from vulcan.testing import check_model
 
 SMALLEST = 1e-300
 TOO_SMALL = [5e-324, 1e-310, float(np.nextafter(SMALLEST, 0.0))]
-
-PRISM = """mdp
-module m
-  x : [0..2] init 0;
-  [go] x=0 -> 1.0:(x'=1) + {}:(x'=2);
-endmodule
-label "failed" = x=2;
-rewards "gold" [go] true : 1; endrewards
-"""
 
 
 def plan(model: Any) -> vulcan.Result:
@@ -90,15 +75,6 @@ def test_arrays(chance: Any) -> None:
     refuse(lambda: ArrayModel([0], [0], [1], [1.0], horizon=1, start=start), "start in state 1")
 
 
-@pytest.mark.parametrize("chance", TOO_SMALL)
-def test_transitions(chance: float) -> None:
-    transitions = np.array([[[0.0, 1.0, chance], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]])
-    refuse(
-        lambda: from_arrays(transitions, 1.0, horizon=1, failure=[2], terminal=[1]),
-        *("failure", str(chance), "state 0", "action 0"),
-    )
-
-
 @pytest.mark.parametrize("chance", [*TOO_SMALL, Fraction(1, 10**400)])
 def test_tables(chance: Any) -> None:
     table = {"dock": {"sail": [(1.0, "sea", 1.0), (chance, "FAILURE")]}, "sea": {}}
@@ -130,21 +106,3 @@ def test_compiled_models(chance: float) -> None:
             lambda solver=solver: vulcan.solve(vulcan.Problem(model, 0.5), solver),
             *("outcome 1", "action 'a'", "state", str(chance)),
         )
-
-
-@pytest.mark.parametrize("chance", TOO_SMALL[2:])  # Storm itself reads no smaller ones
-def test_prism(tmp_path: Path, chance: float) -> None:
-    pytest.importorskip("stormpy")
-    path = tmp_path / "sail.prism"
-    path.write_text(PRISM.format(chance))
-    where = ("state", "action 'go'", "failure")
-    refuse(lambda: from_prism(path, horizon=1), *where, error=OptionError)
-
-
-@pytest.mark.parametrize("chance", [*TOO_SMALL, Fraction(1, 10**400)])
-def test_gymnasium(chance: Any) -> None:
-    gymnasium = pytest.importorskip("gymnasium")
-    environment = gymnasium.make("FrozenLake-v1", is_slippery=False)
-    table = environment.unwrapped.P
-    table[0][1] = [*table[0][1], (chance, 5, 0.0, True)]
-    refuse(lambda: from_gymnasium(environment), str(chance), "state 0", "action 1")

@@ -72,7 +72,8 @@ def test_every_solver_is_asked() -> None:
     from fuzzing.planners import draw_planner
 
     drawn = {draw_planner(Random(seed)).name for seed in range(500)}
-    assert drawn == set(load_solvers())
+    # The paper's names are forward-search and local-vulcan with other defaults.
+    assert drawn == set(load_solvers()) - {"vulcan-fs", "paper-vulcan"}
     assert isinstance(Planner("pareto").make_solver(), load_solvers()["pareto"])
 
 

@@ -149,7 +149,7 @@ def test_memory_limit_holds(limit: int) -> None:
 def test_bound_leads_to_the_same_reward_with_less_work() -> None:
     mission = {**CROOKED, "degree": 2, "horizon": 4}
     free = solve(WithoutBound(**mission), vulcan.LocalVulcan(), CURVED)
-    bounded = solve(Exploration(**mission), vulcan.LocalVulcan(bounded=True), CURVED)
+    bounded = solve(Exploration(**mission), vulcan.LocalVulcan(), CURVED)
     assert free.status is bounded.status is Status.SOLVED
     assert bounded.certificate.reward == pytest.approx(free.certificate.reward, rel=1e-9)
     assert bounded.statistics.histories < free.statistics.histories

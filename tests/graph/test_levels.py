@@ -28,8 +28,8 @@ def test_a_sweep_is_worth_what_its_policy_is(model: Table, price: int) -> None:
         return
     sweeps = Sweeps(levels)
     best = sweeps.find_best(1.0, price / 100)
-    followed = sweeps.follow_weights(1.0, price / 100)
-    assert (followed.rewards[0], followed.risks[0]) == (best.reward, best.risk)
+    rewards, risks = sweeps.follow(1.0, price / 100)
+    assert (rewards[0], risks[0]) == (best.reward, best.risk)
     problem = vulcan.Problem(model, FREE)
     decisions = best.decide()
     about = describe_origin(problem, ModelReader(model), None)

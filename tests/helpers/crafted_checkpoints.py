@@ -13,7 +13,6 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -26,9 +25,6 @@ from numpy.typing import NDArray
 import vulcan
 from tests.helpers.plain_models import PlainBandit
 from vulcan.domains import Bandit
-from vulcan.graph.states import ACTION, OUTCOME, STATE
-from vulcan.kernels import paper_tree, price_tree
-from vulcan.kernels.constraints import TEST
 from vulcan.sampling import price_search as price_run
 from vulcan.sampling.checkpoint import SEAL, Snapshot
 
@@ -50,42 +46,6 @@ KINDS: Final[dict[str, tuple[Any, Any]]] = {
     "random": (PlainBandit(8), vulcan.LocalVulcan(default_policy="random")),
     "paper": (PlainBandit(4), vulcan.Vulcan.paper()),
     "neutral": (PlainBandit(8), vulcan.baselines.UCT()),
-}
-
-TYPES: Final[Mapping[str, Any]] = {
-    "nodes": price_tree.NODE,
-    "edges": price_tree.EDGE,
-    "node_values": np.float32,
-    "edge_values": np.float32,
-    "prices": np.float32,
-    "judged": price_tree.JUDGED,
-    "_draws": price_tree.DRAWS,
-    "_marked": np.int64,
-    "_orders": price_tree.ORDER,
-    "_roots": np.int32,
-    "upper_nodes": np.int32,
-    "retired": paper_tree.RETURNS,
-    "subtrees": np.int64,
-    "returns": paper_tree.RETURNS,
-    "random": np.uint64,
-    "numbers": np.float64,
-    "_nodes": paper_tree.NODE,
-    "_edges": paper_tree.EDGE,
-    "_children": np.int32,
-    "_returns": paper_tree.RETURNS,
-    "_path": paper_tree.STEP,
-    "control": paper_tree.CONTROL,
-    "test": TEST,
-    "expanded": np.int32,
-    "digest": np.uint8,
-    "states": STATE,
-    "actions": ACTION,
-    "outcomes": OUTCOME,
-    "evaluations": np.int64,
-    "rows": np.int32,
-    "firsts": np.int32,
-    "below": np.int32,
-    "method": np.uint8,
 }
 
 WHOLE: Final = (-1, 0, 1, -2, 7, 63, 1000, 1 << 20, (1 << 31) - 1, -(1 << 31), (1 << 63) - 1)
@@ -131,38 +91,35 @@ def change(random: Random, snapshot: Snapshot) -> tuple[str, Snapshot]:
 
 
 def _change_bytes(random: Random, name: str, data: bytes) -> tuple[str, bytes]:
-    array = np.frombuffer(data, TYPES[name]).copy()
-    size = array.dtype.itemsize
-    ways: list[tuple[str, Callable[[], bytes]]] = [
-        ("cut by a byte", lambda: data[:-1]),
-        ("cut by a row", lambda: data[:-size]),
-        ("a row more", lambda: data + bytes(size)),
-        ("a row twice", lambda: data + data[:size]),
-        ("empty", lambda: b""),
-        ("shuffled", lambda: array[random.sample(range(len(array)), len(array))].tobytes()),
+    """Return bytes of another length or order, or with another number somewhere."""
+    kind = np.dtype(random.choice(["u1", "i2", "i4", "i4", "i8", "f4", "f8", "f8"]))
+    size = kind.itemsize
+    whole = len(data) - len(data) % size
+    ways: list[tuple[str, bytes]] = [
+        ("cut by a byte", data[:-1]),
+        (f"cut by {size} bytes", data[:-size]),
+        (f"{size} bytes more", data + data[:size]),
+        ("empty", b""),
+        ("turned round", np.frombuffer(data[:whole], kind)[::-1].tobytes() + data[whole:]),
     ]
-    if not len(array) or random.random() < 0.15:
-        how, make = random.choice(ways)
-        return how, make()
-    fields = list(array.dtype.names or [""])
-    field = random.choice(fields)
-    column = array[field] if field else array
+    if not whole or random.random() < 0.15:
+        return random.choice(ways)
+    array = np.frombuffer(data[:whole], kind).copy()
     rows = range(len(array)) if random.random() < 0.1 else [random.randrange(len(array))]
-    value = _choose(random, column)
+    value = _choose(random, array)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for row in rows:
-            column[row] = value
-    return f"{field} of {'all' if len(rows) > 1 else rows[0]} is {value!r}", array.tobytes()
+        array[rows] = value
+    where = "all" if len(rows) > 1 else rows[0]
+    return f"{where} as {kind} is {value!r}", array.tobytes() + data[whole:]
 
 
-def _choose(random: Random, column: NDArray[Any]) -> Any:
-    """Return a number that a column can hold: any, one beside its own, or another's."""
-    flat = column.reshape(-1)
-    own = flat[random.randrange(len(flat))].item()
-    if column.dtype.kind == "f":
+def _choose(random: Random, array: NDArray[Any]) -> Any:
+    """Return a number that an array can hold: any, or one beside its own."""
+    own = array[random.randrange(len(array))].item()
+    if array.dtype.kind == "f":
         return random.choice([*REAL, own, own * (1 + 1e-7), -own])
-    limits = np.iinfo(column.dtype)
+    limits = np.iinfo(array.dtype)
     fitting = [value for value in WHOLE if limits.min <= value <= limits.max]
     value = random.choice([*fitting, own, own + 1, own - 1])
     return min(max(value, int(limits.min)), int(limits.max))

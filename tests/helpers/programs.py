@@ -7,7 +7,7 @@ from random import Random
 
 import vulcan
 from tests.helpers.tables import Table
-from tests.oracles.hulls import Point
+from tests.oracles.best_policies import Point
 from vulcan import Outcome
 from vulcan.planning import Status
 

@@ -48,18 +48,17 @@ def _list_cases() -> dict[str, Case]:
             vulcan.Lagrangian,
             vulcan.baselines.LinearProgram,
             vulcan.baselines.IntegerProgram,
-            vulcan.baselines.RAOStar,
             vulcan.baselines.Penalty,
             vulcan.Automatic,
         ):
             add(f"{kind.__name__}-{n}", Bandit(n), LINE, kind())
+        add(f"RAOStar-{n}", Bandit(n), LINE, vulcan.baselines.RAOStar(update="exact"))
     long, loose = Bandit(9, merges=False), Bandit(8)
     add("fs-unmerged", Bandit(6, merges=False), LINE, vulcan.ForwardSearch(A))
     add("vulcan-unmerged", long, LINE, vulcan.LocalVulcan(), samples=20000, seed=1)
     curved = vulcan.LocalVulcan(constraint=A)
     add("vulcan-unmerged-concave", long, CURVE, curved, samples=20000, seed=2)
     add("vulcan-incomplete", loose, LINE, vulcan.LocalVulcan(complete=False), samples=2000, seed=1)
-    add("vulcan-bounded", loose, LINE, vulcan.LocalVulcan(bounded=True), samples=5000, seed=1)
     random = vulcan.LocalVulcan(default_policy="random")
     add("vulcan-random", loose, LINE, random, samples=5000, seed=4)
     add("vulcan-as-printed", loose, LINE, vulcan.LocalVulcan.paper(1.0), samples=5000, seed=4)

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from examples.exploration.drawing.journeys import Journeys
+from tests.helpers.plans import build_merged
 from vulcan.domains.exploration import Exploration, History, Map, Obstacle
-from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, FAILED
-from vulcan.policy.policy import About, Policy, PolicyBuilder
+from vulcan.policy.policy import Policy
 
 Rule = Callable[[History], str]
 BOUND = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
@@ -53,26 +53,9 @@ def go_east(state: History) -> str:
 
 def plan_by_rule(mission: Exploration, rule: Rule, bound: str | None = BOUND) -> Policy:
     """Return the policy of a rule."""
-    fingerprint = ModelReader(mission).fingerprint()
-    about = About(repr(mission), fingerprint, mission.horizon, mission.discount, bound, "rule")
-    builder, waiting = PolicyBuilder(about), [mission.initial_state()]
-    count = 1
-    while waiting:
-        state = waiting.pop(0)
-        action = rule(state)
-        outcomes, children = mission.outcomes(state, action), []
-        for outcome in outcomes:
-            if outcome.fails:
-                children.append(FAILED)
-            elif len(outcome.state.path) > mission.horizon:
-                children.append(END)
-            else:
-                children.append(count)
-                waiting.append(outcome.state)
-                count += 1
-        columns = ([getattr(o, name) for o in outcomes] for name in ("label", "probability"))
-        builder.add(action, *columns, [o.reward for o in outcomes], children)
-    return builder.build()
+    plan = build_merged(mission, lambda level, state, names: rule(state))
+    about = msgspec.structs.replace(plan.about, risk_bound=bound)
+    return Policy(about, plan.labels, *(getattr(plan, name) for name in plan.ARRAYS))
 
 
 @dataclass

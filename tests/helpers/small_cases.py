@@ -78,9 +78,6 @@ def _list_cases() -> dict[str, Case]:
         add(f"local-curve-{scale}", MERGED, curve, vulcan.LocalVulcan(), samples=30, seed=1)
     add("fs-compiled", HISTORIES, LINE, vulcan.ForwardSearch())
     add("local-compiled", HISTORIES, LINE, vulcan.LocalVulcan(), samples=60, seed=1)
-    bounded = vulcan.LocalVulcan(bounded=True)
-    add("local-bounded", HISTORIES, LINE, bounded, samples=60, seed=1)
-    add("local-merged", Bandit(4), LINE, bounded, samples=60, seed=2)
     random = vulcan.LocalVulcan(default_policy="random")
     add("local-random", UNMERGED, TINY_BOUND, random, samples=40, seed=2)
     add("printed", UNMERGED, TINY_BOUND, vulcan.LocalVulcan.paper(1.0), samples=60, seed=3)
@@ -90,14 +87,14 @@ def _list_cases() -> dict[str, Case]:
         add(f"vulcan-{samples}", UNMERGED, TINY_BOUND, vulcan.Vulcan(), samples=samples, seed=1)
         add(f"vulcan-bandit-{samples}", HISTORIES, LINE, vulcan.Vulcan(), samples=samples, seed=1)
     add("vulcan-mission", MISSION, CURVE, vulcan.Vulcan(), samples=20, seed=1)
-    near = vulcan.LocalVulcan(bounded=True)
-    add("bounded-mission", Exploration(horizon=3), CURVE, near, samples=30, seed=1)
     add("local-mission", MISSION, CURVE, vulcan.LocalVulcan(), samples=60, seed=1)
-    for kind in (vulcan.Pareto, vulcan.Lagrangian, vulcan.baselines.RAOStar):
-        add(f"{kind.__name__}-tiny", LONGER, TINY_BOUND, kind())
-        add(f"{kind.__name__}-ends", MERGED, TINY_BOUND, kind())
-        add(f"{kind.__name__}-bandit", Bandit(3), LINE, kind())
-        add(f"{kind.__name__}-grid", Grid(6), vulcan.Constant(0.01), kind())
+    rao_star = vulcan.baselines.RAOStar(update="exact")
+    for solver in (vulcan.Pareto(), vulcan.Lagrangian(), rao_star):
+        name = type(solver).__name__
+        add(f"{name}-tiny", LONGER, TINY_BOUND, solver)
+        add(f"{name}-ends", MERGED, TINY_BOUND, solver)
+        add(f"{name}-bandit", Bandit(3), LINE, solver)
+        add(f"{name}-grid", Grid(6), vulcan.Constant(0.01), solver)
     return cases
 
 

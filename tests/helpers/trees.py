@@ -22,7 +22,6 @@ def start(
     *,
     seed: int = 0,
     as_printed: bool = False,
-    bounded: bool = False,
     exploration: float = 1.0,
     default_policy: Literal["random", "greedy"] = "random",
 ) -> TreeRun:
@@ -34,7 +33,6 @@ def start(
         exploration=exploration,
         default_policy=default_policy,
         as_printed=as_printed,
-        bounded=bounded,
     )
     return run
 
@@ -53,10 +51,6 @@ class Edge:
     visits: int
     value: float
     mark: int
-    probabilities: tuple[float, ...]
-    rewards: tuple[float, ...]
-    expected_reward: float
-    risk: float
     children: tuple[Node | None, ...]
 
 
@@ -70,8 +64,6 @@ class Node:
     visits: int
     value: float
     solved: bool
-    survival: float
-    credit: float
     edges: tuple[Edge, ...]
     expected: tuple[float, float]  # survival and credit recomputed along the path
 
@@ -98,8 +90,6 @@ def _unfold(run: TreeRun, kind: str, number: int, level: int, expected: Any) -> 
         int(row["visits"]),
         float(row["value"]),
         bool(row["solved"]),
-        float(row["survival"]),
-        float(row["credit"]),
         tuple(edges),
         expected,
     )
@@ -135,10 +125,6 @@ def _unfold_edge(
         int(edge["visits"]),
         float(edge["value"]),
         int(edge["mark"]),
-        tuple(outcomes["probability"].tolist()),
-        tuple(outcomes["reward"].tolist()),
-        mean,
-        risk,
         tuple(children),
     )
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import vulcan
+from tests.helpers.plans import build_merged
 from vulcan import Outcome
-from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, FAILED
 from vulcan.pages.maps import PageMap
-from vulcan.policy.policy import About, Policy, PolicyBuilder
+from vulcan.policy.policy import Policy
 
 CHANCES = (0.05, 0.45, 0.4, 0.0999)
 FAILS = 1.0 - sum(CHANCES)
@@ -45,25 +44,6 @@ class WideTree:
 
 
 def make_wide_plan(horizon: int = 9) -> tuple[vulcan.Problem, Policy]:
-    """Return the problem and its only policy, level by level."""
+    """Return the problem and its only policy."""
     model = WideTree(horizon)
-    reader = ModelReader(model)
-    about = About(repr(model), reader.fingerprint(), horizon, 1.0, "0.1", "by hand")
-    builder = PolicyBuilder(about)
-    number, states = 0, [()]
-    for level in range(horizon):
-        following, last = [], level + 1 == horizon
-        number += len(states)
-        for state in states:
-            outcomes = reader.outcomes(state, "go")
-            children = [END if last else number + len(following) + k for k in range(4)]
-            following += [outcome.state for outcome in outcomes[:-1]]
-            builder.add(
-                "go",
-                [str(outcome.label) for outcome in outcomes],
-                [outcome.probability for outcome in outcomes],
-                [outcome.reward for outcome in outcomes],
-                [*children, FAILED],
-            )
-        states = following
-    return vulcan.Problem(model, "0.1"), builder.build()
+    return vulcan.Problem(model, "0.1"), build_merged(model)

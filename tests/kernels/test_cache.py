@@ -14,8 +14,7 @@ import pytest
 
 from tests.helpers.fresh_modules import import_again
 from vulcan.kernels import codes, compilation
-from vulcan.kernels import compilation as cache
-from vulcan.kernels.compilation import KernelFile, find_directory
+from vulcan.kernels.compilation import find_directory
 
 KERNELS = """
 from vulcan.kernels.compilation import kernel
@@ -36,13 +35,15 @@ def temporary(tmp_path, monkeypatch):
     """Let temporary directories be made where nothing else is, and forget the one there is."""
     folder = tmp_path / "temporary"
     folder.mkdir()
-    monkeypatch.setattr(cache.tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(compilation.tempfile, "tempdir", str(folder))
     monkeypatch.setenv("VULCAN_CACHE_DIR", str(tmp_path / "cache"))
     registered = []
-    monkeypatch.setattr(cache.atexit, "register", lambda *call, **how: registered.append(call))
-    cache._make_temporary_directory.cache_clear()
+    monkeypatch.setattr(
+        compilation.atexit, "register", lambda *call, **how: registered.append(call)
+    )
+    compilation._make_temporary_directory.cache_clear()
     yield folder
-    cache._make_temporary_directory.cache_clear()
+    compilation._make_temporary_directory.cache_clear()
 
 
 @pytest.fixture
@@ -60,13 +61,17 @@ def package(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
+def clear(module=compilation):
+    """Forget which sources there are."""
+    for cached in (module.cache_directory, module._list_imports, module._find_file):
+        cached.cache_clear()
+
+
 def load_again():
     """Return the kernel as a new process would have it."""
     for name in ("glider", "glider.kernels"):
         sys.modules.pop(name, None)
-    compilation = import_module("vulcan.kernels.compilation")
-    for cached in (compilation.cache_directory, compilation._list_imports, compilation._find_file):
-        cached.cache_clear()
+    clear(import_module("vulcan.kernels.compilation"))
     return import_module("glider.kernels").double
 
 
@@ -75,49 +80,20 @@ def call(function, number=21):
     return function(number), sum(function._cache_hits.values()) > 0
 
 
-def damage(how, content):
-    match how:
-        case "empty":
-            return b""
-        case "cut off":
-            return content[:-1]
-        case "garbage":
-            return os.urandom(len(content))
-        case "one bit":
-            middle = len(content) // 2
-            return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
-
-
 def test_damaged_files_are_compiled_again(package, caplog):
     assert call(load_again()) == (42, False)
     assert call(load_again()) == (42, True)
     [file] = package.glob("cache/*/*/*.nbc")
     whole = file.read_bytes()
-    for how in ("empty", "cut off", "garbage", "one bit"):
-        file.write_bytes(damage(how, whole))
+    middle = len(whole) // 2
+    one_bit = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    for damaged in (b"", whole[:-1], os.urandom(len(whole)), one_bit):
+        file.write_bytes(damaged)
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             assert call(load_again()) == (42, False)
         assert f"{file} is damaged, so this kernel is compiled again" in caplog.text
         assert call(load_again()) == (42, True)
-
-
-def test_files_of_other_sources_are_not_read(tmp_path):
-    file = KernelFile(str(tmp_path), "kernels.double", "today")
-    file.save("key", "compiled")
-    assert file.load("key") == "compiled"
-    assert file.load("another") is None
-    assert KernelFile(str(tmp_path), "kernels.double", "yesterday").load("key") is None
-    file.flush()
-    assert file.load("key") is None
-
-
-def test_a_kernel_that_can_not_be_kept_is_run_all_the_same(tmp_path, caplog):
-    cache._warn_unsaved.cache_clear()
-    gone = KernelFile(str(tmp_path / "gone"), "kernels.double", "today")
-    with caplog.at_level(logging.WARNING):
-        gone.save("key", "compiled")
-    assert "kernels can't be kept in" in caplog.text
 
 
 @pytest.mark.usefixtures("temporary")
@@ -219,11 +195,6 @@ def test_two_processes_share_a_cache(package):
     assert call(load_again()) == (42, True)
 
 
-def clear() -> None:
-    for cached in (compilation.cache_directory, compilation._list_imports, compilation._find_file):
-        cached.cache_clear()
-
-
 @pytest.fixture
 def frozen_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of which `code` freezes a constant of `wind`, by way of `model`."""
@@ -278,12 +249,6 @@ def test_compiled_domains_depend_on_what_they_freeze() -> None:
     assert "vulcan.sampling.local_vulcan" not in kernels
 
 
-def test_what_is_not_there_has_no_sources() -> None:
-    clear()
-    assert compilation.find_sources("nowhere.to_be_found") == {}
-    assert "vulcan.no_such_module" not in compilation.find_sources("vulcan.no_such_module")
-
-
 def test_first_compilation_is_announced_and_cached(tmp_path) -> None:
     script = (
         "import vulcan\nfrom vulcan.domains import Bandit\n"
@@ -304,18 +269,6 @@ def test_first_compilation_is_announced_and_cached(tmp_path) -> None:
     assert [run.stdout for run in runs] == ["True\n", "True\n"]
     assert "compiling" in runs[0].stderr
     assert runs[1].stderr == ""
-
-
-def test_cache_directory_that_cannot_be_written(tmp_path, monkeypatch, caplog) -> None:
-    from vulcan.kernels import compilation
-
-    blocked = tmp_path / "file"
-    blocked.write_text("not a directory")
-    monkeypatch.setenv("VULCAN_CACHE_DIR", str(blocked))
-    with caplog.at_level(logging.WARNING):
-        directory = compilation.cache_directory.__wrapped__("vulcan.kernels.paper_tree")
-    assert directory.is_dir()
-    assert not directory.is_relative_to(tmp_path)
 
 
 def test_all_codes_differ() -> None:

@@ -72,37 +72,6 @@ def test_arrays_are_worth_what_the_table_is(model: Table, bound: vulcan.RiskBoun
         assert given_.certificate.risk <= float(given_.certificate.allowed) + 1e-12
 
 
-@given(tables(), bounds())
-@settings(max_examples=30, deadline=None)
-def test_a_start_that_is_drawn_is_worth_what_the_table_is(
-    model: Table, bound: vulcan.RiskBound
-) -> None:
-    model = strip_labels(model)
-    states = sorted(model.table)
-    rows = to_rows(model, states, ["a", "b", "c"])
-    if not rows or len(states) < 2:
-        return
-    drawn = [Outcome(0.25, 0.0, states[0]), Outcome(0.75, 0.0, states[-1])]
-    model.start = vulcan.Start.draw(drawn)
-    chances = np.zeros(len(states))
-    chances[[0, -1]] = 0.25, 0.75
-    arrays = make(
-        rows,
-        horizon=model.horizon,
-        discount=model.discount,
-        start=chances,
-        action_labels=["a", "b", "c"],
-    )
-    assert arrays.initial_state() == model.start
-    plain, given_ = (
-        vulcan.solve(vulcan.Problem(m, bound), vulcan.Pareto()) for m in (model, arrays)
-    )
-    assert plain.status is given_.status
-    if plain.certificate is not None:
-        assert given_.certificate.reward == pytest.approx(plain.certificate.reward, abs=1e-12)
-        assert given_.policy.start().expected == {str(o.state): o.probability for o in drawn}
-
-
 def test_names_stand_for_numbers() -> None:
     rows = [(0, 0, 1, 0.5, 1.0), (0, 0, -1, 0.5, 0.0), (1, 1, 0, 1.0, 0.0)]
     model = make(rows, state_names=["sea", (1, 2)], action_names=["go", 7], start=[0, 1])

@@ -149,11 +149,3 @@ def test_a_machine_that_is_gone_changes_nothing(ray_cluster: Any) -> None:
         assert node not in ray_cluster.worker_nodes
         # A worker that Ray had not started there yet is replaced without having been lost.
         assert result.statistics.lost_workers <= 1
-
-
-def test_raising_model_in_a_worker_keeps_its_violation() -> None:
-    result = vulcan.solve(
-        vulcan.Problem(Breaking(4), BOUND), vulcan.Vulcan(), samples=500, parallel=2
-    )
-    assert result.error.violation.state == (0, 1, 0, 0, 0, 0)
-    assert result.error.violation.action == "play 2"

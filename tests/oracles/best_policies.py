@@ -1,4 +1,4 @@
-"""The best of all policies of a small model, and the best mixture of two."""
+"""The best of all policies of a small model, and the best mixture of two, by their hull."""
 
 from __future__ import annotations
 
@@ -6,58 +6,58 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
+
 import vulcan
 from tests.oracles.brute_force import Plan
 from vulcan.planning import Status
 
 TOLERANCE = 1e-12
+Point = tuple[float, float]
+"""Reward and risk."""
 
 
 def acceptable(plans: Sequence[Plan], bound: vulcan.RiskBound, slack: float = 0.0) -> list[Plan]:
     return [plan for plan in plans if plan.risk <= bound(plan.reward) + TOLERANCE + slack]
 
 
-def best_mixture(plans: Sequence[Plan], bound: vulcan.RiskBound) -> float:
-    """Return the largest reward of a mixture of two plans, by a scan of each pair that matters.
-
-    A mixture that risks the least for its reward lies between two neighbours on the convex hull.
-    """
-    hull: list[tuple[float, float]] = []
-    for reward, risk in sorted({(plan.reward, plan.risk) for plan in plans}):
-        if hull and hull[-1][0] == reward:
+def find_hull(points: list[Point]) -> list[Point]:
+    """Return the corners of largest reward for their risk, from little risk to much."""
+    hull: list[Point] = []
+    for reward, risk in sorted(points, key=lambda p: (p[1], -p[0])):
+        if hull and reward <= hull[-1][0]:
             continue
-        while hull and hull[-1][1] >= risk:
-            hull.pop()
-        while len(hull) > 1 and _lies_above(hull[-1], hull[-2], (reward, risk)):
+        while len(hull) >= 2:
+            (r0, x0), (r1, x1) = hull[-2:]
+            if (r1 - r0) * (risk - x0) > (reward - r0) * (x1 - x0):
+                break
             hull.pop()
         hull.append((reward, risk))
-    best = max((g for g, x in hull if x <= bound(g) + TOLERANCE), default=-math.inf)
-    for (g0, x0), (g1, x1) in pairwise(hull):
-        best = max(best, _scan(bound, g0, x0, g1, x1))
+    return hull
+
+
+def find_best_mixture(points: list[Point], bound: vulcan.RiskBound) -> float:
+    """Return the largest acceptable reward of any mixture; -inf if none is acceptable."""
+    best = max((g for g, x in points if x <= bound(g) + TOLERANCE), default=-math.inf)
+    for (g0, x0), (g1, x1) in pairwise(find_hull(points)):
+        weights = np.linspace(0, 1, 129)
+        slack = [bound(g0 + w * (g1 - g0)) - x0 - w * (x1 - x0) for w in weights]
+        top = int(np.argmax(slack))
+        if slack[top] < -TOLERANCE:
+            continue
+        low, high = float(weights[top]), 1.0
+        for _ in range(100):
+            middle = (low + high) / 2
+            reward = g0 + middle * (g1 - g0)
+            passes = x0 + middle * (x1 - x0) <= bound(reward) + TOLERANCE
+            low, high = (middle, high) if passes else (low, middle)
+        best = max(best, g0 + low * (g1 - g0))
     return best
 
 
-def _lies_above(
-    point: tuple[float, float], left: tuple[float, float], right: tuple[float, float]
-) -> bool:
-    """Whether a point risks no less than the mixture of two others with its reward."""
-    share = (point[0] - left[0]) / (right[0] - left[0])
-    return point[1] >= left[1] + share * (right[1] - left[1])
-
-
-def _scan(bound: vulcan.RiskBound, g0: float, x0: float, g1: float, x1: float) -> float:
-    def passes(weight: float) -> bool:
-        return x0 + weight * (x1 - x0) <= bound(g0 + weight * (g1 - g0)) + TOLERANCE
-
-    grid = [k / 64 for k in range(65)]
-    held = [weight for weight in grid if passes(weight)]
-    if not held:
-        return -math.inf
-    low, high = max(held), min(1.0, max(held) + 1 / 64)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if passes(middle) else (low, middle)
-    return g0 + low * (g1 - g0)
+def best_mixture(plans: Sequence[Plan], bound: vulcan.RiskBound) -> float:
+    """Return the largest reward of an acceptable mixture of plans; -inf if there is none."""
+    return find_best_mixture([(plan.reward, plan.risk) for plan in plans], bound)
 
 
 def check_best(result: vulcan.Result, plans: list[Plan], bound: vulcan.RiskBound) -> None:

@@ -2,9 +2,7 @@
 
 Storm (https://www.stormchecker.org, GPL) answers multi-objective queries: the largest expected
 reward of any randomised policy whose expected costs are bounded. It shares no code with Vulcan, so
-that its values check those of `Lagrangian` and `LinearProgram`. It is an extra:
-
-    pip install 'vulcan-planner[storm]'
+that its values check those of `Lagrangian` and `LinearProgram`.
 
 A bound Δ(x) = α x + c is linear in what a policy earns and risks, E g and er, and becomes one cost:
 
@@ -12,22 +10,12 @@ A bound Δ(x) = α x + c is linear in what a policy earns and risks, E g and er,
 
 Any other concave Δ is replaced by a tangent, which lies nowhere below it. If no acceptable policy
 earns more than y, none earns more than y', the best reward under the tangent at y, and so on:
-Newton's method from the right. It ends where the tangent meets Δ at y', for then the policy that
-earns y' is acceptable. Straight pieces need at most one tangent each.
+Newton's method from the right, until the tangent meets Δ at y'. A tangent that allows more than y
+shows that no policy is acceptable: the least risk that a reward takes, less the tangent, is convex
+in the reward and above 0 at y.
 
-One tangent at a time is enough: up to y the last one is the lowest. Should it allow more than y,
-no policy is acceptable: the least risk that a reward takes, less the tangent, is convex in the
-reward, and above 0 at y; if it falls to 0 above y, it is above 0 everywhere below.
-
-What Storm needs here (measured with Storm 2.0):
-
-- Costs of the size of rewards, since its precision is absolute and the same for both. With costs
-  as they are, a query takes one and a half to two and a half times as long.
-- A little room. In its sound mode, where every number has a proved error, it never ends if a bound
-  can only just be met (no risk at all, say). Vulcan's tolerance on risk is enough.
-- No choice of equation solver: the model has no cycles but its sinks, and all solvers are alike.
-
-Storm gives the value of such a query, and refuses to give a policy for it.
+What Storm needs here (measured with Storm 2.0): costs of the size of rewards, since its precision
+is absolute; and a little room, since its sound mode never ends if a bound can only just be met.
 """
 
 from __future__ import annotations
@@ -60,26 +48,13 @@ MOST_STEPS: Final = 1000
 
 @dataclass(frozen=True)
 class StormCheck:
-    """What Storm found.
+    """The best expected reward within the bound, at most the precision too low; -inf for none.
 
-    Attributes
-    ----------
-    value
-        The best expected reward of any randomised policy within the risk bound, at most the
-        precision too low; -inf if no policy is within it.
-    states, choices
-        Size of the model that Storm was given.
-    queries
-        How often it was asked: once for a linear bound.
-    build_seconds
-        Time to build that model and its costs, the layered graph not included.
-    check_seconds
-        Time of the queries alone.
+    Beside it are the size of Storm's model, and the seconds that building and queries took.
     """
 
     value: float
     states: int
-    choices: int
     queries: int
     build_seconds: float
     check_seconds: float
@@ -88,63 +63,21 @@ class StormCheck:
 def check_with_storm(
     problem: Problem, layers: Layers | None = None, precision: float = 1e-9
 ) -> StormCheck:
-    """Let Storm find the best expected reward of any randomised policy within the risk bound.
-
-    Parameters
-    ----------
-    problem
-        A model and a risk bound of any kind.
-    layers
-        The model unrolled, if that is done already.
-    precision
-        How far the value may be from the best one.
-
-    Raises
-    ------
-    OptionError
-        If Storm is not installed, or does not reach the precision.
-    BoundError
-        If the bound is not concave and nondecreasing.
-    """
-    if not 0 < precision < math.inf:
-        raise OptionError(f"precision must be a number above 0, not {precision!r}")
-    load_storm()
-    if layers is None:
-        layers = unroll_layers(problem.model)
-    run = _Run(layers, precision)
-    return StormCheck(
-        value=_find_value(run, problem.risk_bound, precision),
-        states=run.model.nr_states,
-        choices=run.model.nr_choices,
-        queries=run.queries,
-        build_seconds=run.build_seconds,
-        check_seconds=run.check_seconds,
-    )
+    """Let Storm find the best expected reward of any randomised policy within the risk bound."""
+    run = _Run(unroll_layers(problem.model) if layers is None else layers, precision)
+    value = _find_value(run, problem.risk_bound, precision)
+    return StormCheck(value, run.model.nr_states, run.queries, run.build_seconds, run.check_seconds)
 
 
 def build_storm_model(layers: Layers) -> Any:
     """Return a layered graph as a sparse Markov decision process of stormpy.
 
-    States are the nodes, in their order, then "ended" and "failed": sinks, and labels that a query
-    can name. The reward models "reward" and "risk" belong to choices, which are the edges in their
-    order. So the expected reward of the best policy that fails with probability 0.01 or less is
-
-        multi(R{"reward"}max=? [C], P<=0.01 [F "failed"])
-
-    Parameters
-    ----------
-    layers
-        The layered graph; all of its nodes must be expanded.
-
-    Raises
-    ------
-    OptionError
-        If stormpy is not installed, or some nodes are not expanded.
+    States are the nodes, in their order, then the sinks "ended" and "failed". The reward models
+    "reward" and "risk" belong to choices, which are the edges in their order.
     """
     stormpy = load_storm()
     nodes, edges, _ = layers
-    if not nodes["edge_count"].all():
-        raise OptionError("a layered graph for Storm must have all of its nodes expanded")
+    assert nodes["edge_count"].all()
     ended, failed = len(layers.nodes), len(layers.nodes) + 1
     labels = stormpy.models.StateLabeling(len(layers.nodes) + 2)
     for label, state in (("init", 0), ("ended", ended), ("failed", failed)):

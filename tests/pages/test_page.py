@@ -42,10 +42,10 @@ def test_the_five_answers_are_what_the_plan_does(treatment):
     assert bad.words == policy.labels[policy.action[policy.child[row]]] == "infusion"
     assert worst.words == "0.05 %" == f"{100 * policy.probability[row]:.3g} %"
     # `explain` adds the same risks up in its own way, over all states by their names.
-    choice = vulcan.explain(result.problem, policy, places=0).choices[0]
+    choice = vulcan.explain(result.problem, policy).choices[0]
     assert (choice.action, choice.state) == ("rest", "moderate, strain 0")
     assert risk.words == "rest in moderate, strain 0"
-    assert f"{100 * choice.risk / result.certificate.risk:.3g} % of all risk" in risk.detail
+    assert f"{100 * choice.accepted / result.certificate.risk:.3g} % of all risk" in risk.detail
     half = vulcan.solve(vulcan.Problem(Treatment(), 0.0115 / 2))
     assert less.words.startswith(f"reward {half.certificate.reward:.3f} instead of")
     assert "and first infusion" in less.detail

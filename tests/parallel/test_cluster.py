@@ -96,23 +96,6 @@ def test_a_machine_without_vulcan_is_no_lost_worker(ray_executor: Executor) -> N
     assert str(told).endswith("ModuleNotFoundError: no vulcan")
 
 
-@pytest.mark.parametrize(
-    ("address", "near"),
-    [
-        (None, True),
-        ("127.0.0.1:1", True),
-        ("localhost:1", True),
-        ("10.0.0.1:1", False),
-        ("auto", False),
-    ],
-)
-def test_only_clusters_of_this_machine_are_bound_to_loopback(
-    address: str | None, near: bool
-) -> None:
-    """A program that is would not be found by the machines of another."""
-    assert cluster_module._is_near(address) is near
-
-
 def test_a_stop_reaches_calls_that_have_not_begun(ray_executor: Executor) -> None:
     worker = ray_executor.start_worker(Held)
     futures = [worker.call("search", 30.0), worker.call("search", 30.0)]

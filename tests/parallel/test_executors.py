@@ -6,10 +6,9 @@ import pickle
 
 import pytest
 
-from tests.helpers.workers import OddError
 from vulcan.errors import ModelError, OptionError
 from vulcan.model.rules import Rule, Violation
-from vulcan.parallel.executors import Here, Threads, pack_fault, require_workers, unpack_fault
+from vulcan.parallel.executors import Threads, pack_fault, require_workers, unpack_fault
 from vulcan.parallel.pool import choose_executor
 from vulcan.parallel.processes import Processes
 
@@ -21,7 +20,7 @@ def test_numbers_of_workers_are_whole_and_positive(workers: object) -> None:
 
 
 def test_nothing_said_means_here_and_several_means_what_suits() -> None:
-    assert choose_executor(None) == choose_executor(1) == Here()
+    assert choose_executor(None) == choose_executor(1) == Threads(1)
     assert choose_executor(3) == Processes(3)
     assert choose_executor(3, "threads") == Threads(3)
 
@@ -29,7 +28,7 @@ def test_nothing_said_means_here_and_several_means_what_suits() -> None:
 def test_names_and_executors_are_taken_as_they_are() -> None:
     assert choose_executor("threads:4") == Threads(4)
     assert choose_executor("processes") == Processes()
-    assert choose_executor("here") == Here()
+    assert choose_executor("here") == Threads(1)
     executor = Processes(3)
     assert choose_executor(executor) is executor
 
@@ -49,24 +48,8 @@ def carry(error: Exception) -> BaseException:
         return unpack_fault(*pickle.loads(pickle.dumps(pack_fault(raised, pickle))))
 
 
-def test_an_error_arrives_with_the_place_where_it_was_raised() -> None:
-    arrived = carry(KeyError("word"))
-    assert type(arrived) is KeyError
-    assert arrived.args == ("word",)
-    assert "In a worker" in arrived.__notes__[0]
-    assert "in carry" in arrived.__notes__[0]
-
-
 def test_errors_of_models_keep_what_they_say() -> None:
     violation = Violation(Rule.ANSWERS, "wrong", (1, 2), "go")
     arrived = carry(ModelError(violation))
     assert isinstance(arrived, ModelError)
     assert arrived.violation == violation
-
-
-def test_what_cannot_be_made_again_is_told_in_words() -> None:
-    class LocalError(Exception):
-        pass
-
-    assert str(carry(OddError("place", 3))) == "OddError: odd place 3"
-    assert str(carry(LocalError("inside"))) == "LocalError: inside"

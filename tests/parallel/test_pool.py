@@ -13,9 +13,7 @@ from tests.helpers.workers import Held, OddError, Raising, Slow, Unreadable
 from vulcan.errors import OptionError, VulcanError
 from vulcan.parallel import pool as pool_module
 from vulcan.parallel.executors import (
-    AnswerTimeoutError,
     Executor,
-    Here,
     Threads,
     WorkerLostError,
     count_losses,
@@ -26,10 +24,8 @@ from vulcan.parallel.processes import Processes
 
 @pytest.fixture(scope="module", params=["here", "threads", "processes", "ray"])
 def executor(request: pytest.FixtureRequest) -> Executor:
-    kinds = {"here": Here, "threads": Threads, "processes": Processes}
-    if request.param == "ray":
-        return request.getfixturevalue("ray_executor")
-    return kinds[request.param]()
+    kinds = {"here": Threads(1), "threads": Threads(), "processes": Processes()}
+    return kinds.get(request.param) or request.getfixturevalue("ray_executor")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +96,7 @@ def test_what_cannot_be_sent_is_said_and_harms_nobody(pool: WorkerPool, executor
 
 
 def test_a_call_of_exit_is_an_error(pool: WorkerPool, executor: Executor) -> None:
-    if executor.name == "here":
+    if executor == Threads(1):
         with pytest.raises(SystemExit):
             do(pool, "say", "exit")
         pool.stop()
@@ -131,17 +127,13 @@ def test_stopped_tasks_end_and_a_pool_goes_on_afterwards(pool: WorkerPool) -> No
 
 def test_who_cannot_be_made_says_why(executor: Executor) -> None:
     with WorkerPool(executor, Raising) as pool:
-        if executor.in_process:
-            with pytest.raises(ValueError, match="not to be made"):
-                pool.map("add", [1])
-        else:
-            assert isinstance(do(pool, "add", 1).error, ValueError)
+        assert isinstance(do(pool, "add", 1).error, ValueError)
         assert pool.lost == 0
 
 
 def test_a_pool_can_be_closed_while_it_works_and_used_again(executor: Executor) -> None:
     pool = WorkerPool(executor, Slow, 1)
-    if executor.name != "here":
+    if executor != Threads(1):
         tasks = [pool.submit("search", 30.0) for _ in range(3)]
         pool.wait()
         pool.close()
@@ -183,7 +175,7 @@ def test_a_map_that_is_given_up_kills_its_workers() -> None:
     with WorkerPool(Processes(2), Held) as pool:
         assert pool.map("add", [1, 2]) == [1, 2]  # now they are there
         began = time.monotonic()
-        with pytest.raises(AnswerTimeoutError) as caught:
+        with pytest.raises(TimeoutError) as caught:
             pool.map("nap", [0.0, 600.0], lambda: time.monotonic() - began > 1.0)
-        assert caught.value.argument == 600.0
+        assert caught.value.args == (600.0,)
         assert pool.map("add", [1, 2]) == [1, 2]

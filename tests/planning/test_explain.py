@@ -90,14 +90,15 @@ def test_places_are_parts_of_the_risk(table: Table, bound: vulcan.RiskBound) -> 
     if result.policy is None:
         return
     found = vulcan.explain(problem, result.policy, places=1000)
-    risks = [place.alike_risk for place in found.places]
-    assert math.fsum(risks) == pytest.approx(found.risk, abs=1e-12)
+    risks = [place.alike_accepted for place in found.places]
+    assert math.fsum(risks) + found.unavoidable == pytest.approx(found.risk, abs=1e-12)
     assert math.fsum(found.steps) == pytest.approx(found.risk, abs=1e-12)
     assert risks == sorted(risks, reverse=True)
     assert len({(place.action, place.state) for place in found.places}) == len(found.places)
     for place in found.places:
         assert len(place.history) == place.step
-        assert place.risk <= place.alike_risk <= place.risk * place.alike * (1 + 1e-9)
+        most = place.accepted * place.alike * (1 + 1e-9)
+        assert place.accepted <= place.alike_accepted <= most
 
 
 FORK = {
@@ -155,21 +156,24 @@ def leap(climbing: float) -> Table:
 
 def test_what_is_too_risky_says_so_and_what_care_would_cost() -> None:
     problem = vulcan.Problem(leap(3.0), 0.0205)
-    first, _ = vulcan.explain(problem, vulcan.solve(problem).policy).places
-    assert (first.action, first.alternative.action) == ("ford", "leap")
+    blamed, first = vulcan.explain(problem, vulcan.solve(problem).policy).places
+    assert (blamed.action, blamed.accepted) == ("climb", pytest.approx(0.99 * 0.01))
+    # Any first step fails as often as that, or more often.
+    assert (first.action, first.alternative.action, first.accepted) == ("ford", "leap", 0.0)
     # 0.98 · (2 + 0.99 · 3) instead of 0.99 · (1 + 0.99 · 3), and 0.98 · 2 without the climb.
     assert first.alternative.verdict == "too risky"
     assert first.alternative.reward_change == pytest.approx(0.98 * 4.97 - 0.99 * 3.97)
     assert first.alternative.risk_change == pytest.approx(0.99**2 - 0.98 * 0.99)
     assert first.alternative.careful == pytest.approx(0.98 * 2 - 0.99 * 3.97)
     tighter = vulcan.Problem(leap(3.0), 0.0199)
-    first, _ = vulcan.explain(tighter, vulcan.solve(tighter).policy).places
+    _, first = vulcan.explain(tighter, vulcan.solve(tighter).policy).places
     assert (first.alternative.verdict, first.alternative.careful) == ("too risky", None)
 
 
 def test_a_plan_that_is_not_the_best_is_told_so() -> None:
     plan = vulcan.solve(vulcan.Problem(leap(0.5), 0.0199)).policy
-    other = vulcan.explain(vulcan.Problem(leap(0.5), 1.0), plan).places[0].alternative
+    found = vulcan.explain(vulcan.Problem(leap(0.5), 1.0), plan).places
+    other = next(place.alternative for place in found if place.action == "ford")
     assert (other.action, other.verdict) == ("leap", "better")
     # 0.98 · (2 + 0.99 · 0.5) instead of 0.99 · (1 + 0.99 · 0.5).
     assert other.reward_change == pytest.approx(0.98 * 2.495 - 0.99 * 1.495)
@@ -212,3 +216,35 @@ def test_the_price_says_what_more_risk_brings() -> None:
     ]
     slope = (best[1] - best[0]) / (2 * width)
     assert found.price * problem.risk_bound(found.reward) == pytest.approx(slope, rel=0.05)
+
+
+FLIGHT = {
+    "depot": {
+        "fly far": [Outcome(0.8, 5.0, "home"), Outcome(0.2, 0.0, "battery low")],
+        "fly near": [Outcome(1.0, 1.0, "home")],
+    },
+    "battery low": {"hover": [Outcome(1.0, 0.0, "battery 1")]},
+    "battery 1": {"hover": [Outcome.failure(1.0)], "land": [Outcome.failure(1.0)]},
+    "home": {"rest": [Outcome(0.99, 0.0, "home"), Outcome.failure(0.01)]},
+}
+
+
+@pytest.mark.parametrize("merges", [True, False])
+def test_the_decision_that_accepted_the_risk_is_blamed(merges: bool) -> None:
+    problem = vulcan.Problem(Table(FLIGHT, horizon=3, start="depot", merges=merges), 0.5)
+    policy = vulcan.solve(problem).policy
+    found = vulcan.explain(problem, policy)
+    (place,) = found.places
+    assert (place.action, place.fails) == ("fly far", 0.0)
+    assert "depot" in place.state
+    safest = 1 - 0.99**2
+    assert found.risk == pytest.approx(0.2 + 0.8 * safest)
+    assert found.unavoidable == pytest.approx(safest if merges else 0.0)
+    if merges:
+        assert place.alike_accepted == pytest.approx(0.2 - 0.2 * safest)
+        assert found.choices[0].action == "fly far"
+    assert found.deliberate == 0
+    told = describe_sure_failures(policy, found)
+    assert "1 of" in told
+    assert "only where nothing else is possible" in told
+    assert "vulcan explain says which" in describe_sure_failures(policy)

@@ -9,7 +9,6 @@ import pickle
 import re
 import signal
 import threading
-import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -23,7 +22,6 @@ from vulcan import Outcome
 from vulcan.cli.documents import describe_result
 from vulcan.domains import Bandit, TreasureGrid
 from vulcan.planning import Progress, Status
-from vulcan.sampling.paper_tree import TreeRun
 from vulcan.solvers.base import load_solvers
 
 LINEAR = vulcan.Linear(0.002)
@@ -49,18 +47,6 @@ def test_limit_of_histories_returns_the_best_so_far() -> None:
     assert none.policy is None
     assert none.certificate is None
     assert "no complete policy yet" in none.explanation
-
-
-def test_time_limit() -> None:
-    began = time.perf_counter()
-    result = vulcan.solve(vulcan.Problem(Bandit(13), LINEAR), FORWARD_SEARCH, time_limit=0.5)
-    assert result.status is Status.STOPPED
-    assert "time limit" in result.explanation
-    assert result.safe
-    assert time.perf_counter() - began < 60
-    assert (
-        vulcan.solve(vulcan.Problem(Bandit(9), LINEAR), FORWARD_SEARCH, time_limit=0).policy is None
-    )
 
 
 @pytest.mark.parametrize(
@@ -260,35 +246,22 @@ def test_a_search_that_errs_is_found_out(
 ) -> None:
     kind = load_solvers()[name]
     search = kind.search
+    problem = PROBLEM
+    if kind.constant_bounds:
+        problem = vulcan.Problem(PROBLEM.model, vulcan.Constant(0.01))
+    # As printed, a search does not know when it is done.
+    limits = {"samples": 2000} if name == "paper-vulcan" else {}
 
     def err(self: Any, *arguments: Any) -> Any:
         finding = search(self, *arguments)
         return replace(finding, **{of: getattr(finding, of) + by for of, by in change.items()})
 
-    assert vulcan.solve(PROBLEM, kind()).certificate is not None
+    assert vulcan.solve(problem, kind(), **limits).certificate is not None
     monkeypatch.setattr(kind, "search", err)
     with pytest.raises(
         vulcan.errors.DisagreementError, match=f"the search found {next(iter(change))}"
     ):
-        vulcan.solve(PROBLEM, kind())
-
-
-@pytest.mark.parametrize("change", [{"reward": 0.5}, {"risk": 0.01}], ids=str)
-@pytest.mark.parametrize(
-    "solver", [vulcan.LocalVulcan(), vulcan.baselines.UCT(), vulcan.LocalVulcan.paper()], ids=str
-)
-def test_a_tree_that_misjudges_its_policy_is_found_out(
-    solver: vulcan.solvers.Solver, change: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write = TreeRun._write_outline
-
-    def misjudge(self: TreeRun) -> Any:
-        draft = write(self)
-        return replace(draft, **{of: getattr(draft, of) + by for of, by in change.items()})
-
-    monkeypatch.setattr(TreeRun, "_write_outline", misjudge)
-    with pytest.raises(vulcan.errors.DisagreementError):
-        vulcan.solve(PROBLEM, solver, samples=2000)
+        vulcan.solve(problem, kind(), **limits)
 
 
 PROBLEM_CARDS = vulcan.Problem(Bandit(3), "0.002*x")
@@ -299,7 +272,7 @@ FRONTIER = vulcan.trace_frontier(Bandit(3), points=3)
 SCALED = vulcan.trace_frontier(PROBLEM_CARDS, scales=[0.01, 1])
 COMPARISON = vulcan.compare(
     PROBLEM_CARDS,
-    [vulcan.Pareto(), vulcan.baselines.RAOStar(), vulcan.baselines.UCT()],
+    [vulcan.Pareto(), vulcan.baselines.RAOStar(update="exact"), vulcan.baselines.UCT()],
     samples=500,
 )
 

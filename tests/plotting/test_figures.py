@@ -49,7 +49,7 @@ def test_a_frontier_is_drawn_in_two_panels(frontier):
 def test_carried_policies_are_hollow(frontier):
     first, *others = frontier.points[1:]
     worse = [
-        replace(p, policy=first.policy, certificate=first.certificate, carried_from=first.level)
+        replace(p, best=replace(p.best, certificate=first.certificate), carried_from=first.level)
         for p in others
     ]
     wide = replace(frontier, points=(first, *worse))

@@ -24,7 +24,7 @@ from vulcan.domains import Bandit
 from vulcan.errors import CheckpointError, PolicyFileError
 from vulcan.numerics import FAILED, UNPLANNED
 from vulcan.policy import RandomisedPolicy
-from vulcan.policy.file import RANDOMISED_SEAL, SEAL, Content, decode_policy, encode_policy
+from vulcan.policy.file import BOUNDED_SEAL, SEAL, Content, decode_policy, encode_policy
 from vulcan.runtime.files import DIGEST_SIZE, HEADER, Seal, write_atomically
 
 
@@ -113,8 +113,8 @@ def test_old_files_stay_readable_and_are_written_as_ever(tmp_path: Path) -> None
 
 
 def test_newer_format_is_refused(saved: Path) -> None:
-    saved.write_bytes(seal(b"anything", RANDOMISED_SEAL.version + 1))
-    with pytest.raises(vulcan.errors.PolicyFileError, match="format 3; this Vulcan reads up to 2"):
+    saved.write_bytes(seal(b"anything", BOUNDED_SEAL.version + 1))
+    with pytest.raises(vulcan.errors.PolicyFileError, match="format 4; this Vulcan reads up to 3"):
         Policy.load(saved)
 
 

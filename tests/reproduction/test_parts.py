@@ -138,7 +138,7 @@ def test_bandit_table_is_the_paper_s() -> None:
         assert rewards == sorted(rewards) if horizon > 2 else min(rewards) == max(rewards)
     optimum, forward, penalties = section.claims
     assert optimum.verdict is Verdict.PARTLY
-    assert penalties.verdict is Verdict.PARTLY
+    assert penalties.verdict is Verdict.HOLDS
     assert (forward.found, forward.verdict) == ("7 of 7 agree in all digits printed", "holds")
     show_any(part, records)
     unproved = [Record(r.task, r.found | {"proved": False}, 0.0) for r in records]
@@ -152,7 +152,7 @@ def test_dynamic_programming_takes_a_concave_bound():
     section = part.show(records, quick=False)
     check_section(section)
     (claim,) = section.claims
-    assert claim.verdict == "does not hold"
+    assert claim.verdict == "holds in part"
     assert "at 2 of 2 horizons" in claim.found
     show_any(part, records)
     # If fronts had found another optimum than the program, the paper would be right.
@@ -246,6 +246,7 @@ def test_heuristic_search(exact):
         for racer in ("RAO*", "A", "B")
         for merges in (True, False)
     ]
+    racers.append({"what": "race", "racer": "printed", "merges": False, "horizon": 3})
     races = [run_task(part, task) for task in racers]
     section = part.show([*exact, *runs, *races], True)
     check_section(section)
@@ -255,9 +256,15 @@ def test_heuristic_search(exact):
     assert numbers["Vulcan printed, complete"] == 0
     assert numbers["Vulcan printed, estimate"] > numbers["Vulcan printed, reward"]
     rewards = {round(one["reward"], 9) for record in races for one in record.found["runs"]}
-    assert len(rewards) == 1  # the bound does not bind at horizon 3
+    assert max(rewards) - min(rewards) < 2e-3  # the bound does not bind at horizon 3
     verdicts = [claim.verdict.value for claim in section.claims]
-    assert verdicts[1:] == ["left open", "holds", "left open"]  # budgets are small
+    assert verdicts[1:] == [
+        "left open",
+        "left open",
+        "holds",
+        "left open",
+        "left open",
+    ]  # budgets are small
     assert part.show([*runs, *races[:1]], True).meaning == ""
     show_any(part, [*exact, *runs, *races])
 
@@ -351,7 +358,7 @@ def test_slow_model():
     horizon = {"horizon": 4}
     records = [run_task(part, {"variant": "forward", "constraint": c, **horizon}) for c in "AB"]
     for samples in (10, 1000):
-        for variant in ("A", "B", "bounded"):
+        for variant in ("A", "B"):
             budget = {"samples": samples, "runs": 2}
             records.append(run_task(part, {"variant": variant, **horizon, **budget}))
     section = part.show(records, True)

@@ -225,26 +225,3 @@ def test_a_search_that_can_not_keep_its_copy_goes_on(tmp_path):
     assert answer.returncode == 2
     assert "File too large" in answer.stderr.splitlines()[-1]
     assert os.listdir(tmp_path) == []
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of 64 kB, where the machine lets us have one."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
-    try:
-        subprocess.run(mount, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no disk can be mounted here")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def test_a_full_disk_leaves_the_old_file(small_disk):
-    path = small_disk / "plan.vulcan"
-    write_atomically(path, b"old")
-    with pytest.raises(OSError, match="No space left on device"):
-        write_atomically(path, os.urandom(100_000))
-    assert path.read_bytes() == b"old"
-    assert os.listdir(small_disk) == ["plan.vulcan"]

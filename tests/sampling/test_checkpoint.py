@@ -154,23 +154,6 @@ def test_kill_9_at_a_random_moment(tmp_path: Path, kind: str) -> None:
     assert vulcan.Policy.load(plan) == whole.policy
 
 
-@pytest.mark.parametrize(
-    ("first", "then"),
-    [(vulcan.LocalVulcan(), vulcan.Vulcan()), (vulcan.Vulcan(), vulcan.LocalVulcan())],
-    ids=["local first", "prices first"],
-)
-def test_the_checkpoint_of_another_planner_is_refused(
-    tmp_path: Path, first: Any, then: Any
-) -> None:
-    path = tmp_path / "search"
-    problem = PROBLEMS["unmerged"][0]
-    vulcan.solve(problem, first, samples=100, checkpoint=path)
-    with pytest.raises(
-        vulcan.errors.CheckpointError, match=r"solver: .*Vulcan there, .*Vulcan here"
-    ):
-        vulcan.solve(problem, then, samples=200, checkpoint=vulcan.Checkpoint(path, resume=True))
-
-
 def test_no_file_yet_means_to_begin(tmp_path: Path) -> None:
     path = tmp_path / "search"
     assert (

@@ -14,11 +14,32 @@ import numpy as np
 import pytest
 
 import vulcan
-from tests.helpers.crafted_checkpoints import KINDS, MORE, TAKEN, TYPES, make_snapshot, solve
+from tests.helpers.crafted_checkpoints import KINDS, MORE, TAKEN, make_snapshot, solve
+from vulcan.graph.states import OUTCOME
+from vulcan.kernels import paper_tree, price_tree
 from vulcan.sampling import price_search as price_run
 from vulcan.sampling.checkpoint import Snapshot
 
 Change = Callable[[Any], None]
+
+TYPES: dict[str, Any] = {
+    "nodes": price_tree.NODE,
+    "edges": price_tree.EDGE,
+    "edge_values": np.float32,
+    "prices": np.float32,
+    "judged": price_tree.JUDGED,
+    "_orders": price_tree.ORDER,
+    "_roots": np.int32,
+    "upper_nodes": np.int32,
+    "subtrees": np.int64,
+    "numbers": np.float64,
+    "_nodes": paper_tree.NODE,
+    "_edges": paper_tree.EDGE,
+    "_children": np.int32,
+    "_path": paper_tree.STEP,
+    "control": paper_tree.CONTROL,
+    "outcomes": OUTCOME,
+}
 
 
 @pytest.mark.slow
@@ -109,13 +130,24 @@ def test_it_is_said_what_is_wrong(
         solve(kind, checkpoint=vulcan.Checkpoint(path, resume=True))
 
 
-def test_a_compiled_model_is_asked_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("outcomes", lambda rows: np.add.at(rows["probability"], 0, 1e-9)),
+        ("outcomes", set_second("state", 0)),  # a cycle
+        ("outcomes", set_second("state", 1 << 30)),
+        ("actions", set_second("first_outcome", 1 << 30)),
+        ("states", set_field("first_action", 0, -5)),
+        ("states", set_field("action_count", 0, -2)),
+    ],
+)
+def test_a_compiled_model_is_asked_again(name: str, change: Change, tmp_path: Path) -> None:
     path = tmp_path / "search"
     snapshot = make_snapshot("compiled")
     assert "records" not in snapshot.graph  # which its functions would believe
-    rows = np.frombuffer(snapshot.graph["outcomes"], TYPES["outcomes"]).copy()
-    rows["probability"][0] += 1e-9
-    snapshot.graph["outcomes"] = rows.tobytes()
+    rows = np.frombuffer(snapshot.graph[name], TYPES[name]).copy()
+    change(rows)
+    snapshot.graph[name] = rows.tobytes()
     snapshot.write(path)
     with pytest.raises(vulcan.errors.CheckpointError, match="no longer answers as it did"):
         solve("compiled", checkpoint=vulcan.Checkpoint(path, resume=True))

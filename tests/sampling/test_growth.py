@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,10 +15,10 @@ from hypothesis import strategies as st
 
 import vulcan
 from vulcan import Outcome
-from vulcan.kernels.growth import CLOSED, PlanArrays, choose_plan
+from vulcan.kernels.growth import CLOSED, UNREACHED, PlanArrays, choose_plan
 from vulcan.model.reader import ModelReader
 from vulcan.sampling.groups import Evaluator
-from vulcan.sampling.growth import GrowingPlan, Growth
+from vulcan.sampling.growth import GrowingPlan, Growth, find_default
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ def test_the_chosen_plan_is_the_best_of_all(
 ) -> None:
     count = len(tree.first_opening)
     values, chosen, found = np.zeros(count), np.zeros(count, np.int32), np.zeros(3)
-    choose_plan(tree, price, decision_price, values, chosen, found)
+    choose_plan(tree, price, decision_price, np.full_like(chosen, UNREACHED), values, chosen, found)
     best = max(
         reward - price * risk - decision_price * size for reward, risk, size in list_plans(tree, 0)
     )
@@ -274,3 +275,51 @@ def test_groups_never_share_children_of_other_numbers() -> None:
     """A group used those of another with as many outcomes, of which more were safe."""
     result = vulcan.solve(vulcan.Problem(Uneven(horizon=6), "0.5"), Growth(), samples=8_000)
     assert result.safe
+
+
+class Toll:
+    """Getting there risks more than the bound leaves for a bold step after each of the readings."""
+
+    horizon = 2
+
+    def initial_state(self) -> Any:
+        return ()
+
+    def actions(self, state: Any) -> list[str]:
+        return [] if state[-1:] == ("ended",) else ["cross", "stop"]
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        if action == "stop":
+            return [Outcome(1.0, 0.1, (*state, "ended"), "ended")]
+        gain = 2.0 + 0.01 * int(state[0]) if state else 0.0
+        safe = [Outcome(0.049, gain, (*state, str(k)), str(k)) for k in range(20)]
+        return [*safe, Outcome.failure(0.02)]
+
+
+def test_a_price_that_decides_the_whole_mission_is_left_to_the_histories_after_it() -> None:
+    """One price of failure risked too much, and for a little more nothing was worth doing."""
+    result = vulcan.solve(vulcan.Problem(Toll(), 0.03), Growth(), samples=2_000)
+    assert result.safe
+    assert result.certificate.risk > 0.95 * 0.03
+    assert result.certificate.reward > 1.0  # half of the histories after it; 0.1 to stop at once
+
+
+@pytest.mark.parametrize("model", [Well(horizon=5), Harbour(horizon=5)], ids=["one", "several"])
+def test_a_plan_that_is_written_out_earns_and_risks_what_was_chosen(model: Any) -> None:
+    problem = vulcan.Problem(model, "0.004*x + 0.01")
+    reader = ModelReader(model)
+    default = find_default(reader)
+    assert default is not None
+    plan = GrowingPlan(problem, Evaluator(reader, lambda: False), default)
+    about = solve(300, horizon=5).policy.about
+    about = msgspec.structs.replace(about, fingerprint=reader.fingerprint())
+    for budget in (100, 1_000, 5_000):
+        plan.grow(budget)
+        best = plan.best
+        assert best is not None
+        policy = plan.tree.write(best.openings, about)
+        certificate = vulcan.certify(problem, policy)
+        assert certificate.complete
+        assert len(policy) == best.size
+        assert certificate.reward == pytest.approx(best.reward)
+        assert certificate.risk == pytest.approx(best.risk)

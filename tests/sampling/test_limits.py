@@ -35,17 +35,15 @@ def require_stopped(result: Result, by: str) -> None:
 
 
 LINEAR = vulcan.Linear(0.002)
+NOTHING = [
+    ({"time_limit": 0}, "time limit"),
+    ({"samples": 0}, "limit of samples"),
+    ({"histories": 0}, "limit of histories"),
+]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize(
-    ("limits", "by"),
-    [
-        ({"time_limit": 0}, "time limit"),
-        ({"samples": 0}, "limit of samples"),
-        ({"histories": 0}, "limit of histories"),
-    ],
-)
+@pytest.mark.parametrize(("limits", "by"), NOTHING)
 def test_limits_of_zero(solver: Any, limits: dict[str, int], by: str) -> None:
     result = vulcan.solve(NINE, solver, limits=vulcan.Limits(**limits))
     require_stopped(result, by)
@@ -56,7 +54,7 @@ def test_limits_of_zero(solver: Any, limits: dict[str, int], by: str) -> None:
     assert result.statistics.samples == 0
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", [*SOLVERS, vulcan.Vulcan()])
 @pytest.mark.usefixtures("processor_clock")
 def test_time_limit(solver: Any) -> None:
     began = time.perf_counter()
@@ -67,7 +65,7 @@ def test_time_limit(solver: Any) -> None:
     assert result.certificate.passes or isinstance(solver, vulcan.baselines.UCT)
     assert result.statistics.samples > 0
     assert 0.2 < result.statistics.search_seconds < 2.5
-    assert seconds < 3
+    assert seconds < 5
 
 
 @pytest.mark.parametrize("limit", [1, 10, 1000, 30_000])
@@ -95,8 +93,13 @@ def test_limit_of_histories_is_kept_where_the_model_is_known() -> None:
 
 
 @pytest.mark.parametrize("merges", [True, False])
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("memory", [500_000, 2_000_000])
+@pytest.mark.parametrize(
+    ("memory", "solver"),
+    [
+        (100_000, vulcan.Vulcan()),
+        *itertools.product([500_000, 2_000_000], [*SOLVERS, vulcan.Vulcan()]),
+    ],
+)
 def test_memory_is_never_exceeded(memory: int, solver: Any, merges: bool) -> None:
     problem = vulcan.Problem(Bandit(9, merges=merges), LINEAR)
     result = vulcan.solve(problem, solver, limits=vulcan.Limits(memory=memory), samples=1_000_000)
@@ -149,13 +152,7 @@ def require_certified(result: vulcan.Result) -> None:
 )
 @pytest.mark.parametrize(
     ("limits", "by"),
-    [
-        ({"time_limit": 0}, "time limit"),
-        ({"samples": 0}, "limit of samples"),
-        ({"samples": 1}, "limit of samples"),
-        ({"histories": 0}, "limit of histories"),
-        ({"histories": 10}, "limit of histories"),
-    ],
+    [*NOTHING, ({"samples": 1}, "limit of samples"), ({"histories": 10}, "limit of histories")],
 )
 @pytest.mark.usefixtures("processor_clock")
 def test_next_to_no_time(problem: vulcan.Problem, limits: dict[str, int], by: str) -> None:
@@ -170,27 +167,11 @@ def test_next_to_no_memory(merges: bool) -> None:
     require_certified(vulcan.solve(problem, vulcan.Vulcan(), limits=vulcan.Limits(memory=1)))
 
 
-@pytest.mark.parametrize("problem", [LARGE, MISSION], ids=["plain", "compiled"])
 @pytest.mark.usefixtures("processor_clock")
-def test_time_limit_of_vulcan(problem: vulcan.Problem) -> None:
-    began = time.perf_counter()
-    result = vulcan.solve(problem, vulcan.Vulcan(), time_limit=0.5)
-    assert time.perf_counter() - began < 5
+def test_time_limit_of_compiled_models() -> None:
+    result = vulcan.solve(MISSION, vulcan.Vulcan(), time_limit=0.5)
     require_stopped(result, "time limit")
     require_certified(result)
-    assert result.statistics.samples > 0
-
-
-@pytest.mark.parametrize("memory", [100_000, 500_000, 2_000_000])
-@pytest.mark.parametrize("merges", [True, False])
-def test_memory_is_never_exceeded_of_vulcan(memory: int, merges: bool) -> None:
-    problem = vulcan.Problem(Bandit(9, merges=merges), LINEAR)
-    result = vulcan.solve(
-        problem, vulcan.Vulcan(), limits=vulcan.Limits(memory=memory), samples=1_000_000
-    )
-    require_stopped(result, "limit of memory")
-    require_certified(result)
-    assert result.statistics.memory <= memory
     assert result.statistics.samples > 0
 
 
@@ -211,7 +192,7 @@ def test_memory_of_compiled_models() -> None:
 @pytest.mark.usefixtures("processor_clock")
 def test_progress_is_told() -> None:
     told: list[Progress] = []
-    result = vulcan.solve(MISSION, vulcan.Vulcan(), time_limit=1.5, progress=told.append)
+    result = vulcan.solve(MISSION, vulcan.Vulcan(), time_limit=3, progress=told.append)
     assert len(told) >= 3
     for before, after in itertools.pairwise(told):
         assert after.seconds > before.seconds
@@ -241,17 +222,6 @@ class Failing(Bandit):
             raise RuntimeError("sensor lost")
         self.known.add((state, action))
         return super().outcomes(state, action)
-
-
-def test_a_model_that_raises_leaves_the_best_so_far() -> None:
-    Failing.known, Failing.most = set(), 40_000
-    problem = vulcan.Problem(Failing(9, merges=False), LINEAR)
-    result = vulcan.solve(problem, vulcan.Vulcan(), samples=1_000_000)
-    require_stopped(result, "error in the model")
-    assert "sensor lost" in str(result.error)
-    assert isinstance(result.error.__cause__, RuntimeError)
-    assert result.statistics.samples >= 1024
-    assert result.safe
 
 
 @pytest.mark.parametrize("solver", [vulcan.Vulcan(), vulcan.LocalVulcan()])
@@ -295,16 +265,25 @@ def test_ctrl_c_before_the_first_round() -> None:
     assert monitor.stopped_by == "Ctrl-C"
 
 
-def test_model_that_raises_late_leaves_the_policy_of_the_last_round() -> None:
-    Failing.known, Failing.most = set(), 9_000
-    problem = vulcan.Problem(Failing(9), LINEAR)
-    result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=300_000)
+@pytest.mark.parametrize(
+    ("solver", "merges", "most"),
+    [(vulcan.LocalVulcan(), True, 9_000), (vulcan.Vulcan(), False, 40_000)],
+    ids=["local", "vulcan"],
+)
+def test_a_model_that_raises_late_leaves_the_policy_of_the_last_round(
+    solver: Any, merges: bool, most: int
+) -> None:
+    Failing.known, Failing.most = set(), most
+    problem = vulcan.Problem(Failing(9, merges=merges), LINEAR)
+    result = vulcan.solve(problem, solver, samples=300_000)
     require_stopped(result, "error in the model")
+    assert "sensor lost" in str(result.error)
     assert isinstance(result.error.__cause__, RuntimeError)
     assert result.safe
     rounds = [1024 * 4**k for k in range(6) if 1024 * 4**k < result.statistics.samples]
     assert rounds
-    Failing.most = 1_000_000
-    last = vulcan.solve(problem, vulcan.LocalVulcan(), samples=rounds[-1])
-    assert result.policy == last.policy
-    assert result.certificate == last.certificate
+    if isinstance(solver, vulcan.LocalVulcan):  # whose last round is like the others
+        Failing.most = 1_000_000
+        last = vulcan.solve(problem, solver, samples=rounds[-1])
+        assert result.policy == last.policy
+        assert result.certificate == last.certificate

@@ -1,4 +1,4 @@
-"""Trees after a search: backup equations, true deletions, exact values."""
+"""Trees after a search: true deletions, exact values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.helpers.tables import Table, bounds, tables
 from tests.helpers.trees import (
     TINY,
     TINY_BOUND,
-    Edge,
     Node,
     sample,
     start,
@@ -32,7 +31,6 @@ from vulcan.domains import Bandit
 from vulcan.kernels.paper_tree import DELETED, LIVE, SHARE, SOLVED
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
-from vulcan.sampling.paper_tree import TreeRun
 from vulcan.sampling.price_search import PriceRun
 
 
@@ -102,96 +100,6 @@ def sample_tree(problem: vulcan.Problem, samples: int, seed: int = 0) -> PriceRu
 
 
 # Facts about any tree.
-
-
-@pytest.mark.parametrize("printed", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
-@given(
-    table=tables(),
-    bound=bounds(),
-    merges=st.booleans(),
-    samples=st.integers(1, 60),
-    seed=st.integers(0, 1 << 40),
-)
-def test_every_tree_adds_up(
-    kind: str,
-    printed: bool,
-    table: Table,
-    bound: RiskBound,
-    merges: bool,
-    samples: int,
-    seed: int,
-) -> None:
-    model = replace(table, merges=merges, calls={})
-    under = constraint(kind, model)
-    oracle = Oracle(table, bound, kind, getattr(constraint(kind, table), "own_credit", None))
-    run = start(model, bound, under, seed=seed, as_printed=printed)
-    sample(run, samples)
-    root = unfold(run, kind)
-    assert len(list(walk(root))) == run.histories
-    if not run.exhausted and not run.solved:
-        assert run.samples == samples
-    for node in walk(root):
-        if not printed and node.level + 1 == table.horizon:
-            require_last_step(node, oracle, merges)
-        else:
-            require_sums(node)
-        if node.state == "failed":
-            continue
-        survival, credit = node.expected
-        assert node.survival == pytest.approx(survival, abs=1e-12)
-        assert node.credit == pytest.approx(credit, abs=1e-12)
-        for edge in node.edges:
-            require_backup(edge, table, printed)
-
-
-def require_last_step(node: Node, oracle: Oracle, merges: bool) -> None:
-    """A history of one step is solved when it is met, without actions in the tree, or refused."""
-    best = oracle.value(node.state if merges else node.state[-1], node.level, *node.expected)
-    assert node.edges == ()
-    assert node.solved == (best > -math.inf)
-    assert node.visits == node.solved
-    assert node.value == pytest.approx(best, abs=1e-12)
-
-
-def require_sums(node: Node) -> None:
-    """A history is the sum, the maximum and the conjunction of its remaining actions."""
-    if not node.edges:
-        assert node.value in (0.0, -math.inf)
-        return
-    left = [edge for edge in node.edges if edge.mark != DELETED]
-    assert node.visits == sum(edge.visits for edge in left)
-    tried = [edge.value for edge in left if edge.visits]
-    assert node.value == max(tried, default=-math.inf)
-    assert node.solved == (bool(left) and all(edge.mark == SOLVED for edge in left))
-
-
-def require_backup(edge: Edge, table: Table, printed: bool) -> None:
-    """The value of an action follows from the histories after it."""
-    if edge.mark == DELETED or not edge.visits:
-        return
-    seen = [k for k, child in enumerate(edge.children) if child is not None and child.visits]
-    if not seen:  # its histories end with it, and were tested at once
-        assert edge.mark == (LIVE if printed else SOLVED)
-        assert edge.value == edge.expected_reward
-        return
-    if printed:
-        counts = [edge.children[k].visits for k in seen]
-        assert edge.visits == sum(counts)
-        total = math.fsum(
-            count * (edge.rewards[k] + table.discount * edge.children[k].value)
-            for k, count in zip(seen, counts, strict=True)
-        )
-        assert edge.value == pytest.approx(total / sum(counts), abs=1e-9)
-        assert edge.mark == LIVE
-        return
-    mass = math.fsum(edge.probabilities[k] for k in seen)
-    mean = math.fsum(edge.probabilities[k] * edge.children[k].value for k in seen) / mass
-    expected = edge.expected_reward + table.discount * (1 - edge.risk) * mean
-    assert edge.value == pytest.approx(expected, abs=1e-9)
-    whole = len(seen) == len(edge.children) and all(edge.children[k].solved for k in seen)
-    assert (edge.mark == SOLVED) == whole
 
 
 @pytest.mark.parametrize("printed", [False, True])
@@ -319,42 +227,6 @@ def test_every_action_gets_its_share(default_policy: str) -> None:
         assert bool(short) == printed
 
 
-class Seer(Table):
-    """A table that knows exactly the most that can still be earned."""
-
-    def reward_to_go_bound(self, state: Any, step: int) -> float:
-        return self.most(self._last(state), step)
-
-    def most(self, state: Any, step: int) -> float:
-        """Return the largest expected sum of rewards."""
-        actions = self.table.get(state, {})
-        if step == self.horizon or not actions:
-            return 0.0
-        return max(self.most_of(outcomes, step) for outcomes in actions.values())
-
-    def most_of(self, outcomes: list[Outcome], step: int) -> float:
-        mean = math.fsum(o.probability * o.reward for o in outcomes)
-        return mean + self.discount * math.fsum(
-            o.probability * self.most(o.state, step + 1) for o in outcomes if not o.fails
-        )
-
-
-def see(table: Table) -> Seer:
-    """Return a table as one that knows what can be earned."""
-    return Seer(table.table, table.horizon, table.discount, table.start, table.merges)
-
-
-def begin(
-    model: Table, bound: RiskBound, kind: str, seed: int = 0, foresight: bool = True
-) -> TreeRun:
-    """Return a bounded search that refuses early, or one that differs in nothing else."""
-    run = start(model, bound, constraint(kind, model), seed=seed, bounded=True)
-    assert run.test["foresight"][0]
-    if not foresight:
-        run.test["foresight"] = 0
-    return run
-
-
 def require_kept(node: Node | None, choice: Any) -> None:
     """No action of a policy is deleted, as far as the tree has its histories."""
     if node is None or choice is None or not node.edges:
@@ -366,17 +238,20 @@ def require_kept(node: Node | None, choice: Any) -> None:
         require_kept(child, rest)
 
 
+CEILINGS = st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.5]).map(vulcan.Constant)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=60)
 @given(
     table=tables(),
-    bound=bounds(),
+    bound=bounds() | CEILINGS,
     merges=st.booleans(),
     completed=st.booleans(),
     samples=st.integers(1, 40),
     seed=st.integers(0, 1 << 40),
 )
-def test_no_admissible_action_is_ever_deleted(
+def test_no_admissible_policy_is_ever_refused(
     kind: str,
     table: Table,
     bound: RiskBound,
@@ -385,64 +260,22 @@ def test_no_admissible_action_is_ever_deleted(
     samples: int,
     seed: int,
 ) -> None:
-    model = see(replace(table, merges=merges))
-    oracle = Oracle(table, bound, kind, getattr(constraint(kind, table), "own_credit", None))
+    # Early refusal included: under a constant bound the risk alone may be too large.
+    model = replace(table, merges=merges, calls={})
     plans = [plan for plan in enumerate_plans(table) if admits(kind, bound, plan)]
-    run = begin(model, bound, kind, seed)
+    run = start(model, bound, constraint(kind, model), seed=seed)
     sample(run, samples)
     if completed and not run.exhausted:
         assert run._finalise_tree(True, lambda: False)
     root = unfold(run, kind)
     for plan in plans:
         require_kept(root, plan.choice)
-    for node in walk(root):
-        state = node.state if merges else node.state[-1]
-        for edge in node.edges:
-            if edge.mark == DELETED:
-                # Nor one that a policy could take which errs elsewhere.
-                place = (state, edge.label, node.level, *node.expected)
-                assert oracle.action_value(*place) == -math.inf
     # To its end, the search finds the best policy, or that there is none.
     sample(run, 10_000)
     assert (run.solved, run.exhausted) == (bool(plans), not plans)
     if plans:
         best = max(plan.reward for plan in plans)
         assert unfold(run, kind).value == pytest.approx(best, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["A", "B"])
-def test_a_valley_that_is_never_entered(kind: str) -> None:
-    # A leap of risk 0.2 needs a credit of 4 under 0.05 x, of 5 under A; the valley has 0.4 at most.
-    # Its 2 ** 4 ways are all refused at their ends, unless the leap is refused at once. It earns
-    # more than to walk, so that no other bound keeps the search from it.
-    table = {
-        "cliff": {
-            "leap": [Outcome(0.8, 0.0, "valley"), Outcome.failure(0.2)],
-            "walk": [Outcome(1.0, 0.01, "cliff")],
-        },
-        "valley": {
-            "left": [Outcome(1.0, 0.1, "valley")],
-            "right": [Outcome(1.0, 0.05, "valley")],
-        },
-    }
-    found = []
-    for foresight in (True, False):
-        model = Seer(table, 5, start="cliff", merges=False)
-        under = (
-            vulcan.solvers.SequenceConstraint()
-            if kind == "A"
-            else vulcan.solvers.SurvivalConstraint()
-        )
-        solver = vulcan.LocalVulcan(constraint=under, bounded=foresight)
-        result = vulcan.solve(vulcan.Problem(model, vulcan.Linear(0.05)), solver)
-        assert result.status is vulcan.planning.Status.SOLVED
-        assert result.certificate.reward == pytest.approx(0.05)
-        assert any("valley" in state for state, _ in model.calls) == (not foresight)
-        found.append(result.statistics)
-    early, late = found
-    assert (early.evaluations, early.histories) == (2 * 5, 5)
-    assert late.evaluations > 3 * early.evaluations
-    assert late.histories > 3 * early.histories
 
 
 LEAP = {
@@ -585,22 +418,3 @@ def test_moved_prices_leave_upper_bounds_of_what_is_solved(
         chord = (1 - share) * root.value(low) + share * root.value(high)
         room = 2e-5 * (1 + abs(exact) + price)
         assert exact - room <= value <= chord + room
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=50)
-@given(table=tables(), level=st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.5]), seed=st.integers(0, 999))
-def test_what_is_refused_for_its_risk_alone_was_never_admissible(
-    kind: str, table: Table, level: float, seed: int
-) -> None:
-    bound = vulcan.Constant(level)
-    plans = [plan for plan in enumerate_plans(table) if admits(kind, bound, plan)]
-    run = start(table, bound, constraint(kind, table), seed=seed)
-    sample(run, 10_000)
-    assert (run.solved, run.exhausted) == (bool(plans), not plans)
-    root = unfold(run, kind)
-    for plan in plans:
-        require_kept(root, plan.choice)
-    if plans:
-        best = max(plan.reward for plan in plans)
-        assert root.value == pytest.approx(best, abs=1e-9)

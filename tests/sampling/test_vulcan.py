@@ -197,12 +197,6 @@ def test_a_proof_that_is_cut_short_claims_nothing(
         assert result.upper_bound is None or result.upper_bound >= best - 1e-9
 
 
-@pytest.mark.parametrize("parameters", [{"exploration": -1.0}, {"exploration": math.nan}])
-def test_impossible_parameters_are_refused(parameters: Any) -> None:
-    with pytest.raises(vulcan.errors.OptionError, match=next(iter(parameters))):
-        vulcan.Vulcan(**parameters)
-
-
 @settings(max_examples=60)
 @given(
     table=tables(),
@@ -365,7 +359,7 @@ def test_automatic_finds_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = vulcan.Problem(MODELS["later"], vulcan.Constant(0.0))
     assert vulcan.solve(problem).certificate.reward == HUGE
     # The same if the problem is too large to be unrolled, and prices are too large for samples.
-    monkeypatch.setattr(automatic.UnrollingPolicy, "__call__", lambda policy, reserve: False)
+    monkeypatch.setattr(automatic.ExactSearch, "pays_to_unroll", lambda search: False)
     result = vulcan.solve(problem)
     assert result.safe
     assert result.certificate.reward == HUGE

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import vulcan
 from tests.helpers.tables import REWARDS, SEEDS, Table, bounds, random_table, tables
-from tests.oracles.best_policies import acceptable
+from tests.oracles.best_policies import acceptable, find_best_mixture, find_hull
 from tests.oracles.brute_force import Plan, admits, enumerate_plans
-from tests.oracles.hulls import find_best_mixture, find_hull
 from tests.oracles.priced_trees import Place, grow, thin
 from vulcan import Outcome
 from vulcan.numerics import SUM_TOLERANCE, TOLERANCE, find_sum_cost
@@ -25,19 +24,13 @@ from vulcan.planning import Status
 
 @settings(max_examples=60)
 @given(table=tables(sure_failure=False))
-def test_lemma_1_safe_histories_divided_by_survival_sum_to_one(table: Table) -> None:
+def test_lemmas_1_and_2_safe_histories_divided_by_survival(table: Table) -> None:
     for plan in enumerate_plans(table)[:50]:
         safe = [h for h in plan.histories if not h.failed]
-        assert math.fsum(h.probability / h.survival for h in safe) == pytest.approx(1, abs=1e-9)
-
-
-@settings(max_examples=60)
-@given(table=tables(sure_failure=False))
-def test_lemma_2_execution_risk_is_expected_sequence_execution_risk(table: Table) -> None:
-    for plan in enumerate_plans(table)[:50]:
-        safe = [h for h in plan.histories if not h.failed]
-        expected = math.fsum(h.probability * (1 - h.survival) / h.survival for h in safe)
-        assert plan.risk == pytest.approx(expected, abs=1e-9)
+        shares = [h.probability / h.survival for h in safe]
+        assert math.fsum(shares) == pytest.approx(1, abs=1e-9)
+        risk = math.fsum(p * (1 - h.survival) for p, h in zip(shares, safe, strict=True))
+        assert plan.risk == pytest.approx(risk, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["A", "A received", "A own", "B"])
@@ -236,18 +229,6 @@ def test_nothing_is_dropped_that_a_better_policy_needs(seed: int, bound: vulcan.
         front = root.find_front(kept)
         found = [g for x, g in front if x <= bound(g) + 1e-11]
         assert max([start, *found]) == pytest.approx(rewards[-1], abs=1e-9)
-
-
-def test_most_actions_are_dropped_once_a_good_policy_is_known() -> None:
-    everything, remaining = 0, 0
-    for seed in range(60):
-        table, bound = split_table(seed), vulcan.Linear(0.05, 0.02)
-        root, plans = grow(table), enumerate_plans(table)
-        if known := acceptable(plans, bound):
-            best = max(plan.reward for plan in known)
-            everything += len(keep(root, 0.0, math.inf, set()))
-            remaining += len(list_kept(root, plans, bound, best))
-    assert remaining < everything / 2
 
 
 @settings(max_examples=60)

@@ -26,6 +26,8 @@ def test_names_follow_from_classes() -> None:
         "vulcan",
         "growth",
         "local-vulcan",
+        "vulcan-fs",
+        "paper-vulcan",
         "uct",
         "pareto",
         "lagrangian",

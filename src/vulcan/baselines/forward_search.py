@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import END
+from vulcan.numerics import END, NONE
 from vulcan.policy.policy import Policy
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits, Monitor, Progress
@@ -129,10 +128,8 @@ class ForwardSearchRun(KernelRun):
         known: StateGraph | None = None,
     ) -> None:
         from vulcan.kernels import forward_search
-        from vulcan.kernels.compilation import announce_compilation
 
         super().__init__(problem, reader, solver.constraint, known)
-        announce_compilation(forward_search.search)
         self._solver = solver
         self._kernel = forward_search
         self._frames = np.zeros(reader.levels, forward_search.FRAME)
@@ -156,10 +153,7 @@ class ForwardSearchRun(KernelRun):
     def step(self, most: int | None = None) -> int:
         """Search until the kernel needs something, provide it, and return its code.
 
-        Parameters
-        ----------
-        most
-            Largest number of histories to visit; None for no limit.
+        It visits at most this many histories in all.
         """
         self._control["budget"] = NO_LIMIT if most is None else most
         self._control["pause"] = self._control["work"] + CHUNK
@@ -208,23 +202,9 @@ class ForwardSearchRun(KernelRun):
         if not root["found" if stopped else "admissible"]:
             return None
         rows = self._plan[:length].tolist()
-        children = self._link(rows)
-        self.risk = self._add_risks(rows, children)
+        below, self.risk = self._link(rows)
         about = describe_origin(self.problem, self.reader, self._solver)
-        return self.graph.policy(rows, list(chain.from_iterable(children)), about)
-
-    def _add_risks(self, rows: list[int], children: list[list[int]]) -> float:
-        """Return the probability of failure of a policy, from the rows of the search."""
-        actions = self.graph.actions.array
-        chances = self.graph.outcomes.array["probability"]
-        reach, risk = [1.0] * len(rows), 0.0
-        for node, row in enumerate(rows):
-            risk += reach[node] * float(actions["immediate_risk"][row])
-            first = int(actions["first_outcome"][row])
-            for k, child in enumerate(children[node]):
-                if child >= 0:
-                    reach[child] = reach[node] * float(chances[first + k])
-        return risk
+        return self.graph.policy(rows, below, about)
 
     @property
     def _depth(self) -> int:
@@ -238,36 +218,27 @@ class ForwardSearchRun(KernelRun):
         reward = float(self._frames["best"][0]) if self._frames["found"][0] else None
         return Progress(monitor.seconds, self.fraction(), self.histories, self.evaluations, reward)
 
-    def _link(self, rows: list[int]) -> list[list[int]]:
-        """Return, for each node of a preorder, the nodes after its safe outcomes."""
+    def _link(self, rows: list[int]) -> tuple[list[int], float]:
+        """Return the node after each safe outcome of a policy in preorder, and its risk."""
         actions, outcomes = self.graph.actions.array, self.graph.outcomes.array
         counts = self.graph.states.array["action_count"]
-        children: list[list[int]] = []
-        pending: list[tuple[int, int, list[int]]] = []  # node, level, states yet to come
-
-        def enter(level: int) -> None:
-            action = actions[rows[len(children)]]
+        below: list[int] = []
+        risk = 0.0
+        slots = [(NONE, 0, 1.0)]  # where the next nodes belong: the entry in below, level, reach
+        for node, row in enumerate(rows):
+            entry, level, reach = slots.pop()
+            if entry != NONE:
+                below[entry] = node
+            action = actions[row]
+            risk += reach * float(action["immediate_risk"])
             first, count = int(action["first_outcome"]), int(action["safe_count"])
-            # A compiled model has no outcome rows at the last step, and nothing comes after it.
-            last = level + 1 == self.reader.levels
-            states = [0] * count if last else outcomes["state"][first : first + count].tolist()
-            pending.append((len(children), level, states[::-1]))
-            children.append([])
-
-        if rows:
-            enter(0)
-        while pending:
-            node, level, states = pending[-1]
-            if not states:
-                pending.pop()
-            elif level + 1 == self.reader.levels or counts[states[-1]] == 0:
-                states.pop()
-                children[node].append(END)
-            else:
-                states.pop()
-                children[node].append(len(children))
-                enter(level + 1)
-        return children
+            if level + 1 < self.reader.levels:  # a compiled model has no outcomes of the last step
+                after = outcomes[first : first + count]
+                goes_on = np.flatnonzero(counts[after["state"]] != 0)[::-1].tolist()
+                chances = after["probability"].tolist()
+                slots += [(len(below) + k, level + 1, reach * chances[k]) for k in goes_on]
+            below += [END] * count
+        return below, risk
 
     def _release_rows(self) -> None:
         """If states do not merge, drop the rows that are neither on the path nor in the plan."""

@@ -26,18 +26,13 @@ away. So the solution is not the answer, but leads to it, primal and dual:
   multiple of that policy's flow that leaves nothing negative, and repeat. Some edge is used up each
   time; a basic solution mixes two policies, rarely three. Each is evaluated exactly, and the best
   acceptable mixture of two is found exactly.
-- The prices μ of its cuts a er - b E g <= c make a bound. Every acceptable policy satisfies all
-  cuts, whatever the prices, so that
+- The prices μ of its cuts a er - b E g <= c are weights 1 + Σ μ b of reward and Σ μ a of risk. The
+  largest value of any policy for these weights is one dynamic program, and bounds the reward of all
+  acceptable policies (`vulcan.exact.dual`). HiGHS is not trusted: prices that are slightly wrong
+  make the bound slightly worse, and never invalid.
 
-      E g  <=  E g + Σ μ (c - a er + b E g)  <=  max over all policies of
-               [(1 + Σ μ b) E g - Σ μ a er]  +  Σ μ c.
-
-  The maximum is one dynamic program, in which HiGHS is not trusted: prices that are slightly wrong
-  make the bound slightly worse, and never invalid. If the program has no solution, HiGHS finds the
-  flow that violates the cuts least, and the same with those prices and without the first E g,
-  0 <= ..., is the contradiction.
-
-Mixture and bound meet, up to the tolerances of HiGHS.
+Mixture and bound meet, up to the tolerances of HiGHS. So this is the dual search in directions that
+HiGHS chooses. Where a gap is left, or the program has no solution, it goes on by itself.
 """
 
 from __future__ import annotations
@@ -45,7 +40,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
 import numpy as np
@@ -53,12 +47,12 @@ from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound, Tangent
 from vulcan.errors import OptionError, VulcanError
-from vulcan.exact.dual import best_mix
+from vulcan.exact.dual import Dual
 from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.levels import Decisions, Layers, collect_decisions
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, EXACT_GAP, TOLERANCE
+from vulcan.numerics import END, TOLERANCE
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.limits import Monitor, StopReason
@@ -69,31 +63,34 @@ __all__ = [
     "COLUMN_BYTES",
     "ON",
     "SIZE",
-    "Choice",
     "Cut",
-    "Ending",
+    "EdgeChoice",
     "Floats",
     "FlowProgram",
     "LinearProgram",
-    "Links",
     "Network",
-    "ProgramSearch",
     "cut_at",
-    "pack",
-    "pick_edges",
+    "open_network",
+    "require_form",
     "unfold",
 ]
 
 Floats = NDArray[np.float64]
-Choice = NDArray[np.int32]
+EdgeChoice = NDArray[np.int32]
 """An edge for each node."""
 
 
-class Links:
-    """Which edges of a layered graph lead to which nodes.
+class Network:
+    """A layered graph for HiGHS: that of a search, or a tree of its histories.
 
     Attributes
     ----------
+    layers
+        Nodes, edges and targets.
+    pairs
+        The state–step pair of each node.
+    complete
+        Whether it has all policies.
     owner
         The node of each edge.
     edge, source, node, probability
@@ -103,20 +100,24 @@ class Links:
         The links that start in each level.
     """
 
-    def __init__(self, layers: Layers) -> None:
+    def __init__(
+        self, layers: Layers, pairs: NDArray[np.intp] | None = None, complete: bool = True
+    ) -> None:
+        self.layers, self.complete = layers, complete
         nodes, edges, targets = layers
+        self.pairs = np.arange(len(nodes)) if pairs is None else pairs
         self.owner = np.repeat(np.arange(len(nodes)), nodes["edge_count"])
         edge = np.repeat(np.arange(len(edges)), edges["target_count"])
         inner = targets["node"] >= 0
-        pairs = edge[inner] * len(nodes) + targets["node"][inner]
-        links, which = np.unique(pairs, return_inverse=True)
+        keys = edge[inner] * len(nodes) + targets["node"][inner]
+        links, which = np.unique(keys, return_inverse=True)
         self.edge, self.node = np.divmod(links, len(nodes))
         self.probability = np.bincount(which, targets["probability"][inner], len(links))
         self.source = self.owner[self.edge]
         level = nodes["level"][self.source]
         self.levels = [np.flatnonzero(level == k) for k in range(int(nodes["level"][-1]))]
 
-    def reach(self, choice: Choice) -> Floats:
+    def reach(self, choice: EdgeChoice) -> Floats:
         """Return the probability of being in each node under a policy."""
         taken = np.zeros(len(self.owner), bool)
         taken[choice] = True
@@ -128,70 +129,65 @@ class Links:
             np.add.at(reach, self.node[links], arriving)
         return reach
 
-    def find_single(self, nodes: int) -> NDArray[np.bool_]:
-        """Return whether a single path leads from the root to each of this many nodes."""
-        single = np.asarray(np.bincount(self.node, minlength=nodes) == 1)
+    def find_single(self) -> NDArray[np.bool_]:
+        """Return whether a single path leads from the root to each node."""
+        single = np.asarray(np.bincount(self.node, minlength=len(self.pairs)) == 1)
         single[0] = True
         for links in self.levels:
             single[self.node[links]] &= single[self.source[links]]
         return single
 
-    def find_most(self, nodes: int) -> Floats:
+    def find_most(self) -> Floats:
         """Return a bound on the probability of being in each node; exact where the path is single.
 
         A policy takes one edge of a node, so that only the likeliest of those from one node to
         another counts; those of different nodes add up.
         """
-        most = np.zeros(nodes)
+        count = len(self.pairs)
+        most = np.zeros(count)
         most[0] = 1.0
         for links in self.levels:
             source, node = self.source[links], self.node[links]
-            pairs, which = np.unique(source * nodes + node, return_inverse=True)
-            arriving = np.zeros(len(pairs))
+            keys, which = np.unique(source * count + node, return_inverse=True)
+            arriving = np.zeros(len(keys))
             np.maximum.at(arriving, which, most[source] * self.probability[links])
-            np.add.at(most, pairs % nodes, arriving)
+            np.add.at(most, keys % count, arriving)
             np.minimum(most, 1.0, out=most)
         return np.maximum(most, np.finfo(float).tiny)  # no underflow to 0
 
+    def pick_edges(self, values: Floats) -> EdgeChoice:
+        """Return the edge of largest value of each node; the first one among equals."""
+        nodes = self.layers.nodes
+        largest = np.maximum.reduceat(values, nodes["first_edge"])
+        places = np.flatnonzero(values == np.repeat(largest, nodes["edge_count"]))
+        return places[np.unique(self.owner[places], return_index=True)[1]].astype(np.int32)
 
-@dataclass(frozen=True)
-class Network:
-    """The layered graph of a program: that of the search, or histories of it as a tree.
-
-    Attributes
-    ----------
-    layers
-        The nodes and edges.
-    pairs
-        The state–step pair of each node.
-    complete
-        Whether it has all policies.
-    """
-
-    layers: Layers
-    pairs: NDArray[np.intp]
-    complete: bool = True
-
-    @classmethod
-    def whole(cls, layers: Layers) -> Self:
-        """Return all state–step pairs."""
-        return cls(layers, np.arange(len(layers.nodes)))
-
-    def make_point(self, choice: Choice) -> PolicyPoint:
+    def make_point(self, choice: EdgeChoice) -> PolicyPoint:
         """Return the policy that takes an edge in each node."""
         from vulcan.kernels.dp import evaluate_edges
 
-        rewards, risks = np.zeros((2, len(self.layers.nodes)))
-        evaluate_edges(self.layers, choice, rewards, risks)
-        return PolicyPoint(float(rewards[0]), float(risks[0]), lambda: self._decide(choice))
-
-    def _decide(self, choice: Choice) -> Decisions:
         def choose(node: int) -> tuple[int, int, list[int | None]]:
             edge = int(choice[node])
             after = [None if target == END else target for target in self.layers.follow(edge)]
             return int(self.pairs[node]), int(self.layers.edges["action"][edge]), after
 
-        return collect_decisions(0, choose)
+        def decide() -> Decisions:
+            return collect_decisions(0, choose)
+
+        rewards, risks = np.zeros((2, len(self.pairs)))
+        evaluate_edges(self.layers, choice, rewards, risks)
+        return PolicyPoint(float(rewards[0]), float(risks[0]), decide)
+
+
+def open_network(run: ExactSearch, on: str) -> Network | None:
+    """Return the graph of a search, or the tree of its histories; None if it is too large."""
+
+    def may_go_on(edges: int) -> bool:
+        return run.may_go_on(COLUMN_BYTES * edges)
+
+    if on == "tree":
+        return unfold(run.layers, may_go_on)
+    return Network(run.layers) if may_go_on(len(run.layers.edges)) else None
 
 
 def unfold(
@@ -202,15 +198,9 @@ def unfold(
 ) -> Network | None:
     """Return the tree of histories of a layered graph; None if it may not go on.
 
-    Parameters
-    ----------
-    layers
-        The graph.
-    may_go_on
-        Called with the number of edges so far, level by level.
-    gaps, slack
-        The gap of each edge, and the largest loss: the sum of gaps along a history, each weighted
-        by the probability of the history there. Steps of a larger loss are dropped.
+    `may_go_on` is called level by level with the number of edges so far. The loss of a step is the
+    sum of the gaps of edges along its history, each weighted by the probability of the history
+    there. Steps of a larger loss than `slack` are dropped.
     """
     nodes, edges, targets = layers
     gaps = np.zeros(len(edges)) if gaps is None else gaps
@@ -247,15 +237,6 @@ def unfold(
     return Network(Layers(*arrays), pairs, complete)
 
 
-def pick_edges(layers: Layers, values: Floats) -> Choice:
-    """Return the edge of largest value of each node; the first one among equals."""
-    nodes = layers.nodes
-    largest = np.maximum.reduceat(values, nodes["first_edge"])
-    places = np.flatnonzero(values == np.repeat(largest, nodes["edge_count"]))
-    owners = np.repeat(np.arange(len(layers.nodes)), nodes["edge_count"])[places]
-    return places[np.unique(owners, return_index=True)[1]].astype(np.int32)
-
-
 SIZE: Final = 2.0**14
 """The scale of reward and risk in the program."""
 
@@ -268,6 +249,9 @@ SMALLEST_SIZE: Final = 1e-200
 NEGLIGIBLE: Final = 1e-3
 """Coefficients below this fraction of the tolerance of rows are dropped: HiGHS's presolve would
 divide by them."""
+
+LARGEST_VALUE: Final = 1e12
+"""Largest coefficient; HiGHS refuses those of 1e15."""
 
 ROUNDING: Final = 1e-15
 """Relative rounding error allowed for a few operations."""
@@ -287,14 +271,14 @@ ON: Final = Option(
     choices=("graph", "tree"),
 )
 
+Ending = Literal["optimal", "infeasible", "stopped", "failed"]
+"""How a run of HiGHS ended."""
 
-class Ending(Enum):
-    """How a run of HiGHS ended."""
 
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    STOPPED = "stopped"
-    FAILED = "failed"
+def require_form(on: str) -> None:
+    """Refuse what is neither a graph nor a tree."""
+    if on not in ("graph", "tree"):
+        raise OptionError(f"on must be 'graph' or 'tree', not {on!r}")
 
 
 class Cut(NamedTuple):
@@ -305,7 +289,7 @@ class Cut(NamedTuple):
     limit: float
 
     @classmethod
-    def along(cls, tangent: Tangent, top: float) -> Cut:
+    def along(cls, tangent: Tangent, top: float) -> Self:
         """Return the cut of a tangent of Δ, valid for rewards up to `top`, rounded outwards."""
         slope = tangent.least_slope
         level, doubt = slope * tangent.at, 2 * tangent.doubt * max(0.0, top - tangent.at)
@@ -313,7 +297,7 @@ class Cut(NamedTuple):
         return cls(1.0, slope, tangent.value + TOLERANCE - level + rounding)
 
     @classmethod
-    def above(cls, reward: float) -> Cut:
+    def above(cls, reward: float) -> Self:
         """Return the cut that leaves rewards of at least this much."""
         return cls(0.0, 1.0, -reward)
 
@@ -321,14 +305,8 @@ class Cut(NamedTuple):
 def cut_at(bound: RiskBound, reward: float, top: float) -> list[Cut]:
     """Return the tightest cuts at a reward that no acceptable policy violates.
 
-    Parameters
-    ----------
-    bound
-        The risk bound.
-    reward
-        Where to cut. If the bound is -inf there, the cut is where it becomes finite.
-    top
-        A larger reward at which the bound is finite, and up to which the cuts hold.
+    They hold up to `top`, a larger reward at which the bound is finite. If it is -inf at the first,
+    the cut is where it becomes finite.
     """
     if bound(reward) > -math.inf:
         return [Cut.along(bound.tangent(reward), top)]
@@ -342,68 +320,48 @@ Entries = tuple[Any, Any, Any]
 """Rows, columns and values of a matrix; a number stands for as many of it as there are columns."""
 
 
-def pack(
+def _pack(
     parts: Sequence[Entries], major: int, size: int, least: float = 0.0
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
     """Return a matrix in compressed form: starts, indices and values.
 
-    Parameters
-    ----------
-    parts
-        The entries, each place once.
-    major
-        0 for a matrix that is stored row by row, 1 for column by column.
-    size
-        The number of rows or columns.
-    least
-        Values of smaller magnitude are dropped.
+    It is stored row by row (`major` 0) or column by column (1); `size` is the number of these.
+    Values of a magnitude below `least` are dropped.
     """
     shaped = [np.broadcast_arrays(*part) for part in parts]
     rows, columns, values = (np.concatenate([part[k].ravel() for part in shaped]) for k in range(3))
     first, second = (columns, rows) if major else (rows, columns)
     order = np.lexsort((second, first))
     order = order[np.abs(values[order]) >= least]
-    starts = np.searchsorted(first[order], np.arange(size + 1))
-    return starts.astype(np.int32), second[order].astype(np.int32), values[order].astype(float)
+    begins = np.searchsorted(first[order], np.arange(size + 1))
+    return begins.astype(np.int32), second[order].astype(np.int32), values[order].astype(float)
 
 
 class FlowProgram:
     """A flow program in HiGHS, to which cuts are added; used in a `with` statement.
 
-    Parameters
-    ----------
-    run
-        The search, with its bound, clock and limits.
-    layers
-        The layered graph, in which every node has an edge.
-    most
-        A bound on the probability of being in each node; None to compute one.
-    reward_size, risk_size
-        The order of magnitude of rewards and risks.
-    tolerance
-        The feasibility tolerance of HiGHS.
+    Every node of its network has an edge. `reward_size` and `risk_size` are orders of magnitude,
+    and `tolerance` is HiGHS's tolerance of rows and prices.
     """
 
     def __init__(
         self,
         run: ExactSearch,
-        layers: Layers,
-        most: Floats | None,
+        network: Network,
         reward_size: float,
         risk_size: float,
         tolerance: float,
     ) -> None:
         import highspy
 
-        self._run, self._layers, self.links = run, layers, Links(layers)
-        self._most = self.links.find_most(len(layers.nodes)) if most is None else most
-        rewards, risks = (np.abs(layers.edges[name]) for name in ("reward", "risk"))
-        self.reward_unit = _find_unit(reward_size, rewards)
-        self.risk_unit = _find_unit(risk_size, risks)
-        self._reward_column = len(layers.edges)
-        self._risk_column = self._reward_column + 1
+        self._run, self.network, self._most = run, network, network.find_most()
+        edges = network.layers.edges
+        self.reward_unit = _find_unit(reward_size, np.abs(edges["reward"]))
+        self._risk_unit = _find_unit(risk_size, np.abs(edges["risk"]))
+        self._reward_column, self._risk_column = len(edges), len(edges) + 1
         self._negligible = NEGLIGIBLE * tolerance
         self.cuts: list[Cut] = []
+        self._taken: NDArray[np.intp] = np.arange(len(edges))
         self._trouble: BaseException | None = None
         self._misled = False
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -417,6 +375,7 @@ class FlowProgram:
         ):
             self._require(self._highs.setOptionValue(name, value))
         self._require(self._highs.passModel(self._describe()))
+        self._first_cut = self._highs.getNumRow()
 
     def __enter__(self) -> Self:
         for event in (self._highs.cbSimplexInterrupt, self._highs.cbMipInterrupt):
@@ -434,16 +393,16 @@ class FlowProgram:
         """Return the program for HiGHS: minimise -E g."""
         import highspy
 
-        nodes, edges, _ = self._layers
+        network = self.network
+        nodes, edges, _ = network.layers
         rewards, risks = len(nodes), len(nodes) + 1  # the rows that define both
-        links, every = self.links, np.arange(len(edges))
-        weight = self._most[links.owner]
-        shares = links.probability * weight[links.edge] / self._most[links.node]
+        every, weight = np.arange(len(edges)), self._most[network.owner]
+        shares = network.probability * weight[network.edge] / self._most[network.node]
         parts: list[Entries] = [
-            (links.owner, every, 1.0),
-            (links.node, links.edge, -shares),
+            (network.owner, every, 1.0),
+            (network.node, network.edge, -shares),
             (rewards, every, weight * edges["reward"] / self.reward_unit),
-            (risks, every, weight * edges["risk"] / self.risk_unit),
+            (risks, every, weight * edges["risk"] / self._risk_unit),
             (rewards, self._reward_column, -1.0),
             (risks, self._risk_column, -1.0),
         ]
@@ -458,10 +417,53 @@ class FlowProgram:
         program.row_lower_ = program.row_upper_ = level
         matrix = program.a_matrix_
         matrix.format_ = highspy.MatrixFormat.kColwise
-        matrix.start_, matrix.index_, matrix.value_ = pack(
+        matrix.start_, matrix.index_, matrix.value_ = _pack(
             parts, 1, program.num_col_, self._negligible
         )
         return program
+
+    def require_deterministic(self, published: bool) -> None:
+        """Let the flow of each node take one edge: a binary variable says which.
+
+        `published` gives one of its own to every edge, and 1 as the bound on every flow.
+        """
+        network, count = self.network, len(self.network.pairs)
+        choosing = network.layers.nodes["edge_count"] > 1
+        single = np.zeros(count, bool) if published else network.find_single()
+        edges = np.arange(len(network.owner))
+        switched = edges[(choosing & ~single)[network.owner]]
+        self._taken[switched] = self._highs.getNumCol() + np.arange(len(switched))
+        # The largest flow of an edge in these units: most(n), or 1 as published, up to the largest
+        # coefficient. No flow exceeds most(n), so that both are the same program.
+        largest = np.ones(len(edges))
+        if published:
+            largest = 1 / np.maximum(self._most[network.owner], 1 / LARGEST_VALUE)
+        self._add_switches(switched, largest)
+        limits = (len(edges), edges.astype(np.int32), np.zeros(len(edges)), largest)
+        self._require(self._highs.changeColsBounds(*limits))
+        whole = self._taken[choosing[network.owner]].astype(np.int32)
+        kinds = np.ones(len(whole), np.uint8)
+        self._require(self._highs.changeColsIntegrality(len(whole), whole, kinds))
+        self._chooses = len(whole) > 0
+
+    def _add_switches(self, edges: NDArray[np.intp], largest: Floats) -> None:
+        """Add a z for each of some edges, the rows x <= largest z, and the sums of each node."""
+        every, columns = np.arange(len(edges)), self._taken[edges]
+        owners, owner = np.unique(self.network.owner[edges], return_inverse=True)
+        low, high = np.zeros(len(edges)), np.ones(len(edges))
+        empty = (np.zeros(len(edges), np.int32), np.zeros(0, np.int32), np.zeros(0))
+        self._require(self._highs.addCols(len(edges), low, low, high, 0, *empty))
+        rows = len(edges) + len(owners)
+        least, most = np.full(rows, -np.inf), np.zeros(rows)
+        least[len(edges) :] = most[len(edges) :] = 1.0
+        parts = [
+            (every, edges, 1.0),
+            (every, columns, -largest[edges]),
+            (len(edges) + owner, columns, 1.0),
+        ]
+        begins, indices, values = _pack(parts, 0, rows)
+        status = self._highs.addRows(rows, least, most, len(values), begins, indices, values)
+        self._require(status)
 
     def _require(self, status: Any) -> None:
         """Check that HiGHS accepted a call."""
@@ -471,23 +473,39 @@ class FlowProgram:
             raise VulcanError("HiGHS refuses the program; this is a defect in Vulcan")
 
     def add_cut(self, cut: Cut) -> bool:
-        """Add a cut, scaled so that its larger coefficient is 1; False if that overflows."""
-        if not math.isfinite(cut.limit * self._scale(cut)):
+        """Add a cut, scaled so that its larger coefficient is 1.
+
+        False if it is there already, or overflows.
+        """
+        scale = self._scale(cut)
+        if cut in self.cuts or not math.isfinite(cut.limit * scale):
             return False
         columns = np.array([self._risk_column, self._reward_column])
-        values = np.array([cut.risk * self.risk_unit, -cut.reward * self.reward_unit])
-        self._add_row(cut.limit * self._scale(cut), columns, values * self._scale(cut))
+        values = np.array([cut.risk * self._risk_unit, -cut.reward * self.reward_unit])
+        self._add_row(cut.limit * scale, columns, values * scale)
         self.cuts.append(cut)
         return True
 
     def _scale(self, cut: Cut) -> float:
-        largest = max(cut.risk * self.risk_unit, cut.reward * self.reward_unit)
+        largest = max(cut.risk * self._risk_unit, cut.reward * self.reward_unit)
         return 1 / largest if largest < math.inf else math.nan
 
     def _add_row(self, limit: float, columns: NDArray[Any], values: Floats) -> None:
         kept = np.abs(values) >= self._negligible
         columns, values = columns[kept].astype(np.int32), values[kept]
         self._require(self._highs.addRow(-np.inf, limit, len(columns), columns, values))
+
+    def exclude(self, choice: EdgeChoice) -> None:
+        """Cut off one deterministic policy and no other."""
+        there = self.network.reach(choice) > 0
+        taken = self._taken[choice[there & (self.network.layers.nodes["edge_count"] > 1)]]
+        self._add_row(len(taken) - 1.0, taken, np.ones(len(taken)))
+
+    def stop_at(self, gap: float) -> None:
+        """Let HiGHS stop when the relative gap to the upper bound is at most this."""
+        self._require(self._highs.setOptionValue("mip_abs_gap", 0.0))
+        # HiGHS divides by the policy's reward, which may be smaller than the bound.
+        self._require(self._highs.setOptionValue("mip_rel_gap", gap / (1 + gap)))
 
     def solve(self) -> Ending:
         """Run HiGHS, unless a limit or Ctrl-C comes first."""
@@ -502,12 +520,13 @@ class FlowProgram:
         status, monitor = self._highs.getModelStatus(), self._run.monitor
         if status == highspy.HighsModelStatus.kTimeLimit:
             monitor.stopped_by = monitor.stopped_by or StopReason.TIME
-        return {
-            highspy.HighsModelStatus.kOptimal: Ending.OPTIMAL,
-            highspy.HighsModelStatus.kInfeasible: Ending.INFEASIBLE,
-            highspy.HighsModelStatus.kTimeLimit: Ending.STOPPED,
-            highspy.HighsModelStatus.kInterrupt: Ending.STOPPED,
-        }.get(status, Ending.FAILED)
+        endings: dict[Any, Ending] = {
+            highspy.HighsModelStatus.kOptimal: "optimal",
+            highspy.HighsModelStatus.kInfeasible: "infeasible",
+            highspy.HighsModelStatus.kTimeLimit: "stopped",
+            highspy.HighsModelStatus.kInterrupt: "stopped",
+        }
+        return endings.get(status, "failed")
 
     def _run_highs(self) -> None:
         import highspy
@@ -550,9 +569,50 @@ class FlowProgram:
         self._misled |= MISLED in event.message
 
     @property
-    def values(self) -> Floats:
+    def _values(self) -> Floats:
         """The columns of the solution."""
         return np.asarray(self._highs.getSolution().col_value)
+
+    @property
+    def reward(self) -> float:
+        """Expected reward of the solution, up to HiGHS's tolerance."""
+        return float(self._values[self._reward_column]) * self.reward_unit
+
+    @property
+    def flow(self) -> Floats:
+        """The probability of taking each edge, up to HiGHS's tolerance."""
+        return self._values[: self._reward_column] * self._most[self.network.owner]
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """The weights of reward and risk at which a randomised solution is the best of all."""
+        prices = np.asarray(self._highs.getSolution().row_dual)[self._first_cut :]
+        scales = [self.reward_unit * self._scale(cut) for cut in self.cuts]
+        prices = np.maximum(0.0, -prices) * scales
+        risk, reward, _ = (float(prices @ part) for part in np.transpose(self.cuts))
+        return 1.0 + reward, risk
+
+    @property
+    def choice(self) -> EdgeChoice | None:
+        """The edges that a deterministic solution takes; None without one."""
+        import highspy
+
+        feasible = int(highspy.SolutionStatus.kSolutionStatusFeasible)
+        if int(self._highs.getInfo().primal_solution_status) != feasible:
+            return None
+        return self.network.pick_edges(self._values[self._taken])
+
+    def upper_bound(self, ending: Ending) -> float:
+        """Return a bound on deterministic policies within the cuts, up to HiGHS's tolerance."""
+        if ending == "infeasible":
+            return -math.inf
+        if ending == "failed":
+            return math.inf
+        info = self._highs.getInfo()
+        bound = float(info.mip_dual_bound)
+        if ending == "optimal" and not (self._chooses and math.isfinite(bound)):
+            bound = float(info.objective_function_value)  # nothing to choose, or presolve chose
+        return -bound * self.reward_unit
 
 
 def _find_unit(size: float, parts: Floats) -> float:
@@ -596,232 +656,81 @@ class LinearProgram(Solver):
     on: Literal["graph", "tree"] = "graph"
 
     def __post_init__(self) -> None:
-        if self.on not in ("graph", "tree"):
-            raise OptionError(f"on must be 'graph' or 'tree', not {self.on!r}")
+        require_form(self.on)
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
         import highspy  # noqa: F401  # now, before the clock starts
 
-        run = LinearSearch(problem, reader, monitor, self, options.graph)
+        run = ExactSearch(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
         if run.unroll():
-            run.solve(self.on)
-        finding = run.find("the tolerances of HiGHS leave a gap")
-        if finding.status is Status.SOLVED or not run.meets_bound:
-            return finding
-        explanation = f"within {100 * run.gap:.2g} % of the best randomised policy, proved"
-        # What the tolerance of the bound is worth; the weights of a mixture are rounded as well.
-        left = run.upper - run.bound_test.lower_reward(finding.reward)
-        spread = 0.0 if run.mix is None else abs(run.mix.risky.reward - run.mix.safe.reward)
-        rounding = max(finding.rounding, left + ROUNDING * spread)
-        return replace(finding, status=Status.SOLVED, explanation=explanation, rounding=rounding)
+            dual = run.open_dual()
+            if len(run.levels):
+                _solve(run, dual, self.on)
+            run.offer_mix(run.find_dual(dual).best)
+        return _allow_for_tolerance(run, run.find("the tolerances of HiGHS leave a gap"))
 
 
-class ProgramSearch(ExactSearch):
-    """A search that hands a network to HiGHS."""
+def _allow_for_tolerance(run: ExactSearch, finding: Finding) -> Finding:
+    """Call a gap closed that is worth no more than the tolerance of the risk bound."""
+    if finding.status is not Status.DONE or run.mix is None:
+        return finding
+    earned = run.mix.risky.reward - run.mix.safe.reward
+    risked = run.mix.risky.risk - run.mix.safe.risk
+    price = max(run.price or 0.0, earned / risked if risked > 0 else 0.0)
+    if run.upper - run.mix.reward > price * TOLERANCE + run.rounding:
+        return finding
+    explanation = f"within {100 * run.gap:.2g} % of the best randomised policy, proved"
+    # The weights of a mixture are rounded as well.
+    left = run.upper - run.bound_test.lower_reward(run.mix.reward)
+    rounding = max(finding.rounding, left + ROUNDING * abs(earned))
+    return replace(finding, status=Status.SOLVED, explanation=explanation, rounding=rounding)
 
-    def open_network(self, on: str) -> Network | None:
-        """Return the graph, or the tree of its histories; None if it is too large."""
 
-        def may_go_on(edges: int) -> bool:
-            return self.may_go_on(COLUMN_BYTES * edges)
-
-        if on == "tree":
-            return unfold(self.layers, may_go_on)
-        return Network.whole(self.layers) if may_go_on(len(self.layers.edges)) else None
-
-
-class LinearSearch(ProgramSearch):
-    """One search for the best randomised policy: its best policy is a mixture."""
-
-    def solve(self, on: str) -> None:
-        """Solve programs with more and more cuts until the gap is closed."""
-        self._top = self.sweep(1.0, 0.0)
-        self._points = [self._top, self.sweep(0.0, 1.0)]
-        self._most = self.bound_test.raise_reward(self._top.reward)
-        # The bound does not decrease: if it is negative here, it is for all smaller rewards.
-        none = self.bound_test.refuses(PolicyPoint(self._top.reward, 0.0))
-        self.upper = -math.inf if none else self._most
-        self._offer_best_mix()
-        if self.mix is not None and self.mix.safe is self._top:
-            self.price = 0.0  # the policy of largest reward is acceptable
-        elif self.upper == -math.inf:
-            return
-        elif self.bound(self._most) == -math.inf:  # there is no tangent
-            self.offer_mix(self.find_dual().best)
-        elif network := self.open_network(on):
-            with SimplexProgram(self, network, abs(self._top.reward)) as program:
-                self._solve_with_cuts(program)
-
-    def _solve_with_cuts(self, program: SimplexProgram) -> None:
-        if not self._add_tangent(program, self._most):
-            self.offer_mix(self.find_dual().best)
-            return
-        while len(program.cuts) < MOST_CUTS and self.may_go_on():
-            ending = program.solve()
-            if ending is Ending.STOPPED:
-                return
-            if ending is not Ending.OPTIMAL or self._use_solution(program):
+def _solve(run: ExactSearch, dual: Dual, on: str) -> None:
+    """Solve programs with more and more cuts until the gap is closed."""
+    dual.begin()
+    run.offer_mix(dual.best)
+    most = dual.most
+    if dual.finished or run.bound(most) == -math.inf:  # or there is no tangent
+        return
+    network = open_network(run, on)
+    if network is None:
+        return
+    sizes = (abs(most), min(1.0, run.bound(most)))
+    with FlowProgram(run, network, *sizes, TOLERANCE_OF_ROWS) as program:
+        reward = most
+        while not run.closed and len(program.cuts) < MOST_CUTS and run.may_go_on():
+            added = [program.add_cut(cut) for cut in cut_at(run.bound, min(reward, most), most)]
+            if not any(added) or program.solve() != "optimal":
                 break
-        if self.best is None:
-            self._prove_infeasible(program)
-
-    def _add_tangent(self, program: FlowProgram, reward: float) -> bool:
-        """Add the tangent at a reward; False if it is there already, or overflows."""
-        cuts = cut_at(self.bound, min(reward, self._most), self._most)
-        added = [program.add_cut(cut) for cut in cuts if cut not in program.cuts]
-        return any(added)
-
-    def _lower_upper(self, cut: Cut, value: float) -> None:
-        """Lower the upper bound, given the largest value of any policy for the weights of a cut."""
-        upper = value + cut.limit + ROUNDING * (abs(value) + abs(cut.limit))
-        if upper < self.upper:
-            self.upper, self.price = upper, cut.risk
-        if self.best is None:
-            return
-
-        def excludes(reward: float) -> bool:
-            allowed = float(self.bound.enclose(reward, reward)[1]) + TOLERANCE
-            worth, cost = (1 + cut.reward) * reward, cut.risk * allowed
-            rounding = ROUNDING * (abs(worth) + abs(cost) + abs(value))
-            return worth - cost - rounding > value
-
-        # Numerical tangents lie slightly above the bound, which itself excludes more. The left side
-        # is convex, and at most the value at the best policy: if a reward is excluded, so are all
-        # larger ones.
-        low, high = self.best.reward, self.upper
-        while low < (middle := low + (high - low) / 2) < high:
-            low, high = (low, middle) if excludes(middle) else (middle, high)
-        self.upper = high
-
-    def _prove_infeasible(self, program: SimplexProgram) -> None:
-        """Prove by one dynamic program that no policy satisfies all the cuts.
-
-        Where the bound is too steep for HiGHS's tolerances, the dual search decides.
-        """
-        program.relax()
-        if program.solve() is Ending.OPTIMAL:
-            cut = program.combine_cuts()
-            value = self._bound_value(cut.reward, cut.risk)
-            if value + cut.limit < -ROUNDING * (abs(value) + abs(cut.limit)):
-                self.upper = -math.inf
-                return
-        self.offer_mix(self.find_dual().best)
-
-    def _bound_value(self, reward: float, risk: float) -> float:
-        """Return an upper bound on reward · E g - risk · er of all policies: a dynamic program."""
-        point = self.sweep(reward, risk)
-        self._points.append(point)
-        self._choice = self.sweeps.choose(reward, risk)
-        value = reward * point.reward - risk * point.risk
-        return self.bound_test.raise_value(value, (reward, risk), self._most)
-
-    def _use_solution(self, program: SimplexProgram) -> bool:
-        """Offer the policies of a solution, and cut it off; True if the search is over."""
-        cut = program.combine_cuts()
-        value = self._bound_value(1.0 + cut.reward, cut.risk)
-        self._points += map(program.network.make_point, self._peel(program))
-        self._offer_best_mix()
-        self._lower_upper(cut, value)
-        if self.meets_bound:
-            return True
-        self.rewards.append(program.reward)
-        acceptable = program.risk <= self.bound(program.reward)
-        return acceptable or not self._add_tangent(program, program.reward)
-
-    def _peel(self, program: SimplexProgram) -> list[Choice]:
-        """Return deterministic policies whose mixture has the flow of a solution, up to rounding.
-
-        Nodes without a flow take the edges of the last dynamic program.
-        """
-        network, links, flow = program.network, program.links, np.maximum(0.0, program.flow)
-        nodes, pairs = network.layers.nodes, network.pairs
-        rows = self._choice[pairs] - self.levels.arrays.first_action[nodes["state"]]
-        otherwise = nodes["first_edge"] + rows
-        policies: list[Choice] = []
-        left = 1.0
-        while left > NEGLIGIBLE_WEIGHT and len(policies) < MOST_POLICIES:
-            choice = pick_edges(network.layers, flow)
-            choice = np.where(flow[choice] > 0, choice, otherwise).astype(np.int32)
-            policies.append(choice)
-            reach = links.reach(choice)
-            used = np.flatnonzero((reach > 0) & (flow[choice] > 0))
-            shares = flow[choice[used]] / reach[used]
-            share = float(shares[shares > NEGLIGIBLE_WEIGHT].min(initial=left))
-            rest = np.where(shares - share > NEGLIGIBLE_WEIGHT, (shares - share) * reach[used], 0.0)
-            flow[choice[used]] = rest
-            left -= share
-        return policies
-
-    def _offer_best_mix(self) -> None:
-        """Keep the best acceptable mixture of the policies so far."""
-        self.rewards += [point.reward for point in self._points]
-        self.offer_mix(best_mix(self._points, self.bound_test))
-
-    @property
-    def meets_bound(self) -> bool:
-        """Whether the gap is closed, up to the reward that the tolerance of Δ is worth."""
-        if self.best is None or self.gap <= EXACT_GAP:
-            return self.best is not None
-        price = max(self.price or 0.0, self._price_of_mix())
-        return self.upper - self.best.reward <= price * TOLERANCE + self.rounding
-
-    def _price_of_mix(self) -> float:
-        """Return the reward that the mixture gains per unit of risk."""
-        if self.mix is None or self.mix.risky.risk <= self.mix.safe.risk:
-            return 0.0
-        earned = self.mix.risky.reward - self.mix.safe.reward
-        return earned / (self.mix.risky.risk - self.mix.safe.risk)
+            reward, weights = program.reward, program.weights
+            dual.look(weights, _peel(program, run.sweeps.choose(*weights)))
+            run.offer_mix(dual.best)
+            run.upper = dual.upper_bound
 
 
-class SimplexProgram(FlowProgram):
-    """A flow program for randomised policies, with its dual."""
+def _peel(program: FlowProgram, otherwise: EdgeChoice) -> list[PolicyPoint]:
+    """Return deterministic policies whose mixture has the flow of a solution, up to rounding.
 
-    def __init__(self, run: ExactSearch, network: Network, size: float) -> None:
-        self.network, most = network, np.ones(len(network.layers.nodes))
-        risk_size = min(1.0, run.bound(run.upper))
-        super().__init__(run, network.layers, most, size, risk_size, TOLERANCE_OF_ROWS)
-        self._first_cut = self._highs.getNumRow()
-        self._excess_column = self._highs.getNumCol()
-        self._require(self._highs.addCol(0.0, 0.0, 0.0, 0, [], []))
-
-    def add_cut(self, cut: Cut) -> bool:
-        """Add a cut that the excess column may relax; False if it overflows."""
-        added = super().add_cut(cut)
-        if added:
-            row = self._highs.getNumRow() - 1
-            self._require(self._highs.changeCoeff(row, self._excess_column, -1.0))
-        return added
-
-    def relax(self) -> None:
-        """Minimise the violation of the cuts instead of -E g."""
-        self._require(self._highs.changeColBounds(self._excess_column, 0.0, np.inf))
-        self._require(self._highs.changeColCost(self._excess_column, 1.0))
-        self._require(self._highs.changeColCost(self._reward_column, 0.0))
-
-    @property
-    def reward(self) -> float:
-        """Expected reward of the solution, up to HiGHS's tolerance."""
-        return float(self.values[self._reward_column]) * self.reward_unit
-
-    @property
-    def risk(self) -> float:
-        """Risk of the solution, up to HiGHS's tolerance."""
-        return float(self.values[self._risk_column]) * self.risk_unit
-
-    @property
-    def flow(self) -> Floats:
-        """The probability of taking each edge, up to HiGHS's tolerance."""
-        return self.values[: self._reward_column]
-
-    def combine_cuts(self) -> Cut:
-        """Return the sum of the cuts, weighted by their prices."""
-        rows = np.asarray(self._highs.getSolution().row_dual)[self._first_cut :]
-        scales = [self.reward_unit * self._scale(cut) for cut in self.cuts]
-        prices = np.maximum(0.0, -rows) * scales
-        risk, reward, limit = (float(prices @ part) for part in np.transpose(self.cuts))
-        # The rounding error of this sum, in which terms may cancel.
-        sizes = prices @ np.abs([cut.limit for cut in self.cuts])
-        return Cut(risk, reward, limit + len(prices) * ROUNDING * float(sizes))
+    Nodes without a flow take the action of another policy, given by the row of each pair.
+    """
+    network, flow = program.network, np.maximum(0.0, program.flow)
+    first = network.layers.nodes["first_edge"]
+    otherwise = first + otherwise[network.pairs] - network.layers.edges["action"][first]
+    points: list[PolicyPoint] = []
+    left = 1.0
+    while left > NEGLIGIBLE_WEIGHT and len(points) < MOST_POLICIES:
+        choice = network.pick_edges(flow)
+        choice = np.where(flow[choice] > 0, choice, otherwise).astype(np.int32)
+        points.append(network.make_point(choice))
+        reach = network.reach(choice)
+        used = np.flatnonzero((reach > 0) & (flow[choice] > 0))
+        shares = flow[choice[used]] / reach[used]
+        share = float(shares[shares > NEGLIGIBLE_WEIGHT].min(initial=left))
+        rest = np.where(shares - share > NEGLIGIBLE_WEIGHT, (shares - share) * reach[used], 0.0)
+        flow[choice[used]] = rest
+        left -= share
+    return points

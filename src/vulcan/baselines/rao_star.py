@@ -1,25 +1,31 @@
 """RAO*: heuristic forward search for the best policy within a risk bound.
 
-The algorithm of Santana, Thiébaux and Williams (2016) for states that are fully observed. It grows
-an *explicit graph* from the initial state. Nodes that are not expanded yet, its tips, are valued by
-two heuristics of the model: `reward_to_go_bound`, an upper bound on the reward to go, and
-`risk_to_go_bound`, a lower bound on the risk to go. Then
+The algorithm of Santana, Thiébaux and Williams (2016), where states are observed. Two heuristics of
+the model guide it: `reward_to_go_bound`, an upper bound on the reward to go, and
+`risk_to_go_bound`, a lower bound on the risk to go.
 
-    1. find the best policy of the explicit graph within the risk bound, tips at their heuristic
-       values;
-    2. if it reaches no tip, it is optimal;
-    3. otherwise expand all the tips that it reaches, and repeat.
+**As published** (`vulcan.kernels.rao_star`). It grows a tree of histories, as the authors' program
+does over beliefs; what the model says of a state is evaluated once. A node has a value (an upper
+bound), an execution risk er (a lower bound), a bound Δ on that risk, and a best action. The Δ of
+the root is the chance constraint, and new nodes have the values of the heuristics. Then
 
-Since the heuristics are optimistic, the best policy of the explicit graph has at least the reward
-of the optimum: an upper bound that falls until it is attained.
+    1. expand all open nodes of the best policy: each action gets a node for every safe outcome,
+       unless it is *rejected* for good, because er = r + Σ p er(o) exceeds the Δ of its node;
+    2. update the expanded nodes and their ancestors, deepest first: of the actions within Δ the
+       one with the largest R̄ + γ Σ p V(o) is the best, the first of equal ones;
+    3. hand bounds down the best policy: Δ_i = min(1, (Δ - r - Σ_{j≠i} p_j er_j) / p_i), which is
+       what Δ leaves to outcome i if its siblings risk no more than they do now;
+    4. repeat until the best policy has no open node.
 
-The published update chooses the best action of a node that keeps to an execution risk bound handed
-down from its parent, computed from the present policies of its siblings. It may miss the optimum:
-risk that is granted to one branch is missing in another. Here step 1 is exact, by the dual bound
-and by fronts over the explicit graph (see `vulcan.exact.fronts`), so that it also works for bounds
-that depend on the reward. Histories that lead to the same state and step share a node.
+A node without actions is a *dead end*: its value is -∞ and its er 1, for good. (The authors'
+program gives it its heuristic value, and then returns policies that have no action there.) The
+policy keeps to the bound. But it need not be the best one: siblings share the bound by what they
+happen to risk when a node is expanded, and what is rejected then never returns.
 
-Without `reward_to_go_bound` all states are expanded at once.
+**With an exact update** (`vulcan.baselines.exact_rao_star`) no bounds are handed down: each round
+finds the best policy of all that is expanded as a whole. It is optimal, and for all risk bounds.
+
+Without `reward_to_go_bound` both expand whatever the bound may permit.
 """
 
 from __future__ import annotations
@@ -27,34 +33,35 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.errors import ModelError
-from vulcan.exact.fronts import advance_fronts
-from vulcan.exact.search import ExactSearch
-from vulcan.exact.sweeps import PolicyPoint, Sweeps, make_values
-from vulcan.exact.thin_fronts import improve
-from vulcan.graph.levels import build_levels
-from vulcan.graph.states import StateGraph
-from vulcan.model.interface import Start
+from vulcan.baselines.exact_rao_star import ExactRun, Heuristics
+from vulcan.bounds.forms import Constant
+from vulcan.errors import OptionError
+from vulcan.exact.acceptance import ACCEPTED
+from vulcan.graph.states import StateGraph, open_graph
+from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
-from vulcan.model.rules import Rule, Violation
-from vulcan.numerics import UNEVALUATED
+from vulcan.numerics import END, NONE, UNEVALUATED, UNPLANNED
+from vulcan.policy.policy import Policy
 from vulcan.problem import Problem
-from vulcan.runtime.limits import Monitor
-from vulcan.solvers.base import EXACT, Coverage, Options, Solver
-from vulcan.solvers.finding import Finding
+from vulcan.runtime.arrays import lengthen
+from vulcan.runtime.limits import Monitor, Progress, StopReason
+from vulcan.runtime.memory import find_default_memory
+from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver, describe_origin
+from vulcan.solvers.finding import Finding, Statistics, Status
 
 __all__ = ["RAOStar"]
 
-ROUNDING_OF_BOUNDS: Final = 1e-9
-"""Rounding error allowed for heuristics, which are sums, too."""
+Mode = Literal["overall", "everywhere"]
+Update = Literal["published", "exact"]
+DeadEnds = Literal["closed", "heuristic"]
 
-BEYOND: Final = 1e300
-"""The loss at a tip, to find the best policy that reaches none."""
+CHUNK: Final = 1 << 20
+"""Nodes to look at between two checks of the clock; a few hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -62,19 +69,66 @@ class RAOStar(Solver):
     """Expand only what the best policy within the bound may need, by the model's heuristics (RAO*).
 
     The model offers `reward_to_go_bound(state, step)` and, optionally, `risk_to_go_bound(state,
-    action, step)`. The policy is the best deterministic, history-dependent one. A search that is
-    stopped by a limit returns an upper bound only.
+    action, step)`. As published, it takes constant risk bounds, and its policy keeps to the bound
+    without being the best one always. A search that a limit stops returns the policy so far, with
+    its frontier.
+
+    Parameters
+    ----------
+    mode
+        "overall" bounds the risk of the mission, "everywhere" the risk ahead at every history, too.
+    update
+        "published", or "exact" for the best deterministic policy under risk bounds of any form. A
+        search of that kind that a limit stops returns an upper bound only.
+    dead_ends
+        What a history is worth whose actions were all rejected: nothing ("closed"), or what its
+        heuristic says ("heuristic"), as in the authors' program, whose policies have a frontier
+        there.
     """
 
-    finds: ClassVar[str] = "the best deterministic policy, evaluating only what may matter"
+    finds: ClassVar[str] = "a policy within a constant bound, by RAO* as published"
     method: ClassVar[str] = "the model's reward_to_go_bound and risk_to_go_bound"
     limits: ClassVar[Sequence[str]] = EXACT
-    covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
+    constant_bounds: ClassVar[bool] = True
+    options: ClassVar[Sequence[Option]] = (
+        Option(
+            "update",
+            str,
+            "How to choose the best policy: as published, for constant bounds, or exactly, for "
+            "all.",
+            default="published",
+            choices=get_args(Update),
+        ),
+        Option(
+            "mode",
+            str,
+            "Where the risk ahead is bounded: overall (at the start), or everywhere.",
+            default="overall",
+            choices=get_args(Mode),
+        ),
+    )
+
+    mode: Mode = "overall"
+    update: Update = "published"
+    dead_ends: DeadEnds = "closed"
+
+    def __post_init__(self) -> None:
+        for name, kind in (("mode", Mode), ("update", Update), ("dead_ends", DeadEnds)):
+            if getattr(self, name) not in get_args(kind):
+                known = " or ".join(map(repr, get_args(kind)))
+                raise OptionError(f"{name} must be {known}, not {getattr(self, name)!r}")
+        if self.update == "exact":
+            if (self.mode, self.dead_ends) != ("overall", "closed"):
+                raise OptionError("mode and dead_ends belong to update='published'; omit them")
+            object.__setattr__(self, "covers", Coverage.DETERMINISTIC)
+            object.__setattr__(self, "constant_bounds", False)
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        run = RAOStarRun(problem, reader, monitor, self, options.graph)
+        if self.update == "published":
+            return PublishedRun(problem, reader, monitor, self, options.graph).run()
+        run = ExactRun(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
         while run.grow() and run.plan():
             pass
@@ -82,140 +136,166 @@ class RAOStar(Solver):
         return run.find()
 
 
-class RAOStarRun(ExactSearch):
-    """One search: the explicit graph, and the heuristic values of its tips."""
+class PublishedRun:
+    """One search as published: the tree, and what its kernel needs from Python."""
 
     def __init__(
         self,
         problem: Problem,
         reader: ModelReader,
         monitor: Monitor,
-        solver: object,
+        solver: RAOStar,
         graph: StateGraph | None = None,
     ) -> None:
-        super().__init__(problem, reader, monitor, solver, graph)
-        self._guided = hasattr(problem.model, "reward_to_go_bound")
-        self._cautious = hasattr(problem.model, "risk_to_go_bound")
-        self._opened = {(StateGraph.ROOT, 0)}
-        self._ends: dict[int, bool] = {}
-        self._heuristics: dict[tuple[int, int], tuple[float, float]] = {}
-        self._least_upper = math.inf
-        self._finished = False
+        from vulcan.kernels import rao_star
 
-    def grow(self) -> bool:
-        """Build the explicit graph from the opened nodes; False if a limit came first."""
-        levels = build_levels(
-            self.graph,
-            may_go_on=lambda nodes, memory: self.may_go_on(memory),
-            opens=self._opens if self._guided else None,
+        bound = problem.risk_bound
+        if not isinstance(bound, Constant):
+            raise OptionError(
+                f"RAO* as published takes a constant risk bound, not {bound}; "
+                "RAOStar(update='exact') takes any"
+            )
+        self._kernel, self._problem, self._reader = rao_star, problem, reader
+        self._monitor, self._solver = monitor, solver
+        self._graph = open_graph(reader) if graph is None else graph
+        self._heuristics = Heuristics(reader)
+        memory = monitor.limits.memory
+        self._memory = find_default_memory() if memory is None else memory
+        self._nodes, self._edges = np.zeros(1024, rao_star.NODE), np.zeros(1024, rao_star.EDGE)
+        # Where states do not merge, each occurs at one level.
+        self._outlook = np.zeros((reader.levels + 1 if reader.merges else 1, 0), rao_star.OUTLOOK)
+        self._control = np.zeros(1, rao_star.CONTROL)
+        allowed = min(1.0, bound(0.0))
+        self._control["slack"] = ACCEPTED
+        self._control["cap"] = allowed if solver.mode == "everywhere" else 1.0
+        self._control["closes_with_heuristic"] = solver.dead_ends == "heuristic"
+        self._advance()  # compile it now; there is nothing to do yet
+        monitor.start_clock()
+        outlook, root = self._look_at(StateGraph.ROOT, 0), self._nodes[0]
+        root["value"], root["risk"], root["allowed"] = outlook["value"], outlook["risk"], allowed
+        root["parent"] = root["best"] = NONE
+        root["status"] = rao_star.ENDED if outlook["ends"] else rao_star.OPEN
+        self._control["nodes"] = self._control["length"] = 1
+
+    def run(self) -> Finding:
+        """Expand and update until the best policy has no open node, or a limit comes."""
+        while self._may_go_on():
+            self._control["pause"] = self._control["work"] + CHUNK
+            wants = self._advance()
+            if wants == codes.DONE:
+                break
+            if wants == codes.NEEDS_STATE:
+                self._explore()
+            elif wants == codes.NEEDS_ROOM and self._may_go_on(self._tree_memory):
+                count = len(self._nodes)
+                self._nodes = lengthen(self._nodes, count, 2 * count)
+                self._edges = lengthen(self._edges, count, 2 * count)
+            self._monitor.report(self._describe)
+        return self._conclude()
+
+    def _advance(self) -> int:
+        rows = (rows.array for rows in self._graph.kinds())
+        tree = (*rows, self._reader.discounts, self._outlook, self._nodes, self._edges)
+        return int(self._kernel.search(self._kernel.TreeArrays(*tree), self._control))
+
+    @property
+    def _tree_memory(self) -> int:
+        return self._nodes.nbytes + self._edges.nbytes + self._outlook.nbytes
+
+    def _may_go_on(self, more: int = 0) -> bool:
+        if self._graph.memory + self._tree_memory + more > self._memory:
+            self._monitor.stopped_by = StopReason.MEMORY
+        stopped = self._monitor.stopped_by is not None
+        return not stopped and not self._monitor.wants_stop(int(self._control["nodes"][0]))
+
+    def _list_policy(self) -> NDArray[np.int32]:
+        """Return the numbers of the nodes of the best policy, parents first."""
+        numbers: NDArray[np.int32] = self._nodes["order"][: int(self._control["length"][0])]
+        return numbers
+
+    def _explore(self) -> None:
+        """Evaluate the open nodes of the best policy, and the heuristics of what comes after."""
+        graph, policy = self._graph, self._nodes[self._list_policy()]
+        opened = np.unique(policy[policy["status"] == self._kernel.OPEN][["state", "level"]])
+        states = np.unique(opened["state"])
+        new = states[graph.states.array["action_count"][states] == UNEVALUATED]
+        if not graph.expand_while(new.tolist(), self._may_go_on):
+            return
+        for state, level in opened.tolist():
+            first, count = graph.states.array[state].item()
+            actions = graph.actions.array[first : first + count]
+            for begin, safe in actions[["first_outcome", "safe_count"]].tolist():
+                for target in graph.outcomes.array["state"][begin : begin + safe].tolist():
+                    self._look_at(target, level + 1)
+            most = max(count, int(actions["safe_count"].sum()))
+            self._control["most"] = max(most, self._control["most"][0])
+            self._look_at(state, level)["explored"] = 1
+
+    def _look_at(self, state: int, level: int) -> np.void:
+        """Return the heuristics of a state at a level."""
+        width, states = self._outlook.shape[1], self._graph.states.count
+        if width < states:
+            wider = np.zeros((len(self._outlook), 2 * states), self._outlook.dtype)
+            wider[:, :width] = self._outlook
+            self._outlook = wider
+        entry: np.void = self._outlook[min(level, len(self._outlook) - 1), state]
+        if not entry["known"]:
+            place = self._graph.state_object(state)
+            ends = level == self._reader.levels or not self._reader.actions(place)
+            if not ends:
+                entry["value"], entry["risk"] = self._heuristics.estimate(place, level)
+            entry["ends"], entry["known"] = ends, 1
+        return entry
+
+    def _describe(self) -> Progress:
+        nodes, memory = int(self._control["nodes"][0]), self._graph.memory + self._tree_memory
+        evaluations = self._graph.evaluations
+        return Progress(self._monitor.seconds, None, nodes, evaluations, None, memory=memory)
+
+    def _conclude(self) -> Finding:
+        self._monitor.grant_certificate()
+        policy, now = self._write_out(), self._describe()
+        status, explanation = self._explain(policy)
+        values = None if policy is None else policy.node_values(float(self._reader.discounts[0]))
+        reward = -math.inf if values is None else float(values["mean"][0])
+        return Finding(
+            status=status,
+            explanation=explanation,
+            policy=policy,
+            reward=reward,
+            risk=0.0 if values is None else float(values["risk"][0]),
+            credits=[] if policy is None else [reward],
+            statistics=Statistics(now.seconds, now.histories, now.evaluations, memory=now.memory),
+            estimate=float(self._nodes["value"][0]),
         )
-        if levels is None:
-            return False
-        expanded = levels.arrays.expanded
-        self._tips = np.flatnonzero(~expanded) if len(expanded) else np.zeros(0, np.intp)
-        self._keys = list(zip(levels.arrays.state.tolist(), levels.levels.tolist(), strict=True))
-        values = make_values(len(levels))
-        for tip in self._tips.tolist():
-            values[tip] = self._estimate(*self._keys[tip])
-        self.use(levels, values)
-        return True
 
-    def plan(self) -> bool:
-        """Find the best policy of the explicit graph and open its tips; False if it has none.
+    def _explain(self, policy: Policy | None) -> tuple[Status, str]:
+        if self._monitor.stopped_by is not None:
+            found = "no policy yet" if policy is None else "best policy so far"
+            return Status.STOPPED, f"stopped by {self._monitor.stopped_by}: {found}"
+        if policy is None:
+            return Status.DONE, "RAO* as published rejected every action; there may be a policy"
+        return Status.DONE, "policy of RAO* as published, which need not be the best"
 
-        The best randomised policy takes milliseconds, so that its tips are opened first.
-        """
-        self.best, self.trials = None, []
-        dual = self.find_dual()
-        if dual.best is not None:
-            points = (dual.best.safe, dual.best.risky)
-            tips = {tip for point in points for tip in point.decide().find_tips()}
-            if tips:
-                return self._open(sorted(tips))
-        improve(self)
-        advance_fronts(self)
-        if self.monitor.stopped_by is not None:
-            return False
-        if self.best is None:
-            self._finished = self.upper == -math.inf
-            self._least_upper = min(self._least_upper, self.upper)
-            return False
-        tips_of_best = self.best.decide().find_tips()
-        self._finished = not tips_of_best
-        return not self._finished and self._open(tips_of_best)
-
-    def accepts(self, point: PolicyPoint) -> bool:
-        """Whether a policy may be acceptable; one that ends in tips has no certificate yet."""
-        known = self.bound_test.accepts(point) or self.bound_test.refuses(point)
-        if not known and point.decide().find_tips():
-            return True
-        return super().accepts(point)
-
-    def conclude(self) -> None:
-        """Keep a policy that reaches no tip, else the upper bound only."""
-        if self._finished:
-            self._check_heuristics()
-        else:
-            self.best, self.upper = None, self._least_upper
-
-    def _open(self, tips: list[int]) -> bool:
-        self._least_upper = min(self._least_upper, self.upper)
-        self._opened.update(self._keys[tip] for tip in tips)
-        return self.may_go_on()
-
-    def _opens(self, states: NDArray[np.int32], level: int) -> NDArray[np.bool_]:
-        opened = [
-            (state, level) in self._opened or self._is_end(state) for state in states.tolist()
-        ]
-        return np.array(opened, bool)
-
-    def _is_end(self, state: int) -> bool:
-        """Whether a state is a safe terminal; evaluates the model's actions, not its outcomes."""
-        count = int(self.graph.states.array["action_count"][state])
-        if count != UNEVALUATED:
-            return count == 0
-        if state not in self._ends:
-            self._ends[state] = not self.reader.actions(self.graph.state_object(state))
-        return self._ends[state]
-
-    def _estimate(self, state: int, level: int) -> tuple[float, float]:
-        """Return the heuristic values of a tip: reward from the start of the mission, and risk."""
-        key = (state, level)
-        if key not in self._heuristics:
-            place, step = self.graph.state_object(state), self._step(level)
-            # A model may return inf; the arithmetic needs a finite number.
-            bound = min(self.reader.bound_reward(place, step), BEYOND)
-            if bound == -math.inf:
-                message = "reward_to_go_bound is -inf, which is no upper bound"
-                raise ModelError(Violation(Rule.BOUNDS, message, place))
-            reward = float(self.reader.weights[level]) * bound
-            risk = 0.0
-            if self._cautious:
-                actions = self.reader.actions(place).values()
-                risk = min(self.reader.bound_risk(place, action, step) for action in actions)
-            self._heuristics[key] = (reward, risk)
-        return self._heuristics[key]
-
-    def _step(self, level: int) -> int:
-        return level - isinstance(self.reader.root, Start)
-
-    def _check_heuristics(self) -> None:
-        """Refuse heuristics that a policy of the explicit graph proves wrong."""
-        worst = make_values(len(self.levels))
-        worst["reward"], worst["risk"] = -BEYOND, BEYOND
-        sweeps = Sweeps(self.levels, worst)
-        earned = sweeps.follow_weights(1.0, 0.0).rewards
-        risked = sweeps.follow_weights(0.0, 1.0).risks
-        for node, key in enumerate(self._keys):
-            if key not in self._heuristics:
-                continue
-            reward, risk = self._heuristics[key]
-            allowed = ROUNDING_OF_BOUNDS * max(1.0, abs(reward))
-            for name, found, claimed, wrong in (
-                ("reward_to_go_bound", earned[node], reward, earned[node] > reward + allowed),
-                ("risk_to_go_bound", risked[node], risk, risked[node] < risk - ROUNDING_OF_BOUNDS),
-            ):
-                if wrong:
-                    state, step = self.graph.state_object(key[0]), self._step(key[1])
-                    message = f"{name} says {claimed!r} at step {step}, a policy has {found:.17g}"
-                    raise ModelError(Violation(Rule.BOUNDS, message, state))
+    def _write_out(self) -> Policy | None:
+        """Return the best policy; open nodes and dead ends are its frontier."""
+        decided = [n for n in self._list_policy().tolist() if self._nodes["best"][n] != NONE]
+        places = {number: place for place, number in enumerate(decided)}
+        rows, children = [], []
+        for number in decided:
+            row, first = self._edges[self._nodes["best"][number]].item()
+            rows.append(row)
+            for child in range(first, first + int(self._graph.actions.array["safe_count"][row])):
+                ends = self._nodes["status"][child] == self._kernel.ENDED
+                children.append(places.get(child, END if ends else UNPLANNED))
+        if not decided:
+            return None
+        about = describe_origin(self._problem, self._reader, self._solver)
+        policy = self._graph.policy(rows, children, about)
+        for node in self._nodes[decided] if policy.complete else ():
+            state, level = int(node["state"]), int(node["level"])
+            outlook, place = self._look_at(state, level), self._graph.state_object(state)
+            claimed = float(outlook["value"]), float(outlook["risk"])
+            found = float(node["value"]), float(node["risk"])
+            self._heuristics.require(place, level, claimed, found)
+        return policy

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 from vulcan.model.reader import ModelReader
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Monitor
-from vulcan.sampling.local_vulcan import EXPLORATION, LocalSearch, LocalVulcan
+from vulcan.sampling.local_vulcan import DEFAULT_POLICY, EXPLORATION, LocalSearch, LocalVulcan
 from vulcan.solvers.base import Option, Options, Solver
-from vulcan.solvers.constraints import NoConstraint
+from vulcan.solvers.constraints import LocalConstraint
 from vulcan.solvers.finding import Finding
 
 __all__ = ["UCT"]
@@ -33,7 +33,7 @@ class UCT(Solver):
     method: ClassVar[str] = "Monte Carlo tree search without a constraint"
     limits: ClassVar[Sequence[str]] = ("time_limit", "samples", "histories", "memory")
     sampling: ClassVar[bool] = True
-    options: ClassVar[Sequence[Option]] = (EXPLORATION,)
+    options: ClassVar[Sequence[Option]] = (EXPLORATION, DEFAULT_POLICY)
 
     exploration: float = 0.1
     default_policy: Literal["random", "greedy"] = "greedy"
@@ -42,7 +42,7 @@ class UCT(Solver):
         self._unconstrained()
 
     def _unconstrained(self) -> LocalVulcan:
-        return LocalVulcan(self.exploration, NoConstraint(), self.default_policy)
+        return LocalVulcan(self.exploration, LocalConstraint(), self.default_policy)
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options

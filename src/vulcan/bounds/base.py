@@ -4,10 +4,9 @@ A risk bound Δ is concave and nondecreasing on every interval on which it is us
 negative, or -inf, for small rewards: nothing is acceptable there. It is never clipped at 0 from
 below, which would break concavity and with it the guarantee. Values above 1 are harmless.
 
-Three kinds are exact by construction: `Constant`, `Linear` and `PiecewiseLinear`. Their parameters
-are checked when they are made. `Concave` takes any function; `verify` checks it at every point at
-which it was evaluated, and on a grid between them. Kernels evaluate a bound through its
-`BoundTable` (`vulcan.bounds.table`).
+`Constant`, `Linear` and `PiecewiseLinear` are exact, and checked when they are made. `Concave`
+takes any function; `verify` checks it at every point at which it was evaluated, and on a grid
+between them. Kernels evaluate a bound through its `BoundTable` (`vulcan.bounds.table`).
 
 **Rounding.** A computed expected reward is known up to its rounding errors, and so is the bound at
 it. `enclose` accounts for both: as Δ is nondecreasing, its values between two rewards lie between
@@ -20,12 +19,10 @@ least such function H above all of them by more than these roundings can explain
 
     H(x - shift)  <=  y + TOLERANCE max(1, |H|).
 
-It is H at x - shift, and not a slope times the shift, since slopes change at kinks.
-
 **Limits on the reward.** A tangent is a line nowhere below Δ: Δ(y) <= value + slope (y - at). If
 w E g - k er <= v for every policy, an acceptable policy with reward y has (w y - v) / k <= Δ(y).
-With w = 1 that is a line in the plane of risk and reward, E g <= v + k er, which holds for every
-bound. All limits are rounded up.
+With w = 1 that is a line in the plane of risk and reward, E g <= v + k er. All limits are rounded
+up.
 """
 
 from __future__ import annotations
@@ -44,16 +41,6 @@ from vulcan.bounds.table import BoundTable
 from vulcan.errors import BoundError, BoundWarning
 from vulcan.numerics import TOLERANCE, Number
 from vulcan.parameters import require_number
-
-__all__ = [
-    "Point",
-    "RewardLine",
-    "Weights",
-    "limit_reward",
-    "upper_hull",
-    "verify_shape",
-    "warn_of_loose",
-]
 
 
 @dataclass(frozen=True)
@@ -164,20 +151,11 @@ SHIFT: Final = 8 * sys.float_info.epsilon
 
 
 def verify_shape(points: Sequence[Point]) -> None:
-    """Check that points lie on a concave, nondecreasing function, up to its roundings.
+    """Raise a `BoundError` if points (reward, risk) lie on no bound, up to its roundings.
 
-    They are compared with the least such function above them. Comparing neighbours only would miss
-    a slow bend, which is smaller than the rounding errors between close points.
-
-    Parameters
-    ----------
-    points
-        Pairs (reward, risk) in the order of rewards; risks may be -inf.
-
-    Raises
-    ------
-    BoundError
-        If they do not; the message shows the worst of them.
+    They are in the order of rewards, and compared with the least concave, nondecreasing function
+    above them. Comparing neighbours only would miss a slow bend, which is smaller than the rounding
+    errors between close points.
     """
     finite = [point for point in points if point[1] > -math.inf]
     if not finite:
@@ -238,14 +216,9 @@ def _count_own_frames() -> int:
 
 
 def upper_hull(points: Iterable[Item], at: Callable[[Item], Point]) -> list[Item]:
-    """Return the corners of the least concave function above some points.
+    """Return the corners of the least concave function above some points, from left to right.
 
-    Parameters
-    ----------
-    points
-        The points, from left to right.
-    at
-        Where each of them lies.
+    `at` tells where each of them lies.
     """
     hull: list[Item] = []
     for item in points:
@@ -271,15 +244,7 @@ Weights = tuple[float, float]
 
 @dataclass(frozen=True)
 class RewardLine:
-    """No policy, randomised or not, acceptable or not, earns more than value + price · its risk.
-
-    Attributes
-    ----------
-    price
-        k, of risk.
-    value
-        The largest E g - k er of any policy, or more.
-    """
+    """No policy, randomised or not, acceptable or not, earns more than value + price · its risk."""
 
     price: float
     value: float

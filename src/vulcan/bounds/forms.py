@@ -21,9 +21,9 @@ from typing import Final
 import numpy as np
 
 from vulcan.bounds.base import Point, RiskBound, Tangent, require_factor, verify_shape
-from vulcan.bounds.table import GUARD, BoundTable, RefinedTable
+from vulcan.bounds.table import GUARD, BoundTable
 from vulcan.errors import BoundError
-from vulcan.numerics import Number, divide_down, is_infinite, round_down, round_up
+from vulcan.numerics import Number, is_infinite, round_down, round_up
 from vulcan.parameters import require_number
 
 
@@ -44,16 +44,6 @@ class Straight(RiskBound):
     @cached_property
     def _exact_pieces(self) -> Sequence[tuple[Fraction, Fraction, Fraction]]:
         return [(Fraction(start), Fraction(value), slope) for start, value, slope in self._pieces]
-
-    @cached_property
-    def _lines(self) -> Sequence[tuple[int, int, int]]:
-        """Triples of integers (a, b, d): the piece is (a + b · reward) / d."""
-        lines = []
-        for start, value, slope in self._exact_pieces:
-            at_zero = value - slope * start
-            common = math.lcm(at_zero.denominator, slope.denominator)
-            lines.append((int(at_zero * common), int(slope * common), common))
-        return lines
 
     def _find(self, reward: Number) -> int:
         """Return the number of the piece that a reward lies on."""
@@ -77,20 +67,9 @@ class Straight(RiskBound):
         Those of fractions are fractions, without rounding; others are floats, rounded outwards.
         """
         if isinstance(low, Fraction):
-            least = self.exact(low)
-            return least, least if high == low else self.exact(high)
-        return self._round(low, 1), -self._round(high, -1) + 0.0  # never -0.0
-
-    def _round(self, reward: Number, sign: int) -> float:
-        """Return the value at a reward times a sign, rounded down.
-
-        Integer arithmetic: searches evaluate this often.
-        """
-        if is_infinite(reward):
-            return float(sign * reward)
-        constant, slope, common = self._lines[self._find(reward)]
-        top, bottom = reward.as_integer_ratio()
-        return divide_down(sign * (constant * bottom + slope * top), common * bottom)
+            return self.exact(low), self.exact(high)
+        least = low if is_infinite(low) else round_down(self.exact(low))
+        return least, high if is_infinite(high) else round_up(self.exact(high))
 
     def tangent(self, reward: float) -> Tangent:
         """Return the tangent at an expected reward; at a corner, the one to the right."""
@@ -369,7 +348,7 @@ class Concave(RiskBound):
 
     def table(self) -> BoundTable:
         """Return a table that is refined where a search needs it."""
-        return RefinedTable(self)
+        return BoundTable(function=self)
 
     def verify(self, points: Iterable[float]) -> None:
         """Check the function at the points and on a grid from the least to the largest."""

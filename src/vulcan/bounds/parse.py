@@ -17,7 +17,6 @@ import re
 import reprlib
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from numbers import Real
@@ -30,13 +29,17 @@ from vulcan.bounds.table import GUARD
 from vulcan.errors import BoundError
 from vulcan.parameters import require_number, shorten
 
-__all__ = ["parse", "read_bound"]
-
 MOST_CHARACTERS: Final = 100_000
 DEEPEST: Final = 100
 """Deepest nesting of operations; a sum of n terms is n deep."""
 
 Pair = tuple[float, float]  # a value and its derivative in x
+
+Term = tuple[int, Callable[[float], Pair]]
+"""A part of an expression: its degree, and its value and derivative at any x.
+
+The degree is 0 for a constant, 1 for a straight line as it is written, 2 for anything else.
+"""
 
 CONSTANTS: Final = {"pi": math.pi, "e": math.e}
 
@@ -112,46 +115,35 @@ def parse(text: str) -> RiskBound:
             clipped = _clip_line(reader.read(first), reader.read(second))
             if clipped is not None:
                 return clipped
-    term = reader.read(tree)
-    if term.degree > 1:
+    degree, evaluate = reader.read(tree)
+    if degree > 1:
         text = reader.text
         slope_at = partial(_find_slope, text)
         return Concave(partial(_find_value, text), derivative=slope_at, text=text)
-    offset, slope = term.evaluate(0.0)
+    offset, slope = evaluate(0.0)
     return Constant(offset) if slope == 0 else Linear(slope, offset)
 
 
 @lru_cache(maxsize=256)
-def _read_term(text: str) -> _BoundTerm:
+def _read_term(text: str) -> Callable[[float], Pair]:
     """Return the term of a string; terms can't be pickled, so other processes read it again."""
     reader = _Reader(text)
-    return reader.read(reader.tree())
+    return reader.read(reader.tree())[1]
 
 
 def _find_value(text: str, x: float) -> float:
-    return _read_term(text).evaluate(x)[0]
+    return _read_term(text)(x)[0]
 
 
 def _find_slope(text: str, x: float) -> float:
-    return _read_term(text).evaluate(x)[1]
+    return _read_term(text)(x)[1]
 
 
-@dataclass(frozen=True)
-class _BoundTerm:
-    """A part of an expression: value and derivative at any x.
-
-    The degree is 0 for a constant, 1 for a straight line as it is written, 2 for anything else.
-    """
-
-    degree: int
-    evaluate: Callable[[float], Pair]
-
-
-def _clip_line(*terms: _BoundTerm) -> PiecewiseLinear | None:
+def _clip_line(*terms: Term) -> PiecewiseLinear | None:
     """Return the smaller of a rising line and a level."""
-    if any(term.degree > 1 for term in terms):
+    if any(degree > 1 for degree, _ in terms):
         return None
-    lines = sorted((term.evaluate(0.0) for term in terms), key=lambda line: line[1])
+    lines = sorted((evaluate(0.0) for _, evaluate in terms), key=lambda line: line[1])
     (level, flat), (offset, slope) = lines
     if flat != 0 or slope <= 0:
         return None
@@ -196,35 +188,29 @@ class _Reader:
             place = getattr(error, "offset", 1) or len(self.text) + 1  # it ends too early
             raise self._refuse(place - 1, "this is not an expression") from None
 
-    def read(self, node: ast.expr, depth: int = 0) -> _BoundTerm:
+    def read(self, node: ast.expr, depth: int = 0) -> Term:
         """Return an expression as a term; constant parts are worked out."""
         if depth > DEEPEST:
             raise self._refuse_node(node, "this is too long, or too many operations deep")
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                return self._fold(node, _BoundTerm(0, lambda x: (float(number), 0.0)))
+                return self._fold(node, (0, lambda x: (float(number), 0.0)))
             case ast.Name(id="x"):
-                return _BoundTerm(1, lambda x: (x, 1.0))
+                return 1, lambda x: (x, 1.0)
             case ast.Name(id=name):
                 if name not in CONSTANTS:
                     raise self._refuse_node(node, f"unknown name {reprlib.repr(name)}")
-                return _BoundTerm(0, lambda x: (CONSTANTS[name], 0.0))
+                return 0, lambda x: (CONSTANTS[name], 0.0)
             case ast.UnaryOp(op=ast.UAdd() | ast.USub() as sign, operand=operand):
-                term = self.read(operand, depth + 1)
-                return _negate(term) if isinstance(sign, ast.USub) else term
+                degree, term = self.read(operand, depth + 1)
+                return degree, partial(_negate, term) if isinstance(sign, ast.USub) else term
             case ast.BinOp(left=first, op=operator, right=second) if type(operator) in OPERATORS:
                 combine, add_degrees = OPERATORS[type(operator)]
-                left, right = self.read(first, depth + 1), self.read(second, depth + 1)
-                divisor = right.evaluate(0.0)[0] if right.degree == 0 else 1.0
-                if isinstance(operator, ast.Div) and divisor == 0:
+                (one, left), (other, right) = (self.read(x, depth + 1) for x in (first, second))
+                if isinstance(operator, ast.Div) and other == 0 and right(0.0)[0] == 0:
                     raise self._refuse_node(node, "division by zero")
-                return self._fold(
-                    node,
-                    _BoundTerm(
-                        min(2, add_degrees(left.degree, right.degree)),
-                        lambda x: combine(left.evaluate(x), right.evaluate(x)),
-                    ),
-                )
+                degree = min(2, add_degrees(one, other))
+                return self._fold(node, (degree, lambda x: combine(left(x), right(x))))
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 return self._fold(node, self._call(node, name, arguments, depth))
         raise self._refuse_node(node, "this is not allowed")
@@ -234,40 +220,42 @@ class _Reader:
         if not isinstance(node, ast.Tuple) or len(node.elts) != 2:
             raise self._refuse_node(node, "a point is written (reward, risk)")
         terms = [self.read(number) for number in node.elts]
-        if any(term.degree for term in terms):
+        if any(degree for degree, _ in terms):
             raise self._refuse_node(node, "a point has two plain numbers")
-        return terms[0].evaluate(0.0)[0], terms[1].evaluate(0.0)[0]
+        x, y = (evaluate(0.0)[0] for _, evaluate in terms)
+        return x, y
 
-    def _call(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> _BoundTerm:
+    def _call(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Term:
         if name not in FUNCTIONS and name not in CHOICES:
             raise self._refuse_node(node, f"unknown function {reprlib.repr(name)}")
         if not arguments or (name in FUNCTIONS and len(arguments) > 1):
             count = "one argument" if name in FUNCTIONS else "at least one argument"
             raise self._refuse_node(node, f"{name} takes {count}")
         terms = [self.read(argument, depth + 1) for argument in arguments]
-        degree = 2 if any(term.degree for term in terms) else 0
+        degree = 2 if any(degree for degree, _ in terms) else 0
         if name in CHOICES:
             choose = CHOICES[name]
-            return _BoundTerm(degree, lambda x: choose([term.evaluate(x) for term in terms]))
+            return degree, lambda x: choose([term(x) for _, term in terms])
         function, derivative = FUNCTIONS[name]
 
         def evaluate(x: float) -> Pair:
-            value, slope = terms[0].evaluate(x)
+            value, slope = terms[0][1](x)
             return function(value), _multiply_slope(slope, lambda: derivative(value))
 
-        return _BoundTerm(degree, evaluate)
+        return degree, evaluate
 
-    def _fold(self, node: ast.expr, term: _BoundTerm) -> _BoundTerm:
+    def _fold(self, node: ast.expr, term: Term) -> Term:
         """Work a constant out."""
-        if term.degree > 0:
+        degree, evaluate = term
+        if degree > 0:
             return term
         try:
-            value, _ = term.evaluate(0.0)
+            value, _ = evaluate(0.0)
         except (ArithmeticError, ValueError):
             value = math.nan
         if not math.isfinite(value):
             raise self._refuse_node(node, "this has no finite value")
-        return _BoundTerm(0, lambda x: (value, 0.0))
+        return 0, lambda x: (value, 0.0)
 
     def _refuse_node(self, node: ast.expr, problem: str) -> BoundError:
         return self._refuse(node.col_offset, problem, node.end_col_offset)
@@ -280,12 +268,9 @@ class _Reader:
         return BoundError(f"{problem}:\n  {around}\n  {' ' * (start - first)}{marks}\n{LANGUAGE}")
 
 
-def _negate(term: _BoundTerm) -> _BoundTerm:
-    def evaluate(x: float) -> Pair:
-        value, slope = term.evaluate(x)
-        return -value, -slope
-
-    return _BoundTerm(term.degree, evaluate)
+def _negate(term: Callable[[float], Pair], x: float) -> Pair:
+    value, slope = term(x)
+    return -value, -slope
 
 
 def _multiply_slope(slope: float, factor: Callable[[], float]) -> float:

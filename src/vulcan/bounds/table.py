@@ -35,8 +35,6 @@ from numpy.typing import NDArray
 from vulcan.errors import BoundError
 from vulcan.numerics import TOLERANCE
 
-__all__ = ["PIECE", "BoundTable", "RefinedTable"]
-
 PIECE: Final = np.dtype(
     [("start", "f8"), ("value", "f8"), ("slope", "f8"), ("error", "f8")], align=True
 )
@@ -48,12 +46,17 @@ LARGEST: Final = sys.float_info.max
 
 
 class BoundTable:
-    """A risk bound as straight pieces; a piecewise linear bound is its own table.
+    """A risk bound as straight pieces: its own, or chords of a function.
+
+    Evaluations of a function are rare: the distance of chords falls with the square of their width,
+    and the number of evaluations grows like the cube root of the number of comparisons.
 
     Parameters
     ----------
     pieces
         Triples (start, value, slope) of a piecewise linear bound.
+    function
+        Any other bound; it raises `BoundError` where it has no value.
 
     Attributes
     ----------
@@ -67,52 +70,34 @@ class BoundTable:
         An upper bound on all values; inf if unknown.
     """
 
-    top = beyond = ceiling = math.inf
-
-    def __init__(self, pieces: Sequence[tuple[float, float, float]]) -> None:
-        self.pieces: NDArray[np.void] = np.array([(*piece, 0.0) for piece in pieces], PIECE)
-        self.low, self.high = -math.inf, math.inf
-        _, level, slope = pieces[-1]
-        if slope == 0:
-            # Pieces on the way up may be rounded above the level on which they end.
-            self.ceiling = level + GUARD * max(1.0, abs(level))
-
-    def cover(self, credit: float) -> None:
-        """Make the table exact at a credit; one of straight pieces is."""
-        raise AssertionError(f"an exact table covers every credit, {credit!r} too")
-
-    def evaluated(self, low: float, high: float) -> list[float]:
-        """Return `low`, `high` and the places between them where a function was evaluated."""
-        return [low, high]
-
-
-class RefinedTable(BoundTable):
-    """Chords of a concave function between the credits at which it was evaluated.
-
-    Evaluations are rare: the distance of chords falls with the square of their width, and the
-    number of evaluations grows like the cube root of the number of comparisons.
-
-    Parameters
-    ----------
-    function
-        The bound; it raises `BoundError` where it has no value.
-    """
-
-    def __init__(self, function: Callable[[float], float]) -> None:
-        self._function = function
-        # Where it was evaluated and is finite, in order; and its values there.
+    def __init__(
+        self,
+        pieces: Sequence[tuple[float, float, float]] = (),
+        function: Callable[[float], float] | None = None,
+    ) -> None:
+        self.function = function
+        self.top = self.beyond = self.ceiling = math.inf
+        # Where the function was evaluated and is finite, in order; and its values there.
         self._places: list[float] = []
         self._values: list[float] = []
         self._floor = -math.inf  # the function is -inf up to here
-        self.pieces = np.zeros(1, PIECE)
+        self.pieces: NDArray[np.void] = np.zeros(1, PIECE)
         self.low, self.high = math.inf, -math.inf
+        if function is None:
+            self.pieces = np.array([(*piece, 0.0) for piece in pieces], PIECE)
+            self.low, self.high = -math.inf, math.inf
+            _, level, slope = pieces[-1]
+            if slope == 0:
+                # Pieces on the way up may be rounded above the level on which they end.
+                self.ceiling = level + GUARD * max(1.0, abs(level))
 
     def cover(self, credit: float) -> None:
-        """Evaluate the function at a credit."""
+        """Make the table exact at a credit: evaluate the function there."""
         index = bisect_left(self._places, credit)
         if credit <= self._floor or credit in self._places[index : index + 1]:
             return
-        value = self._function(credit)
+        assert self.function is not None  # straight pieces cover every credit
+        value = self.function(credit)
         if value > -math.inf:
             self._places.insert(index, credit)
             self._values.insert(index, value)
@@ -128,7 +113,7 @@ class RefinedTable(BoundTable):
         self.high = self._places[-1] if self._places else self._floor
 
     def evaluated(self, low: float, high: float) -> list[float]:
-        """Return `low`, `high` and the places between them; nothing before the first evaluation."""
+        """Return `low`, `high` and the places between them where the function was evaluated."""
         between = (place for place in self._places if low < place < high)
         return [low, *between, high] if low <= high else []
 

@@ -22,6 +22,10 @@ the bound is a function, whose values are rounded for any argument (`RiskBound.e
 A randomised policy has one initial place for each member, reached with the probability that is the
 weight of the member.
 
+What may follow the frontier of an incomplete policy counts, if the policy records a bound on it
+that the model confirms (`vulcan.certificate.beyond`). Reward and risk are then those that hold
+whatever follows.
+
 `vulcan.certificate.margin` computes the margin: by how much the model's risks may be wrong.
 
 Outcomes that differ from those the policy was computed with are an error, never a certificate.
@@ -36,19 +40,20 @@ from fractions import Fraction
 from typing import Any, Final
 
 from vulcan.bounds.base import RiskBound
+from vulcan.certificate.beyond import find_claims
 from vulcan.certificate.margin import find_margin
 from vulcan.certificate.sums import Sum, Sums, add_up, add_up_exactly
 from vulcan.certificate.walk import Chain, Watch, follow_policy
 from vulcan.errors import BoundError
 from vulcan.model.reader import StrictReader
-from vulcan.numerics import TOLERANCE, Number, is_infinite, to_float
+from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float
 from vulcan.policy.policy import AnyPolicy, require_own_model
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_probability
 from vulcan.runtime.markup import BAD, GOOD, build_card, build_table
 from vulcan.runtime.memory import pause_collection
 
-__all__ = ["Certificate", "Judgement", "certify"]
+__all__ = ["Certificate", "Judgement", "certify", "describe_frontier"]
 
 BESIDE: Final = 1e-3
 """The bound must be concave this far from the reward, relative to the larger of it and 1."""
@@ -67,13 +72,17 @@ class Judgement:
     Attributes
     ----------
     reward, risk
-        Expected lifetime reward and probability of failure, up to the frontier if there is one.
+        Expected lifetime reward and probability of failure, up to the frontier if there is one. If
+        it is bounded: at least this reward, and at most this risk, with all that follows.
     allowed
         The risk that the bound accepts for this reward.
     complete
         Whether every safe history has an action until it ends.
     frontier
         Probability of reaching a history without a planned action; 0 for a complete policy.
+    beyond
+        What bounds the continuations there: "any continuation", or the model's claim for its
+        "default action"; None if nothing does.
     """
 
     reward: Number
@@ -81,6 +90,7 @@ class Judgement:
     allowed: Number
     complete: bool
     frontier: Number
+    beyond: str | None = None
 
     @property
     def slack(self) -> Number:
@@ -94,8 +104,8 @@ class Judgement:
 
     @property
     def safe(self) -> bool:
-        """Whether the policy is safe: it passes, and it is complete."""
-        return self.passes and self.complete
+        """Whether the policy is safe: it passes, and is complete or bounded beyond its frontier."""
+        return self.passes and (self.complete or self.beyond is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +117,7 @@ class Certificate(Judgement):
 
     Attributes
     ----------
-    reward, risk, allowed, complete, frontier
+    reward, risk, allowed, complete, frontier, beyond
         As in `Judgement`.
     reward_error, risk_error, allowed_error, frontier_error
         Bounds on the distance to the true number, from rounding here and in the bound.
@@ -169,7 +179,7 @@ class Certificate(Judgement):
 
 
 def certify(
-    problem: Problem, policy: AnyPolicy, *, exact: bool = False, watch: Watch | None = None
+    problem: Problem, policy: AnyPolicy, *, exact: bool = False, watch: Watch = lambda _: None
 ) -> Certificate:
     """Compute the certificate of a policy.
 
@@ -208,9 +218,13 @@ def certify(
     """
     require_problem(problem)
     reader = StrictReader(problem.model)
+    claims = find_claims(policy, reader)
     with pause_collection():
-        chain, evaluations = follow_policy(policy, reader, watch)
+        leave = None if claims is None else claims.enter
+        chain, evaluations = follow_policy(policy, reader, watch, leave)
     require_own_model(policy.about, reader)
+    if claims is not None:
+        chain = claims.close(chain)
     start = _to_exact_weights(policy.weights) if len(chain) else []
     bound = problem.risk_bound
     sums, allowed, verdict, refined = _add_up(chain, start, bound, exact)
@@ -222,6 +236,7 @@ def certify(
         **{f"{name}_error": number.error for name, number in numbers.items()},
         margin=find_margin(chain, start, bound, reward, verdict is True),
         complete=policy.complete,
+        beyond=None if claims is None else claims.claim,
         exact=exact,
         refined=refined,
         decided=verdict if refined else None,
@@ -335,9 +350,7 @@ def describe_certificate(
     bound = "" if problem is None else f"  Δ(x) = {problem.risk_bound}"
     complete = "yes" if nodes is None else f"yes, {nodes:,} decision{'s' if nodes != 1 else ''}"
     if not certificate.complete:
-        complete = (
-            f"no: {to_float(certificate.frontier):.4g} is the probability of leaving the plan"
-        )
+        complete = describe_frontier(certificate)
     return [
         ("reward", f"{to_float(certificate.reward):.6f}{_show_error(certificate, 'reward')}"),
         ("risk", f"{show_probability(risk)}{_show_error(certificate, 'risk')}  {verdict}"),
@@ -348,6 +361,20 @@ def describe_certificate(
         ("slack", f"{to_float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
         ("complete", complete),
     ]
+
+
+def describe_frontier(certificate: Judgement) -> str:
+    """Return what is known of an incomplete policy beyond its frontier, in words."""
+    if certificate.beyond is None:
+        return f"no: {to_float(certificate.frontier):.4g} is the probability of leaving the plan"
+    frontier = show_probability(to_float(certificate.frontier))
+    verdict = "safe" if certificate.passes else "bounded"
+    if certificate.beyond == ANY:
+        return f"no: {verdict} whatever happens beyond its frontier, probability {frontier}"
+    return (
+        f"no: {verdict} if the default action is followed beyond its frontier, probability "
+        f"{frontier}; risk and reward there are claimed by the model"
+    )
 
 
 def _show_error(certificate: Certificate, name: str) -> str:
@@ -361,7 +388,7 @@ def judge_certificate(certificate: Certificate) -> tuple[str, str]:
     """Return the verdict in a few words, and its colour."""
     if certificate.safe:
         return "✓ safe", GOOD
-    if certificate.undecided and certificate.complete:
+    if certificate.undecided and (certificate.complete or certificate.beyond is not None):
         return "✗ too close to say", BAD
     return ("✗ not safe", BAD) if not certificate.passes else ("✗ not complete", BAD)
 

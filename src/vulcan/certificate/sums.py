@@ -41,7 +41,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vulcan.certificate.walk import NEGLIGIBLE, Chain, Floats
-from vulcan.numerics import FAILED, UNPLANNED, Number, is_infinite, round_up
+from vulcan.numerics import FAILED, Number, is_infinite, round_up
 from vulcan.runtime.limits import check_time
 
 __all__ = ["Sum", "Sums", "add_by_halves", "add_up", "add_up_exactly", "find_share"]
@@ -172,7 +172,7 @@ def add_up_exactly(chain: Chain, start: Sequence[Number], places: int | None = N
     reach = [*map(to_fraction, start), *[Fraction(0)] * (len(chain) - len(start))]
     sources, targets = chain.source.tolist(), chain.target.tolist()
     ends = np.searchsorted(chain.source, chain.firsts).tolist()
-    firsts = chain.firsts.tolist()
+    firsts, leaves = chain.firsts.tolist(), chain.leaves.tolist()
     reward = risk = frontier = lost = Fraction(0)
     weight = Fraction(1)
     for level, discount in enumerate(chain.discounts):
@@ -189,7 +189,7 @@ def add_up_exactly(chain: Chain, start: Sequence[Number], places: int | None = N
                 reach[target] += flow
             elif target == FAILED:
                 risk += flow
-            elif target == UNPLANNED:
+            if leaves[transition]:
                 frontier += flow
         reward += weight * earned
         weight, dropped = _cut(weight * to_fraction(discount), places)

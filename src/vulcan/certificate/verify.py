@@ -32,7 +32,7 @@ from vulcan.certificate.certify import Certificate, certify
 from vulcan.certificate.walk import Chain, follow_policy
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
-from vulcan.policy.policy import AnyPolicy
+from vulcan.policy.policy import AnyPolicy, Policy
 from vulcan.problem import Problem
 from vulcan.runtime.memory import pause_collection
 
@@ -150,7 +150,7 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
     problem
         Model and risk bound.
     policy
-        Any policy for it, deterministic or randomised.
+        Any policy for it, deterministic or randomised; compared up to its frontier.
 
     Returns
     -------
@@ -165,6 +165,8 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
         If the policy was computed for another model, or the model has changed since.
     """
     load_storm()
+    if isinstance(policy, Policy) and policy.beyond is not None:
+        policy = policy.cut_off()  # Storm knows no claims
     certificate = certify(problem, policy)
     with pause_collection():
         places, _ = follow_policy(policy, ModelReader(problem.model))

@@ -11,24 +11,29 @@ compares every answer with the policy's record (`ModelCheck`).
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, FAILED, NONE, UNPLANNED
+from vulcan.numerics import END, FAILED, NONE, UNPLANNED, Number
 from vulcan.policy.policy import AnyPolicy
 from vulcan.policy.walk import MemberLists, ModelAnswer, ModelCheck
 from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.limits import check_time
 
-__all__ = ["Chain", "Watch", "follow_policy"]
+__all__ = ["Chain", "Leave", "Watch", "follow_policy"]
 
 NEGLIGIBLE: Final = 1e-200
 """Smaller probabilities count as 0."""
+
+BETWEEN_CHECKS: Final = 64
+"""Places between two looks at the clock; every call of the model looks at it as well."""
 
 BLOCK: Final = 4_096
 """Number of places computed at once, where levels are small."""
@@ -37,6 +42,9 @@ Floats = NDArray[np.float64]
 
 Watch = Callable[[float], None]
 """Called with the share of the levels that is done."""
+
+Leave = Callable[[int, int, Any, int], None]
+"""Called with the node and position of an unplanned outcome, the state after it, and its level."""
 
 
 class Chain:
@@ -52,16 +60,23 @@ class Chain:
         of any kind.
     discounts
         The discount after each level, as given by the model.
+    leaves
+        Whether each transition leaves the plan; by default, those to `UNPLANNED` do.
     """
 
     def __init__(
-        self, sizes: Sequence[int], transitions: Iterable[Any], discounts: Iterable[Any]
+        self,
+        sizes: Sequence[int],
+        transitions: Iterable[Any],
+        discounts: Iterable[Any],
+        leaves: NDArray[np.bool_] | None = None,
     ) -> None:
         self.sizes = np.array(sizes, np.intp)
         source, target, *self.model_numbers = transitions
         self.source: NDArray[np.int32] = np.asarray(source, np.int32)
         self.target: NDArray[np.int32] = np.asarray(target, np.int32)
         self.discounts = list(discounts)
+        self.leaves = self.target == UNPLANNED if leaves is None else leaves
 
     def __len__(self) -> int:
         """Return the number of places."""
@@ -112,7 +127,7 @@ class Chain:
     @cached_property
     def unplanned(self) -> Floats:
         """The probability of leaving the plan at each place."""
-        return self.gather(self.probability * (self.target == UNPLANNED))
+        return self.gather(self.probability * self.leaves)
 
     def gather(self, parts: Floats) -> Floats:
         """Return the sum over the transitions from each place."""
@@ -183,22 +198,23 @@ class Chain:
 
 
 def follow_policy(
-    policy: AnyPolicy, reader: ModelReader, watch: Watch | None = None
+    policy: AnyPolicy,
+    reader: ModelReader,
+    watch: Watch = lambda _: None,
+    leave: Leave | None = None,
 ) -> tuple[Chain, int]:
     """Return the chain of a policy, and the number of (state, action) pairs evaluated.
 
     The first level has one place for each member.
     """
-    check = ModelCheck(policy.about, reader)
-    evaluated = _Evaluations(check, reader)
+    evaluated = _Evaluations(ModelCheck(policy.about, reader), reader)
     members = [MemberLists(member) for member in policy.members]
     for member in members:
         if not member.action:
-            check.require_end(reader.root, 0)
+            evaluated.check.require_end(reader.root, 0)
     # A place is the number of a member, a node of it, and the number of a state.
     places = [(number, 0, 0) for number, member in enumerate(members) if member.action]
-    rows: list[int] = []
-    targets: list[int] = []
+    rows, targets = array("i"), array("i")
     sizes: list[int] = []
     for level in range(reader.levels):
         if not places:
@@ -207,102 +223,160 @@ def follow_policy(
         after = len(rows) + len(places)
         last = level + 1 == reader.levels
         for member_number, node, state in places:
-            check_time()
-            recorded, children = members[member_number].read(node)
-            row, answer, arrivals = evaluated.find(state, recorded.action, level)
-            check.compare(answer, recorded, evaluated.states[state], level)
+            if not len(rows) % BETWEEN_CHECKS:
+                check_time()
+            member = members[member_number]
+            row, arrivals = evaluated.find(state, member, node, level)
             rows.append(row)
-            for child, arrival in zip(children, arrivals, strict=True):
+            children = member.child[member.find(node)]
+            for position, (child, arrival) in enumerate(zip(children, arrivals, strict=True)):
                 if child >= 0:
                     if last:
-                        check.require_step(evaluated.states[arrival], level + 1)
+                        evaluated.check.require_step(evaluated.states[arrival], level + 1)
                     place = (member_number, child, arrival)
                     targets.append(following.setdefault(place, after + len(following)))
                 else:
                     targets.append(child)
                     if child == END and not last:
                         evaluated.require_end(arrival, level + 1)
+                    if child == UNPLANNED and leave is not None:
+                        leave(node, position, evaluated.states[arrival], level + 1)
         sizes.append(len(places))
         places = list(following)
-        evaluated.release(arrival for _, _, arrival in places)
-        if watch is not None:
-            watch((level + 1) / reader.levels)
+        evaluated.release()
+        watch((level + 1) / reader.levels)
     discounts = map(reader.discount_after, range(len(sizes)))
     return Chain(sizes, evaluated.list_transitions(rows, targets), discounts), evaluated.count
 
 
-class _Answer(NamedTuple):
-    """An evaluated pair: its number, the answer, and the number of each next state."""
-
-    row: int
-    answer: ModelAnswer
-    arrivals: list[int]
-
-
 class _Evaluations:
-    """The answers for the (state, action) pairs of a policy, each evaluated once."""
+    """The answers for the (state, action) pairs of a policy, each evaluated once.
+
+    A pair has a *row*: a range of its outcomes in flat columns. All states are numbered.
+    """
 
     def __init__(self, check: ModelCheck, reader: ModelReader) -> None:
-        self.states: dict[int, Any] = {0: reader.root}
-        self.count = 0
-        self._check, self._reader = check, reader
+        self.check = check
+        self.states: list[Any] = [reader.root]
+        self._reader = reader
         self._numbers: dict[Any, int] = {reader.root: 0}
-        self._next = 1
-        self._answers: dict[tuple[int, str], _Answer] = {}
+        self._rows: dict[tuple[int, str], int] = {}
         self._ends: set[int] = set()
-        self._outcome_counts: list[int] = []
-        self._probabilities: list[Any] = []
-        self._rewards: list[Any] = []
+        self._released = self._level = 0  # of the states: those released, and those before a level
+        # Of each outcome. A probability or reward that no float holds is beside its column.
+        self._first = array("q", [0])
+        self._label: list[str] = []
+        self._named, self._fails = bytearray(), bytearray()
+        self._probability, self._reward = array("d"), array("d")
+        self._arrival = array("i")
+        self._exact: tuple[dict[int, Number], dict[int, Number]] = {}, {}
 
-    def find(self, state: int, action: str, level: int) -> _Answer:
-        """Return the answer for an action of a state."""
-        found = self._answers.get((state, action))
-        if found is None:
-            answer = self._check.evaluate(self.states[state], action, level)
-            arrivals = [NONE if o.fails else self._number(o.state) for o in answer.outcomes]
-            found = _Answer(self.count, answer, arrivals)
-            self._answers[state, action] = found
-            self.count += 1
-            self._outcome_counts.append(len(answer.outcomes))
-            self._probabilities += [outcome.probability for outcome in answer.outcomes]
-            self._rewards += [outcome.reward for outcome in answer.outcomes]
-        return found
+    @property
+    def count(self) -> int:
+        """The number of pairs."""
+        return len(self._first) - 1
+
+    def find(
+        self, state: int, member: MemberLists, node: int, level: int
+    ) -> tuple[int, Sequence[int]]:
+        """Return the row for a state at a node, and the numbers of the next states.
+
+        Raises
+        ------
+        MismatchError
+            If the answer differs from the node's record.
+        """
+        label = member.action[node]
+        row = self._rows.get((state, label))
+        if row is None:
+            answer = self.check.evaluate(self.states[state], label, level)
+            self._rows[state, label] = row = self._add(answer)
+        mine = slice(self._first[row], self._first[row + 1])
+        theirs = member.find(node)
+        if not (
+            self._label[mine] == member.label[theirs]
+            and self._probability[mine] == member.probability[theirs]
+            and self._reward[mine] == member.reward[theirs]
+            and self._fails[mine] == member.fails[theirs]
+        ):
+            self.check.compare(self._read(mine), member.read(node)[0], self.states[state], level)
+        return row, self._arrival[mine]
 
     def require_end(self, state: int, level: int) -> None:
         """Refuse a state that has actions, where the policy ends."""
         if state not in self._ends:
-            self._check.require_end(self.states[state], level)
+            self.check.require_end(self.states[state], level)
             self._ends.add(state)
 
-    def release(self, kept: Iterable[int]) -> None:
-        """Forget all states but these, if states never merge: they are not reached again."""
+    def release(self) -> None:
+        """Forget the states of a level, if states never merge: they are not reached again."""
         if not self._reader.merges:
-            self.states = {number: self.states[number] for number in kept}
-            self._answers.clear()
+            self.states[self._released : self._level] = [None] * (self._level - self._released)
+            self._rows.clear()
+            self._ends.clear()
+        self._released, self._level = self._level, len(self.states)
 
-    def list_transitions(self, rows: list[int], targets: list[int]) -> Iterable[Any]:
+    def list_transitions(self, rows: Sequence[int], targets: Sequence[int]) -> Iterable[Any]:
         """Return the columns of a chain whose places have these pairs and targets."""
-        counts = np.array(self._outcome_counts, np.intp)
-        here = np.array(rows, np.intp)
-        flat = ranges(starts(counts)[here], counts[here])
-        source = np.repeat(np.arange(len(here)), counts[here])
-        numbers = (_to_array(column)[flat] for column in (self._probabilities, self._rewards))
-        return source, targets, *numbers
+        here, first = np.array(rows), np.array(self._first)
+        counts = (first[1:] - first[:-1])[here]
+        flat = ranges(first[here], counts)
+        source = np.repeat(np.arange(len(here)), counts)
+        columns = zip((self._probability, self._reward), self._exact, strict=True)
+        return source, targets, *(_put_back(column, exact)[flat] for column, exact in columns)
+
+    def _add(self, answer: ModelAnswer) -> int:
+        """Add the outcomes of a pair, and return its row."""
+        for outcome, label in zip(answer.outcomes, answer.labels, strict=True):
+            probability, reward, state = outcome.probability, outcome.reward, outcome.state
+            if type(probability) is not float or type(reward) is not float:
+                for number, exact in zip((probability, reward), self._exact, strict=True):
+                    if float(number) != number:
+                        exact[len(self._label)] = number
+            fails = state is FAILURE
+            self._label.append(label)
+            self._named.append(outcome.label is not None)
+            self._fails.append(fails)
+            self._probability.append(probability)
+            self._reward.append(reward)
+            self._arrival.append(NONE if fails else self._number(state))
+        self._first.append(len(self._label))
+        return self.count - 1
+
+    def _read(self, row: slice) -> ModelAnswer:
+        """Return an answer again, in floats."""
+        columns = (self._probability, self._reward, self._arrival, self._label, self._named)
+        outcomes = [
+            Outcome(
+                probability,
+                reward,
+                FAILURE if arrival == NONE else self.states[arrival],
+                label if named else None,
+            )
+            for probability, reward, arrival, label, named in zip(
+                *(column[row] for column in columns), strict=True
+            )
+        ]
+        return ModelAnswer(None, outcomes, self._label[row])
 
     def _number(self, state: Any) -> int:
-        number = self._next
+        number = len(self.states)
         if self._reader.merges:
             try:
                 number = self._numbers.setdefault(state, number)
             except Exception as error:
                 raise self._reader.refuse_comparison(state, error) from error
-        if number == self._next:
-            self.states[number] = state
-            self._next += 1
+        if number == len(self.states):
+            self.states.append(state)
         return number
 
 
-def _to_array(numbers: list[Any]) -> NDArray[Any]:
-    """Return numbers as floats, or as they are if some would be rounded."""
-    kind = float if all(type(n) is float or float(n) == n for n in numbers) else object
-    return np.array(numbers, kind)
+def _put_back(column: array[float], exact: dict[int, Number]) -> NDArray[Any]:
+    """Return a column of floats, or of numbers of any kind if some would be rounded."""
+    numbers = np.array(column)
+    if not exact:
+        return numbers
+    numbers = numbers.astype(object)
+    for place, number in exact.items():
+        numbers[place] = number
+    return numbers

@@ -1,13 +1,14 @@
 """The application: its commands, and how their errors are shown.
 
-A command is a function of its name in the module listed in `COMMANDS`; the module has its examples
-in `EXAMPLES`. The module is imported when the command is run; the list of commands takes the first
-lines of their docstrings from the sources, so that `vulcan --help` imports none of them.
+A command is a function of its name in the module listed in `COMMANDS`, which is imported when the
+command is run. The list of commands takes the first lines of their docstrings from the sources, so
+that `vulcan --help` imports none of them.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import sys
 import traceback
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Any, Final
 
 import typer
@@ -33,12 +35,22 @@ COMMANDS: Final = {
     "verify": "certify",
     "explain": "explain",
     "simulate": "simulate",
+    "run": "run",
     "show": "show",
     "explore": "show",
 }
 """The module of each command."""
 
 CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
+
+RENAMED: Final = {
+    "--workers": "--parallel 4",
+    "--executor": "--parallel processes",
+    "--cluster": "--parallel ray@auto",
+    "--states": "--most-states",
+    "--checkpoint-every": "--checkpoint, which writes every minute",
+}
+"""Options that commands once had, and what to use instead."""
 
 OVERVIEW = """
 \b
@@ -66,6 +78,9 @@ class Command(TyperCommand):
         """Read the arguments, with `--horizon N` as a setting."""
         from vulcan.cli.options import spell_out
 
+        for name in (arg.partition("=")[0] for arg in args):
+            if name in RENAMED:
+                ctx.fail(f"No such option: {name}; use {RENAMED[name]}")
         sets = any(parameter.name == "settings" for parameter in self.get_params(ctx))
         return super().parse_args(ctx, spell_out(args) if sets else args)
 
@@ -96,14 +111,22 @@ class Commands(TyperGroup):
         """Return a command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
+        from vulcan.cli.options import declare
+
         module = import_module(f"vulcan.cli.{COMMANDS[cmd_name]}")
         single = typer.Typer(
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
         )
+        function = getattr(module, cmd_name)
+        text, _, examples = (inspect.getdoc(function) or "").partition("\n\nExamples\n--------\n")
         register = single.command(
-            cmd_name, cls=Command, epilog=module.EXAMPLES[cmd_name], context_settings=CONTEXT
+            cmd_name,
+            cls=Command,
+            help=text,
+            epilog=f"\b\nExamples:\n{indent(examples, '  ')}",
+            context_settings=CONTEXT,
         )
-        register(getattr(module, cmd_name))
+        register(declare(function))
         return typer.main.get_command(single)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

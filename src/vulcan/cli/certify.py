@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,35 +16,14 @@ if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
     from vulcan.problem import Problem
 
-EXAMPLES = {
-    "certify": """
-\b
-Examples:
-  vulcan certify plan.vulcan bandit --bound "0.002*x"
-  vulcan certify plan.vulcan rover.py:Rover --bound 0.01 --exact --json
-  vulcan certify plan.vulcan mission.toml
-""",
-    "verify": """
-\b
-Examples:
-  vulcan verify plan.vulcan bandit
-  vulcan verify plan.vulcan model.prism --horizon 30 --set failure=attacked
-""",
-}
-
-Exact = Annotated[
-    bool,
-    options.search_option("--exact", help="Compute with fractions: slow, without any rounding."),
-]
-
 
 def certify(
-    plan: options.PlanFile,
-    model: options.ModelText,
-    settings: options.Settings = None,
-    bound: options.RecordedBoundText = None,
-    exact: Exact = False,
-    as_json: options.AsJson = False,
+    plan: Path,
+    model: str,
+    settings: list[str] | None = None,
+    bound: str | None = None,
+    exact: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Judge a policy file by its model and a risk bound.
 
@@ -52,6 +32,12 @@ def certify(
     mission file. If there is neither, it is judged by the bound in its own file, which the author
     of the file chose: it is never called safe then, but within its own bound (exit code 4). A
     randomised policy is judged as a whole, before one of its members is drawn.
+
+    Examples
+    --------
+    vulcan certify plan.vulcan bandit --bound "0.002*x"
+    vulcan certify plan.vulcan rover.py:Rover --bound 0.01 --exact --json
+    vulcan certify plan.vulcan mission.toml
     """
     import vulcan
 
@@ -85,7 +71,7 @@ def certify(
 def _show(
     problem: Problem, policy: AnyPolicy, certificate: Certificate, source: str | None, own: str
 ) -> None:
-    from vulcan.certificate.certify import describe_certificate
+    from vulcan.certificate.certify import describe_certificate, describe_frontier
 
     verdict, style = ("✓ safe", output.GOOD) if certificate.safe else ("✗ not safe", output.BAD)
     if certificate.undecided:
@@ -97,9 +83,12 @@ def _show(
         problems.append("its risk is too close to what the bound allows for its reward")
     elif not certificate.passes:
         problems.append("its risk is more than the bound allows for its reward")
+    reason = "complete, and its risk is acceptable for its reward"
     if not certificate.complete:
-        problems.append("some histories that it can reach are not planned")
-    reason = ", and ".join(problems) or "complete, and its risk is acceptable for its reward"
+        reason = describe_frontier(certificate).removeprefix("no: ")
+        if certificate.beyond is None:
+            problems.append("some histories that it can reach are not planned")
+    reason = ", and ".join(problems) or reason
     if source is None:
         reason = f"judged by {own} itself, without --bound: {reason}"
     arithmetic = "fractions, exact" if certificate.exact else "floating point"
@@ -117,16 +106,21 @@ def _show(
 
 
 def verify(
-    plan: options.PlanFile,
-    model: options.ModelText,
-    settings: options.Settings = None,
-    as_json: options.AsJson = False,
+    plan: Path,
+    model: str,
+    settings: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Let the model checker Storm compute the reward and the risk of a policy.
 
     Storm (pip install 'vulcan-planner[storm]') gets the Markov chain of the policy, and must
     compute the reward and the risk of the certificate, to 1e-9. A disagreement is a defect of one
     of the two (exit code 70).
+
+    Examples
+    --------
+    vulcan verify plan.vulcan bandit
+    vulcan verify plan.vulcan model.prism --horizon 30 --set failure=attacked
     """
     import vulcan
     from vulcan.bounds.forms import Constant

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -14,88 +14,72 @@ if TYPE_CHECKING:
     from vulcan.model.rules import Violation
     from vulcan.testing import CompiledReport
 
-EXAMPLES = {
-    "check": """
-\b
-Examples:
-  vulcan check bandit --set horizon=4
-  vulcan check rover.py:Rover --states 1000000 --json
-  vulcan check mission.toml --set horizon=3
-""",
-}
-
 MOST_COMPARED: Final = 1_000
 """Largest number of states in which the compiled form is compared with the plain one."""
 
 LONGEST: Final = 10_000
 """Characters of a state or an action in a document; enough unless it is a whole table."""
 
-StateLimit = Annotated[
-    int,
-    typer.Option(
-        "--states",
-        min=1,
-        metavar="N",
-        help="Stop after this many distinct states.",
-        rich_help_panel=options.LIMITS,
-    ),
-]
-
 
 def check(
-    model: options.ModelText,
-    settings: options.Settings = None,
-    states: StateLimit = 100_000,
-    as_json: options.AsJson = False,
+    model: str,
+    settings: list[str] | None = None,
+    most_states: int = 100_000,
+    as_json: bool = False,
 ) -> None:
     """Check that a model keeps the rules.
 
     The rules are about probabilities, rewards, states and labels, and about outcomes that must not
     change between calls. A compiled form, if there is one, must agree with the plain one. Exit code
     1 if a rule is broken.
+
+    Examples
+    --------
+    vulcan check bandit --set horizon=4
+    vulcan check rover.py:Rover --most-states 1000000 --json
+    vulcan check mission.toml --set horizon=3
     """
     from vulcan.formats.registry import open_model
     from vulcan.model.check import check_model
 
     with options.keep_off_stdout():
         checked, _ = open_model(model, settings or ())
-        report = check_model(checked, most_states=states)
-        compared = _compare_forms(checked, states) if report.ok else None
+        report = check_model(checked, most_states=most_states)
+        compared = _compare_forms(checked, most_states) if report.ok else None
     (_print_document if as_json else _show)(checked, report, compared)
     sound = report.ok and (compared is None or compared.ok)
     raise typer.Exit(ExitCode.YES if sound else ExitCode.NO)
 
 
-def _compare_forms(model: Any, states: int) -> CompiledReport | None:
+def _compare_forms(model: Any, most_states: int) -> CompiledReport | None:
     """Compare the compiled form with the plain one, if the model has one that would be used."""
     from vulcan.model.interface import Start
     from vulcan.testing import check_compiled
 
     if getattr(model, "compiled", None) is None or isinstance(model.initial_state(), Start):
         return None
-    return check_compiled(model, most_states=min(states, MOST_COMPARED))
+    return check_compiled(model, most_states=min(most_states, MOST_COMPARED))
 
 
 def _print_document(model: Any, report: ModelReport, compared: CompiledReport | None) -> None:
     from vulcan.model.interface import describe_model
 
-    def collect(source: Any, *names: str) -> dict[str, Any]:
-        return {name: getattr(source, name) for name in names}
-
+    statistics = ("states", "terminals", "evaluations", "outcomes", "duplicates")
     documents.print_document(
         {
             "ok": report.ok and (compared is None or compared.ok),
-            **collect(report, "finished", "violation_count"),
+            "finished": report.finished,
+            "violation_count": report.violation_count,
             "violations": [_describe(violation) for violation in report.violations],
-            **collect(report, "merged", "first_merged"),
+            "merged": report.merged,
+            "first_merged": report.first_merged,
             "compiled": compared
-            and {
-                **collect(compared, "ok", "finished", "states", "evaluations"),
-                "violations": [_describe(violation) for violation in compared.violations],
-            },
-            "statistics": collect(
-                report, "states", "terminals", "evaluations", "outcomes", "duplicates"
+            and documents.describe(
+                compared,
+                "ok",
+                violations=[_describe(violation) for violation in compared.violations],
             ),
+            "statistics": {name: getattr(report, name) for name in statistics},
             "model": describe_model(model),
         }
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from vulcan.cli import ExitCode, documents, find_code, options, output
-from vulcan.cli.search import Search, SolverChoice, takes_search_options
+from vulcan.cli.search import make_solver, read_keywords
 from vulcan.errors import OptionError
 from vulcan.runtime.formatting import show_reward
 from vulcan.solvers.base import Solver, find_solver, load_solvers
@@ -16,77 +18,29 @@ if TYPE_CHECKING:
     from vulcan.planning.compare import Comparison
     from vulcan.planning.frontier import Frontier
 
-EXAMPLES = {
-    "compare": """
-\b
-Examples:
-  vulcan compare bandit --set horizon=5 --bound "0.002*x"
-  vulcan compare bandit --bound 0.01 --solvers vulcan,pareto --time-limit 30
-  vulcan compare three-actions --bound "0.004*x" --plot policies.svg
-""",
-    "frontier": """
-\b
-Examples:
-  vulcan frontier bandit --set horizon=6
-  vulcan frontier bandit --levels 0,0.005,0.01 --gap 0.001
-  vulcan frontier bandit --points 11 --plot frontier.pdf
-  vulcan frontier bandit --set horizon=5 --bound "0.002*x" --scales 0.5,1,2
-""",
-}
 
-SolverList = Annotated[
-    str | None,
-    options.search_option(
-        "--solvers",
-        metavar="NAME,...",
-        help="The solvers to compare: see --solver of vulcan solve.",
-        show_default="all but automatic",
-    ),
-]
-ScaledBoundText = Annotated[
-    str | None,
-    options.problem_option(
-        "--bound",
-        metavar="EXPR",
-        help="Plan for multiples of this risk bound, instead of constant bounds.",
-        show_default="that of the mission file, unless there are --levels",
-    ),
-]
-Levels = Annotated[
-    str | None,
-    options.range_option("--levels", metavar="A,B,...", help="Constant bounds to plan for."),
-]
-Scales = Annotated[
-    str | None,
-    options.range_option("--scales", metavar="A,B,...", help="Multiples of --bound to plan for."),
-]
-Points = Annotated[
-    int | None,
-    options.range_option(
-        "--points",
-        metavar="N",
-        help="Largest number of bounds, placed where the frontier bends.",
-        show_default="21",
-    ),
-]
-
-
-@takes_search_options(tuning=False, seconds=10.0)
 def compare(
-    model: options.ModelText,
-    bound: options.BoundText = None,
-    settings: options.Settings = None,
-    solvers: SolverList = None,
-    plot: options.Plot = None,
-    as_json: options.AsJson = False,
+    model: str,
+    bound: str | None = None,
+    settings: list[str] | None = None,
+    solvers: str | None = None,
+    time_limit: float = 10.0,
+    plot: Path | None = None,
+    as_json: bool = False,
     *,
-    search: Search,
+    search: Mapping[str, Any],
 ) -> None:
     """Solve a problem with several solvers, one after the other or --parallel N of them at once.
 
     Each gets the limits that it takes, and all are measured against the smallest upper bound that
     any of them proved. A solver that refuses the problem says why. Ctrl-C ends it and shows the
     solvers so far.
+
+    Examples
+    --------
+    vulcan compare bandit --set horizon=5 --bound "0.002*x"
+    vulcan compare bandit --bound 0.01 --solvers vulcan,pareto --time-limit 30
+    vulcan compare three-actions --bound "0.004*x" --plot policies.svg
     """
     import vulcan
     from vulcan.plotting import plot_comparison, save
@@ -97,7 +51,8 @@ def compare(
     with options.keep_off_stdout():
         problem = options.find_problem(model, settings, bound)
         output.check_plot(plot)
-        compared = vulcan.compare(problem, chosen, **search.keywords)
+        keywords = read_keywords({**search, "time_limit": time_limit})
+        compared = vulcan.compare(problem, chosen, **keywords)
     drawn = any(row.certificate is not None for row in compared)
     output.write_and_show(
         lambda path: save(plot_comparison(compared), path),
@@ -138,19 +93,18 @@ def _show_comparison(compared: Comparison, as_json: bool) -> None:
     output.show_table(console, compared.tabulate())
 
 
-@takes_search_options()
 def frontier(
-    model: options.ModelText,
-    settings: options.Settings = None,
-    bound: ScaledBoundText = None,
-    levels: Levels = None,
-    scales: Scales = None,
-    points: Points = None,
-    solver: SolverChoice = "automatic",
-    plot: options.Plot = None,
-    as_json: options.AsJson = False,
+    model: str,
+    settings: list[str] | None = None,
+    bound: str | None = None,
+    levels: str | None = None,
+    scales: str | None = None,
+    points: int | None = None,
+    solver: str = "automatic",
+    plot: Path | None = None,
+    as_json: bool = False,
     *,
-    search: Search,
+    search: Mapping[str, Any],
 ) -> None:
     """Find the best reward, and the price of risk, over a range of risk bounds.
 
@@ -158,12 +112,19 @@ def frontier(
     where the difference between the reward found and its upper bound is largest. Limits are those
     of each search. The price of risk is the reward gained per unit of allowed risk. Ctrl-C ends it
     and shows the points so far.
+
+    Examples
+    --------
+    vulcan frontier bandit --set horizon=6
+    vulcan frontier bandit --levels 0,0.005,0.01 --gap 0.001
+    vulcan frontier bandit --points 11 --plot frontier.pdf
+    vulcan frontier bandit --set horizon=5 --bound "0.002*x" --scales 0.5,1,2
     """
     import vulcan
     from vulcan.formats.registry import open_model
     from vulcan.plotting import plot_frontier, save
 
-    chosen = search.make_solver(solver)
+    chosen = make_solver(solver, search)
     with options.keep_off_stdout():
         planned, own_bound = open_model(model, settings or ())
         if bound is None and levels is None:
@@ -171,7 +132,7 @@ def frontier(
         where = _choose_range(bound, levels, scales, points)
         problem = planned if bound is None else vulcan.Problem(planned, bound)
         output.check_plot(plot)
-        traced = vulcan.trace_frontier(problem, solver=chosen, **search.keywords, **where)
+        traced = vulcan.trace_frontier(problem, solver=chosen, **read_keywords(search), **where)
     solved = any(point.safe for point in traced)
     output.write_and_show(
         lambda path: save(plot_frontier(traced), path),

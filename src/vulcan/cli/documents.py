@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,9 +22,9 @@ from vulcan.numerics import to_float
 if TYPE_CHECKING:
     from vulcan.certificate.certify import Certificate
     from vulcan.execution.simulation import Simulation
-    from vulcan.planning.compare import Comparison
+    from vulcan.planning.compare import Comparison, ComparisonRow
     from vulcan.planning.explain import Explanation
-    from vulcan.planning.frontier import Frontier
+    from vulcan.planning.frontier import Frontier, FrontierPoint
     from vulcan.planning.result import Result
     from vulcan.policy.policy import AnyPolicy, Policy
     from vulcan.policy.views import PolicyTable
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-def print_document(document: Document) -> None:
-    """Print a document, and nothing else, on standard output."""
-    text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+def print_document(document: Document, indent: int = 2) -> None:
+    """Print a document, and nothing else, on standard output; on one line if `indent` is -1."""
+    text = msgspec.json.format(msgspec.json.encode(document), indent=indent).decode()
     # Labels may hold anything, and a terminal acts on some characters that JSON allows.
     print(re.sub(r"[^\n -~]", _escape, text), flush=True)
 
@@ -45,10 +46,10 @@ def _escape(character: re.Match[str]) -> str:
     return "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4))
 
 
-def describe(thing: Any, *properties: str, omit: tuple[str, ...] = ()) -> Document:
-    """Return the fields of a dataclass, except `omit`, and some of its properties."""
-    names = [field.name for field in fields(thing) if field.name not in omit]
-    return {name: _describe_value(getattr(thing, name)) for name in (*names, *properties)}
+def describe(thing: Any, *properties: str, omit: Sequence[str] = (), **others: Any) -> Document:
+    """Return the fields of a dataclass, except `omit`, some of its properties, and others."""
+    names = [field.name for field in fields(thing) if field.name not in (*omit, *others)]
+    return {name: _describe_value(getattr(thing, name)) for name in (*names, *properties)} | others
 
 
 def _describe_value(value: Any) -> Any:
@@ -75,56 +76,46 @@ def describe_problem(problem: Problem) -> Document:
 
 def describe_result(result: Result, depth: int) -> Document:
     """Return everything about a result, with the first levels of its policy."""
-    omit = ("problem", "policy", "certificate", "lines", "reward", "risk", "credits")
-    return {
-        **describe(result, "safe", "gap", "absolute_gap", omit=omit),
+    return describe(
+        result,
+        *("safe", "gap", "absolute_gap"),
+        omit=("problem", "lines", "reward", "risk", "credits"),
         **describe_problem(result.problem),
-        "certificate": describe_certificate(result.certificate),
-        "policy": describe_policy(result.policy, depth),
-    }
+        certificate=describe_certificate(result.certificate),
+        policy=describe_policy(result.policy, depth),
+    )
 
 
 def describe_frontier(frontier: Frontier) -> Document:
     """Return everything about a frontier but its policies."""
-    return {
-        **describe(frontier, omit=("bound", "points", "failures")),
-        "bound": None if frontier.bound is None else str(frontier.bound),
-        "points": [
-            {
-                **describe(point, *VALUES, omit=("bound", "result", "policy", "certificate")),
-                "bound": str(point.bound),
-                **_describe_search(point.result),
-            }
+    return describe(
+        frontier,
+        bound=None if frontier.bound is None else str(frontier.bound),
+        points=[
+            _describe_search(point, "upper_bound", "price", bound=str(point.bound))
             for point in frontier
         ],
-        "failures": [{"at": at, "error": error} for at, error in frontier.failures.items()],
-    }
+        failures=[{"at": at, "error": error} for at, error in frontier.failures.items()],
+    )
 
 
 def describe_comparison(comparison: Comparison) -> Document:
     """Return everything about a comparison but its policies."""
-    return {
-        **describe(comparison, omit=("problem", "rows")),
-        **describe_problem(comparison.problem),
-        "rows": [
-            {
-                **describe(row, *VALUES, "complete", "deterministic", omit=("solver", "result")),
-                "solver": repr(row.solver),
-                **_describe_search(row.result),
-            }
-            for row in comparison
-        ],
-    }
+    names = ("complete", "deterministic")
+    rows = [_describe_search(row, *names, solver=repr(row.solver)) for row in comparison]
+    return describe(
+        comparison, omit=("problem",), rows=rows, **describe_problem(comparison.problem)
+    )
 
 
-VALUES: Final = ("safe", "reward", "risk", "allowed", "gap", "absolute_gap", "explanation")
-"""Properties of points of frontiers and rows of comparisons."""
-
-
-def _describe_search(result: Result | None) -> Document:
-    """Return how a search ended, and its statistics."""
-    names = ("status", "stopped_by", "statistics")
-    return {name: result and _describe_value(getattr(result, name)) for name in names}
+def _describe_search(
+    row: FrontierPoint | ComparisonRow, *properties: str, **others: Any
+) -> Document:
+    """Return a point or a row: its values, how its search ended, and its statistics."""
+    values = ("safe", "reward", "risk", "allowed", "gap", "absolute_gap", "explanation")
+    for name in ("status", "stopped_by", "statistics"):
+        others[name] = row.result and _describe_value(getattr(row.result, name))
+    return describe(row, *values, *properties, omit=("result", "best"), **others)
 
 
 def describe_certificate(certificate: Certificate | None) -> Document | None:
@@ -143,12 +134,11 @@ def describe_certificate(certificate: Certificate | None) -> Document | None:
 
 def describe_explanation(explanation: Explanation, problem: Problem, most: int) -> Document:
     """Return an explanation, with at most this many rows of each kind."""
-    lists = ("failures", "choices", "actions")
-    return {
-        **describe_problem(problem),
-        **describe(explanation, "deliberate", "tempting", omit=lists),
-        **{name: _describe_value(getattr(explanation, name)[:most]) for name in lists},
+    lists = {
+        name: _describe_value(getattr(explanation, name)[:most])
+        for name in ("failures", "choices", "actions")
     }
+    return describe(explanation, "deliberate", "tempting", **lists, **describe_problem(problem))
 
 
 def describe_simulation(simulation: Simulation) -> Document:
@@ -156,10 +146,8 @@ def describe_simulation(simulation: Simulation) -> Document:
     import numpy as np
 
     counts, edges = np.histogram(simulation.rewards, 60)
-    return {
-        **describe(simulation, "agrees", omit=("rewards",)),
-        "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
-    }
+    histogram = {"edges": edges.tolist(), "counts": counts.tolist()}
+    return describe(simulation, "agrees", omit=("rewards",), histogram=histogram)
 
 
 def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | None:
@@ -184,6 +172,7 @@ def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | N
             "nodes": len(member),
             "outcomes": len(member.label),
             "complete": member.complete,
+            "beyond": None if member.beyond is None else member.beyond.claim,
             "decisions": _describe_decisions(member, depth),
         }
         for weight, member in zip(policy.weights, policy.members, strict=True)
@@ -193,6 +182,7 @@ def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | N
         "nodes": len(policy),
         "outcomes": sum(member["outcomes"] for member in members),
         "complete": policy.complete,
+        "beyond": members[0]["beyond"],
         "bound": about.pop("risk_bound"),
         **about,
         "decisions": [] if randomised else members[0]["decisions"],
@@ -209,6 +199,12 @@ def _describe_decisions(policy: Policy, depth: int | None) -> list[Document]:
     ends = {END: "end", FAILED: "failed", UNPLANNED: "unplanned"}
     names = ("label", "probability", "reward", "child")
     label, probability, reward, child = (getattr(policy, name).tolist() for name in names)
+    claims: dict[int, Document] = {}
+    if policy.beyond is not None:
+        rows = (policy.child == UNPLANNED).nonzero()[0].tolist()
+        bounds = (policy.beyond.risk.tolist(), policy.beyond.reward.tolist())
+        for row, risk, least in zip(rows, *bounds, strict=True):
+            claims[row] = {"largest_risk": risk, "least_reward": least}
     decisions: list[Document] = []
     steps = {0: 1} if len(policy) and depth != 0 else {}
     nodes = list(steps)
@@ -219,6 +215,7 @@ def _describe_decisions(policy: Policy, depth: int | None) -> list[Document]:
                 "probability": probability[row],
                 "reward": reward[row],
                 "next": ends.get(child[row], child[row]),
+                **claims.get(row, {}),
             }
             for row in policy.outcomes(node)
         ]

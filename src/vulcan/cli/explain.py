@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,33 +16,20 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vulcan.planning.explain import Choice, Explanation, RiskyPlace
+    from vulcan.policy.policy import AnyPolicy
     from vulcan.problem import Problem
-
-EXAMPLES = {
-    "explain": """
-\b
-Examples:
-  vulcan explain plan.vulcan bandit
-  vulcan explain plan.vulcan rover.py:Rover --set days=6 --rows 30
-  vulcan explain plan.vulcan mission.toml --json
-"""
-}
 
 LAST = 4
 """Steps of a history that are shown: the last ones."""
 
-Rows = Annotated[
-    int, options.answer_option("--rows", min=1, metavar="N", help="Number of rows of each table.")
-]
-
 
 def explain(
-    plan: options.PlanFile,
-    model: options.ModelText,
-    settings: options.Settings = None,
-    bound: options.RecordedBoundText = None,
-    rows: Rows = 10,
-    as_json: options.AsJson = False,
+    plan: Path,
+    model: str,
+    settings: list[str] | None = None,
+    bound: str | None = None,
+    rows: int = 10,
+    as_json: bool = False,
 ) -> None:
     """Show where a policy takes its risk, what was rejected there, and if it fails on purpose.
 
@@ -49,6 +37,12 @@ def explain(
     put there, the rest of the plan kept, it would be too risky for the bound, or worth less. A
     policy fails on purpose (exit code 1) if it takes an action that surely fails where another
     would not. That is nearly always a mistake in the model: failing costs less than going on.
+
+    Examples
+    --------
+    vulcan explain plan.vulcan bandit
+    vulcan explain plan.vulcan rover.py:Rover --set days=6 --rows 30
+    vulcan explain plan.vulcan mission.toml --json
     """
     import vulcan
     from vulcan.bounds.forms import Constant
@@ -63,11 +57,11 @@ def explain(
     if as_json:
         documents.print_document(documents.describe_explanation(explanation, problem, rows))
     else:
-        _show(problem, explanation, rows)
+        _show(problem, policy, explanation, rows)
     raise typer.Exit(ExitCode.NO if explanation.deliberate else ExitCode.YES)
 
 
-def _show(problem: Problem, explanation: Explanation, most: int) -> None:
+def _show(problem: Problem, policy: AnyPolicy, explanation: Explanation, most: int) -> None:
     share = "none"
     if explanation.tempting:
         share = show_percent(explanation.tempting / explanation.risk)
@@ -76,15 +70,16 @@ def _show(problem: Problem, explanation: Explanation, most: int) -> None:
         output.name_model(problem.model),
         ("reward", show_reward(explanation.reward)),
         ("risk", f"{show_probability(explanation.risk)}  {tempting}"),
+        ("unavoidable", f"{show_probability(explanation.unavoidable)}, whatever is done"),
         *_describe_bound(problem, explanation),
     ]
     styles = {"risk": output.UNSURE if explanation.tempting else ""}
-    console = output.show_answer(*_judge(explanation), rows, styles)
+    console = output.show_answer(*_judge(explanation, policy), rows, styles)
     _show_failures(console, explanation.failures, most)
     # Where histories do not merge, each row would be one of the places below.
     if any(place.alike > 1 for place in explanation.places) or not explanation.places:
-        risky = [choice for choice in explanation.choices if choice.risk > 0]
-        _show_choices(console, "Where the risk is taken", risky, explanation, most)
+        risky = [choice for choice in explanation.choices if choice.accepted > 0]
+        _show_choices(console, "Where the risk is accepted", risky, explanation, most)
     _show_places(console, explanation)
     _show_choices(console, "Reward and risk of the actions", explanation.actions, explanation, most)
 
@@ -112,13 +107,16 @@ def _show_places(console: Console, explanation: Explanation) -> None:
     output.show_rows(console, [("compared", explanation.compared or "")])
     for place in explanation.places:
         console.print()
-        share = show_percent(place.alike_risk / explanation.risk)
+        share = show_percent(place.alike_accepted / explanation.risk)
         reached = f"step {place.step + 1}, reached with {show_percent(place.reach)}"
         if place.alike > 1:
             reached = f"at {place.alike:,} places, most at {reached}"
         steps = [f"{action} → {outcome}" for action, outcome in place.history]
         rows = [
-            (f"{share:>7}", f"{place.action} in {place.state}, fails {show_percent(place.fails)}"),
+            (
+                f"{share:>7}",
+                f"{place.action} in {place.state}, fails at once {show_percent(place.fails)}",
+            ),
             ("when", reached),
             ("after", ("… " if len(steps) > LAST else "") + "; ".join(steps[-LAST:])),
             ("not", _describe_alternative(place, explanation)),
@@ -149,16 +147,13 @@ def _describe_alternative(place: RiskyPlace, explanation: Explanation) -> str:
     return text
 
 
-def _judge(explanation: Explanation) -> tuple[str, str, str]:
+def _judge(explanation: Explanation, policy: AnyPolicy) -> tuple[str, str, str]:
     """Return the verdict, its colour, and a sentence."""
+    from vulcan.planning.explain import describe_sure_failures
+
+    sure = describe_sure_failures(policy, explanation)
     if explanation.deliberate:
-        chance = show_percent(explanation.deliberate)
-        return (
-            "✗ fails on purpose",
-            output.BAD,
-            f"with probability {chance}, where there is another action. That is nearly always "
-            "a mistake in the model: failing costs no more than going on",
-        )
+        return "✗ fails on purpose", output.BAD, sure or ""
     if explanation.tempting:
         return (
             "? failing pays",
@@ -166,7 +161,8 @@ def _judge(explanation: Explanation) -> tuple[str, str, str]:
             "in some states failing pays more than going on. If that is not meant, let the model "
             "charge more for failing",
         )
-    return "✓ no problems found", output.GOOD, "the policy never fails on purpose"
+    remark = "" if sure is None else f"; {sure}"
+    return "✓ no problems found", output.GOOD, f"the policy never fails on purpose{remark}"
 
 
 def _show_failures(console: Console, failures: Sequence[Choice], most: int) -> None:
@@ -190,11 +186,21 @@ def _show_choices(
     named = any(choice.state for choice in choices)
     rows = []
     for choice in choices[:most]:
-        share = show_percent(choice.risk / explanation.risk) if explanation.risk else ""
+        share = show_percent(choice.accepted / explanation.risk) if explanation.risk else ""
         numbers = [f"{choice.times:.4g}", show_reward(choice.reward)]
         where = [choice.action, *([choice.state] if named else [])]
         remark = "failing pays more than going on" if named and choice.tempting else ""
-        rows.append([*where, *numbers, show_probability(choice.risk), share, remark])
-    header = ["action", *(["state"] if named else []), "times", "reward", "risk", "share", ""]
+        risks = [show_probability(risk) for risk in (choice.risk, choice.accepted)]
+        rows.append([*where, *numbers, *risks, share, remark])
+    header = [
+        "action",
+        *(["state"] if named else []),
+        "times",
+        "reward",
+        "fails",
+        "accepts",
+        "share",
+        "",
+    ]
     table = TextTable(header, rows, left=1 + named)
     output.show_table(console, table, title)

@@ -1,15 +1,17 @@
-"""The arguments and options of the commands, each declared once, and how their texts are read.
+"""The arguments and options of all commands, how their texts are read, and what they open.
 
-Options that choose and limit a search are derived from the solvers: `vulcan.cli.search`.
+A command is a function. Types and defaults of its options are those of its parameters; `OPTIONS`
+has the rest by the names of the parameters. The options that limit and tune a search are derived
+from the solvers (`vulcan.cli.search`): a command that has a parameter `search` gets those that were
+given, by their names.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, redirect_stdout
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from vulcan.policy.policy import About
     from vulcan.problem import Problem
 
-# The sections of a command's help, in their order.
 PROBLEM: Final = "Model and bound"
 RANGE: Final = "Range"
 SEARCH: Final = "Search"
@@ -31,11 +32,14 @@ WORK: Final = "Workers"
 FILES: Final = "Files"
 ANSWER: Final = "Answer"
 SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, WORK, FILES, ANSWER)
+"""The sections of a command's help, in their order."""
 
-problem_option, range_option, search_option, work_option, file_option, answer_option = (
-    partial(typer.Option, rich_help_panel=section)
-    for section in (PROBLEM, RANGE, SEARCH, WORK, FILES, ANSWER)
-)
+
+def option(section: str, usage: str, text: str, **rest: Any) -> Any:
+    """Return an option: its section in the help, its spellings with its value, and its help."""
+    flags = [word for word in usage.split() if word.startswith("-")]
+    metavar = " ".join(word for word in usage.split() if not word.startswith("-")) or None
+    return typer.Option(*flags, metavar=metavar, help=text, rich_help_panel=section, **rest)
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -45,111 +49,212 @@ def complete_model(incomplete: str) -> list[str]:
     return [name for name in DOMAINS if name.startswith(incomplete)]
 
 
-# The model, the bound and the policy.
-
 MODELS: Final = (
     "A built-in model such as bandit, or module:Class, or path/to/file.py:Class, or a file such as "
     "mission.toml, model.json, model.npz, maps.txt:7, model.prism, domain.rddl, or "
     "gymnasium:FrozenLake-v1, or rddl:Navigation_MDP_ippc2011/1."
 )
 
-ModelText = Annotated[
-    str, typer.Argument(metavar="MODEL", help=MODELS, autocompletion=complete_model)
-]
+REPLACED: Final = "An existing file is replaced."
 
-OptionalModelText = Annotated[
-    str | None,
-    typer.Argument(
+RECORDED_BOUND: Final = option(
+    PROBLEM,
+    "--bound EXPR",
+    "The risk bound to judge by.",
+    show_default="that of the mission file, or else the one that the policy was made for",
+)
+
+OPTIONS: Final[dict[str, Any]] = {
+    "model": typer.Argument(metavar="MODEL", help=MODELS, autocompletion=complete_model),
+    "show.model": typer.Argument(
         metavar="MODEL",
         help=f"The model that the policy was made for. {MODELS}",
         autocompletion=complete_model,
     ),
-]
-
-PlanFile = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="A policy file, written by `vulcan solve --output`.")
-]
-
-Settings = Annotated[
-    list[str] | None,
-    problem_option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A parameter of the model: a Python literal, or else a string. Overrides a mission "
-        "file. May be repeated. --horizon N is short for --set horizon=N.",
+    "simulate.model": typer.Argument(
+        metavar="[MODEL]",
+        help="Where to play: the model of the policy, or another one, as in `vulcan solve`; by "
+        "default the outcomes that the policy itself expects.",
     ),
-]
-
-BoundText = Annotated[
-    str | None,
-    problem_option(
-        "--bound",
-        metavar="EXPR",
-        help="Acceptable probability of failure as a function of the expected reward x: "
+    "plan": typer.Argument(
+        metavar="PLAN", help="A policy file, written by `vulcan solve --output`."
+    ),
+    "settings": option(
+        PROBLEM,
+        "--set NAME=VALUE",
+        "A parameter of the model: a Python literal, or else a string. Overrides a mission file. "
+        "May be repeated. --horizon N is short for --set horizon=N.",
+    ),
+    "bound": option(
+        PROBLEM,
+        "--bound EXPR",
+        "Acceptable probability of failure as a function of the expected reward x: "
         '0.01, "0.002*x", "piecewise((0, 0), (3, 0.02))".',
         show_default="that of the mission file; else required",
     ),
-]
-
-RecordedBoundText = Annotated[
-    str | None,
-    problem_option(
-        "--bound",
-        metavar="EXPR",
-        help="The risk bound to judge by.",
-        show_default="that of the mission file, or else the one that the policy was made for",
+    "frontier.bound": option(
+        PROBLEM,
+        "--bound EXPR",
+        "Plan for multiples of this risk bound, instead of constant bounds.",
+        show_default="that of the mission file, unless there are --levels",
     ),
-]
-
-# Workers, and sweeps of several searches.
-
-Parallel = Annotated[
-    str | None,
-    work_option(
-        "--parallel",
-        metavar="N|KIND[:N][@CLUSTER]",
-        help="Number of workers, or their kind: threads, processes, or ray, which starts a Ray "
-        "cluster on this machine, or works on one: 4, processes:4, ray:8, ray@auto, "
-        "ray:8@10.0.0.1:6379.",
+    "certify.bound": RECORDED_BOUND,
+    "explain.bound": RECORDED_BOUND,
+    "explore.bound": RECORDED_BOUND,
+    "levels": option(RANGE, "--levels A,B,...", "Constant bounds to plan for."),
+    "scales": option(RANGE, "--scales A,B,...", "Multiples of --bound to plan for."),
+    "points": option(
+        RANGE,
+        "--points N",
+        "Largest number of bounds, placed where the frontier bends.",
+        show_default="21",
+    ),
+    "solvers": option(
+        SEARCH,
+        "--solvers NAME,...",
+        "The solvers to compare: see --solver of vulcan solve.",
+        show_default="all but automatic",
+    ),
+    "exact": option(SEARCH, "--exact", "Compute with fractions: slow, without any rounding."),
+    "environment": option(
+        SEARCH,
+        "--environment",
+        "Play in Gymnasium's own environment (MODEL is gymnasium:NAME), step by step.",
+    ),
+    "episodes": option(SEARCH, "--episodes N", "Number of episodes.", min=1),
+    "seed": option(
+        SEARCH,
+        "--seed N",
+        "Seed of the random numbers: the same seed gives the same answer on any number of cores.",
+        min=0,
+    ),
+    "seconds_per_step": option(
+        SEARCH,
+        "--seconds-per-step SECONDS",
+        "Planning time before each action.",
+        min=0.01,
+        show_default="0.2",
+    ),
+    "samples_per_step": option(
+        SEARCH,
+        "--samples-per-step N",
+        "Samples before each action, instead of seconds: the same observations then give the same "
+        "actions.",
+        min=1,
+    ),
+    "simulate": option(SEARCH, "--simulate", "Draw the outcomes from the model."),
+    "what_if": option(
+        SEARCH,
+        "--what-if SECONDS",
+        "Time limit of each search for a plan with half and 0.9 times the allowed risk; 0 for no "
+        "such plans.",
+        min=0.0,
+    ),
+    "most_states": option(
+        LIMITS, "--most-states N", "Stop after this many distinct states.", min=1
+    ),
+    "parallel": option(
+        WORK,
+        "--parallel N|KIND[:N][@CLUSTER]",
+        "Number of workers, or their kind: threads, processes, or ray, which starts a Ray cluster "
+        "on this machine, or works on one: 4, processes:4, ray:8, ray@auto, ray:8@10.0.0.1:6379.",
         show_default="1",
     ),
-]
-
-# The answer.
-
-Plot = Annotated[
-    Path | None,
-    file_option(
-        "--plot",
-        metavar="FILE",
-        help="Draw a figure into a file: .png, .svg or .pdf. An existing file is replaced.",
+    "solve.file": option(
+        FILES, "--output -o FILE", f"Write the policy to a file, if it is safe. {REPLACED}"
     ),
-]
-
-Depth = Annotated[
-    int | None,
-    answer_option(
-        "--depth",
+    "incomplete": option(
+        FILES,
+        "--incomplete",
+        "Also write a policy that is not complete, if it is within the bound up to where it has no "
+        "plan.",
+    ),
+    "show.file": option(FILES, "--output -o FILE", f"Write the table to a .csv file. {REPLACED}"),
+    "explore.file": option(FILES, "--output -o FILE", f"Write the page to a file. {REPLACED}"),
+    "plot": option(
+        FILES, "--plot FILE", f"Draw a figure into a file: .png, .svg or .pdf. {REPLACED}"
+    ),
+    "checkpoint": option(
+        FILES,
+        "--checkpoint FILE",
+        "Write the search to a file regularly, to resume it later; for solvers that sample.",
+    ),
+    "resume": option(FILES, "--resume", "Resume from the checkpoint file, if it exists."),
+    "overwrite": option(FILES, "--overwrite", "Replace the checkpoint file, if it exists."),
+    "depth": option(
+        ANSWER,
+        "--depth N",
+        "Show the policy this many decisions deep; 0 for none.",
         min=0,
         max=100,
-        metavar="N",
-        help="Show the policy this many decisions deep; 0 for none.",
         show_default="3",
     ),
-]
-
-AsJson = Annotated[
-    bool, answer_option("--json", help="Print one JSON document, numbers at full precision.")
-]
-
-ShowProgress = Annotated[
-    bool | None,
-    answer_option(
+    "table": option(
+        ANSWER,
+        "--table",
+        "Show a row for each decision: step, state (or history), action, how likely it is, the "
+        "risk taken there, and the risk and the reward ahead.",
+    ),
+    "sort": option(
+        ANSWER,
+        "--sort COLUMN",
+        "The order of the rows: reach, risk, risk_ahead, reward_ahead, action, ... Numbers begin "
+        "with the largest, steps and words with the first.",
+        show_default="step; with --top, risk",
+    ),
+    "top": option(
+        ANSWER,
+        "--top N",
+        "Only the first N rows of that order.",
+        min=1,
+        show_default="60 on the screen, all in a file",
+    ),
+    "rows": option(ANSWER, "--rows N", "Number of rows of each table.", min=1),
+    "as_json": option(ANSWER, "--json", "Print one JSON document, numbers at full precision."),
+    "progress": option(
+        ANSWER,
         "--progress/--no-progress",
-        help="Show progress, once it takes longer than a moment.",
+        "Show progress, once it takes longer than a moment.",
         show_default="on a terminal",
     ),
-]
+}
+"""By the names of parameters; `solve.file` is that of one command alone."""
+
+
+def declare(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command as typer reads it, with all its options."""
+    own = dict(inspect.signature(command, eval_str=True).parameters)
+    kinds = {}
+    if searches := own.pop("search", None) is not None:
+        from vulcan.cli.search import declare_options
+
+        kinds = declare_options(tuning="solver" in own)
+    added = [name for name in kinds if name not in own]
+    for name in own:
+        if name not in kinds:
+            known = OPTIONS.get(f"{command.__name__}.{name}") or OPTIONS[name]
+            kinds[name] = Annotated[own[name].annotation, known]
+
+    def run(**given: Any) -> None:
+        if searches:
+            search = {name: given.pop(name) for name in added}
+            given["search"] = {name: value for name, value in search.items() if value is not None}
+        command(**given)
+
+    run.__name__ = command.__name__
+    run.__annotations__ = {name: kinds[name] for name in (*own, *added)}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=own[name].default if name in own else None,
+                annotation=kind,
+            )
+            for name, kind in run.__annotations__.items()
+        ]
+    )
+    return run
 
 
 def read_numbers(option: str, text: str) -> list[float]:

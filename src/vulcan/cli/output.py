@@ -37,20 +37,20 @@ MOST_LINES: Final = 10_000
 GOOD, BAD, UNSURE, QUIET = "green", "red", "yellow", "dim"
 
 
-class _Console(Console):
-    """A console that leaves a broken pipe to the application, instead of ending the process."""
-
-    def on_broken_pipe(self) -> None:
-        """Pass on that the reader has left."""
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-
-
 def open_console(*, stderr: bool = False) -> Console:
-    """Return a console on standard output or standard error."""
-    console = _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    """Return a console on standard output or standard error.
+
+    It leaves a broken pipe to the application, instead of ending the process.
+    """
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    console.on_broken_pipe = _raise_broken_pipe  # type: ignore[method-assign]
     if not console.is_terminal:
         console.width = UNLIMITED
     return console
+
+
+def _raise_broken_pipe() -> None:
+    raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def printable(text: str) -> str:
@@ -152,7 +152,7 @@ def style_certificate(certificate: Certificate | None) -> dict[str, str]:
     return {
         "reward": "bold",
         "risk": f"bold {verdict}",
-        "complete": "" if certificate.complete else BAD,
+        "complete": "" if certificate.complete or certificate.safe else BAD,
     }
 
 

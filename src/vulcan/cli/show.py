@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,99 +14,31 @@ if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
     from vulcan.policy.views import PolicyTable
 
-EXAMPLES = {
-    "show": """
-\b
-Examples:
-  vulcan show plan.vulcan
-  vulcan show plan.vulcan --depth 9 | less
-  vulcan show plan.vulcan --table --sort reach --top 20
-  vulcan show plan.vulcan -o plan.csv
-  vulcan show plan.vulcan bandit --json
-""",
-    "explore": """
-\b
-Examples:
-  vulcan explore plan.vulcan rover.py:Rover --set days=6 -o plan.html
-  vulcan explore plan.vulcan mission.toml -o plan.html --what-if 30
-""",
-}
-
-AsTable = Annotated[
-    bool,
-    options.answer_option(
-        "--table",
-        help="Show a row for each decision: step, state (or history), action, how likely it is, "
-        "the risk taken there, and the risk and the reward ahead.",
-    ),
-]
-Sort = Annotated[
-    str | None,
-    options.answer_option(
-        "--sort",
-        metavar="COLUMN",
-        help="The order of the rows: reach, risk, risk_ahead, reward_ahead, action, ... Numbers "
-        "begin with the largest, steps and words with the first.",
-        show_default="step; with --top, risk",
-    ),
-]
-Top = Annotated[
-    int | None,
-    options.answer_option(
-        "--top",
-        min=1,
-        metavar="N",
-        help="Only the first N rows of that order.",
-        show_default="60 on the screen, all in a file",
-    ),
-]
-TableFile = Annotated[
-    Path | None,
-    options.file_option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write the table to a .csv file. An existing file is replaced.",
-    ),
-]
-
-PageFile = Annotated[
-    Path,
-    options.file_option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write the page to a file. An existing file is replaced.",
-    ),
-]
-WhatIfSeconds = Annotated[
-    float,
-    options.search_option(
-        "--what-if",
-        min=0.0,
-        metavar="SECONDS",
-        help="Time limit of each search for a plan with half and 0.9 times the allowed risk; 0 for "
-        "no such plans.",
-    ),
-]
-
 
 def show(
-    plan: options.PlanFile,
-    model: options.OptionalModelText = None,
-    settings: options.Settings = None,
-    depth: options.Depth = None,
-    table: AsTable = False,
-    sort: Sort = None,
-    top: Top = None,
-    file: TableFile = None,
-    as_json: options.AsJson = False,
+    plan: Path,
+    model: str | None = None,
+    settings: list[str] | None = None,
+    depth: int | None = None,
+    table: bool = False,
+    sort: str | None = None,
+    top: int | None = None,
+    file: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Show what a policy file holds, as a tree or a table.
 
     Nothing in the file is run. A model is needed only for states: without it, rows are named by the
     most likely history that leads there. `vulcan certify` says whether the policy is safe, and
     `vulcan explain` what else could be done.
+
+    Examples
+    --------
+    vulcan show plan.vulcan
+    vulcan show plan.vulcan --depth 9 | less
+    vulcan show plan.vulcan --table --sort reach --top 20
+    vulcan show plan.vulcan -o plan.csv
+    vulcan show plan.vulcan bandit --json
     """
     import vulcan
     from vulcan.formats.registry import open_model
@@ -177,12 +109,12 @@ def _show_tree(policy: AnyPolicy, depth: int | None) -> None:
 
 
 def explore(
-    plan: options.PlanFile,
-    model: options.ModelText,
-    file: PageFile,
-    settings: options.Settings = None,
-    bound: options.RecordedBoundText = None,
-    what_if: WhatIfSeconds = 5.0,
+    plan: Path,
+    model: str,
+    file: Path,
+    settings: list[str] | None = None,
+    bound: str | None = None,
+    what_if: float = 5.0,
 ) -> None:
     """Write a plan as a page: one HTML file that people explore in any browser.
 
@@ -190,6 +122,11 @@ def explore(
     changes with less of it, and how probable the worst branch is. It shows the plan as a tree along
     which one clicks, with reward and risk so far and ahead, the bound, and the map of a mission. It
     needs no server and no network.
+
+    Examples
+    --------
+    vulcan explore plan.vulcan rover.py:Rover --set days=6 -o plan.html
+    vulcan explore plan.vulcan mission.toml -o plan.html --what-if 30
     """
     import vulcan
 

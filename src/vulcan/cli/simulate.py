@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,56 +14,17 @@ from vulcan.errors import OptionError, SimulationWarning
 if TYPE_CHECKING:
     from vulcan.execution.simulation import Simulation
 
-EXAMPLES = {
-    "simulate": """
-\b
-Examples:
-  vulcan simulate plan.vulcan bandit --set horizon=9 --episodes 1000000
-  vulcan simulate plan.vulcan mission.toml --plot episodes.png
-  vulcan simulate plan.vulcan gymnasium:FrozenLake-v1 --environment
-"""
-}
-
-OptionalModel = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[MODEL]",
-        help="Where to play: the model of the policy, or another one, as in `vulcan solve`; by "
-        "default the outcomes that the policy itself expects.",
-    ),
-]
-InEnvironment = Annotated[
-    bool,
-    options.search_option(
-        "--environment",
-        help="Play in Gymnasium's own environment (MODEL is gymnasium:NAME), step by step.",
-    ),
-]
-Episodes = Annotated[
-    int, options.search_option("--episodes", min=1, metavar="N", help="Number of episodes.")
-]
-Seed = Annotated[
-    int,
-    options.search_option(
-        "--seed",
-        min=0,
-        metavar="N",
-        help="Seed of the random numbers: the same seed gives the same answer on any number of "
-        "cores.",
-    ),
-]
-
 
 def simulate(
-    plan: options.PlanFile,
-    model: OptionalModel = None,
-    settings: options.Settings = None,
-    environment: InEnvironment = False,
-    episodes: Episodes = 100_000,
-    seed: Seed = 0,
-    plot: options.Plot = None,
-    as_json: options.AsJson = False,
-    progress: options.ShowProgress = None,
+    plan: Path,
+    model: str | None = None,
+    settings: list[str] | None = None,
+    environment: bool = False,
+    episodes: int = 100_000,
+    seed: int = 0,
+    plot: Path | None = None,
+    as_json: bool = False,
+    progress: bool | None = None,
 ) -> None:
     """Play episodes of a policy, and compare them with its exact values.
 
@@ -70,6 +32,12 @@ def simulate(
     environment, is played step by step, and the policy follows what is observed. Ctrl-C ends it,
     and shows the episodes so far. The answer is no (exit code 1) if the episodes contradict the
     exact values; a correct policy is contradicted at most once in a million times.
+
+    Examples
+    --------
+    vulcan simulate plan.vulcan bandit --set horizon=9 --episodes 1000000
+    vulcan simulate plan.vulcan mission.toml --plot episodes.png
+    vulcan simulate plan.vulcan gymnasium:FrozenLake-v1 --environment
     """
     import vulcan
     from vulcan.formats.registry import open_model

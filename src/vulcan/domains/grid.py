@@ -24,8 +24,6 @@ from typing import Final
 from vulcan.model.interface import Outcome
 from vulcan.pages.maps import PageMap, Position
 
-__all__ = ["MOVES", "Cell", "Grid", "move"]
-
 MAP: Final = """
 S.1.X..2
 ...#....

@@ -19,8 +19,6 @@ from typing import Final
 
 from vulcan.model.interface import Outcome
 
-__all__ = ["ThreeActions"]
-
 ACTIONS: Final = {"a1": (5.0, 0.01), "a2": (6.0, 0.02), "a3": (10.0, 0.05)}
 
 

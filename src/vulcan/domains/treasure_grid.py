@@ -30,8 +30,6 @@ from vulcan.model.interface import Outcome
 from vulcan.pages.maps import PageMap, Position
 from vulcan.parameters import require_number, require_whole
 
-__all__ = ["TreasureGrid"]
-
 MAP: Final = """
 G.T.TG
 .#TT..

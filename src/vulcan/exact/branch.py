@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint
-from vulcan.numerics import END, TOLERANCE
+from vulcan.numerics import END, NONE, TOLERANCE
 
 __all__ = ["branch"]
 
@@ -42,7 +42,7 @@ Vector = NDArray[np.float64]
 """A number for each price."""
 
 
-class Step(NamedTuple):
+class Action(NamedTuple):
     """An action of a pair."""
 
     row: int
@@ -64,41 +64,20 @@ class Open(NamedTuple):
 
 @dataclass(frozen=True)
 class BranchNode:
-    """What some policies have in common.
+    """What some policies have in common."""
 
-    Attributes
-    ----------
-    limit
-        No acceptable policy of the node earns more.
-    reward, risk
-        Expected reward and risk of the decided histories.
-    rewards, risks
-        Of the policies that go on with the best actions for each price.
-    opened
-        The histories that come next.
-    before, decided
-        The node that this was branched off, and the history and action that were decided.
-    depth
-        The number of decided histories: each has rounded the sums once more.
-    """
-
-    limit: float
-    reward: float
+    limit: float  # no acceptable policy of the node earns more
+    reward: float  # expected reward and risk of the decided histories
     risk: float
-    rewards: Vector
+    rewards: Vector  # of the policies that go on with the best actions for each price
     risks: Vector
     opened: tuple[Open, ...]
-    before: BranchNode | None = None
-    decided: tuple[Open, int] | None = None
-    depth: int = 0
+    decided: tuple[tuple[Open, int], ...] = ()  # histories with their actions, the first one first
 
-    def trace(self) -> list[tuple[Open, int]]:
-        """Return the decided histories, the first one first, and their actions."""
-        trail, node = [], self
-        while node.before is not None and node.decided is not None:
-            trail.append(node.decided)
-            node = node.before
-        return trail[::-1]
+    @property
+    def depth(self) -> int:
+        """The number of decided histories: each has rounded the sums once more."""
+        return len(self.decided)
 
 
 NEAR: Final = (1 - 1e-9, 1.0, 1 + 1e-9)
@@ -118,10 +97,6 @@ WORK_OF_A_NODE: Final = 20
 PATIENCE: Final = 1_000_000
 """As much work without a gain ends it."""
 
-SMALL_GAP: Final = 1e-3
-LITTLE_PATIENCE: Final = 100_000
-"""The same where the gap is small already."""
-
 SMALL_GAIN: Final = 0.01
 """Relative to the gap: less is no gain."""
 
@@ -130,11 +105,8 @@ NEWTON_STEPS: Final = 3
 ROUNDING: Final = 1e-15
 """Relative rounding error allowed for a few operations."""
 
-DECIDED: Final = -1
-"""In place of a mode: a history that is decided by itself; see `Levels.decide`."""
-
-Decision = tuple[int, int, list[tuple[int, int]]]
-"""A pair, the row that is taken there, and for each safe outcome its mode and number."""
+Decision = tuple[int, int, list[int]]
+"""As in `Levels.decide`."""
 
 
 def branch(run: ExactSearch) -> None:
@@ -157,8 +129,7 @@ def branch(run: ExactSearch) -> None:
         run.report()
         if run.upper - tree.known < (1 - SMALL_GAIN) * gap:
             gained, gap = tree.work, run.upper - tree.known
-        patience = PATIENCE if run.gap > SMALL_GAP else LITTLE_PATIENCE
-        if tree.work > min(MOST_WORK, gained + patience):
+        if tree.work > min(MOST_WORK, gained + PATIENCE):
             break
 
 
@@ -174,38 +145,25 @@ def _follow_prices(run: ExactSearch, prices: Vector) -> tuple[Vector, Vector] | 
     for place, price in enumerate(prices):
         if not run.may_go_on(rewards.nbytes + risks.nbytes):
             return None
-        ways = run.sweeps.follow_weights(1.0, float(price))
-        rewards[:, place], risks[:, place] = ways.rewards, ways.risks
+        rewards[:, place], risks[:, place] = run.sweeps.follow(1.0, float(price))
     return rewards, risks
 
 
 class _BranchTree:
     """Branch nodes that cover all policies that may be better than the best one so far.
 
-    Parameters
-    ----------
-    run
-        The search, with its dual.
-    prices
-        The prices, ascending.
-    values
-        Reward and risk of the best policy for each price from each pair on.
-
-    Attributes
-    ----------
-    work
-        Histories looked at so far.
+    `prices` ascend, and `values` are reward and risk of the best policy for each of them from each
+    pair on. `work` counts the histories looked at so far.
     """
 
     def __init__(self, run: ExactSearch, prices: Vector, values: tuple[Vector, Vector]) -> None:
-        self._run, self._prices, self._least_risk = run, prices, run.dual.least_risk
+        self._run, self._prices = run, prices
         self._rewards, self._risks = values
-        self._steps: dict[int, list[Step]] = {}
+        self._actions: dict[int, list[Action]] = {}
         roots = (self._rewards[0] - prices * self._risks[0]).tolist()
-        most = run.bound_test.raise_reward(run.dual.points[-1].reward)
         self._margins = np.array(
             [
-                2 * (run.bound_test.raise_value(value, (1.0, price), most) - value)
+                2 * (run.bound_test.raise_value(value, (1.0, price), run.dual.most) - value)
                 for value, price in zip(roots, prices.tolist(), strict=True)
             ]
         )
@@ -221,7 +179,7 @@ class _BranchTree:
         """No acceptable policy earns more."""
         largest = -self._pending[0][0] if self._pending else -math.inf
         known = self._run.bound_test.raise_reward(self.known) if self._run.best else -math.inf
-        return max(largest, self._settled, known, self._least_risk.reward)
+        return max(largest, self._settled, known, self._run.dual.least_reward)
 
     @property
     def known(self) -> float:
@@ -258,24 +216,22 @@ class _BranchTree:
     def _split(self, here: BranchNode, chosen: Open) -> Iterator[BranchNode]:
         """Yield a node for each action in a history."""
         others = tuple(one for one in here.opened if one is not chosen)
-        for step in self._list_steps(chosen.node):
-            rewards = here.rewards + chosen.reach * step.rewards
-            risks = here.risks + chosen.reach * step.risks
+        for action in self._list_actions(chosen.node):
+            rewards = here.rewards + chosen.reach * action.rewards
+            risks = here.risks + chosen.reach * action.risks
             limit = self._limit(here.limit, rewards, risks, here.depth + 1)
             following = tuple(
                 Open(chosen.reach * probability, node, here.depth, place)
-                for place, probability, node in step.targets
+                for place, probability, node in action.targets
             )
             yield BranchNode(
                 limit,
-                here.reward + chosen.reach * step.reward,
-                here.risk + chosen.reach * step.risk,
+                here.reward + chosen.reach * action.reward,
+                here.risk + chosen.reach * action.risk,
                 rewards,
                 risks,
                 others + following,
-                here,
-                (chosen, step.row),
-                here.depth + 1,
+                (*here.decided, (chosen, action.row)),
             )
 
     def _add(self, here: BranchNode) -> None:
@@ -302,9 +258,7 @@ class _BranchTree:
         bound_test = self._run.bound_test
         # To those that earn no more than the limit.
         allowed = float(bound_test.bound.enclose(here.limit, here.limit)[1]) + TOLERANCE
-        near = (here.rewards > self.known) & (
-            (1 - bound_test.accuracy.risk) * here.risks <= allowed
-        )
+        near = (here.rewards > self.known) & ((1 - bound_test.risk_share) * here.risks <= allowed)
         places = np.flatnonzero(near)
         for place in sorted(places.tolist(), key=lambda place: -here.rewards[place]):
             point = PolicyPoint(float(here.rewards[place]), float(here.risks[place]))
@@ -316,16 +270,16 @@ class _BranchTree:
         levels = self._run.levels
         choice = self._run.sweeps.choose(1.0, float(self._prices[place]))
         decisions: list[Decision] = []
-        for one, row in here.trace():
+        for one, row in here.decided:
             if one.parent >= 0:
-                decisions[one.parent][2][one.place] = (DECIDED, len(decisions))
-            decisions.append((one.node, row, [(0, node) for node in levels.follow(one.node, row)]))
+                decisions[one.parent][2][one.place] = len(decisions)
+            decisions.append((one.node, row, [NONE] * int(levels.arrays.safe_count[row])))
         rewards = [one.reach * float(self._rewards[one.node, place]) for one in here.opened]
         risks = [one.reach * float(self._risks[one.node, place]) for one in here.opened]
         return PolicyPoint(
             math.fsum([here.reward, *rewards]),
             math.fsum([here.risk, *risks]),
-            lambda: levels.decide(choice[None], decisions),
+            lambda: levels.decide(choice, decisions),
         )
 
     def _exceed(self, most: float, rewards: Vector, risks: Vector, depth: int) -> Vector:
@@ -347,7 +301,7 @@ class _BranchTree:
 
     def _limit(self, most: float, rewards: Vector, risks: Vector, depth: int) -> float:
         """Return a reward, at most `most`, that no acceptable policy of a node exceeds."""
-        least = self._least_risk.least
+        least = self._run.dual.least
         for _ in range(NEWTON_STEPS):
             if most < least or self._run.bound(most) == -math.inf:
                 return -math.inf
@@ -357,18 +311,15 @@ class _BranchTree:
             most = math.nextafter(most - less, math.inf)
         return most if most >= least else -math.inf
 
-    def _list_steps(self, node: int) -> list[Step]:
+    def _list_actions(self, node: int) -> list[Action]:
         """Return the actions in a node."""
-        if node not in self._steps:
-            arrays = self._run.levels.arrays
-            level = int(np.searchsorted(arrays.first, node, side="right")) - 1
-            state = int(arrays.state[node])
-            first = int(arrays.first_action[state])
-            rows = range(first, first + int(arrays.action_count[state]))
-            self._steps[node] = [self._make_step(node, level, row) for row in rows]
-        return self._steps[node]
+        if node not in self._actions:
+            levels = self._run.levels
+            level, rows = levels.find_level(node), levels.list_rows(node)
+            self._actions[node] = [self._make_action(node, level, row) for row in rows]
+        return self._actions[node]
 
-    def _make_step(self, node: int, level: int, row: int) -> Step:
+    def _make_action(self, node: int, level: int, row: int) -> Action:
         """Return an action in a node of a level."""
         arrays = self._run.levels.arrays
         reward = float(arrays.weights[level] * arrays.expected_reward[row])
@@ -382,4 +333,4 @@ class _BranchTree:
         for _, probability, target in targets:
             rewards += probability * self._rewards[target]
             risks += probability * self._risks[target]
-        return Step(row, reward, risk, rewards, risks, targets)
+        return Action(row, reward, risk, rewards, risks, targets)

@@ -29,54 +29,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, Self
 
 from vulcan.bounds.base import RewardLine, Weights, limit_reward, upper_hull
 from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.sweeps import Mixture, PolicyPoint
 from vulcan.numerics import TOLERANCE
 
-__all__ = ["Dual", "DualSearch", "LeastRiskBound", "best_mix"]
+__all__ = ["Dual", "best_mix"]
 
 MOST_POINTS: Final = 500
 """A safeguard: some twenty are usual."""
 
 
-@dataclass(frozen=True)
-class LeastRiskBound:
-    """What the policy of least risk implies for others: where it is refused, so are those below it.
-
-    Attributes
-    ----------
-    least
-        Smaller rewards don't matter: where they are acceptable, so is that policy.
-    reward
-        Its largest possible reward; -inf if the bound refuses it for certain.
-    """
-
-    least: float
-    reward: float
-
-    @classmethod
-    def under(cls, bound_test: BoundTest, safest: PolicyPoint) -> LeastRiskBound:
-        """Return the bound of the policy of least risk; of several, that of largest reward."""
-        if bound_test.refuses(safest):
-            return cls(bound_test.raise_reward(safest.reward), -math.inf)
-        return cls(bound_test.lower_reward(safest.reward), bound_test.raise_reward(safest.reward))
-
-    def limit(
-        self, bound_test: BoundTest, weights: Weights, value: float, most: float
-    ) -> tuple[float, float]:
-        """Return the result of `limit_reward`, for policies below that of least risk, too."""
-        reward, slope = limit_reward(bound_test.bound, weights, value, self.least, most)
-        return max(reward, self.reward), slope
+Oracle = Callable[[float, float], PolicyPoint]
+"""From weights of reward and risk to the best policy."""
 
 
-@dataclass(frozen=True)
 class Dual:
-    """The outcome of a dual search.
+    """A search for the best randomised policy, and what it proved.
+
+    `may_go_on` is called before each dynamic program but the first two, and `accepts` says whether
+    the policy of largest reward is acceptable; by default, whether that is certain.
 
     Attributes
     ----------
@@ -84,54 +59,20 @@ class Dual:
         No policy that the bound accepts earns more; -inf if none is accepted.
     multiplier
         k for w = 1: the last direction, in which no policy lies beyond the best edge.
-    value
-        The largest E g - multiplier · er of any policy, in that direction.
     price
         λ, the reward gained per unit of allowed risk; 0 where the bound does not bind.
     best
         The best randomised policy; None if no policy is accepted.
     points
-        All policies found on the way, in the order of their rewards.
+        All policies found on the way, in the order of their rewards once the search is over.
     lines
         Every dynamic program with a weight of reward proves one, whatever the bound is.
-    least_risk
-        What the policy of least risk says of others.
-    """
-
-    upper_bound: float
-    multiplier: float
-    value: float
-    price: float
-    best: Mixture | None
-    points: tuple[PolicyPoint, ...]
-    lines: tuple[RewardLine, ...]
-    least_risk: LeastRiskBound
-
-
-Oracle = Callable[[float, float], PolicyPoint]
-"""From weights of reward and risk to the best policy."""
-
-
-class DualSearch:
-    """One search for the best randomised policy.
-
-    Parameters
-    ----------
-    bound_test
-        The risk bound, and how accurately policies are evaluated.
-    oracle
-        The dynamic program.
-    may_go_on
-        Called before each dynamic program but the first two.
-    accepts
-        Whether the policy of largest reward is acceptable; by default, whether that is certain.
-
-    Attributes
-    ----------
-    finished
-        Whether value and bound are the same, or it is proved that no policy is accepted.
-    rewards
-        Rewards at which the bound was evaluated: all others lie between them.
+    most
+        No policy earns more, whatever the bound is.
+    least
+        Smaller rewards don't matter: where they are acceptable, so is the policy of least risk.
+    least_reward
+        The largest possible reward of that policy; -inf if the bound refuses it for certain.
     """
 
     def __init__(
@@ -144,72 +85,78 @@ class DualSearch:
         self._bound_test, self._bound = bound_test, bound_test.bound
         self._oracle, self._may_go_on = oracle, may_go_on
         self._accepts = bound_test.accepts if accepts is None else accepts
-        self._points: list[PolicyPoint] = []
-        self._lines: list[RewardLine] = []
-        self._upper = self._most = math.inf
-        self.rewards: list[float] = []
+        self.points: list[PolicyPoint] = []
+        self.lines: list[RewardLine] = []
+        self.best: Mixture | None = None
+        self.upper_bound = math.inf
+        self.multiplier = self.price = 0.0
         self.finished = False
 
-    def run(self) -> Dual:
+    def search(self) -> Self:
         """Search until nothing lies beyond the best edge, or may not go on."""
-        bound_test, safest, top = self._bound_test, self._find(0.0, 1.0), self._find_top()
-        self._least_risk = LeastRiskBound.under(bound_test, safest)
-        self._upper = self._most
-        if self._accepts(top):
-            self.finished = True
-            return self._finish(0.0, top.reward, 0.0, Mixture(top, top, 0.0))
-        multiplier, value, price = 0.0, top.reward, 0.0
-        best = best_mix(self._points, bound_test)
-        while not self.finished and len(self._points) < MOST_POINTS and self._may_go_on():
-            weights = self._aim(best)
+        if not self.points:
+            self.begin()
+        while not self.finished and len(self.points) < MOST_POINTS and self._may_go_on():
+            weights = self._aim()
             if weights is None:
-                self.finished = True  # a policy that earns as much as any is acceptable
-                break
-            known = max(_value(point, weights) for point in self._points)
-            found = _value(self._find(*weights), weights)
-            most = bound_test.raise_value(found, weights, self._most)
-            upper, slope = self._least_risk.limit(bound_test, weights, most, self._upper)
-            if upper <= self._upper:
-                self._upper = upper
-                if upper > -math.inf and weights[0] > 0:
-                    multiplier, value = weights[1] / weights[0], found / weights[0]
-                    price = _find_price(multiplier, slope)
-            self.finished = upper <= self._least_risk.reward or found <= known + 4 * (most - found)
-            best = best_mix(self._points, bound_test)
-        return self._finish(multiplier, value, price, best)
+                break  # a policy that earns as much as any is acceptable
+            beyond = self.look(weights)
+            self.finished = not beyond or self.upper_bound <= self.least_reward
+        self.points.sort(key=lambda point: point.reward)
+        return self
 
-    def _finish(self, multiplier: float, value: float, price: float, best: Mixture | None) -> Dual:
-        points = tuple(sorted(self._points, key=lambda point: point.reward))
-        given = (self._upper, multiplier, value, price, best, points, tuple(self._lines))
-        return Dual(*given, self._least_risk)
+    def begin(self) -> None:
+        """Find the policies of least risk and of largest reward."""
+        bound_test, safest, top = self._bound_test, self._find(0.0, 1.0), self._find(1.0, 0.0)
+        self.upper_bound = self.most = bound_test.raise_reward(top.reward)
+        self.least_reward = bound_test.raise_reward(safest.reward)
+        self.least = bound_test.lower_reward(safest.reward)
+        if bound_test.refuses(safest):
+            self.least, self.least_reward = self.least_reward, -math.inf
+        self.finished = self._accepts(top)
+        self.best = Mixture(top, top, 0.0) if self.finished else best_mix(self.points, bound_test)
 
-    def _find_top(self) -> PolicyPoint:
-        """Return the policy of largest reward."""
-        top = self._oracle(1.0, 0.0)
-        self._most = self._bound_test.raise_reward(top.reward)
-        self._points.append(top)
-        self.rewards.append(top.reward)
-        self._lines.append(RewardLine(0.0, self._most))
-        return top
+    def look(self, weights: Weights, others: Sequence[PolicyPoint] = ()) -> bool:
+        """Return whether a policy lies beyond those known, and some others, for these weights."""
+        bound_test = self._bound_test
+        self.points += others
+        known = max(_value(point, weights) for point in self.points)
+        found = _value(self._find(*weights), weights)
+        most = bound_test.raise_value(found, weights, self.most)
+        upper, slope = self.limit(weights, most, self.upper_bound)
+        if upper <= self.upper_bound:
+            self.upper_bound = upper
+            if upper > -math.inf and weights[0] > 0:
+                self.multiplier = weights[1] / weights[0]
+                self.price = _find_price(self.multiplier, slope)
+        self.best = best_mix(self.points, bound_test)
+        return found > known + 4 * (most - found)
+
+    def limit(self, weights: Weights, value: float, most: float) -> tuple[float, float]:
+        """Return the result of `limit_reward`, for policies below that of least risk, too."""
+        reward, slope = limit_reward(self._bound, weights, value, self.least, most)
+        return max(reward, self.least_reward), slope
 
     def _find(self, reward_weight: float, risk_weight: float) -> PolicyPoint:
+        """Return the best policy for some weights, and keep the line that it proves."""
         point = self._oracle(reward_weight, risk_weight)
-        self._points.append(point)
-        self.rewards.append(point.reward)
-        if reward_weight > 0:
+        self.points.append(point)
+        if risk_weight == 0:
+            self.lines.append(RewardLine(0.0, self._bound_test.raise_reward(point.reward)))
+        elif reward_weight > 0:
             weights = (reward_weight, risk_weight)
-            most = self._bound_test.raise_value(_value(point, weights), weights, self._most)
+            most = self._bound_test.raise_value(_value(point, weights), weights, self.most)
             most = math.nextafter(most / reward_weight, math.inf)
-            self._lines.append(RewardLine(risk_weight / reward_weight, most))
+            self.lines.append(RewardLine(risk_weight / reward_weight, most))
         return point
 
-    def _aim(self, best: Mixture | None) -> Weights | None:
+    def _aim(self) -> Weights | None:
         """Return the weights normal to the edge to look beyond; None if there is none."""
-        chain = _upper_chain(self._points)
-        if best is None:
+        chain = _upper_chain(self.points)
+        if self.best is None:
             return self._aim_at_closest(chain)
-        place = chain.index(best.safe)
-        return None if place + 1 == len(chain) else _normal(best.safe, chain[place + 1])
+        place = chain.index(self.best.safe)
+        return None if place + 1 == len(chain) else _normal(self.best.safe, chain[place + 1])
 
     def _aim_at_closest(self, chain: Sequence[PolicyPoint]) -> Weights:
         """Return the weights where no point of the hull is acceptable: go for the largest slack."""
@@ -299,7 +246,7 @@ def _upper_chain(points: Sequence[PolicyPoint]) -> list[PolicyPoint]:
 
 
 def _find_price(multiplier: float, slope: float) -> float:
-    """Return λ: k for w = 1, and the slope of Δ where it binds."""
+    """Return λ, given k for w = 1 and the slope of Δ where it binds."""
     rest = 1 - multiplier * slope
     return multiplier / rest if rest > 0 else math.inf
 

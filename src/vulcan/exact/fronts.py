@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -32,44 +31,13 @@ from vulcan.kernels import codes
 from vulcan.numerics import END, NONE
 from vulcan.solvers.finding import is_closed
 
-__all__ = ["DualGap", "FrontArrays", "FrontRun", "Pruning", "advance_fronts", "load_kernels"]
+__all__ = ["DualGap", "FrontArrays", "FrontRun", "advance_fronts", "load_kernels"]
 
 CHUNK: Final = 1 << 22
 """Pairs of points between two checks of the clock; some hundredths of a second."""
 
 THINNESS: Final = 1e-14
 """Relative difference of rewards up to which they count as equal: the order of sums differs."""
-
-
-@dataclass(frozen=True, eq=False)
-class Pruning:
-    """What is dropped from fronts.
-
-    Attributes
-    ----------
-    price
-        The price of failure.
-    values
-        The largest reward - price · risk from each node on.
-    slack
-        What falls short of the largest value of the root by more is dropped.
-    reach
-        The smallest probability of a history that leads to each node; inf where it does not matter.
-    size
-        How large rewards are.
-    most_points
-        How many points a front may have.
-    rare_points
-        How many where a node is hardly ever reached; between, the more the larger the reach.
-    """
-
-    price: float
-    values: NDArray[np.float64]
-    slack: float
-    reach: NDArray[np.float64]
-    size: float
-    most_points: int
-    rare_points: int | None = None
 
 
 SCRATCH: Final = ("candidates", "kept", "chosen", "keys")
@@ -82,6 +50,7 @@ class FrontArrays:
         from vulcan.kernels import exact_front
 
         self._layers = layers
+        self._least_reach = np.zeros(len(layers.nodes))  # smallest probability of a history
         width = int(layers.edges["target_count"].max(initial=1))
         most = exact_front.FIRST_CANDIDATES
         self._memory = exact_front.Fronts(
@@ -123,34 +92,36 @@ class FrontArrays:
 
     def compute(
         self,
-        pruning: Pruning,
+        price: float,
+        values: NDArray[np.float64],
+        slack: float,
+        size: float,
         tips: tuple[NDArray[np.float64], NDArray[np.float64]],
         may_go_on: Callable[[], bool],
+        most_points: int,
+        rare_points: int | None = None,
     ) -> bool:
-        """Compute all fronts; False if it may not go on.
+        """Compute all fronts; False if it may not go on, as asked before each chunk of work.
 
-        Parameters
-        ----------
-        pruning
-            What to drop.
-        tips
-            Reward and risk of nodes without edges; other entries don't matter.
-        may_go_on
-            Called before each chunk of work.
+        `values` are the largest reward - price · risk from each node on. What falls short of that
+        of the root by more than `slack` is dropped. `size` is that of rewards. `tips` are reward
+        and risk of nodes without edges; other entries don't matter. A front has at most
+        `most_points`, and `rare_points` where a node is hardly ever reached; between, the more the
+        larger the probability.
         """
-        from vulcan.kernels.exact_front import extend
+        from vulcan.kernels.exact_front import extend, find_least_reach
 
+        find_least_reach(self._layers, values, price, slack, self._least_reach)
         control = self._memory.control
         control[:] = 0
-        control["price"], control["slack"] = pruning.price, pruning.slack
-        control["thinness"] = THINNESS * pruning.size
-        control["most_points"] = pruning.most_points
-        control["rare_points"] = pruning.rare_points or pruning.most_points
+        control["price"], control["slack"] = price, slack
+        control["thinness"] = THINNESS * size
+        control["most_points"], control["rare_points"] = most_points, rare_points or most_points
         control["patience"] = CHUNK
         control["next_node"] = len(self._layers.nodes) - 1
         while may_go_on():
             control["pause"] = control["work"] + CHUNK
-            wants = extend(self._layers, *tips, pruning.values, pruning.reach, self._memory)
+            wants = extend(self._layers, *tips, values, self._least_reach, self._memory)
             if wants == codes.DONE:
                 return True
             if wants == codes.IMPATIENT:
@@ -186,14 +157,9 @@ class FrontArrays:
 @cache
 def load_kernels() -> None:
     """Load or compile the kernels of fronts."""
-    from vulcan.kernels import exact_front
-    from vulcan.kernels.compilation import announce_compilation
-
-    announce_compilation(exact_front.extend)
-    layers, numbers = write_layers(make_smallest_levels()), np.zeros(2)
-    exact_front.find_least_reach(layers, numbers, 0.0, 0.0, numbers)
-    pruning = Pruning(0.0, numbers, 0.0, numbers, 1.0, 1)
-    FrontArrays(layers).compute(pruning, (numbers, numbers), lambda: True)
+    numbers = np.zeros(2)
+    arrays = FrontArrays(write_layers(make_smallest_levels()))
+    arrays.compute(0.0, numbers, 0.0, 1.0, (numbers, numbers), lambda: True, 1)
 
 
 ROUNDING: Final = 1e-12
@@ -204,39 +170,24 @@ SMALL_SHARE: Final = 1e-6
 
 
 class DualGap:
-    """What policies may fall short, for one price of failure.
+    """What policies may fall short, for the price of failure of a search's dual.
 
-    Parameters
-    ----------
-    run
-        The search, with its best policy and its upper bound.
-
-    Attributes
-    ----------
-    price
-        The price of failure.
-    size
-        How large the rewards are that matter.
-    ways, values
-        The best policy for this price, and the largest reward - price · risk from each node on.
+    `rewards` and `risks` are those of the best policy for this price from each node on, and
+    `values` the largest reward - price · risk.
     """
 
     def __init__(self, run: ExactSearch) -> None:
-        dual = run.dual
-        self._run = run
-        self.price, self.size = dual.multiplier, run.size
-        self._least_risk = dual.least_risk
-        self._most = run.bound_test.raise_reward(dual.points[-1].reward)
-        self.ways = run.sweeps.follow_weights(1.0, self.price)
-        self.values = self.ways.rewards - self.price * self.ways.risks
+        self._run, self.price, self.size = run, run.dual.multiplier, run.size
+        self.rewards, self.risks = run.sweeps.follow(1.0, self.price)
+        self.values = self.rewards - self.price * self.risks
 
     def limit(self, slack: float) -> float:
         """Return an upper bound on acceptable policies that fall short by more than a slack."""
-        bound_test, weights, best = self._run.bound_test, (1.0, self.price), float(self.values[0])
+        dual, weights, best = self._run.dual, (1.0, self.price), float(self.values[0])
         # The value of every policy is rounded, and what each of its parts falls short of that.
-        rounding = 4 * (bound_test.raise_value(best, weights, self._most) - best)
+        rounding = 4 * (self._run.bound_test.raise_value(best, weights, dual.most) - best)
         value = best - (1 - ROUNDING) * slack + rounding
-        return self._least_risk.limit(bound_test, weights, value, self._run.upper)[0]
+        return dual.limit(weights, value, self._run.upper)[0]
 
     def find_enough(self) -> float:
         """Return the smallest slack at which nothing better than the best policy is dropped."""
@@ -244,7 +195,8 @@ class DualGap:
         if best is None:
             return math.inf
         # Where the policy of least risk is in doubt, no limit is below what it earns.
-        goal = max(self._run.bound_test.raise_reward(best.reward), self._least_risk.reward)
+        least = self._run.dual.least_reward
+        goal = max(self._run.bound_test.raise_reward(best.reward), least)
         low, high = 0.0, self.size * SMALL_SHARE or SMALL_SHARE
         while high < math.inf and self.limit(high) > goal:
             low, high = high, 2 * high
@@ -264,19 +216,10 @@ GROWTH: Final = 4
 """How much more slack, or points, another round gets."""
 
 
-Key = tuple[int, int]
-"""A node, and the place in its front of the point that a history goes for."""
-
-
 def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
     """Compute fronts of growing slack until the gap is closed or a limit is reached.
 
-    Parameters
-    ----------
-    run
-        The search, with its dual; its best policy and its upper bound get better.
-    most_pairs
-        Pairs of points that may be combined; None for no limit.
+    At most `most_pairs` pairs of points are combined.
     """
     if not len(run.levels):
         return
@@ -289,7 +232,9 @@ def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
             if not run.has_room_for_layers():
                 return
             fronts = FrontRun(run, most_pairs)
-            slack = fronts.first_slack()
+            enough = fronts.dual_gap.find_enough()
+            unknown = enough == math.inf
+            slack = SMALL_SHARE * fronts.dual_gap.size if unknown else FIRST_SHARE * enough
         if not fronts.compute(slack, points):
             return
         fronts.offer_best()
@@ -302,7 +247,7 @@ def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
         )
         before, too_few = slack, too_few and fronts.thinned
         if too_little:
-            slack = max(slack, min(GROWTH * slack, fronts.enough_slack()))
+            slack = max(slack, min(GROWTH * slack, fronts.dual_gap.find_enough()))
         if slack == before and not too_few:
             return  # roundings keep the bound up, and nothing else
         if too_few:
@@ -312,19 +257,14 @@ def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
 class FrontRun:
     """Fronts over a layered graph, and what the last computation of them proved.
 
-    Attributes
-    ----------
-    upper_of_dropped
-        No policy within the risk bound that was dropped earns more.
-    upper_of_kept
-        No policy within the risk bound that is represented in the fronts earns more.
+    No policy within the risk bound earns more than `upper_of_dropped` if it was dropped, and than
+    `upper_of_kept` if it is represented in the fronts.
     """
 
     def __init__(self, run: ExactSearch, most_pairs: int | None) -> None:
         self._run = run
         self._pairs_left = math.inf if most_pairs is None else most_pairs + CHUNK
-        self._dual_gap = DualGap(run)
-        self._least_reach = np.zeros(len(run.levels))
+        self.dual_gap = DualGap(run)
         self._fronts = FrontArrays(run.layers)
         self.upper_of_dropped = self.upper_of_kept = math.inf
 
@@ -333,38 +273,17 @@ class FrontRun:
         """Whether some front had more points than were allowed."""
         return self._fronts.thinned
 
-    def first_slack(self) -> float:
-        """Return a slack to begin with."""
-        enough = self._dual_gap.find_enough()
-        return SMALL_SHARE * self._dual_gap.size if enough == math.inf else FIRST_SHARE * enough
-
-    def enough_slack(self) -> float:
-        """Return the smallest slack at which nothing better than the best policy is dropped."""
-        return self._dual_gap.find_enough()
-
     def compute(self, slack: float, most_points: int) -> bool:
         """Compute all fronts; False if a limit was reached first."""
-        from vulcan.kernels.exact_front import find_least_reach
-
-        short, reach = self._dual_gap, self._least_reach
-        find_least_reach(self._run.layers, short.values, short.price, slack, reach)
-        pruning = Pruning(short.price, short.values, slack, reach, short.size, most_points)
-        tips = (short.ways.rewards, short.ways.risks)
-        if not self._fronts.compute(pruning, tips, self._may_go_on):
+        short, fronts = self.dual_gap, self._fronts
+        given = (short.price, short.values, slack, short.size, (short.rewards, short.risks))
+        if not fronts.compute(*given, self._may_go_on, most_points):
             return False
         # The amount of work between two checks must not decide whether it was too much.
         if self._fronts.work > self._pairs_left:
             return False
         self._pairs_left -= self._fronts.work
-        self._judge(slack)
-        return True
-
-    def _may_go_on(self) -> bool:
-        self._run.report()
-        return self._fronts.work <= self._pairs_left and self._run.may_go_on(self._fronts.nbytes)
-
-    def _judge(self, slack: float) -> None:
-        """Find what the fronts prove."""
+        self.upper_of_dropped = short.limit(slack) if self._fronts.dropped else -math.inf
         self.upper_of_kept = -math.inf
         bound_test = self._run.bound_test
         for point in reversed(self._fronts.points(0)):
@@ -373,7 +292,11 @@ class FrontRun:
             if not bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
                 self.upper_of_kept = bound_test.raise_reward(reward)
                 break
-        self.upper_of_dropped = self._dual_gap.limit(slack) if self._fronts.dropped else -math.inf
+        return True
+
+    def _may_go_on(self) -> bool:
+        self._run.report()
+        return self._fronts.work <= self._pairs_left and self._run.may_go_on(self._fronts.nbytes)
 
     def offer_best(self) -> None:
         """Offer the acceptable point of largest reward to the run."""
@@ -391,20 +314,17 @@ class FrontRun:
     def decide(self, place: int) -> Decisions:
         """Return the decisions of a point of the root's front."""
         layers = self._run.layers
-        steps: dict[Key, tuple[int, list[Key | None]]] = {}
-        pending = [(0, place)]
-        while pending:
-            key = pending.pop()
-            if key in steps:
-                continue
+
+        def choose(key: tuple[int, int]) -> tuple[int, int, list[tuple[int, int] | None]]:
+            node, _ = key
             edge, places = self._fronts.follow(*key)
             if edge == NONE:  # a tip
-                steps[key] = (NONE, [])
-                continue
+                return node, NONE, []
             after = [
                 None if target == END else (target, at)
                 for target, at in zip(layers.follow(edge), places, strict=True)
             ]
-            steps[key] = (int(layers.edges["action"][edge]), after)
-            pending.extend(target for target in after if target is not None)
-        return collect_decisions((0, place), lambda key: (key[0], *steps[key]))
+            return node, int(layers.edges["action"][edge]), after
+
+        # A key is a node, and the place in its front of the point that a history goes for.
+        return collect_decisions((0, place), choose)

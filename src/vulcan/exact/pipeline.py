@@ -17,8 +17,8 @@ the policy better, or the upper bound lower:
 | `advance_fronts` | both, by exact fronts; a proof if there is time for it | fronts |
 
 Solvers are configurations: `LAGRANGIAN`, `PARETO`, `RANDOMISED`, and `AUTOMATIC`, which
-`vulcan.planning.automatic` runs. `BOUND` is the dual bound alone, for results of solvers that have
-no upper bound of their own.
+`vulcan.planning.automatic` runs. `bound_reward` finds the dual bound alone, for results of solvers
+that have no upper bound of their own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import ClassVar, Final
 from vulcan.bounds.base import RewardLine
 from vulcan.exact.branch import branch
 from vulcan.exact.fronts import advance_fronts
-from vulcan.exact.search import ExactSearch, UnrollingPolicy
+from vulcan.exact.search import ExactSearch
 from vulcan.exact.thin_fronts import improve
 from vulcan.graph.states import StateGraph
 from vulcan.model.interface import Start
@@ -53,7 +53,7 @@ __all__ = [
     "narrow",
 ]
 
-Step = Callable[[ExactSearch], None]
+Step = Callable[[ExactSearch], object]
 
 SMALL_FRONTS: Final = 20_000_000
 """Pairs of points that `AUTOMATIC` combines without a time limit."""
@@ -67,11 +67,6 @@ def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:
             break
 
 
-def find_dual(search: ExactSearch) -> None:
-    """Find the dual bound, and the policies on either side of its price."""
-    search.find_dual()
-
-
 def randomise(search: ExactSearch) -> None:
     """Take the best mixture of two policies for the answer."""
     search.offer_mix(search.dual.best)
@@ -83,7 +78,7 @@ def advance_limited_fronts(search: ExactSearch) -> None:
     advance_fronts(search, most_pairs=None if limited else SMALL_FRONTS)
 
 
-BOUND: Final[Sequence[Step]] = (find_dual,)
+find_dual: Final = ExactSearch.find_dual
 RANDOMISED: Final[Sequence[Step]] = (find_dual, randomise)
 LAGRANGIAN: Final[Sequence[Step]] = (find_dual, improve)
 PARETO: Final[Sequence[Step]] = (find_dual, improve, branch, advance_fronts)
@@ -198,8 +193,8 @@ def bound_reward(
     with suppress(TimeUp), Monitor(limits, on_progress) as monitor:
         run = ExactSearch(problem, reader, monitor, None, graph)
         monitor.start_clock()
-        if run.unroll(within=UnrollingPolicy(run.graph, monitor)):
-            narrow(run, BOUND)
+        if run.unroll(while_it_pays=True):
+            run.find_dual()
             problem.risk_bound.verify(run.rewards)
             return RewardBound(run.upper, run.price, run.lines)
         if hasattr(problem.model, "reward_to_go_bound") and not isinstance(reader.root, Start):

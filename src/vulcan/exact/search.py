@@ -4,18 +4,16 @@ The *enclosure* is the best acceptable policy so far (`best`) and an upper bound
 (`upper`), each with what rounding may have done to it; it is `closed` once the policy is as close
 to the bound as was requested. Steps of the pipeline `offer` policies and lower `upper`.
 
-Whether it pays to go on unrolling is judged by what the graph shows as it grows
-(`UnrollingPolicy`). Where outcomes lead to known states, the number of state–step pairs grows with
-the states, and dynamic programs over all of them are better than samples: only time and memory end
-the unrolling. Where nearly every outcome leads to a new state, pairs multiply from step to step,
-and the problem is left to sampling.
+Whether it pays to go on unrolling is judged by what the graph shows as it grows. Where outcomes
+lead to known states, the number of state–step pairs grows with the states, and dynamic programs
+over all of them are better than samples: only time and memory end the unrolling. Where nearly every
+outcome leads to a new state, pairs multiply from step to step, and the problem is left to sampling.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -23,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import RewardLine
-from vulcan.exact.acceptance import BoundTest, ExactCheck, find_accuracy
-from vulcan.exact.dual import Dual, DualSearch
-from vulcan.exact.fallback import explain_infeasible
+from vulcan.certificate.certify import Certificate, certify
+from vulcan.exact.acceptance import BoundTest
+from vulcan.exact.dual import Dual
+from vulcan.exact.fallback import find_multiple
 from vulcan.exact.sweeps import Mixture, PolicyPoint, Sweeps, load_kernels
 from vulcan.exact.thin_fronts import MANY_PAIRS
 from vulcan.graph.levels import Layers, Levels, build_levels, count_bytes, write_layers
@@ -34,7 +33,6 @@ from vulcan.model.reader import ModelReader
 from vulcan.numerics import EXACT_GAP
 from vulcan.policy.policy import AnyPolicy, Policy, RandomisedPolicy
 from vulcan.problem import Problem
-from vulcan.runtime.arrays import ThreadPool
 from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
 from vulcan.runtime.memory import find_default_memory
 from vulcan.solvers.base import describe_origin
@@ -48,7 +46,7 @@ from vulcan.solvers.finding import (
     is_closed,
 )
 
-__all__ = ["ExactSearch", "UnrollingPolicy"]
+__all__ = ["ExactSearch"]
 
 FEW_QUESTIONS: Final = 50_000
 """Evaluations that are always allowed: a second for a quick model."""
@@ -74,40 +72,6 @@ MULTIPLIED: Final = 2.5
 """States for each that was evaluated: with more, each step has far more states than the last."""
 
 
-@dataclass(frozen=True)
-class UnrollingPolicy:
-    """Whether levels in the making are worth going on with; see `ExactSearch.unroll`.
-
-    Without a time limit the answer depends on counts alone, so that the same problem is always
-    treated in the same way.
-    """
-
-    graph: StateGraph
-    monitor: Monitor
-
-    def __call__(self, reserve: float) -> bool:
-        """Return whether to go on, if this many seconds are needed for the answer."""
-        limit, asked = self.monitor.limits.time_limit, self.graph.evaluations
-        merges = not self.finds_histories
-        if limit is not None:
-            early = merges or asked <= FIRST_QUESTIONS
-            share = SHARE_OF_TIME if early else SHARE_OF_HISTORIES
-            if self.monitor.seconds + (reserve if merges else 0.0) > share * limit:
-                return False
-        if asked <= (FEW_QUESTIONS if merges else min(FEW_QUESTIONS, FEW_HISTORIES)):
-            return True
-        return merges and (limit is not None or asked <= MOST_QUESTIONS)
-
-    @property
-    def finds_histories(self) -> bool:
-        """Whether nearly every outcome leads to a new state, or new states multiply."""
-        graph = self.graph
-        states, expanded = graph.states.count, len(graph.expanded)
-        new = states > MERGED * max(1, graph.outcomes.count)
-        multiply = graph.evaluations > MANY_QUESTIONS and states > MULTIPLIED * expanded
-        return not graph.merges or new or multiply
-
-
 UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 UNDECIDED: Final = "roundings leave it open whether a policy is within the risk bound"
 
@@ -120,13 +84,16 @@ ROOM_FOR_FRONTS: Final = 4
 GUESSED_SHARE: Final = 0.2
 """Decisions of a policy per state–step pair, before that is known."""
 
+MOST_CHECKS: Final = 32
+"""A safeguard, for bounds so steep that almost every policy is in doubt."""
+
 DECISION_SECONDS: Final = 1.5e-6
 LEVEL_SECONDS: Final = 1e-5
 """Approximate time to write out and certify a decision, and a level of decisions."""
 
 
 class ExactSearch:
-    """One search over state–step pairs.
+    """One search over state–step pairs, and its enclosure of the optimum.
 
     Parameters
     ----------
@@ -138,25 +105,6 @@ class ExactSearch:
         The part of the model that was evaluated before.
     threads
         Number of threads that share the pairs of large levels.
-
-    Attributes
-    ----------
-    best
-        The best acceptable deterministic policy so far.
-    mix
-        The randomised policy that counts as the best one, if one is wanted.
-    upper
-        Upper bound on the reward of policies within the risk bound.
-    price
-        What the upper bound gains per unit of allowed risk; None before there is one.
-    lines
-        Inequalities that every policy satisfies, whatever the bound is.
-    relaxed
-        Reward of the best randomised policy; None before that is known.
-    trials
-        One for each dynamic program.
-    proof
-        How a proof is called: "proved", or by whom, if it was not made here.
     """
 
     levels: Levels
@@ -176,27 +124,27 @@ class ExactSearch:
         self.bound = problem.risk_bound
         self.bound_test = BoundTest(self.bound)
         self.graph = open_graph(reader) if graph is None else graph
-        self.thread_pool = ThreadPool(threads)
-        self._solver = solver
-        self.best: PolicyPoint | None = None
-        self.mix: Mixture | None = None
-        self.upper = math.inf
-        self.price: float | None = None
-        self.lines: tuple[RewardLine, ...] = ()
-        self.relaxed: float | None = None
-        self.proof = "proved"
-        self.rewards: list[float] = []
-        self.trials: list[Trial] = []
+        self._solver, self._threads = solver, threads
+        self.best: PolicyPoint | None = None  # the best acceptable deterministic policy
+        self.mix: Mixture | None = None  # a randomised policy that counts as the best one
+        self.upper = math.inf  # no policy within the risk bound earns more
+        self.price: float | None = None  # what the upper bound gains per unit of allowed risk
+        self.lines: tuple[RewardLine, ...] = ()  # hold for every policy, whatever the bound is
+        self.relaxed: float | None = None  # reward of the best randomised policy
+        self.proof = "proved"  # or by whom, if it was not made here
+        self.rewards: list[float] = []  # where the risk bound was evaluated
+        self.trials: list[Trial] = []  # one for each dynamic program
+        self.in_doubt = False  # whether rounding left it open if some policy is acceptable
         self._nodes = self._decisions = 0
         self._worths: list[Worth] = []
-        self._exact_check = ExactCheck(problem, self.write_out, self.may_go_on)
+        self._decided: list[tuple[PolicyPoint, Certificate]] = []
         memory = monitor.limits.memory
         self._memory = find_default_memory() if memory is None else memory
 
     def unroll(
         self,
         *,
-        within: Callable[[float], bool] | None = None,
+        while_it_pays: bool = False,
         most_pairs: float = math.inf,
         most_new: float = math.inf,
     ) -> bool:
@@ -204,8 +152,8 @@ class ExactSearch:
 
         Parameters
         ----------
-        within
-            Called with the seconds that the answer needs (`reserve`): whether to go on.
+        while_it_pays
+            Stop as well where sampling is the better way.
         most_pairs, most_new
             As in `build_levels`.
         """
@@ -215,7 +163,7 @@ class ExactSearch:
             self.report()
             # What is done with the levels, and the policy, take memory as well.
             enough = (self.graph.memory + memory) / SHARE_OF_UNROLLING - self.graph.memory
-            return (within is None or within(self.reserve)) and self.may_go_on(int(enough))
+            return (not while_it_pays or self.pays_to_unroll()) and self.may_go_on(int(enough))
 
         levels = build_levels(
             self.graph, may_go_on=may_go_on, most_pairs=most_pairs, most_new=most_new
@@ -224,14 +172,40 @@ class ExactSearch:
             self.use(levels)
         return levels is not None
 
+    def pays_to_unroll(self) -> bool:
+        """Return whether levels in the making are worth going on with.
+
+        Without a time limit the answer depends on counts alone, so that the same problem is always
+        treated in the same way.
+        """
+        limit, asked = self.monitor.limits.time_limit, self.graph.evaluations
+        merges = not self.finds_histories
+        if limit is not None:
+            early = merges or asked <= FIRST_QUESTIONS
+            share = SHARE_OF_TIME if early else SHARE_OF_HISTORIES
+            if self.monitor.seconds + (self.reserve if merges else 0.0) > share * limit:
+                return False
+        if asked <= (FEW_QUESTIONS if merges else min(FEW_QUESTIONS, FEW_HISTORIES)):
+            return True
+        return merges and (limit is not None or asked <= MOST_QUESTIONS)
+
+    @property
+    def finds_histories(self) -> bool:
+        """Whether nearly every outcome leads to a new state, or new states multiply."""
+        graph = self.graph
+        states, expanded = graph.states.count, len(graph.expanded)
+        new = states > MERGED * max(1, graph.outcomes.count)
+        multiply = graph.evaluations > MANY_QUESTIONS and states > MULTIPLIED * expanded
+        return not graph.merges or new or multiply
+
     def forget_graph(self) -> None:
         """Begin with a state graph of which nothing is known."""
         self.graph = open_graph(self.reader)
 
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
         """Work on some levels, with the values of their tips."""
-        self.levels, self.sweeps = levels, Sweeps(levels, tips, self.thread_pool)
-        self.bound_test = BoundTest(self.bound, find_accuracy(levels, tips, self.thread_pool))
+        self.levels, self.sweeps = levels, Sweeps(levels, tips, self._threads)
+        self.bound_test = BoundTest.of_levels(self.bound, levels, tips, self._threads)
         self.__dict__.pop("layers", None)
 
     @cached_property
@@ -272,16 +246,19 @@ class ExactSearch:
         own = DECISION_SECONDS * decisions + LEVEL_SECONDS * levels
         return share * self.graph.evaluation_seconds + own
 
-    def find_dual(self) -> Dual:
-        """Find the best randomised policy, and with it the dual bound."""
+    def open_dual(self) -> Dual:
+        """Return a search for the best randomised policy that has not begun."""
+        return Dual(self.bound_test, self.sweep, self.may_go_on, self.accepts)
+
+    def find_dual(self, dual: Dual | None = None) -> Dual:
+        """Find the best randomised policy and the dual bound, by a search that may have begun."""
         if not len(self.levels):
             self.offer(PolicyPoint(0.0, 0.0))
-        search = DualSearch(self.bound_test, self.sweep, self.may_go_on, self.accepts)
-        self.dual = dual = search.run()
-        self.rewards += search.rewards
+        self.dual = dual = (self.open_dual() if dual is None else dual).search()
+        self.rewards += [point.reward for point in dual.points]
         self._worths = [Worth(point.reward, point.risk) for point in dual.points]
         self.relaxed = None if dual.best is None else dual.best.reward
-        self.upper, self.lines = dual.upper_bound, dual.lines
+        self.upper, self.lines = dual.upper_bound, tuple(dual.lines)
         self.price = None if self.upper == -math.inf else dual.price
         hurried = self.monitor.limits.time_limit is not None
         if hurried and self.best is not None and len(self.levels) > MANY_PAIRS:
@@ -313,12 +290,23 @@ class ExactSearch:
 
     def accepts(self, point: PolicyPoint) -> bool:
         """Whether a policy is acceptable; where rounding leaves that open, certify it."""
-        return self._exact_check.accepts(self.bound_test, point)
+        if self.bound_test.accepts(point):
+            return True
+        if self.bound_test.refuses(point):
+            return False
+        self.in_doubt = True
+        certificate = self._find_certificate(point)
+        if certificate is None and len(self._decided) < MOST_CHECKS and self.may_go_on():
+            try:
+                certificate = certify(self.problem, self.write_out(point))
+            except TimeUp:
+                return False
+            self._decided.append((point, certificate))
+        return certificate is not None and certificate.safe
 
-    @property
-    def in_doubt(self) -> bool:
-        """Whether rounding left it open for some policy whether it is acceptable."""
-        return self._exact_check.doubtful
+    def _find_certificate(self, point: PolicyPoint | None) -> Certificate | None:
+        """Return the certificate of a policy, if it was in doubt; else None."""
+        return next((found for known, found in self._decided if known is point), None)
 
     @property
     def gap(self) -> float:
@@ -417,7 +405,7 @@ class ExactSearch:
             explanation=explanation,
             policy=policy,
             planned=planned,
-            certificate=None if self.mix else self._exact_check.find_certificate(self.best),
+            certificate=None if self.mix else self._find_certificate(self.best),
             reward=-math.inf if self.best is None else self.best.reward,
             risk=0.0 if self.best is None else self.best.risk,
             credits=sorted(set(self.rewards)),
@@ -430,8 +418,9 @@ class ExactSearch:
             relaxed=self.relaxed,
         )
         if status is Status.INFEASIBLE and self._worths:
+            safest = min(self._worths, key=lambda worth: (worth.risk, -worth.reward))
             given = (self.bound, self._worths, self.sweeps, self.may_go_on)
-            return explain_infeasible(finding, *given)
+            return replace(finding, safest=safest, sufficient=find_multiple(*given))
         return finding
 
     def _explain(self, policy: AnyPolicy | None, otherwise: str) -> tuple[Status, str]:

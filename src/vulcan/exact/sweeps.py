@@ -2,32 +2,39 @@
 
 A `PolicyPoint` is a policy that is not written out yet: its reward, its risk, and a function that
 makes its decisions. For some weights of reward and risk a sweep over the levels
-(`vulcan.kernels.dp`) finds the best one. The pairs of a large level
-are shared by threads (`vulcan.runtime.arrays`).
+(`vulcan.kernels.dp`) finds the best one.
+
+Threads. A dynamic program processes levels of state–step pairs one after the other. The pairs of a
+level are independent, so a large level is cut into blocks of consecutive pairs, one for each
+thread. Kernels run without the interpreter's lock, all threads see the same arrays, and each writes
+the entries of its own pairs. Every pair is computed by the same operations in the same order as by
+one thread: results are the same, bit for bit. Handing out blocks and waiting for them takes some 50
+µs, so small levels are not cut; consecutive small levels are one block.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.graph.levels import Choice, Decisions, Levels, build_levels
-from vulcan.graph.states import StateGraph
-from vulcan.model.interface import Outcome
+from vulcan.graph.states import open_graph
+from vulcan.model.arrays import ArrayModel
 from vulcan.model.reader import ModelReader
-from vulcan.runtime.arrays import Block, ThreadPool, cut_levels
 
 __all__ = [
     "Mixture",
     "PolicyPoint",
     "Sweeps",
-    "Ways",
+    "cut_levels",
     "load_kernels",
     "make_smallest_levels",
     "make_values",
@@ -66,19 +73,11 @@ class PolicyPoint:
 
 @dataclass(frozen=True)
 class Mixture:
-    """A point between two policies.
-
-    Attributes
-    ----------
-    safe, risky
-        The policies; the same one twice for a policy alone.
-    weight
-        Probability of the second.
-    """
+    """A point between two policies; the same one twice for a policy alone."""
 
     safe: PolicyPoint
     risky: PolicyPoint
-    weight: float
+    weight: float  # probability of the second
 
     @property
     def reward(self) -> float:
@@ -91,48 +90,21 @@ class Mixture:
         return self.safe.risk + self.weight * (self.risky.risk - self.safe.risk)
 
 
-@dataclass(frozen=True)
-class Ways:
-    """A policy that is a function of state and step.
-
-    Attributes
-    ----------
-    choice
-        The action row of each pair.
-    rewards, risks
-        Its reward and risk from each pair on.
-    """
-
-    choice: Choice
-    rewards: NDArray[np.float64]
-    risks: NDArray[np.float64]
-
-
 class Sweeps:
     """The dynamic programs of some levels.
 
-    Parameters
-    ----------
-    levels
-        The levels.
-    tips
-        Reward and risk from each tip on, an array of kind `VALUE` with an entry for each pair;
-        None if there are no tips.
-    thread_pool
-        Threads that share the pairs of large levels.
+    `tips` has reward and risk from each tip on, an array of kind `VALUE` with an entry for each
+    pair; None if there are no tips.
     """
 
     def __init__(
-        self,
-        levels: Levels,
-        tips: NDArray[np.void] | None = None,
-        thread_pool: ThreadPool | None = None,
+        self, levels: Levels, tips: NDArray[np.void] | None = None, threads: int = 1
     ) -> None:
         self.levels = levels
-        self._thread_pool = ThreadPool() if thread_pool is None else thread_pool
+        self._threads = ThreadPoolExecutor(threads)
         outcomes = len(levels.arrays.target) / max(1, len(levels.arrays.action_count))
         least = math.ceil(LEAST_OUTCOMES / max(1.0, outcomes))
-        self._blocks = list(cut_levels(levels.arrays.first, least, self._thread_pool.count))
+        self._blocks = list(cut_levels(levels.arrays.first, least, threads))
         self._tips = make_values(0) if tips is None else tips
 
     def find_best(self, reward_weight: float, risk_weight: float) -> PolicyPoint:
@@ -141,7 +113,7 @@ class Sweeps:
         reward, risk = pair[0, self.levels.graph.ROOT].item()
 
         def decide() -> Decisions:
-            return self.levels.decide(self.choose(reward_weight, risk_weight)[None])
+            return self.levels.decide(self.choose(reward_weight, risk_weight))
 
         return PolicyPoint(reward, risk, decide)
 
@@ -151,11 +123,13 @@ class Sweeps:
         self._sweep(reward_weight, risk_weight, make_values(0), choice)
         return choice
 
-    def follow_weights(self, reward_weight: float, risk_weight: float) -> Ways:
-        """Return this policy with its reward and risk from each pair on."""
-        values, choice = make_values(len(self.levels)), np.zeros(len(self.levels), np.int32)
-        self._sweep(reward_weight, risk_weight, values, choice)
-        return Ways(choice, *(np.ascontiguousarray(values[name]) for name in ("reward", "risk")))
+    def follow(
+        self, reward_weight: float, risk_weight: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the rewards and the risks of this policy from each pair on."""
+        values = make_values(len(self.levels))
+        self._sweep(reward_weight, risk_weight, values, np.zeros(0, np.int32))
+        return np.ascontiguousarray(values["reward"]), np.ascontiguousarray(values["risk"])
 
     def _sweep(
         self, reward_weight: float, risk_weight: float, values: NDArray[np.void], choice: Choice
@@ -170,8 +144,38 @@ class Sweeps:
             sweep(*given, *block)
 
         for blocks in self._blocks:
-            self._thread_pool.share(work, blocks)
+            if len(blocks) == 1:
+                work(blocks[0])
+                continue
+            tasks = [self._threads.submit(work, block) for block in blocks]
+            wait(tasks)
+            for task in tasks:
+                task.result()
         return pair
+
+
+Block = tuple[int, int]
+"""The pairs from the first number to the second one, that not included."""
+
+
+def cut_levels(first: NDArray[np.int64], least: int, most: int) -> Iterator[list[Block]]:
+    """Yield lists of blocks that can be processed at once, from the last level to the first.
+
+    The pairs of level t are first[t] to first[t + 1] - 1. A level is cut into at most `most`
+    blocks, none of them with fewer than `least` pairs.
+    """
+    bottom = int(first[-1])  # pairs from here on are yielded already
+    for end, begin in pairwise(first[::-1].tolist()):
+        number = min(most, (end - begin) // least)
+        if number < 2:
+            continue
+        if end < bottom:
+            yield [(end, bottom)]
+        cuts = begin + (end - begin) * np.arange(number + 1) // number
+        yield list(pairwise(cuts.tolist()))
+        bottom = begin
+    if bottom > 0:
+        yield [(0, bottom)]
 
 
 def make_values(size: int) -> NDArray[np.void]:
@@ -181,25 +185,11 @@ def make_values(size: int) -> NDArray[np.void]:
     return np.zeros(size, VALUE)
 
 
-class _Smallest:
-    """A model with one state and one action, to compile kernels with."""
-
-    horizon = 2
-
-    def initial_state(self) -> int:
-        return 0
-
-    def actions(self, _: int) -> list[str]:
-        return ["stay"]
-
-    def outcomes(self, _: int, __: str) -> list[Outcome]:
-        return [Outcome(1.0, 0.0, 0)]
-
-
 @cache
 def make_smallest_levels() -> Levels:
     """Return the levels of a model with one state, to compile kernels with."""
-    levels = build_levels(StateGraph(ModelReader(_Smallest())))
+    model = ArrayModel([0], [0], [0], [1.0], [0.0], horizon=2)
+    levels = build_levels(open_graph(ModelReader(model)))
     assert levels is not None
     return levels
 
@@ -207,8 +197,4 @@ def make_smallest_levels() -> Levels:
 @cache
 def load_kernels() -> None:
     """Load or compile the kernels of dynamic programs and of unrolling."""
-    from vulcan.kernels import dp
-    from vulcan.kernels.compilation import announce_compilation
-
-    announce_compilation(dp.sweep)
     Sweeps(make_smallest_levels()).find_best(1.0, 0.0).decide()

@@ -105,8 +105,8 @@ def improve(run: ExactSearch) -> None:
     with run.monitor.clock_stopped():
         load_kernels()
     price = dual.multiplier
-    ways = run.sweeps.follow_weights(1.0, price)
-    values = ways.rewards - price * ways.risks
+    rewards, risks = run.sweeps.follow(1.0, price)
+    values = rewards - price * risks
     span = (min(dual.points, key=lambda point: point.risk).reward, run.upper)
     given = (levels, run.bound_test, price, values, span, run.may_go_on, run.room / 4)
     search = ThinFrontSearch(*given)
@@ -126,16 +126,9 @@ def _is_near_enough(run: ExactSearch) -> bool:
 def find_between(
     search: ThinFrontSearch, upper: float, best: PolicyPoint | None
 ) -> Iterator[PolicyPoint]:
-    """Yield acceptable policies, each better than the one before.
+    """Yield acceptable policies, each better than `best` and the one before.
 
-    Parameters
-    ----------
-    search
-        The search.
-    upper
-        No acceptable policy earns more.
-    best
-        The best policy so far; None without one.
+    No acceptable policy earns more than `upper`.
     """
     points = FIRST_POINTS if search.nodes < MANY_PAIRS else FEWEST_POINTS
     idle = 0
@@ -163,23 +156,14 @@ class ThinFrontSearch:
         The levels (`vulcan.kernels.dp`), all of them expanded, and not empty.
     bound_test
         The risk bound.
-    price
-        The price of failure, k.
-    values
-        The largest E g - k er from each node on.
+    price, values
+        The price of failure k, and the largest E g - k er from each node on.
     span
         The smallest and largest reward that matter.
     may_go_on
         Called every tenth of a second; False stops the search.
     memory
         Bytes that the fronts may take.
-
-    Attributes
-    ----------
-    work
-        Pairs of points that were looked at so far.
-    stopped
-        Whether it was not allowed to go on, or had no room for any fronts.
     """
 
     def __init__(
@@ -203,8 +187,8 @@ class ThinFrontSearch:
         self._allowed = np.array(allowed)
         self._marked = np.zeros(len(levels.state), np.uint8)
         self._sizes = np.zeros(len(levels.first) - 1, np.int64)
-        self.work = 0
-        self.stopped = False
+        self.work = 0  # pairs of points combined so far
+        self.stopped = False  # not allowed to go on, or no room for any fronts
 
     @property
     def nodes(self) -> int:
@@ -212,21 +196,10 @@ class ThinFrontSearch:
         return len(self._levels.state)
 
     def search(self, slack: float, points: int, least: float = -math.inf) -> PolicyPoint | None:
-        """Return the best policy of fronts of some points.
+        """Return the best policy of fronts of some points, and more where levels are small.
 
-        Parameters
-        ----------
-        slack
-            How much less the points of a front may be worth than the best.
-        points
-            How many there are in a front, and more where levels are small.
-        least
-            Policies that earn no more than this are of no interest.
-
-        Returns
-        -------
-        PolicyPoint or None
-            None if there is no such policy, or the search was stopped.
+        Points are worth at most `slack` less than the best. None if no policy earns more than
+        `least`, or the search was stopped.
         """
         from vulcan.kernels import thin_front
 
@@ -266,24 +239,20 @@ class ThinFrontSearch:
         """Return the policy of the root's best point; None if stopped before it was written."""
         from vulcan.kernels import thin_front
 
-        plan = thin_front.Decisions(
-            rows=np.zeros(FIRST_DECISIONS, np.int32),
-            children=np.zeros(4 * FIRST_DECISIONS, np.int32),
-            starts=np.zeros(len(self._levels.first), np.int64),
-        )
         fronts.control["node"] = 0
-        while not self._call(partial(thin_front.trace, self._levels, self._values, plan), fronts):
+        while not self._call(partial(thin_front.trace, self._levels, self._values), fronts):
             most = max(MOST_DECISIONS, 2 * len(self._levels.state))
-            if not self._may_go_on() or len(plan.rows) >= most:
+            if not self._may_go_on() or len(fronts.rows) >= most:
                 self.stopped = True
                 return None
-            rows, children = (np.concatenate([array, np.zeros_like(array)]) for array in plan[:2])
-            plan = plan._replace(rows=rows, children=children)
+            longer = (fronts.rows, fronts.children)
+            rows, children = (np.concatenate([array, np.zeros_like(array)]) for array in longer)
+            fronts = fronts._replace(rows=rows, children=children)
         count, width = (int(fronts.control[name][0]) for name in ("decisions", "children"))
         rewards, risks = np.zeros(count), np.zeros(count)
-        thin_front.close(self._levels, fronts, plan, rewards, risks)
+        thin_front.close(self._levels, fronts, rewards, risks)
         nodes = np.zeros(count, np.int32)  # not used
-        made = Decisions(plan.rows[:count].copy(), plan.children[:width].copy(), nodes)
+        made = Decisions(fronts.rows[:count].copy(), fronts.children[:width].copy(), nodes)
         return PolicyPoint.made(float(rewards[0]), float(risks[0]), made)
 
     def _make_fronts(self, points: int) -> Any:
@@ -318,6 +287,9 @@ class ThinFrontSearch:
             offered=np.zeros(int(counts.max(initial=1))),
             points=np.zeros(longest, thin_front.CANDIDATE),
             best=np.zeros(1, thin_front.CANDIDATE),
+            rows=np.zeros(FIRST_DECISIONS, np.int32),
+            children=np.zeros(4 * FIRST_DECISIONS, np.int32),
+            starts=np.zeros(len(levels.first), np.int64),
             control=control,
         )
 
@@ -325,9 +297,5 @@ class ThinFrontSearch:
 @cache
 def load_kernels() -> None:
     """Load or compile the kernels of thin fronts."""
-    from vulcan.kernels.compilation import announce_compilation
-    from vulcan.kernels.thin_front import extend
-
-    announce_compilation(extend)
     levels, span, values = make_smallest_levels().arrays, (0.0, 1.0), np.zeros(2)
     ThinFrontSearch(levels, BoundTest(Constant(0.0)), 0.0, values, span).search(1.0, 1)

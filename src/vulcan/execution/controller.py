@@ -5,6 +5,10 @@ each action, from the history that was observed, for a fixed time or number of s
 plan goes through `vulcan.replan`, which follows it only if it is better and the account allows it.
 So the whole keeps the guarantee of the first certificate, whatever happens on the way.
 
+Where plans grow (`vulcan.sampling.growth`), the tree below the observed history is grown again
+from the model's answers of the last step, which are remembered (`Answers`): what was known costs
+nearly nothing. Certificates ask the model itself.
+
 This is the tool for missions that are too large to be planned to the end at once, where there is
 time to think between two actions. A plan alone says what it is worth before it is executed; of a
 controller only the guarantee is known, and its reward is at least that of the first plan.
@@ -12,18 +16,297 @@ controller only the guarantee is known, and its reward is at least that of the f
 
 from __future__ import annotations
 
-from typing import Any
+import heapq
+import math
+import sys
+import time
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
 
+import numpy as np
+
+from vulcan.bounds.base import RiskBound
 from vulcan.errors import OptionError, PolicyError
 from vulcan.execution.replan import Replan, replan
+from vulcan.graph.compiled import find_compiled
+from vulcan.model.interface import Outcome
+from vulcan.model.reader import ModelReader
+from vulcan.numerics import NONE
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policy.run import Run
 from vulcan.problem import Problem
-from vulcan.sampling.growth import Growth
-from vulcan.solvers.base import Solver
+from vulcan.runtime.limits import Monitor, StopReason
+from vulcan.sampling.groups import REFINEMENTS, TRIALS, Evaluator, Groups, Rule, accepts
+from vulcan.sampling.growth import (
+    Default,
+    GrowingPlan,
+    Growth,
+    GrowthRun,
+    PlanTree,
+    find_default,
+    warm_up,
+)
+from vulcan.solvers.base import Options, Solver
+from vulcan.solvers.finding import Finding
 
 __all__ = ["Controller"]
+
+FIRST_SECONDS: Final = 1.0
+"""Least planning time of the first plan."""
+
+BEGINNING: Final = 5
+"""Steps that the plan for the first action may take: it decides most."""
+
+FORESEEING: Final = 0.4
+"""Share of a step for the groups of the whole mission."""
+
+MOST_AT_ONCE: Final = 400
+"""Evaluations for groups before their rule is computed again."""
+
+DEAREST: Final = 1e12
+"""A price of failure that is never exceeded."""
+
+LEAST_SHARE: Final = 0.3
+"""Of the time of a step, that is always left for planning."""
+
+FORGETTING: Final = 0.8
+"""Factor on the longest time by which a step was late, from step to step."""
+
+
+class Answers:
+    """The model's answers in the last two steps, by state and action."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+        self._before: dict[Any, Any] = {}
+
+    def turn(self) -> None:
+        """Forget what was not needed in the last step."""
+        self._before, self._known = self._known, {}
+
+    def get(self, key: Any, ask: Any, *where: Any) -> Any:
+        """Return a known answer, or ask for it."""
+        found = self._known.get(key)
+        if found is None:
+            found = self._before.get(key)
+            self._known[key] = found = ask(*where) if found is None else found
+        return found
+
+
+class _RememberingReader(ModelReader):
+    """A reader that evaluates nothing twice."""
+
+    def __init__(self, model: Any, answers: Answers) -> None:
+        super().__init__(model)
+        self._answers = answers
+
+    def actions(self, state: Any) -> dict[str, Any]:
+        """Return the actions of a state by their labels."""
+        actions: dict[str, Any] = self._answers.get(state, super().actions, state)
+        return actions
+
+    def outcomes(self, state: Any, action: Any) -> list[Outcome]:
+        """Return the outcomes of an action."""
+        where = state, action
+        outcomes: list[Outcome] = self._answers.get(where, super().outcomes, *where)
+        return outcomes
+
+
+class Foresight(Groups):
+    """The groups of a whole mission, refined from step to step: what would be best without limits.
+
+    A plan over histories is limited by its size, and late rewards are out of its sight. Groups
+    reach the horizon at any size, but are only estimates: so they choose the next action, and the
+    plan says whether it is safe.
+    """
+
+    def advise(
+        self, evaluator: Evaluator, state: Any, level: int, bound: RiskBound, until: int
+    ) -> str | None:
+        """Return the label of the best action in a state; None for the default that ends it.
+
+        Parameters
+        ----------
+        evaluator
+            The model, which counts evaluations for this step.
+        state, level
+            Where the mission is.
+        bound
+            What is allowed from here on, by rewards that are discounted from here on.
+        until
+            The number of evaluations.
+        """
+        self._evaluator = evaluator
+        root, _ = self._place(state, level, 1.0, evaluator.rows(state))
+        for action in range(len(self.rows[root])):
+            heapq.heappush(self._waiting, (-1.0, root, action, -1))
+        chunk, left = min(MOST_AT_ONCE, until // (2 * REFINEMENTS) + 1), True
+        while True:
+            rule = self._find_free_rule(root, level, bound)
+            if not left or not evaluator.may_go_on(until):
+                break
+            expanded = self._expand_rule(rule, min(until, evaluator.count + chunk))
+            left = self._refine(min(until, evaluator.count + chunk)) or expanded
+        action = int(rule.actions[root, 0])
+        return None if action < 0 else self.rows[root][action].label
+
+    def _find_free_rule(self, root: int, level: int, bound: RiskBound) -> Rule:
+        """Return the rule of any size for about the least price of failure that a bound accepts."""
+        from vulcan.kernels.growth import forecast, value_groups
+
+        arrays, weight = self._arrays(), float(self._reader.weights[level]) or 1.0
+        later = [group for group in arrays.order.tolist() if self._level[group] > level]
+        arrays = arrays._replace(
+            order=np.array([*later, root]),
+            reward=arrays.reward / weight,
+            close_reward=arrays.close_reward / weight,
+        )
+        shape = len(self.rows), 1
+        values, mass, number, found = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(3)
+
+        def solve(price: float) -> Rule:
+            actions = np.zeros(shape, np.int64)
+            value_groups(arrays, price, np.zeros(1), values, actions)
+            forecast(arrays, actions, 0, mass, number, found)
+            return Rule(price, 0, float(found[0]), float(found[1]), actions, mass.copy())
+
+        low, high = 0.0, max(1.0, float(np.abs(arrays.reward).max()))
+        best = solve(0.0)
+        if accepts(bound, best.reward, best.risk):
+            return best
+        while not accepts(bound, (best := solve(high)).reward, best.risk) and high < DEAREST:
+            low, high = high, 4 * high
+        for _ in range(TRIALS):
+            rule = solve((low + high) / 2)
+            if accepts(bound, rule.reward, rule.risk):
+                best, high = rule, rule.price
+            else:
+                low = rule.price
+        return best
+
+
+class _LedGroups(Groups):
+    """Groups whose rules begin with a given action."""
+
+    first: str | None = None
+
+    def find_rule(self, bound: RiskBound, size: float, until: int, price: float) -> Rule:
+        """Return the best rule of a size that begins with the action."""
+        rule = super().find_rule(bound, size, until, price)
+        labels = [row.label for row in self.rows[0]]
+        if self.first in labels:
+            rule.actions[0] = labels.index(self.first)
+        return rule
+
+
+class _ActingPlan(GrowingPlan):
+    """A plan of which only the first action will be executed, before it is grown again.
+
+    That action is given, as long as the plan with it is within the bound and earns at least
+    `floor`.
+    """
+
+    def __init__(
+        self, problem: Problem, evaluator: Evaluator, default: Default, first: str, floor: float
+    ) -> None:
+        self._first, self._floor, self._restricted = first, floor, False
+        super().__init__(problem, evaluator, default)
+
+    def _begin_groups(self) -> Groups:
+        groups = _LedGroups(self._evaluator, self.tree.measure)
+        groups.first = self._first
+        return groups
+
+    def grow(self, budget: int) -> None:
+        """Run one more round."""
+        super().grow(budget)
+        if self.tree.find_opening(0, self._first) == NONE:
+            return
+        self._restricted = True
+        chosen = self.choose()
+        self._restricted = False
+        if chosen is not None and chosen.reward >= self._floor:
+            self.best = chosen
+            self.rewards.append(chosen.reward)
+
+    def _list_choices(self) -> Any:
+        arrays = self.tree.arrays()
+        if self._restricted:
+            opening = self.tree.find_opening(0, self._first)
+            arrays.first_opening[0], arrays.next_opening[opening] = opening, NONE
+            arrays.close_reward[0] = -math.inf
+        return arrays
+
+
+class _Memory:
+    """What a controller keeps from step to step: answers, and the groups of the mission."""
+
+    def __init__(self, model: Any, default: Default) -> None:
+        self.answers = Answers()
+        self._reader = self.remember(ModelReader(model))
+        self._default = default
+        self._foresight: Foresight | None = None
+
+    def remember(self, reader: ModelReader) -> ModelReader:
+        """Return a reader that remembers answers, where states can be compared."""
+        return _RememberingReader(reader.model, self.answers) if reader.merges else reader
+
+    def advise(
+        self, state: Any, level: int, bound: RiskBound, until: int, stop: Callable[[], bool]
+    ) -> str | None:
+        """Return the label of the best next action; see `Foresight.advise`."""
+        evaluator = Evaluator(self._reader, stop)
+        if self._foresight is None:
+            self._foresight = Foresight(evaluator, PlanTree(evaluator, self._default).measure)
+        return self._foresight.advise(evaluator, state, level, bound, until)
+
+
+@dataclass(frozen=True)
+class _Regrowth(Growth):
+    """`Growth` from where a mission is, with what was learnt in earlier steps.
+
+    Parameters
+    ----------
+    memory
+        That.
+    level
+        Number of decisions so far.
+    floor
+        Reward of the plan that is replaced.
+    """
+
+    memory: _Memory
+    level: int = 0
+    floor: float = -math.inf
+
+    def __repr__(self) -> str:
+        return "Growth()"
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        monitor.start_clock()
+        with monitor.clock_stopped():
+            warm_up()
+        limits = monitor.limits
+        ends = FORESEEING * (math.inf if limits.time_limit is None else limits.time_limit)
+        until = sys.maxsize if limits.samples is None else int(FORESEEING * limits.samples)
+        first = self.memory.advise(
+            reader.root,
+            self.level,
+            problem.risk_bound,
+            until,
+            lambda: monitor.requested or monitor.seconds > ends,
+        )
+        begin = None
+        if first is not None:
+            begin = partial(_ActingPlan, first=first, floor=self.floor)
+        known = self.memory.remember(reader)
+        return GrowthRun(self, problem, known, monitor, begin).search()
 
 
 class Controller:
@@ -34,11 +317,13 @@ class Controller:
     problem
         Model and risk bound.
     seconds_per_step
-        Planning time before each action; the first plan gets as much.
+        Planning time before each action, certificate included. The first plan gets at least a
+        second, and more if there is nothing safe by then.
     samples_per_step
         The same as a number of samples: then the same observations give the same actions.
     solver
-        How to plan; by default `Automatic()`, or `Growth()` for a number of samples.
+        How to plan; by default `Automatic()`, and `Growth()` where that grows plans or for a number
+        of samples.
 
     Attributes
     ----------
@@ -76,14 +361,20 @@ class Controller:
     ) -> None:
         if (seconds_per_step is None) == (samples_per_step is None):
             raise OptionError("give a controller either seconds_per_step or samples_per_step")
-        if solver is None and samples_per_step is not None:
-            solver = Growth()
+        self._seconds, self._samples, self._late = seconds_per_step, samples_per_step, 0.0
         self._solver = solver
-        self._limits: dict[str, Any] = {
-            "time_limit": seconds_per_step,
-            "samples": samples_per_step,
-        }
-        self.result: Result = solve(problem, solver, **self._limits)
+        if solver is None and seconds_per_step is None:
+            self._solver = Growth()
+        first = None
+        if seconds_per_step is not None:
+            first = max(FIRST_SECONDS, BEGINNING * seconds_per_step)
+        self.result: Result = solve(
+            problem, self._solver, time_limit=first, samples=samples_per_step
+        )
+        _pass_on(self.result)
+        if first is not None and not self.result.safe:
+            self.result = solve(problem, solver)
+            _pass_on(self.result)
         if not self.result.safe or self.result.policy is None:
             raise PolicyError(
                 "a controller needs a certified plan within the bound to begin with: "
@@ -93,6 +384,20 @@ class Controller:
         self._bound = problem.risk_bound if problem.risk_bound.text is None else None
         self.run: Run = self.result.policy.start()
         self.replans: list[Replan] = []
+        self._memory: _Memory | None = None
+        if solver is None and not self.result.statistics.nodes:
+            reader = ModelReader(problem.model)
+            default = None if find_compiled(reader) else find_default(reader)
+            if default is not None:
+                self._memory = _Memory(problem.model, default)
+                self._plan(first, samples_per_step and BEGINNING * samples_per_step)
+        self._begun = copy(self.run)
+
+    def restart(self) -> Controller:
+        """Return a controller of another mission, which begins with the same first plan."""
+        other = copy(self)
+        other.run, other.replans = copy(self._begun), []
+        return other
 
     @property
     def action(self) -> Any:
@@ -112,6 +417,8 @@ class Controller:
     def observe(self, observed: Any = None, **told: Any) -> None:
         """Tell what happened, as in `Run.observe`, and plan anew.
 
+        Ctrl-C ends the planning and raises `KeyboardInterrupt`; the mission may go on all the same.
+
         Parameters
         ----------
         observed
@@ -119,8 +426,32 @@ class Controller:
         told
             The outcome by its state or reward: `state=`, `reward=`.
         """
+        began = time.perf_counter()
         self.run.observe(observed, **told)
-        if not self.run.finished:
-            self.replans.append(
-                replan(self.run, self._solver, risk_bound=self._bound, **self._limits)
-            )
+        if self.run.finished:
+            return
+        limit = None
+        if self._seconds is not None:
+            limit = max(LEAST_SHARE * self._seconds, self._seconds - self._late)
+        self.replans.append(self._plan(limit, self._samples))
+        if limit is not None:
+            late = time.perf_counter() - began - limit
+            self._late = max(late, FORGETTING * self._late)
+
+    def _plan(self, seconds: float | None, samples: int | None) -> Replan:
+        """Plan anew from where the run is."""
+        run, solver = self.run, self._solver
+        if self._memory is not None:
+            self._memory.answers.turn()
+            weight = float(run.reader.weights[run.level])
+            floor = run.reward_ahead / weight if weight else math.inf
+            solver = _Regrowth(self._memory, run.level, floor)
+        found = replan(run, solver, risk_bound=self._bound, time_limit=seconds, samples=samples)
+        _pass_on(found.result)
+        return found
+
+
+def _pass_on(result: Result) -> None:
+    """Raise `KeyboardInterrupt` after Ctrl-C: it means the mission, not the planning of a step."""
+    if result.stopped_by is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt

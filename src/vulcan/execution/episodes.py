@@ -9,22 +9,13 @@ for bit on any number of cores.
 **In another world**, a model that it was not made for or an environment, episodes are played step
 by step in Python, and the policy follows the observations. A model draws an outcome of its own,
 identified by its label, and decides itself what fails and when a history ends. An environment
-(Gymnasium's `reset` and `step`) does neither: its observation is matched with the outcomes that the
-policy expects (labels are the texts of states unless the model gave others), in this order,
-
-    1. the outcome that has this label, and this reward; a failing one by its label alone;
-    2. a failing outcome that has this reward, if no safe one has it or the episode terminated;
-    3. the outcome that has this label, whatever the reward;
-    4. a failing outcome, if the episode terminated.
-
-An environment may provide this itself: the label of the outcome in `info["label"]`, whether it
-failed in `info["failed"]`, and the labels of its actions in `action_labels`.
+(Gymnasium's `reset` and `step`) does not say what fails: the policy is bound to its model, whose
+`locate(state, action, measurement)` tells which outcome a step of the environment was. The first
+observation is the initial state, or is located as a start.
 
 An episode has *strayed* where the policy has no continuation: the policy does not expect the
 observation, the world does not have its action, or the policy has ended and the world has not. It
-counts as not failed, with the reward so far; the first one is described. The policy's actions are
-known in an environment if the policy is bound to its model, or if their labels are the numbers of a
-discrete action space.
+counts as not failed, with the reward so far; the first one is described.
 """
 
 from __future__ import annotations
@@ -41,25 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
-from vulcan.model.interface import START, Outcome, Start, describe_model, stable_text
-from vulcan.model.reader import ModelReader, add_reward, label_outcomes
+from vulcan.model.interface import Outcome, Start, describe_model, stable_text
+from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.numerics import END, FAILED
 from vulcan.parameters import shorten
 from vulcan.policy.policy import AnyPolicy, build_plan
 from vulcan.policy.walk import MemberLists, RecordedDecision, find_decision_points, find_values
-
-__all__ = [
-    "STRAYED",
-    "Episodes",
-    "Expected",
-    "GoOn",
-    "describe_world",
-    "expect",
-    "is_environment",
-    "play",
-    "play_in_world",
-]
-
 
 GoOn = Callable[[int, float], bool]
 """Called with the number of episodes so far and their mean reward; returns whether to go on."""
@@ -75,16 +53,8 @@ STRAYED: Final = -4
 class Expected:
     """The exact values of a policy in the model that it was made for.
 
-    Attributes
-    ----------
-    reward, risk, frontier
-        Expected reward, probability of failure, and of leaving an incomplete plan.
-    deviation
-        Standard deviation of the reward.
-    least, most
-        The smallest and the largest reward of any episode.
-    failures
-        Probability of failing at each level of decisions.
+    `deviation` is the standard deviation of the reward, `least` and `most` are the smallest and the
+    largest reward of any episode, and `failures` the probability of failing at each level.
     """
 
     reward: float
@@ -106,14 +76,17 @@ class Episodes(NamedTuple):
 
 
 def expect(policy: AnyPolicy, first: float) -> Expected:
-    """Return the exact values of a policy; `first` is the discount after its first decision."""
+    """Return the exact values of a policy up to its frontier, where episodes end.
+
+    `first` is the discount after its first decision.
+    """
     from vulcan.kernels.episodes import VALUE
 
     weights = _normalise(policy)
     values = np.zeros(len(weights), VALUE)
     for k, member in enumerate(policy.members):
         if len(member):
-            values[k] = member.node_values(first)[0]
+            values[k] = member.node_values(first, claimed=False)[0]
     mean = float(weights @ values["mean"])
     variance = weights @ (values["variance"] + (values["mean"] - mean) ** 2)
     points = find_decision_points(policy)
@@ -203,24 +176,18 @@ def play_in_world(
 ) -> Episodes:
     """Return episodes of a policy in another model or environment.
 
-    Parameters
-    ----------
-    policy, world, episodes
-        The policy, a model or an environment with `reset` and `step`, and the number of episodes.
-    seed
-        Seed of the random numbers; an environment gets it at its first `reset`.
-    discounts
-        The discounts after the first decision, and after any later one.
-    go_on
-        Called after each episode.
+    `discounts` are those after the first decision, and after any later one.
     """
     rng = np.random.default_rng(seed)
-    player: _ModelWorld | _EnvironmentWorld
     if is_environment(world):
-        actions, start = _find_actions(policy, world), _find_start(policy, world)
-        player = _EnvironmentWorld(world, actions, start, seed)
+        if policy.reader is None or not hasattr(policy.reader.model, "locate"):
+            raise OptionError(
+                "an environment needs a policy that is bound to a model with locate(state, action, "
+                "measurement): simulate(policy.bind(model), environment)"
+            )
+        player: _World = _Environment(policy.reader, world, seed)
     else:
-        player = _ModelWorld(world, rng)
+        player = _World(ModelReader(world), rng)
     members = [MemberLists(member) for member in policy.members]
     weights = _normalise(policy)
     found: list[tuple[float, int, int]] = []
@@ -239,7 +206,7 @@ def play_in_world(
 
 
 def _play(
-    world: _ModelWorld | _EnvironmentWorld, member: MemberLists, discounts: Sequence[float]
+    world: _World, member: MemberLists, discounts: Sequence[float]
 ) -> tuple[float, int | str, int]:
     """Return the reward of an episode, how it ended, and its number of decisions."""
     world.reset()
@@ -253,34 +220,33 @@ def _play(
     return collected, following, level
 
 
-class _ModelWorld:
-    """A model as a world: it draws the outcomes itself.
+class _World:
+    """A model as a world: it draws the outcomes itself."""
 
-    `act` returns the reward, and the next decision, how the episode ended, or how it strayed.
-    """
-
-    def __init__(self, model: Any, rng: np.random.Generator) -> None:
-        self._reader, self._rng = ModelReader(model), rng
-        self._answers: dict[Any, tuple[list[Outcome], list[str], list[float]]] = {}
+    def __init__(self, reader: ModelReader, rng: np.random.Generator) -> None:
+        self._reader, self._rng = reader, rng
+        self._answers: dict[Any, tuple[Any, list[Outcome], list[str], list[float]]] = {}
 
     def reset(self) -> None:
+        """Begin an episode."""
         self._state = self._reader.root
 
     def act(
         self, planned: RecordedDecision, children: list[int], level: int
     ) -> tuple[float, int | str]:
-        state, reader = self._state, self._reader
+        """Return the reward, and the next decision, how the episode ended, or how it strayed."""
         answer = self._evaluate(planned.action)
         if answer is None:
-            return 0.0, f"{planned.action!r} is no action of the model in state {shorten(state)}"
-        outcomes, labels, chances = answer
+            where = f"in state {shorten(self._state)}"
+            return 0.0, f"{planned.action!r} is no action of the model {where}"
+        _, outcomes, labels, chances = answer
         position = min(bisect(chances, self._rng.random()), len(outcomes) - 1)
         outcome, label = outcomes[position], labels[position]
         reward = float(outcome.reward)
         if outcome.fails:
             return reward, FAILED
         self._state = outcome.state
-        over = level + 1 >= reader.levels or not reader.actions(outcome.state)
+        over = level + 1 >= self._reader.levels or not self._reader.actions(outcome.state)
         if over:
             return reward, END  # expectations don't matter where nothing is left to decide
         child = dict(zip(planned.labels, children, strict=True)).get(label, FAILED)
@@ -290,7 +256,8 @@ class _ModelWorld:
             return reward, f"the policy ends after {label!r}, and the model does not"
         return reward, child
 
-    def _evaluate(self, label: str) -> tuple[list[Outcome], list[str], list[float]] | None:
+    def _evaluate(self, label: str) -> tuple[Any, list[Outcome], list[str], list[float]] | None:
+        """Return an action here, its outcomes, their labels and their cumulated probabilities."""
         key = (self._state, label)
         try:
             known = key in self._answers
@@ -302,94 +269,45 @@ class _ModelWorld:
                 return None
             outcomes = self._reader.outcomes(self._state, actions[label])
             chances = list(accumulate(float(outcome.probability) for outcome in outcomes))
-            self._answers[key] = (outcomes, label_outcomes(outcomes), chances)
+            self._answers[key] = (actions[label], outcomes, label_outcomes(outcomes), chances)
         return self._answers[key]
 
 
-class _EnvironmentWorld:
-    """An environment of Gymnasium's kind as a world, like `_ModelWorld`."""
+class _Environment(_World):
+    """An environment of Gymnasium's kind; the policy's model tells what its steps mean."""
 
-    def __init__(
-        self, environment: Any, actions: dict[str, Any], start: str | None, seed: int
-    ) -> None:
-        self._environment, self._actions, self._start = environment, actions, start
+    def __init__(self, reader: ModelReader, environment: Any, seed: int) -> None:
+        super().__init__(reader, np.random.default_rng(seed))
+        self._environment = environment
         self._seed: int | None = seed
 
     def reset(self) -> None:
-        observation, info = self._environment.reset(seed=self._seed)
-        self._first = info.get("label") or observation
+        super().reset()
+        self._measured = self._environment.reset(seed=self._seed)
         self._seed = None  # the environment goes on with its own random numbers
 
     def act(
         self, planned: RecordedDecision, children: list[int], level: int
     ) -> tuple[float, int | str]:
-        if level == 0 and planned.action == START and START not in self._actions:
-            return 0.0, _match(planned, children, self._first, 0.0, over=False)
-        if level == 0 and self._start not in (None, first := stable_text(self._first)):
-            return 0.0, f"it began in {shorten(first)}; the policy begins in {self._start}"
-        action = self._actions.get(planned.action)
-        if action is None:
-            return 0.0, f"{planned.action!r} is no action of the environment"
-        observation, reward, terminated, truncated, info = self._environment.step(action)
-        if info.get("failed"):
-            return float(reward), FAILED
-        seen = info.get("label") or observation
-        found = _match(planned, children, seen, float(reward), over=bool(terminated))
-        if isinstance(found, int) and found >= 0 and (terminated or truncated):
-            found = END
-        return float(reward), found
-
-
-def _match(
-    planned: RecordedDecision, children: list[int], observation: Any, reward: float, *, over: bool
-) -> int | str:
-    """Return the policy's continuation after an observation; see the head of this module."""
-    text = stable_text(observation)
-    names = (text, add_reward(text, reward))
-    pays = [outcome_reward == reward for _, outcome_reward, _ in planned.outcomes]
-    rows = list(zip(planned.labels, pays, children, strict=True))
-    safe = [row for row in rows if row[2] != FAILED]
-    failing = [row for row in rows if row[2] == FAILED]
-    named = [row for row in safe if row[0] in names]
-    telling = over or not any(paid for _, paid, _ in safe)
-    for fitting in (
-        [row for row in named if row[1]],
-        [row for row in failing if row[0] in names],
-        [row for row in failing if telling and row[1]],
-        named,
-        failing if over else [],
-    ):
-        if fitting:
-            return fitting[0][2]
-    return END if over else _describe_surprise(planned, text)
+        state, reward, over = self._state, 0.0, False
+        began = stable_text(self._measured[0])
+        if level == 0 and not isinstance(state, Start) and began != stable_text(state):
+            return 0.0, f"it began in {shorten(began)}; the policy begins in {shorten(state)}"
+        answer = self._evaluate(planned.action)
+        assert answer is not None  # of the policy's own model
+        action, outcomes, labels, _ = answer
+        if not isinstance(state, Start):
+            self._measured = self._environment.step(action)
+            reward, over = float(self._measured[1]), any(self._measured[2:4])
+        found = self._reader.locate(state, action, self._measured)
+        for outcome, label in zip(outcomes, labels, strict=True):
+            if found in (label, outcome.state) and label in planned.labels:
+                self._state = outcome.state
+                child = children[planned.labels.index(label)]
+                return reward, END if over and child >= 0 else child
+        return reward, f"the model has no outcome {shorten(self._measured)} of {planned.action!r}"
 
 
 def _describe_surprise(planned: RecordedDecision, label: str) -> str:
     expected = ", ".join(map(repr, planned.labels))
     return f"after {planned.action!r} came {shorten(label)}; the policy expects {shorten(expected)}"
-
-
-def _find_actions(policy: AnyPolicy, environment: Any) -> dict[str, Any]:
-    """Return the environment's actions by the labels of a policy's actions."""
-    if hasattr(environment, "action_labels"):
-        return {label: number for number, label in enumerate(environment.action_labels)}
-    if policy.reader is not None:
-        states = find_decision_points(policy, policy.reader).states
-        actions = [policy.reader.actions(s) for s in states if not isinstance(s, Start)]
-        return {label: action for known in actions for label, action in known.items()}
-    space = getattr(environment, "action_space", None)
-    count, begin = getattr(space, "n", None), getattr(space, "start", 0)
-    if count is None:
-        raise OptionError(
-            "the policy's actions are not known in this environment, which has no discrete "
-            "actions; bind the policy to its model first, simulate(policy.bind(model), environment)"
-        )
-    return {str(action): action for action in range(int(begin), int(begin + count))}
-
-
-def _find_start(policy: AnyPolicy, environment: Any) -> str | None:
-    """Return the text of the state that a policy begins in; None where it can't be compared."""
-    reader = policy.reader
-    if reader is None or isinstance(reader.root, Start) or hasattr(environment, "action_labels"):
-        return None
-    return stable_text(reader.root)

@@ -25,6 +25,8 @@ mean over all runs no more than the first `slack` is added for nothing, and no m
 `room` is exchanged, up to where the chord is not above Δ.
 
 Where Δ is straight the rate is its slope, and nothing limits the room.
+
+Where a plan is bounded beyond its frontier, risk and reward of a continuation are these bounds.
 """
 
 from __future__ import annotations
@@ -201,6 +203,7 @@ class Rest:
         self.discount = reader.discount_after(level=1)
         self.merges = reader.merges
         self.fingerprint = f"{reader.fingerprint()} at {step} in {stable_text(state)}"
+        self.least_reward = reader.least_reward
         self.compiled = None
         if hasattr(reader.model, "compile_from"):
             self.compiled = reader.model.compile_from(state)
@@ -208,6 +211,7 @@ class Rest:
         for name, shifted in (
             ("action_label", reader.model),
             ("default_action", reader.model),
+            ("default_bounds", self),
             ("reward_to_go_bound", self),
             ("value_to_go_bound", self),
             ("risk_to_go_bound", self),
@@ -231,6 +235,9 @@ class Rest:
         """Return the model's outcomes."""
         answer: list[Outcome] = self._model.outcomes(state, action)
         return answer
+
+    def _default_bounds(self, state: Any, step: int) -> Any:
+        return self._model.default_bounds(state, step + self._step)
 
     def _reward_to_go_bound(self, state: Any, step: int) -> Any:
         return self._model.reward_to_go_bound(state, step + self._step)
@@ -382,16 +389,20 @@ def _look_ahead(policy: AnyPolicy, reader: ModelReader, level: int) -> Worth:
 
 def _improve(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
     """Follow a better plan, if one is found that the account allows."""
-    old = Worth(0.0, 0.0) if run.unplanned else Worth(run.reward_ahead, run.risk)
-    before = None if run.unplanned else old
+    old = Worth(run.reward_ahead, run.risk)
+    before: Worth | None = old
+    if math.isnan(old.risk):  # nothing is planned, and nothing is known of what follows
+        old, before = Worth(0.0, 0.0), None
     result = search(run.account.allow(old, float(run.reader.weights[run.level])))
-    certified = result.certificate is not None  # there may have been no time for it
-    if certified and result.policy is not None and result.policy.complete:
-        new = _look_ahead(result.policy, run.reader, run.level)
+    certificate, policy = result.certificate, result.policy
+    # There may have been no time for a certificate.
+    known = certificate is not None and (certificate.complete or certificate.beyond is not None)
+    if known and policy is not None and run.replaceable:
+        new = _look_ahead(policy, run.reader, run.level)
         account = run.account.replace(old, new)
-        better = new.reward > old.reward or new.risk < old.risk or run.unplanned
+        better = new.reward > old.reward or new.risk < old.risk or before is None
         if account is not None and better:
-            run.follow(result.policy.start().policy)
+            run.follow(policy.start().policy)
             run.account = account
             return Replan(True, before, new, not run.left_plan, result)
     return Replan(False, before, before, not run.left_plan, result)

@@ -1,13 +1,11 @@
 """Simulating a policy: estimates from many episodes, compared with the exact values.
 
-Exact values need no simulation: a certificate has them. A simulation is a check that needs no
-theory, it shows what single episodes are like, and it is the only test in a world that is not the
-policy's model.
+A certificate has the exact values. A simulation is a check that needs no theory, shows what single
+episodes are like, and is the only test in a world that is not the policy's model.
 
-A policy records the outcomes of its model, so episodes in that model are played from the policy's
-arrays, compiled. If a model is given, a certificate compares it with the record first. Where they
-differ, and in environments, episodes are played step by step in Python; see
-`vulcan.execution.episodes`.
+Episodes in the policy's own model are played from its arrays, compiled; if a model is given, a
+certificate compares it with the record first. Where they differ, and in environments, episodes are
+played step by step in Python (`vulcan.execution.episodes`).
 
 Each estimate has a confidence interval: Student's for the mean reward, Clopper and Pearson's for a
 probability, which covers the truth at least as often as it claims.
@@ -50,7 +48,7 @@ from vulcan.execution.episodes import (
 )
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import AGREEMENT, FAILED, UNPLANNED
-from vulcan.parameters import knows_parameters
+from vulcan.parameters import knows_parameters, require_number, require_whole
 from vulcan.policy.policy import AnyPolicy
 from vulcan.problem import Problem
 from vulcan.runtime.formatting import (
@@ -60,9 +58,6 @@ from vulcan.runtime.formatting import (
     show_seconds,
 )
 from vulcan.runtime.limits import Limits, Monitor, OnProgress, Progress, watch_progress
-
-__all__ = ["ERROR_LEVEL", "Estimate", "Simulation", "find_disagreements", "judge", "simulate"]
-
 
 ERROR_LEVEL: Final = 1e-6
 """Largest probability of a false alarm."""
@@ -290,7 +285,7 @@ def simulate(
     seed: int = 0,
     parallel: int | None = None,
     confidence: float = 0.95,
-    progress: bool | OnProgress = False,
+    progress: bool | OnProgress | None = None,
 ) -> Simulation:
     """Play episodes of a policy, and compare them with its exact values.
 
@@ -300,9 +295,9 @@ def simulate(
         Any policy: deterministic or randomised, complete or not.
     model
         Where to play. Without one, or with the model that the policy was made for (which a
-        certificate establishes), episodes are compiled. Any other model, or an environment with
-        Gymnasium's `reset` and `step`, is played in Python, and the policy follows the
-        observations; `vulcan.execution.episodes` describes how they are matched.
+        certificate establishes), episodes are compiled. Any other model is played in Python, and
+        the policy follows the observations. So is an environment with Gymnasium's `reset` and
+        `step`, if the policy is bound to a model with `locate`.
     episodes
         Number of episodes.
     seed
@@ -323,7 +318,7 @@ def simulate(
     Raises
     ------
     OptionError
-        If there are no episodes to play, or an environment's actions are not known.
+        If there are no episodes to play, or no model tells what steps of an environment mean.
     PolicyError
         If a discounted policy is given without its model, and its file is too old to record whether
         the first decision is discounted.
@@ -345,7 +340,11 @@ def simulate(
     >>> simulation.reward.low < simulation.reward.exact < simulation.reward.high
     True
     """
-    _check(episodes, parallel, confidence)
+    require_whole("episodes", episodes, 1, 1 << 40)
+    if parallel is not None:
+        require_whole("parallel", parallel, 1, 1 << 16)
+    if not 0 < require_number("confidence", confidence) < 1:
+        raise OptionError(f"confidence must be between 0 and 1, not {confidence!r}")
     began = time.perf_counter()
     threads = parallel or _count_cores()
     elsewhere = model is not None and is_environment(model)
@@ -380,15 +379,6 @@ def _go_on(monitor: Monitor, episodes: int, played: int, reward: float) -> bool:
         lambda: Progress(monitor.seconds, played / episodes, played, 0, reward, phase="playing")
     )
     return not monitor.wants_stop(played)
-
-
-def _check(episodes: int, parallel: int | None, confidence: float) -> None:
-    if episodes < 1:
-        raise OptionError(f"episodes must be at least 1, not {episodes!r}")
-    if parallel is not None and parallel < 1:
-        raise OptionError(f"parallel must be at least 1, not {parallel!r}")
-    if not 0 < confidence < 1:
-        raise OptionError(f"confidence must be between 0 and 1, not {confidence!r}")
 
 
 def _count_cores() -> int:

@@ -30,8 +30,6 @@ from vulcan.model.arrays import FAILURE_TARGET, ArrayModel, check_numbers
 from vulcan.parameters import shorten, suggest
 from vulcan.runtime.memory import find_default_memory
 
-__all__ = ["FORMS", "find_maker", "from_arrays", "read_start"]
-
 FORMS: Final = {"path/to/model.npz": "transitions and rewards as arrays"}
 FORMS_OF_TRANSITIONS: Final = (
     "transitions must be an array [A, S, S], a list of A sparse matrices [S, S], or rows [N, 5]"

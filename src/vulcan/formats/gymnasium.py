@@ -29,8 +29,6 @@ from vulcan.model.interface import FAILURE, Start
 from vulcan.model.reader import label_outcomes
 from vulcan.parameters import shorten
 
-__all__ = ["FORMS", "GymnasiumModel", "Transition", "find_maker", "from_gymnasium"]
-
 PREFIX: Final = "gymnasium:"
 FORMS: Final = {"gymnasium:FrozenLake-v1": "an environment with a transition table"}
 
@@ -65,20 +63,10 @@ class GymnasiumModel(ArrayModel):
         return f"{self.name}({self.states:,} states, horizon={self.horizon})"
 
     def locate(self, state: Any, action: Any, measurement: Sequence[Any]) -> str | None:
-        """Return the label of the outcome that a step of the environment had.
+        """Return the label of the outcome of a step; None if the transition table has none such.
 
-        Parameters
-        ----------
-        state, action
-            State and action of the step.
-        measurement
-            The value of `env.step`: observation, reward, terminated, ...; for a random start, that
-            of `env.reset`.
-
-        Returns
-        -------
-        str or None
-            None if the transition table has no such step.
+        A measurement is what `env.step` returns, (observation, reward, terminated, ...); for a
+        random start, what `env.reset` returns.
         """
         try:
             observation = int(measurement[0])

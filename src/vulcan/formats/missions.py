@@ -35,8 +35,6 @@ from vulcan.formats.registry import Maker, require_bound
 from vulcan.parameters import shorten, suggest
 from vulcan.runtime.files import read_text
 
-__all__ = ["FORMS", "find_maker", "load_mission"]
-
 FORMS: Final = {
     "path/to/mission.toml": "an exploration mission of your own",
     "path/to/maps.txt:7": "a treasure map, of several the seventh",

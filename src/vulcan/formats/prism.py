@@ -11,25 +11,17 @@ Choices keep the names of their actions; those without one have that of their mo
 state that share a name get numbers.
 
 Storm parses the file and builds the states. Its errors are reported with the file, and with the
-line if Storm names one. Reading a matrix from Storm takes microseconds for each entry, so Storm
-writes the whole model into a UMB archive ("unified Markov binary"), a tar file of arrays:
-
-    state-to-choices [S + 1], choice-to-branches [C + 1]    the first row of each
-    branch-to-target, branch-to-probability [B]             the transitions
-    actions/choices/values [C]                              the number of each choice's name
-    actions/choices/string-mapping, strings                 the names, one after the other
+line if Storm names one.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import tarfile
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,8 +34,6 @@ from vulcan.formats.registry import Maker
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.parameters import suggest
 
-__all__ = ["FORMS", "find_maker", "from_prism"]
-
 FORMS: Final = {
     "path/to/model.prism, .jani, .drn": "a model of model checkers, read by Storm",
 }
@@ -55,6 +45,9 @@ OUT_OF_BOUNDS: Final = "out_of_bounds"
 
 UNNAMED: Final = "step"
 """Name of a choice without any other."""
+
+NO_ORIGIN: Final = "No origin"
+"""What Storm calls the origin of a choice that it has added itself."""
 
 ORIGIN: Final = re.compile(r"(?P<action>\w+)|\((?P<module>\w+):")
 """The origin of a choice: its action, or else its module with the command."""
@@ -124,7 +117,7 @@ def from_prism(
                 message = f"starts in a state of {name} {places[name]!r}: nothing is left to decide"
                 raise OptionError(message)
         step, bonus = _choose_rewards(built, reward, goal)
-        model = _make(stormpy, program, built, fails, ends, step, bonus, horizon, discount)
+        model = _make(program, built, fails, ends, step, bonus, horizon, discount)
     model.source = Path(path).name
     return model
 
@@ -287,7 +280,6 @@ def _choose_rewards(built: Any, reward: Any, goal: str | None) -> tuple[Mapping[
 
 
 def _make(
-    stormpy: Any,
     program: Any,
     built: Any,
     fails: NDArray[np.bool_],
@@ -298,19 +290,20 @@ def _make(
     discount: float,
 ) -> ArrayModel:
     """Return the model; failures, goals and absorbing states without reward have no actions."""
-    # PRISM choices without a name get that of their module; JANI's origins are hard to read.
-    files = _write_out(stormpy, built, modules=hasattr(program, "modules"))
-    first_choice = _read(files, "state-to-choices", "u8")
-    if first_choice is None:  # a Markov chain: one choice for each state
-        first_choice = np.arange(built.nr_states + 1)
-    choice_state = np.repeat(np.arange(len(first_choice) - 1), np.diff(first_choice))
-    action, labels = _number_actions(choice_state, *_read_names(files, len(choice_state)))
+    matrix = built.transition_matrix
+    begins = [matrix.get_row_group_start(state) for state in range(built.nr_states)]
+    choice_state = np.repeat(np.arange(built.nr_states), np.diff([*begins, matrix.nr_rows]))
+    action, labels = _number_actions(
+        choice_state.tolist(), _name_choices(program, built), hasattr(program, "modules")
+    )
     earned = np.zeros(len(choice_state))
     for name, weight in weights.items():
         earned += weight * _read_rewards(built.reward_models[name], choice_state)
-    first_branch = _read(files, "choice-to-branches", "u8")
-    choice = np.repeat(np.arange(len(first_branch) - 1), np.diff(first_branch))
-    target = _read(files, "branch-to-target", "u8")
+    choice = np.repeat(
+        np.arange(matrix.nr_rows), [len(matrix.get_row(row)) for row in range(matrix.nr_rows)]
+    )
+    entries = [(entry.column, entry.value) for entry in matrix]
+    target, probability = (np.array(column) for column in zip(*entries, strict=True))
     state, reward = choice_state[choice], earned[choice] + bonus * ends[target]
     moves = (target != state) | (earned[choice] != 0)
     stuck = np.bincount(state, moves, len(fails)) == 0
@@ -321,7 +314,7 @@ def _make(
         state[kept],
         action[choice][kept],
         np.where(fails[target], FAILURE_TARGET, target)[kept],
-        _read(files, "branch-to-probability", "f8", float)[kept],
+        probability[kept],
         reward[kept],
         horizon=horizon,
         start=int(built.initial_states[0]),
@@ -331,60 +324,37 @@ def _make(
     )
 
 
-def _write_out(stormpy: Any, built: Any, modules: bool) -> dict[str, bytes]:
-    """Return the members of the archive written by Storm."""
-    options = stormpy.io.UmbExportOptions()
-    options.compression = stormpy.io.CompressionMode.NO_COMPRESSION
-    options.allow_choice_origins_as_actions = modules and built.has_choice_origins()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.umb"
-        stormpy.io.export_to_umb(built, path, options=options)
-        with tarfile.open(path) as archive:
-            return {
-                member.name: content.read()
-                for member in archive
-                if (content := archive.extractfile(member)) is not None
-            }
-
-
-def _read(files: Mapping[str, bytes], name: str, kind: str, to: Any = np.int64) -> Any:
-    content = files.get(f"{name}.bin")
-    return None if content is None else np.frombuffer(content, f"<{kind}").astype(to)
-
-
-def _read_names(files: Mapping[str, bytes], count: int) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the number of each choice's name, and the names."""
-    numbers = _read(files, "actions/choices/values", "u4")
-    if numbers is None:
-        return np.zeros(count, np.int64), [UNNAMED]
-    ends = _read(files, "actions/choices/string-mapping", "u8").tolist()
-    words = files["actions/choices/strings.bin"]
-    texts = [words[a:b].decode() for a, b in pairwise(ends)]
-    named = [match and (match["action"] or match["module"]) for match in map(ORIGIN.match, texts)]
-    return numbers, [name or UNNAMED for name in named]
+def _name_choices(program: Any, built: Any) -> list[str]:
+    """Return the name of each choice: that of its action, or else that of its module."""
+    choices = range(built.nr_choices)
+    if hasattr(program, "modules") and built.has_choice_origins():  # JANI's are hard to read
+        texts = map(built.choice_origins.get_choice_info, choices)
+        found = [None if text == NO_ORIGIN else ORIGIN.match(text) for text in texts]
+        named = [match and (match["action"] or match["module"]) for match in found]
+        return [name or UNNAMED for name in named]
+    if built.has_choice_labeling():
+        labels = [built.choice_labeling.get_labels_of_choice(k) for k in choices]
+        return [", ".join(sorted(some)) or UNNAMED for some in labels]
+    return [UNNAMED for _ in choices]
 
 
 def _number_actions(
-    state: NDArray[np.int64], name: NDArray[np.int64], names: list[str]
+    states: Sequence[int], names: Sequence[str], in_order: bool
 ) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the number of each choice's label, and the labels, unique within a state."""
-    known = {text: k for k, text in enumerate(dict.fromkeys(names))}
-    name = np.array([known[text] for text in names])[name]
-    order = np.lexsort((name, state))  # stable: choices of one name stay in their order
-    begins = np.ones(len(order), bool)
-    begins[1:] = (np.diff(state[order]) != 0) | (np.diff(name[order]) != 0)
-    place = np.arange(len(order))
-    turn = np.empty(len(order), np.int64)
-    turn[order] = place - np.maximum.accumulate(np.where(begins, place, 0))
-    pairs, action = np.unique(turn * len(known) + name, return_inverse=True)
-    texts = list(known)
-    labels = [
-        texts[which] if again == 0 else f"{texts[which]} {again + 1}"
-        for again, which in zip(
-            *(part.tolist() for part in np.divmod(pairs, len(known))), strict=True
-        )
-    ]
-    return action, labels
+    """Return the number of each choice's label, and the labels, unique within a state.
+
+    They are in the order of the file, or else of the alphabet.
+    """
+    texts = list(dict.fromkeys([UNNAMED, *names] if in_order else [UNNAMED, *sorted(names)]))
+    known = {text: k for k, text in enumerate(texts)}
+    turns: Counter[tuple[int, str]] = Counter()
+    keys = []
+    for choice in zip(states, names, strict=True):
+        keys.append((turns[choice], known[choice[1]]))
+        turns[choice] += 1
+    numbers = {key: k for k, key in enumerate(sorted(set(keys)))}
+    labels = [texts[name] + (f" {turn + 1}" if turn else "") for turn, name in numbers]
+    return np.array([numbers[key] for key in keys]), labels
 
 
 def _read_rewards(model: Any, state: NDArray[np.int64]) -> NDArray[np.float64]:

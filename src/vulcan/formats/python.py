@@ -23,8 +23,6 @@ from vulcan.formats.registry import Maker, list_formats, run_module
 from vulcan.parameters import suggest
 from vulcan.runtime.files import load_file
 
-__all__ = ["FORMS", "find_maker"]
-
 FORMS: Final = {
     ", ".join(DOMAINS): "built in",
     "module:Class": "installed, or else in this directory; runs the module",

@@ -31,19 +31,6 @@ from vulcan.errors import BoundError, OptionError, VulcanError
 from vulcan.model.arrays import ArrayModel
 from vulcan.parameters import shorten, suggest
 
-__all__ = [
-    "Maker",
-    "OpenedModel",
-    "describe_fault",
-    "list_formats",
-    "make_from_file",
-    "open_model",
-    "read_formats",
-    "read_settings",
-    "require_bound",
-    "run_module",
-]
-
 FORMATS: Final = {
     "": "vulcan.formats.python",
     ".py": "vulcan.formats.python",
@@ -62,16 +49,9 @@ SEPARATE: Final = dict.fromkeys((".rddl", "rddl:"), "vulcan-planner-rddl")
 
 @dataclass(frozen=True)
 class Maker:
-    """The maker of a model.
+    """The maker of a model: a class or function, whose parameters are those of the model.
 
-    Attributes
-    ----------
-    name
-        Its name in messages.
-    make
-        A class or function that returns the model; its parameters are those of the model.
-    bound
-        The text of the model's own risk bound; None without one.
+    `name` is its name in messages, and `bound` the text of the model's own risk bound.
     """
 
     name: str

@@ -33,8 +33,6 @@ from vulcan.model.rules import Rule, Violation, is_number
 from vulcan.parameters import shorten, suggest
 from vulcan.runtime.files import read_text
 
-__all__ = ["FORMS", "find_maker", "from_table"]
-
 FORMS: Final = {"path/to/model.json": "states, actions and outcomes by hand"}
 
 FAILURES: Final = (FAILURE, FAILURE.name)

@@ -9,10 +9,8 @@ Each reserves a range of rows and has its own copy of the model's parameters, in
 keep scratch data, and its own place for answers. Kernels see rows up to the end of the range, and
 request more room where it is full.
 
-Checkpoints. Rows from a file are validated from the first state on, level by level: references must
-lie within their arrays and no row may belong to two others, so there are no cycles. Then the model
-evaluates every state with actions again, which creates the records of the next states
-(`vulcan.kernels.expand`).
+Checkpoints. Rows from a file are compared with what the model answers now, from the first state on,
+which creates the records of the next states again (`vulcan.kernels.expand`).
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +42,13 @@ from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import (
     AGREEMENT,
     FAILED,
-    FAILURE_STATE,
     LARGEST_REWARD,
-    NO_STATE,
     NONE,
     SMALLEST_PROBABILITY,
     UNEVALUATED,
 )
 from vulcan.policy.policy import About, Policy, PolicyBuilder
 from vulcan.runtime.arrays import (
-    claim,
     pack_array,
     ranges,
     require,
@@ -79,53 +74,17 @@ def find_compiled(reader: ModelReader) -> CompiledModel | None:
     return compiled
 
 
-class _FilledRows(Rows):
-    """Rows whose filled number is kept in a field of `SOURCE`, where kernels update it."""
-
-    def __init__(self, dtype: np.dtype[Any], source: NDArray[Any], name: str) -> None:
-        self._source, self._name = source, name
-        super().__init__(dtype)
-
-    @property
-    def count(self) -> int:
-        """Number of filled rows."""
-        return int(self._source[self._name][0])
-
-    @count.setter
-    def count(self, count: int) -> None:
-        self._source[self._name] = count
-
-
-class _Answer(NamedTuple):
-    """The fields of a compiled action that the plain model must agree with."""
-
-    number: int
-    safe_count: int
-    outcome_count: int
-    first_outcome: int
-    expected_reward: float
-    immediate_risk: float
-
-
 class CompiledGraph(Graph):
-    """The part of a compiled model that was evaluated so far.
-
-    Parameters
-    ----------
-    reader
-        The plain model.
-    compiled
-        Its compiled form.
-    """
+    """The part of a compiled model that was evaluated so far; its reader has the plain model."""
 
     def __init__(self, reader: ModelReader, compiled: CompiledModel) -> None:
         super().__init__(reader)
         self.compiled = compiled
-        self.states = _FilledRows(STATE, self.source, "states")
-        self.actions = _FilledRows(ACTION, self.source, "actions")
-        self.outcomes = _FilledRows(OUTCOME, self.source, "outcome_rows")
+        self.states = Rows(STATE, self.source["states"])
+        self.actions = Rows(ACTION, self.source["actions"])
+        self.outcomes = Rows(OUTCOME, self.source["outcome_rows"])
         self.answers = np.zeros(compiled.most_outcomes, ANSWER)
-        self._records = _FilledRows(compiled.initial.dtype, self.source, "states")
+        self._records = Rows(compiled.initial.dtype, self.source["states"])
         self._parameters = compiled.parameters.copy()
         self._following = np.zeros(compiled.most_outcomes, compiled.initial.dtype)
         self.states.append([(0, UNEVALUATED)])
@@ -165,9 +124,11 @@ class CompiledGraph(Graph):
         return self.compiled.actions
 
     def pack_state(self, state: int) -> Any:
+        """Return the record of a state, which another graph of the same model can add."""
         return self._records.array[state : state + 1].copy()
 
     def add_state(self, packed: Any) -> int:
+        """Add a state, and return its number."""
         self.make_room(wanted=1)
         number = self.states.count
         self.states.append([(0, UNEVALUATED)])
@@ -175,14 +136,9 @@ class CompiledGraph(Graph):
         return number
 
     def make_room(self, most: float = math.inf, wanted: int = 0) -> bool:
-        """Lengthen rows that are more than half full, and return whether that is possible.
+        """Lengthen rows that are more than half full, within some bytes; False if they can't grow.
 
-        Parameters
-        ----------
-        most
-            Largest number of bytes of all rows.
-        wanted
-            Number of rows of each kind to make room for.
+        There is room for as many more rows of each kind as are wanted.
         """
         wanted = max(wanted, self.largest_answer)
         short = [
@@ -231,7 +187,25 @@ class CompiledGraph(Graph):
         self._records.array = np.zeros(len(self.states.array), self._records.array.dtype)
         self._records.array[self.ROOT] = first
         self.make_room()
-        _replay(self, self._records.array, self._following)
+        self._replay()
+
+    def _replay(self) -> None:
+        """Create all records but the first, or raise a `CheckpointError`."""
+        from vulcan.kernels.expand import ProblemArrays, replay_states
+
+        none, length = np.zeros(0), len(self.states.array)
+        rows = self.states.array, self.actions.array, self.outcomes.array
+        problem = ProblemArrays(*rows, none, none, none, self.source, self.answers)
+        records, following = (
+            array.view(np.uint8).reshape(len(array), array.itemsize)
+            for array in (self._records.array, self._following)
+        )
+        queue, levels = np.zeros(length, np.int64), np.full(length, -1, np.int64)
+        scratch = np.zeros(1, ACTION)
+        if not replay_states(problem, records, following, queue, levels, scratch):
+            raise CheckpointError("the model no longer answers as it did before the checkpoint")
+        # Nothing has checked the rows that the first state does not lead to.
+        self.states.array["action_count"][levels < 0] = UNEVALUATED
 
     def _kept(self) -> dict[str, Rows]:
         return {"states": self.states, "actions": self.actions, "outcomes": self.outcomes}
@@ -281,25 +255,24 @@ class CompiledGraph(Graph):
         builder = PolicyBuilder(about)
         states: dict[int, Any] = {0: self.reader.root}
         following = iter(children)
-        columns = [answers[name].tolist() for name in _Answer._fields]
-        for node, action in enumerate(zip(*columns, strict=True)):
-            answer, state = _Answer(*action), states.pop(node)
-            label = self.compiled.actions[answer.number]
+        for node, answer in enumerate(answers):
+            state = states.pop(node)
+            label = self.compiled.actions[answer["number"]]
             outcomes = self._evaluate_plain(state, label, answer)
-            below = list(islice(following, answer.safe_count))
+            below = list(islice(following, int(answer["safe_count"])))
             builder.add(
                 label,
                 label_outcomes(outcomes),
                 [float(outcome.probability) for outcome in outcomes],
                 [float(outcome.reward) for outcome in outcomes],
-                [*below, *[FAILED] * (len(outcomes) - answer.safe_count)],
+                [*below, *[FAILED] * (len(outcomes) - len(below))],
             )
             for child, outcome in zip(below, outcomes, strict=False):
                 if child >= 0:
                     states[child] = outcome.state
         return builder.build()
 
-    def _evaluate_plain(self, state: Any, label: str, answer: _Answer) -> list[Outcome]:
+    def _evaluate_plain(self, state: Any, label: str, answer: Any) -> list[Outcome]:
         """Return the plain model's outcomes, which must agree with the compiled ones."""
         actions = self.reader.actions(state)
         if label not in actions:
@@ -310,12 +283,21 @@ class CompiledGraph(Graph):
         mean = math.fsum(probability * reward for probability, reward in numbers)
         risk = math.fsum(numbers[k][0] for k, outcome in enumerate(outcomes) if outcome.fails)
         plain = (mean, risk, len(outcomes))
-        compiled = (answer.expected_reward, answer.immediate_risk, answer.outcome_count)
+        names = ("expected_reward", "immediate_risk", "outcome_count")
+        compiled = tuple(answer[name].item() for name in names)
         # Large rewards that cancel leave their rounding errors in the mean.
         most = AGREEMENT * max(1.0, *(probability * abs(reward) for probability, reward in numbers))
         apart = max(abs(a - b) for a, b in zip(plain, compiled, strict=True))
         if apart <= most:
-            apart = self._compare_outcomes(answer.first_outcome, numbers)
+            first = int(answer["first_outcome"])  # NONE for the last step
+            rows: Any = self.outcomes.array[first : first + len(numbers)] if first >= 0 else []
+            apart = max(
+                (
+                    max(abs(row["probability"].item() - chance), abs(row["reward"].item() - reward))
+                    for row, (chance, reward) in zip(rows, numbers, strict=False)
+                ),
+                default=0.0,
+            )
             what = f"probabilities or rewards of outcomes are up to {apart:.3g} apart"
         else:
             what = f"(expected reward, risk, outcomes) are {compiled} and {plain}"
@@ -327,18 +309,6 @@ class CompiledGraph(Graph):
             message = f"compiled and plain answers differ: {what}"
             raise ModelError(Violation(Rule.COMPILED, message, state, label))
         return outcomes
-
-    def _compare_outcomes(self, first: int, numbers: list[tuple[float, float]]) -> float:
-        """Return the largest difference of outcomes; those of the last step are not stored."""
-        if first < 0:
-            return 0.0
-        rows = self.outcomes.array[first : first + len(numbers)]
-        stored: Any = zip(rows["probability"].tolist(), rows["reward"].tolist(), strict=True)
-        apart = (
-            max(abs(one[0] - other[0]), abs(one[1] - other[1]))
-            for one, other in zip(numbers, stored, strict=True)
-        )
-        return max(apart, default=0.0)
 
     def _keep_objects(self, states: Rowset, actions: Rowset, outcomes: Rowset) -> None:
         self._records.array[: len(states)] = self._records.array[states]
@@ -379,21 +349,17 @@ class Evaluator:
             graph.source[kind] = begin + length
         return True
 
-    def rows(self) -> tuple[Any, ...]:
-        """Return the rows of states, actions and outcomes up to the end of the reserved ones."""
-        graph = self._graph
+    def lend(self, problem: Any, adds_rows: bool = False) -> Any:
+        """Return the arrays of a problem for one thread; what it adds goes into reserved rows."""
         self.source["parameters"] = self._parameters.ctypes.data
-        self.source["records"] = graph.source["records"]
+        self.source["records"] = self._graph.source["records"]
         self.source["answers"] = self.answers.ctypes.data
         self.source["following"] = self._following.ctypes.data
-        return tuple(
-            rows.array[: self._ends[kind]] for kind, rows in zip(KINDS, graph.kinds(), strict=True)
-        )
-
-    def lend(self, problem: Any) -> Any:
-        """Return the arrays of a problem, to evaluate the model without adding rows."""
-        self.rows()
-        return problem._replace(source=self.source, answers=self.answers)
+        mine = problem._replace(source=self.source, answers=self.answers)
+        if not adds_rows:
+            return mine
+        ends = zip(("states", "actions", "outcomes"), self._ends.values(), strict=True)
+        return mine._replace(**{name: getattr(mine, name)[:end] for name, end in ends})
 
     def report(self) -> None:
         """Add the number of evaluations to the graph, and the place of an invalid answer."""
@@ -401,67 +367,3 @@ class Evaluator:
         self.source["evaluations"] = 0
         for name in ("state", "action"):
             self._graph.source[name] = self.source[name]
-
-
-def _replay(graph: CompiledGraph, records: NDArray[Any], following: NDArray[Any]) -> None:
-    """Create all records of a graph but the first, or raise a `CheckpointError`."""
-    from vulcan.kernels.expand import ProblemArrays, replay_states
-
-    evaluated, levels = _list_evaluated(graph)
-    reader, none = graph.reader, np.zeros(0)
-    rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
-    steps = (reader.discounts, reader.weights)
-    problem = ProblemArrays(*rows, none, *steps, graph.source, graph.answers)
-    scratch = np.zeros(1, graph.actions.array.dtype)
-    places = (_view_bytes(records), _view_bytes(following), evaluated, levels, scratch)
-    if replay_states(problem, *places) != NONE:
-        raise CheckpointError("the model no longer answers as it did before the checkpoint")
-
-
-def _view_bytes(records: NDArray[Any]) -> NDArray[np.uint8]:
-    return records.view(np.uint8).reshape(len(records), records.itemsize)
-
-
-def _list_evaluated(graph: CompiledGraph) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return the evaluated states, parents before children, and their levels."""
-    states, actions, outcomes = (rows.array[: rows.count] for rows in graph.kinds())
-    reached, own, drawn = (np.zeros(len(rows), bool) for rows in (states, actions, outcomes))
-    require(len(reached), "there is no first state")
-    reached[0], level = True, 0
-    here, found, levels = np.zeros(1, np.intp), list[NDArray[np.intp]](), list[int]()
-    while len(here):
-        counts = states["action_count"][here]
-        require((counts >= UNEVALUATED).all(), "a state has a negative number of actions")
-        found.append(here[counts >= 0])
-        levels.append(level)
-        here = here[counts > 0]
-        taken = actions[claim(own, states["first_action"][here], counts[counts > 0], "actions")]
-        _check_actions(taken, graph)
-        stored = taken[taken["first_outcome"] != NONE]
-        rows = claim(drawn, stored["first_outcome"], stored["outcome_count"], "outcomes")
-        here = _follow(stored, outcomes["state"][rows], reached)
-        level += 1
-    sizes = [len(some) for some in found]
-    return np.concatenate(found), np.repeat(np.array(levels, np.int64), sizes)
-
-
-def _check_actions(actions: Any, graph: CompiledGraph) -> None:
-    names, most = len(graph.compiled.actions), graph.compiled.most_outcomes
-    require(((actions["number"] >= 0) & (actions["number"] < names)).all(), "an action has no name")
-    some = (actions["outcome_count"] >= 1) & (actions["outcome_count"] <= most)
-    safe = (actions["safe_count"] >= 0) & (actions["safe_count"] <= actions["outcome_count"])
-    require((some & safe).all(), "an action has an invalid number of outcomes")
-
-
-def _follow(actions: Any, states: NDArray[np.int32], taken: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the states that outcomes of actions lead to, which must be consecutive."""
-    counts, safe = (actions[name].astype(np.intp) for name in ("outcome_count", "safe_count"))
-    places = np.arange(len(states)) - np.repeat(np.cumsum(counts) - counts, counts)
-    fails = places >= np.repeat(safe, counts)
-    require((states[fails] == FAILURE_STATE).all(), "an outcome that fails leads to a state")
-    firsts = states[places == 0].astype(np.intp)
-    expected = np.repeat(np.where(firsts == NO_STATE, NO_STATE, firsts), counts)
-    expected = np.where(expected == NO_STATE, NO_STATE, expected + places)
-    require((states == expected)[~fails].all(), "outcomes lead to states that are not consecutive")
-    reached = (safe > 0) & (firsts != NO_STATE)
-    return claim(taken, firsts[reached], safe[reached], "states")

@@ -59,6 +59,7 @@ __all__ = [
     "build_levels",
     "collect_decisions",
     "count_bytes",
+    "join_levels",
     "write_layers",
 ]
 
@@ -69,8 +70,8 @@ Choice = NDArray[np.int32]
 MayGoOn = Callable[[int, int], bool]
 Opens = Callable[[Integers, int], NDArray[np.bool_]]
 
-Decided = tuple[int, int, Sequence[tuple[int, int]]]
-"""Pair, row, and mode and number of each way; see `Levels.decide`."""
+Given = tuple[int, int, Sequence[int]]
+"""Pair, row, and what follows each safe outcome; see `Levels.decide`."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -122,7 +123,7 @@ def build_levels(
         None if a limit was reached.
     """
     builder = _Builder(graph, may_go_on, opens, most_pairs, most_new)
-    return Levels(graph, builder.finish()) if builder.unroll() else None
+    return join_levels(graph, builder.states, builder.expanded) if builder.unroll() else None
 
 
 @dataclass(frozen=True)
@@ -142,10 +143,20 @@ class Levels:
         sizes = np.diff(self.arrays.first)
         return np.repeat(np.arange(len(sizes)), sizes)
 
+    def find_level(self, node: int) -> int:
+        """Return the level of a pair."""
+        return int(np.searchsorted(self.arrays.first, node, side="right")) - 1
+
+    def list_rows(self, node: int) -> range:
+        """Return the action rows of a pair."""
+        state = int(self.arrays.state[node])
+        first = int(self.arrays.first_action[state])
+        return range(first, first + int(self.arrays.action_count[state]))
+
     def follow(self, node: int, row: int) -> list[int]:
         """Return the pairs after the safe outcomes of an action, END at ends."""
         arrays = self.arrays
-        level = int(np.searchsorted(arrays.first, node, side="right"))
+        level = self.find_level(node) + 1
         begin = int(arrays.first_outcome[row])
         targets = arrays.target[begin : begin + int(arrays.safe_count[row])]
         if level + 1 == len(arrays.first):
@@ -163,44 +174,57 @@ class Levels:
         chances = self.arrays.probability[first : first + len(nodes)].tolist()
         return list(zip(chances, nodes, strict=True))
 
-    def decide(self, choices: NDArray[np.int32], decided: Sequence[Decided] = ()) -> Decisions:
-        """Return the decisions of a policy that follows a choice, or one of several.
+    def decide(self, choice: Choice, given: Sequence[Given] = ()) -> Decisions:
+        """Return the decisions of a policy that takes the chosen row in each pair.
 
-        Parameters
-        ----------
-        choices
-            The row of each pair in each *mode* of a history.
-        decided
-            Single decisions that come first, beginning with the root: the pair, the row, and for
-            each safe outcome the mode in which it continues and NONE, or `DECIDED` and the number
-            of a single decision. Without any, all histories are in mode 0.
+        Given decisions come first, beginning with the root: the pair, the row, and for each safe
+        outcome the number of the given decision that follows, or NONE where `choice` does.
         """
-        from vulcan.kernels.dp import DECISION, WAY, Found, number_decisions
+        from vulcan.kernels.dp import DECISION, number_decisions
 
-        arrays, modes = self.arrays, len(choices)
         if not len(self):
             return Decisions(*np.zeros((3, 0), np.int32))
-        ways = [way for _, _, after in decided for way in after]
-        counts = np.array([len(after) for _, _, after in decided], np.intp)
-        firsts = [
-            (node, row, first)
-            for (node, row, _), first in zip(decided, starts(counts).tolist(), strict=True)
-        ]
-        size = modes * len(self) + len(decided)
-        outcomes = sum(
-            int(arrays.safe_count[rows[rows != NONE]].sum(dtype=np.int64)) for rows in choices
+        arrays, size = self.arrays, len(self) + len(given)
+        ways = np.array([way for _, _, after in given for way in after], np.int32)
+        firsts = starts(np.array([len(after) for _, _, after in given], np.intp)).tolist()
+        records = [(node, row, first) for (node, row, _), first in zip(given, firsts, strict=True)]
+        outcomes = int(arrays.safe_count[choice[choice != NONE]].sum(dtype=np.int64))
+        rows, nodes, own = np.zeros((3, size), np.int32)
+        children = np.zeros(outcomes + len(ways), np.int32)
+        numbers = np.full(len(arrays.action_count), NONE, np.int32)
+        found = (rows, nodes, own, children, numbers)
+        count, written = number_decisions(arrays, choice, np.array(records, DECISION), ways, found)
+        return Decisions(
+            *(part.copy() for part in (rows[:count], children[:written], nodes[:count]))
         )
-        found = Found(
-            rows=np.zeros(size, np.int32),
-            nodes=np.zeros(size, np.int32),
-            modes=np.zeros(size, np.int8),
-            children=np.zeros(outcomes + len(ways), np.int32),
-            numbers=np.full((modes, len(arrays.action_count)), NONE, np.int32),
-        )
-        given = (np.array(firsts, DECISION), np.array(ways, WAY))
-        count, written = number_decisions(arrays, choices, *given, found)
-        kept = (found.rows[:count], found.children[:written], found.nodes[:count])
-        return Decisions(*(part.copy() for part in kept))
+
+
+def join_levels(
+    graph: StateGraph,
+    states: Sequence[Integers],
+    expanded: Sequence[NDArray[np.bool_]] = (),
+) -> Levels:
+    """Return levels, given the ascending states of each and which of them are expanded."""
+    from vulcan.kernels.dp import LevelArrays
+
+    rows = graph.states.array[: graph.states.count]
+    actions = graph.actions.array[: graph.actions.count]
+    outcomes = graph.outcomes.array[: graph.outcomes.count]
+    sizes = [len(level) for level in states]
+    of_states = ("first_action", "action_count")
+    of_actions = ("expected_reward", "immediate_risk", "first_outcome", "safe_count")
+    arrays = LevelArrays(
+        first=np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64),
+        state=np.concatenate([np.zeros(0, np.int32), *states]),
+        expanded=np.concatenate([np.zeros(0, np.bool_), *expanded]),
+        weights=np.ascontiguousarray(graph.reader.weights),
+        **{name: np.ascontiguousarray(rows[name]) for name in of_states},
+        **{name: np.ascontiguousarray(actions[name]) for name in of_actions},
+        probability=np.ascontiguousarray(outcomes["probability"]),
+        target=np.ascontiguousarray(outcomes["state"]),
+        place=np.full(len(rows), NONE, np.int32),
+    )
+    return Levels(graph, arrays)
 
 
 class Decisions(NamedTuple):
@@ -218,14 +242,10 @@ class Decisions(NamedTuple):
 def collect_decisions(
     root: Key, choose: Callable[[Key], tuple[int, int, Sequence[Key | None]]]
 ) -> Decisions:
-    """Return the decisions of a policy that depends on a key of the history.
+    """Return the decisions of a policy that depends on a key of the history, `root` at the start.
 
-    Parameters
-    ----------
-    root
-        The key at the start.
-    choose
-        From a key to the pair, the row, and the key after each safe outcome: None for an end.
+    `choose` leads from a key to the pair, the row, and the key after each safe outcome: None for an
+    end.
     """
     rows: list[int] = []
     children: list[int] = []
@@ -258,103 +278,67 @@ class _Builder:
         most_new: float,
     ) -> None:
         self._most_pairs, self._left = most_pairs, most_new
-        self._graph, self._may_go_on, self._opens = graph, may_go_on, opens
-        self._states: list[Integers] = []
-        self._expanded: list[NDArray[np.bool_]] = []
+        self._graph, self._opens = graph, opens
+        self.states: list[Integers] = []
+        self.expanded: list[NDArray[np.bool_]] = []
         self._nodes = self._next_check = 0
         self._last_level = np.zeros(0, np.int32)
+        self._limits = may_go_on
+
+    def _may_go_on(self) -> bool:
+        return self._limits(self._nodes, NODE_BYTES * self._nodes)
 
     def unroll(self) -> bool:
         """Find the states of all levels; return False if a limit was reached."""
-        states = np.zeros(1, np.int32)
-        if not self._evaluate(states, 0):
-            return False
-        states = states[self._counts(states) != 0]
+        states = self._enter(np.zeros(1, np.int32), 0)
         for level in range(self._graph.reader.levels):
+            if states is None:
+                return False
             if not len(states):
                 break
             if not self._add(states, level):
                 return False
-            if level + 1 == self._graph.reader.levels:
-                break
-            repeated = self._find_repeated(states)
-            following = self._find_following(level) if repeated is None else repeated
-            if following is None:
-                return False
-            states = following
-        return True
+            if level + 1 < self._graph.reader.levels:
+                states = self._find_following(states, level)
+        return states is not None
 
-    def finish(self) -> LevelArrays:
-        """Return the arrays."""
-        from vulcan.kernels.dp import LevelArrays
+    def _find_following(self, states: Integers, level: int) -> Integers | None:
+        """Return the states of the next level; None if a limit was reached.
 
-        graph = self._graph
-        states = graph.states.array[: graph.states.count]
-        actions = graph.actions.array[: graph.actions.count]
-        outcomes = graph.outcomes.array[: graph.outcomes.count]
-        sizes = [len(states) for states in self._states]
+        Next states do not depend on the level. Where moves alternate between two sets of states, as
+        between the colours of a chessboard, every other level is the same.
+        """
+        if self._opens is not None:
+            states = states[self.expanded[-1]]
+            return self._enter(self._find_targets(states, level), level + 1)
+        for period in (1, 2):
+            if len(self.states) > period:
+                before = self.states[-1 - period]
+                if states is before or np.array_equal(states, before):
+                    return self.states[-period]
+        return self._enter(self._find_targets(states, level), level + 1)
 
-        def join(parts: Sequence[NDArray[np.generic]], kind: type) -> NDArray[np.generic]:
-            return np.concatenate(parts) if parts else np.zeros(0, kind)
-
-        return LevelArrays(
-            first=np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64),
-            state=join(self._states, np.int32),
-            expanded=join(self._expanded, np.bool_),
-            weights=np.ascontiguousarray(graph.reader.weights),
-            **{
-                name: np.ascontiguousarray(states[name])
-                for name in ("first_action", "action_count")
-            },
-            **{
-                name: np.ascontiguousarray(actions[name])
-                for name in ("expected_reward", "immediate_risk", "first_outcome", "safe_count")
-            },
-            probability=np.ascontiguousarray(outcomes["probability"]),
-            target=np.ascontiguousarray(outcomes["state"]),
-            place=np.full(len(states), NONE, np.int32),
-        )
+    def _enter(self, reached: Integers, level: int) -> Integers | None:
+        """Evaluate what is reached at a level; return the states with actions."""
+        if not self._evaluate(reached, level):
+            return None
+        states: Integers = reached[self._counts(reached) != 0]
+        states.sort()
+        return states
 
     def _add(self, states: Integers, level: int) -> bool:
         """Add a level."""
         self._nodes += len(states)
-        self._states.append(states)
+        self.states.append(states)
         if self._opens is not None:
-            self._expanded.append(self._opens(states, level))
+            self.expanded.append(self._opens(states, level))
         if self._nodes > self._most_pairs:
             return False
         # Levels of a long horizon may have one pair each, which takes less time than a check.
         if self._nodes < self._next_check:
             return True
         self._next_check = self._nodes + BETWEEN_CHECKS
-        return self._may_go_on(self._nodes, NODE_BYTES * self._nodes)
-
-    def _find_repeated(self, states: Integers) -> Integers | None:
-        """Return the states of the next level if one of the last two levels had the same states.
-
-        Next states do not depend on the level. Where moves alternate between two sets of states, as
-        between the colours of a chessboard, every other level is the same.
-        """
-        if self._opens is not None:
-            return None
-        for period in (1, 2):
-            if len(self._states) > period:
-                before = self._states[-1 - period]
-                if states is before or np.array_equal(states, before):
-                    return self._states[-period]
-        return None
-
-    def _find_following(self, level: int) -> Integers | None:
-        """Return the states of the next level; None if a limit was reached."""
-        here = self._states[-1]
-        if self._opens is not None:
-            here = here[self._expanded[-1]]
-        reached = self._find_targets(here, level)
-        if not self._evaluate(reached, level + 1):
-            return None
-        following: Integers = reached[self._counts(reached) != 0]
-        following.sort()
-        return following
+        return self._may_go_on()
 
     def _find_targets(self, here: Integers, level: int) -> Integers:
         """Return the next states of some states, each once."""
@@ -383,9 +367,7 @@ class _Builder:
         self._left -= len(waiting)
         if self._left < 0:
             return False
-        return self._graph.expand_while(
-            waiting, lambda: self._may_go_on(self._nodes, NODE_BYTES * self._nodes)
-        )
+        return not waiting or self._graph.expand_while(waiting, self._may_go_on)
 
 
 class Layers(NamedTuple):
@@ -439,15 +421,9 @@ def write_layers(levels: Levels) -> Layers:
 def _find_nodes(
     levels: Levels, states: NDArray[np.int32], level: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Return the pair of each next state, given the level before it, in the order of the rows."""
-    arrays = levels.arrays
-    found = np.full(len(states), END, np.int32)
+    """Return the pair of each next state, given the level before it; END where a history ends."""
+    arrays, count = levels.arrays, len(levels.arrays.action_count)
+    ascending = levels.levels * count + arrays.state
+    pairs = np.searchsorted(ascending, (level.astype(np.int64) + 1) * count + states)
     goes_on = (level + 2 < len(arrays.first)) & (arrays.action_count[states] != 0)
-    ends = np.searchsorted(level, np.arange(len(arrays.first)))
-    places = np.zeros(len(arrays.action_count), np.int32)
-    for k in range(len(arrays.first) - 2):
-        here = np.arange(arrays.first[k + 1], arrays.first[k + 2])
-        places[arrays.state[here]] = here
-        span = slice(ends[k], ends[k + 1])
-        found[span] = np.where(goes_on[span], places[states[span]], END)
-    return found
+    return np.where(goes_on, pairs, END).astype(np.int32)

@@ -37,7 +37,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.errors import CheckpointError, ConstraintError
+from vulcan.errors import CheckpointError, OptionError
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.compiled import ANSWER
 from vulcan.model.interface import FAILURE, Outcome, Start
@@ -136,11 +136,23 @@ def find_growth(arrays: Sequence[NDArray[Any]], memory: float, most: float = 1.0
 
 
 class Rows:
-    """A growing array of rows; kernels use `array`, of which the first `count` are filled."""
+    """A growing array of rows; kernels use `array`, of which the first `count` are filled.
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
+    The count is kept in an array of one number, such as a field of `SOURCE` that kernels update.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], filled: NDArray[Any] | None = None) -> None:
         self.array: NDArray[np.void] = np.zeros(64, dtype)
-        self.count = 0
+        self._filled = np.zeros(1, np.int64) if filled is None else filled
+
+    @property
+    def count(self) -> int:
+        """Number of filled rows."""
+        return int(self._filled[0])
+
+    @count.setter
+    def count(self, count: int) -> None:
+        self._filled[0] = count
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Add rows at the end."""
@@ -170,17 +182,7 @@ Rowset = NDArray[np.intp]
 
 
 class Graph(ABC):
-    """The part of a model that was evaluated so far.
-
-    Attributes
-    ----------
-    reader
-        The model.
-    states, actions, outcomes
-        The rows; see the head of this module.
-    source, answers
-        A compiled model, for kernels; empty for a model in Python.
-    """
+    """The part of a model that was evaluated so far; its rows are those of the module's head."""
 
     ROOT: Final = 0
 
@@ -190,7 +192,7 @@ class Graph(ABC):
 
     def __init__(self, reader: ModelReader) -> None:
         self.reader = reader
-        self.source = np.zeros(1, SOURCE)
+        self.source = np.zeros(1, SOURCE)  # a compiled model, for kernels; else empty
         self.answers = np.zeros(0, ANSWER)
 
     def kinds(self) -> tuple[Rows, Rows, Rows]:
@@ -209,14 +211,6 @@ class Graph(ABC):
     def number_of(self, label: str) -> int:
         """Return the `number` of actions with a label."""
         return self.labels.index(label)
-
-    @abstractmethod
-    def pack_state(self, state: int) -> Any:
-        """Return a state in a form that another graph of the same model can add."""
-
-    @abstractmethod
-    def add_state(self, packed: Any) -> int:
-        """Return the number of a packed state, a new one unless it is known."""
 
     @property
     @abstractmethod
@@ -343,10 +337,15 @@ class StateGraph(Graph):
         self._index: dict[Any, int] = {}
         self._label_numbers: dict[str, int] = {}
         self._ended: set[int] = set()
+        # Rows that are not written yet: one conversion for many answers.
+        self._new_states: list[tuple[int, int, int]] = []  # state, first_action, action_count
+        self._new_actions: list[tuple[Any, ...]] = []
+        self._new_numbers: list[tuple[float, float]] = []  # probability, reward
+        self._new_reached: list[int] = []
         self._state_objects.append(reader.root)
         if reader.merges:
             self._index[reader.root] = self.ROOT
-        self._write(_Gathered())
+        self._write()
 
     def expand(self, state: int) -> None:
         """Evaluate all actions of a state."""
@@ -355,15 +354,14 @@ class StateGraph(Graph):
     def expand_all(self, states: Sequence[int]) -> None:
         """Evaluate all actions of some states; each is written once all its answers are checked."""
         began = perf_counter()
-        gathered = _Gathered()
         evaluated = self.reader.evaluate_all([self._state_objects[state] for state in states])
         try:
             with pause_collection():
                 for state, answers in zip(states, evaluated, strict=True):
-                    self._gather(state, answers, gathered)
+                    self._gather(state, answers)
                     self.reader.sample(self._state_objects[state], answers)
         finally:
-            self._write(gathered)
+            self._write()
             self.evaluation_seconds += perf_counter() - began
 
     def expand_while(self, states: Sequence[int], may_go_on: Callable[[], bool]) -> bool:
@@ -471,27 +469,6 @@ class StateGraph(Graph):
     def number_of(self, label: str) -> int:
         return self._label_numbers.setdefault(label, len(self._label_numbers))
 
-    def pack_state(self, state: int) -> Any:
-        return self.state_object(state)
-
-    def add_state(self, packed: Any) -> int:
-        number = new = len(self._state_objects)
-        if self.reader.merges:
-            try:
-                number = self._index.setdefault(packed, new)
-            except Exception as error:
-                raise self.reader.refuse_comparison(packed, error) from error
-        if number == new:
-            self._state_objects.append(packed)
-            self.states.append([(0, UNEVALUATED)])
-        return number
-
-    def describe_outcome(self, action: int, outcome: int) -> tuple[str, str]:
-        """Return the labels of an action row and of one of its outcome rows."""
-        first = int(self.actions.array["first_outcome"][action])
-        labels = label_outcomes(self._list_outcomes(action))
-        return self._name_action(action), labels[outcome - first]
-
     def _keep_objects(self, states: Rowset, actions: Rowset, outcomes: Rowset) -> None:
         self._state_objects = [self._state_objects[k] for k in states]
         self._action_labels = [self._action_labels[k] for k in actions]
@@ -499,9 +476,7 @@ class StateGraph(Graph):
         counts = self.states.array["action_count"][: self.states.count]
         self._ended = set(np.flatnonzero(counts == 0).tolist())
 
-    def _gather(
-        self, state: int, answers: Sequence[tuple[str, Any, Sequence[Outcome]]], to: _Gathered
-    ) -> None:
+    def _gather(self, state: int, answers: Sequence[tuple[str, Any, Sequence[Outcome]]]) -> None:
         """Add the answers about a state to the rows that will be written."""
         place = self._state_objects[state]
         rows = []
@@ -512,20 +487,21 @@ class StateGraph(Graph):
             credit = self._credit_of(place, action, mean)
             rows.append((number, label, outcomes, numbers, mean, credit, self._find_all(outcomes)))
         self._evaluations += len(rows)
-        to.states.append((state, self.actions.count + len(to.actions), len(rows)))
+        self._new_states.append((state, self.actions.count + len(self._new_actions), len(rows)))
         if not rows:
             self._ended.add(state)
         for number, label, outcomes, numbers, mean, credit, reached in rows:
             safe = len(reached)
             risk = math.fsum([p for p, _ in numbers[safe:]]) if reached else 1.0
-            first = self.outcomes.count + len(to.reached)
+            first = self.outcomes.count + len(self._new_reached)
             open_count = safe
             if self._ended and not self._ended.isdisjoint(reached):
                 open_count = sum(target not in self._ended for target in reached)
-            to.actions.append((mean, risk, credit, first, safe, len(numbers), open_count, number))
-            to.numbers += numbers
-            to.reached += reached
-            to.reached += [FAILURE_STATE] * (len(numbers) - safe)
+            counts = (safe, len(numbers), open_count)
+            self._new_actions.append((mean, risk, credit, first, *counts, number))
+            self._new_numbers += numbers
+            self._new_reached += reached
+            self._new_reached += [FAILURE_STATE] * (len(numbers) - safe)
             self._action_labels.append(label)
             self._outcome_labels += [outcome.label for outcome in outcomes]
         self.expanded.append(state)
@@ -548,16 +524,18 @@ class StateGraph(Graph):
         self._state_objects += states
         return list(range(first, first + len(states)))
 
-    def _write(self, gathered: _Gathered) -> None:
+    def _write(self) -> None:
         """Write the gathered rows."""
         new = len(self._state_objects) - self.states.count
         self.states.append([(0, UNEVALUATED)] * new)
-        for state, first, count in gathered.states:
+        for state, first, count in self._new_states:
             self.states.array[state] = (first, count)
-        self.actions.append(gathered.actions)
-        rows = self.outcomes.extend(len(gathered.reached))
-        rows["probability"], rows["reward"] = np.array(gathered.numbers).reshape(-1, 2).T
-        rows["state"] = gathered.reached
+        self.actions.append(self._new_actions)
+        rows = self.outcomes.extend(len(self._new_reached))
+        rows["probability"], rows["reward"] = np.array(self._new_numbers).reshape(-1, 2).T
+        rows["state"] = self._new_reached
+        for gathered in (self._new_states, self._new_actions, self._new_numbers, self._new_reached):
+            gathered.clear()
 
     def _credit_of(self, state: Any, action: Any, mean: float) -> float:
         if self._credit is None or isinstance(state, Start):
@@ -566,10 +544,10 @@ class StateGraph(Graph):
             credit = float(self._credit(state, action))
         except Exception as error:
             place = f"in state {shorten(state)}, action {shorten(action)}"
-            raise ConstraintError(f"credit raised {shorten(error)} {place}") from error
+            raise OptionError(f"credit raised {shorten(error)} {place}") from error
         if not -LARGEST_REWARD <= credit <= mean + TOLERANCE:
             place = f"in state {shorten(state)}, action {shorten(action)}"
-            raise ConstraintError(
+            raise OptionError(
                 f"credit {credit!r} {place}: it must be a number from {-LARGEST_REWARD:g} to the "
                 f"expected reward, {mean!r}"
             )
@@ -588,16 +566,6 @@ class StateGraph(Graph):
             Outcome(0, reward, FAILURE if s == FAILURE_STATE else self.state_object(s), label)
             for s, reward, label in zip(states, rewards, given, strict=True)
         ]
-
-
-class _Gathered:
-    """Rows to be written: one conversion for many answers."""
-
-    def __init__(self) -> None:
-        self.states: list[tuple[int, int, int]] = []  # state, first_action, action_count
-        self.actions: list[tuple[Any, ...]] = []
-        self.numbers: list[tuple[float, float]] = []  # probability, reward
-        self.reached: list[int] = []
 
 
 def open_graph(reader: ModelReader, credit: Credit | None = None) -> StateGraph:
@@ -652,12 +620,6 @@ class ArrayGraph(StateGraph):
 
     def number_of(self, label: str) -> int:
         return self.labels.index(label)
-
-    def pack_state(self, state: int) -> Any:
-        return state
-
-    def add_state(self, packed: Any) -> int:
-        return int(packed)
 
     def _fill_states(self) -> None:
         model, shift = self._model, self._drawn

@@ -34,7 +34,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,7 +49,6 @@ from platformdirs import user_cache_path
 __all__ = [
     "SUFFIX",
     "KernelFile",
-    "announce_compilation",
     "answer",
     "borrow",
     "find_directory",
@@ -72,12 +71,12 @@ logger = logging.getLogger("vulcan")
 
 
 @contextmanager
-def _own_cache(module: str) -> Iterator[None]:
+def _own_cache(module: str, on_compile: Callable[[], None] | None = None) -> Iterator[None]:
     """Let Numba cache what is decorated here in our directory; users' own functions keep theirs."""
     library: Any = caching
     before = numba_config.CACHE_DIR, library.IndexDataCacheFile
     numba_config.CACHE_DIR = str(cache_directory(module))
-    library.IndexDataCacheFile = KernelFile
+    library.IndexDataCacheFile = partial(KernelFile, on_compile=on_compile)
     try:
         yield
     finally:
@@ -86,8 +85,13 @@ def _own_cache(module: str) -> Iterator[None]:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, at its first call; cached on disk."""
-    with _own_cache(function.__module__):
+    with _own_cache(function.__module__, _announce):
         return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+
+
+@cache
+def _announce() -> None:
+    logger.warning("compiling the search kernels; this happens once and takes some seconds")
 
 
 def answer(signature: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -132,19 +136,6 @@ def borrow(typing_context: Any, array: Any) -> Any:
         return strip(context, builder, signature.args[0], arguments[0])
 
     return array(array), generate
-
-
-def announce_compilation(function: Any) -> None:
-    """Warn, once in a process, if a kernel has never been compiled on this machine."""
-    name = function.py_func.__name__
-    directory = cache_directory(function.py_func.__module__)
-    if not any(directory.rglob(f"*.{name}-*{SUFFIX}")):
-        _announce()
-
-
-@cache
-def _announce() -> None:
-    logger.warning("compiling the search kernels; this happens once and takes some seconds")
 
 
 @cache
@@ -263,11 +254,19 @@ class KernelFile:
         The directory, and the prefix of the file names.
     source_stamp
         Identifies the source of the function: files with another stamp are ignored.
+    on_compile
+        Called if the function was never compiled for a signature.
     """
 
-    def __init__(self, cache_path: str, filename_base: str, source_stamp: Any) -> None:
+    def __init__(
+        self,
+        cache_path: str,
+        filename_base: str,
+        source_stamp: Any,
+        on_compile: Callable[[], None] | None = None,
+    ) -> None:
         self._directory, self._base = Path(cache_path), filename_base
-        self._stamp = source_stamp
+        self._stamp, self._on_compile = source_stamp, on_compile
 
     def load(self, key: Any) -> Any:
         """Return the compiled form for a signature; None if there is none or it is damaged."""
@@ -275,6 +274,8 @@ class KernelFile:
         try:
             content = path.read_bytes()
         except OSError:
+            if self._on_compile is not None:
+                self._on_compile()
             return None
         digest, data = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
         if _digest(data) != digest:

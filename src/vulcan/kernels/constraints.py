@@ -37,7 +37,6 @@ TEST: Final = np.dtype(
     [
         ("form", "i8"),
         ("by_outcome", "i8"),  # whether credits depend on the outcomes of actions
-        ("ends_suffice", "i8"),  # whether an end that passes implies that its failures do
         ("low", "f8"),  # credits from low to high are in the table
         ("high", "f8"),
         ("least", "f8"),  # smallest and largest credit tested so far
@@ -58,13 +57,11 @@ def try_action(problem, test, action, weight, ends, survival, credit):
     survival_after = survival * (1.0 - action.immediate_risk)
     credit_after = add_credit(test, action, survival, credit, weight)
     pieces, outcomes = problem.pieces, problem.outcomes
-    if ends and test.ends_suffice:
+    if ends and not test.by_outcome:  # an end that passes implies that its failures do
         return finish(test, pieces, survival_after, credit_after)
     verdict = fail(test, pieces, action, outcomes, credit, credit_after, weight)
     if verdict != ADMITTED or not ends:
         return verdict
-    if not test.by_outcome:
-        return finish(test, pieces, survival_after, credit_after)
     for k in range(action.first_outcome, action.first_outcome + action.safe_count):
         credit_of_end = add_outcome_credit(test, outcomes[k], credit, credit_after, weight)
         verdict = finish(test, pieces, survival_after, credit_of_end)

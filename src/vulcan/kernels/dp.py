@@ -24,11 +24,8 @@ from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.numerics import END, NONE
 
 __all__ = [
-    "DECIDED",
     "DECISION",
     "VALUE",
-    "WAY",
-    "Found",
     "LevelArrays",
     "evaluate_edges",
     "find_following",
@@ -166,78 +163,60 @@ def find_following(states, actions, outcomes, here, level, last_seen, following)
     return count
 
 
-DECIDED: Final = -1
-"""The mode of decisions that are given one by one."""
-
 DECISION: Final = np.dtype([("node", "i4"), ("row", "i4"), ("first_way", "i4")])
-WAY: Final = np.dtype([("mode", "i4"), ("number", "i4")])
-
-
-class Found(NamedTuple):
-    """The decisions of a policy, filled by `number_decisions`."""
-
-    rows: Any  # of each decision
-    nodes: Any
-    modes: Any
-    children: Any  # one for each safe outcome of each decision
-    numbers: Any  # scratch: the decision of each state in each mode, -1 before
+"""A decision that is given by itself, and the first of the ways on from it."""
 
 
 @kernel
-def number_decisions(levels, choices, decided, ways, found):  # noqa: PLR0912 - one loop
+def number_decisions(levels, choice, given, ways, found):
     """Assign numbers to decisions level by level; return the number of decisions and of children.
 
     Parameters
     ----------
     levels
         The graph.
-    choices
-        The action row of each node in each mode: choices[mode, node]. A tip has none.
-    decided, ways
-        Decisions that are given one by one: node, row and first way; and for each way the mode in
-        which it continues, or the number of a given decision. The first is the root; without any,
-        the root is in mode 0.
+    choice
+        The action row of each node; NONE for a tip.
+    given, ways
+        Decisions that are given one by one, the root first; and for each of their safe outcomes
+        the given decision that follows, or NONE where `choice` does.
     found
-        The arrays to fill.
+        The arrays to fill: row, node and given decision of each decision, and one child for each of
+        its safe outcomes; and scratch, -1 before: the decision of each state.
     """
-    levels, choices = borrow(levels), borrow(choices)
-    decided, ways = borrow(decided), borrow(ways)
-    rows, nodes, modes, children, numbers = borrow(found)
+    levels, choice = borrow(levels), borrow(choice)
+    given, ways = borrow(given), borrow(ways)
+    rows, nodes, own, children, numbers = borrow(found)
     count, written, begin = 1, 0, 0
-    nodes[0], modes[0] = 0, 0 if len(decided) == 0 else DECIDED
+    nodes[0], own[0] = 0, 0 if len(given) > 0 else NONE
     for level in range(len(levels.first) - 1):
         last = level + 2 == len(levels.first)
         if not last:
             put_in_place(levels, level + 1)
         end = count
         for decision in range(begin, end):
-            n, mode, way = nodes[decision], modes[decision], np.int32(0)
-            if mode == DECIDED:
-                n, row, way = decided[n].node, decided[n].row, decided[n].first_way
-                nodes[decision] = n
-            else:
-                row = choices[mode, n]
+            row, way = choice[nodes[decision]], NONE
+            if own[decision] != NONE:
+                row, way = given[own[decision]].row, given[own[decision]].first_way
             rows[decision] = row
             if row == NONE:
                 continue
             first = levels.first_outcome[row]
-            for o in range(first, first + levels.safe_count[row]):
-                state, after, place = levels.target[o], mode, NONE
-                if mode == DECIDED:
-                    after, place = ways[way].mode, ways[way].number
-                    way += 1
+            for k in range(levels.safe_count[row]):
+                state = levels.target[first + k]
+                after = NONE if way == NONE else ways[way + k]
                 if last or levels.action_count[state] == 0:
                     children[written] = END
-                elif after == DECIDED or numbers[after, state] < end:
-                    nodes[count], modes[count] = levels.place[state], after
-                    if after == DECIDED:
-                        nodes[count] = place
-                    else:
-                        numbers[after, state] = count
+                elif after != NONE:
+                    nodes[count], own[count] = given[after].node, after
                     children[written] = count
                     count += 1
                 else:
-                    children[written] = numbers[after, state]
+                    if numbers[state] < end:
+                        nodes[count], own[count] = levels.place[state], NONE
+                        numbers[state] = count
+                        count += 1
+                    children[written] = numbers[state]
                 written += 1
         begin = end
     return count, written

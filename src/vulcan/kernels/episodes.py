@@ -6,11 +6,15 @@ variance of the reward collected from a decision on, over its outcomes of reward
     V = Σ p (R + γ V'),    W = Σ p [(R + γ V' - V)² + γ² W']
 
 (the law of total variance: nothing cancels), from the last decision back to the first.
+
+A policy is given as three arrays:
+
+    first     [N + 1]  the outcomes of decision k are first[k] to first[k + 1] - 1
+    outcomes  [M]      `OUTCOME`: the child is the next decision, or END, FAILED, UNPLANNED
+    discount  [2]      γ after the first decision, and after later ones
 """
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,18 +22,18 @@ from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.paper_tree import draw_uniform
 from vulcan.numerics import END, FAILED, UNPLANNED
 
-__all__ = ["OUTCOME", "STREAM", "VALUE", "Plan", "evaluate", "play"]
+__all__ = ["OUTCOME", "STREAM", "VALUE", "evaluate", "play"]
 
 
-class Plan(NamedTuple):
-    """The arrays of a policy for episodes."""
-
-    first: Any  # [N + 1]  the outcomes of decision k are first[k] to first[k + 1] - 1
-    outcomes: Any  # [M]  `OUTCOME`: the child is the next decision, or END, FAILED, UNPLANNED
-    discount: Any  # [2]  γ after the first decision, and after later ones
-
-
-OUTCOME = np.dtype([("probability", "f8"), ("reward", "f8"), ("child", "i8")])
+OUTCOME = np.dtype(
+    [
+        ("probability", "f8"),
+        ("reward", "f8"),
+        ("child", "i8"),
+        ("later_risk", "f8"),  # of an unplanned outcome: what is claimed of what follows
+        ("later_reward", "f8"),
+    ]
+)
 
 STREAM = np.dtype([("random", "u8")])
 """State of the random numbers."""
@@ -41,12 +45,12 @@ VALUE = np.dtype(
 
 
 @kernel
-def play(plan, stream, rewards, ends, decisions):
+def play(policy, stream, rewards, ends, decisions):
     """Play an episode for each element of the arrays.
 
     `stream` is a `STREAM` [1]; an episode ends in END, FAILED or UNPLANNED.
     """
-    first, outcomes, discount = borrow(plan)
+    first, outcomes, discount = borrow(policy)
     control = stream[0]
     for k in range(len(rewards)):
         node = 0 if len(first) > 1 else END
@@ -73,11 +77,11 @@ def draw_outcome(first, outcomes, node, control):
 
 
 @kernel
-def evaluate(plan, values):
+def evaluate(policy, values):
     """Fill the exact figures of the policy from each decision on: `VALUE` [N]."""
-    first, outcomes = plan.first, plan.outcomes
+    first, outcomes, discounts = policy
     for node in range(len(values) - 1, -1, -1):
-        discount = plan.discount[min(node, 1)]
+        discount = discounts[min(node, 1)]
         value = values[node]
         value.mean = value.risk = value.frontier = value.variance = 0.0
         value.least, value.most = np.inf, -np.inf
@@ -96,10 +100,14 @@ def evaluate(plan, values):
                 value.risk += outcome.probability
             elif outcome.child == UNPLANNED:
                 value.frontier += outcome.probability
+                value.risk += outcome.probability * outcome.later_risk
+                value.mean += outcome.probability * discount * outcome.later_reward
             value.least, value.most = min(value.least, least), max(value.most, most)
         for row in range(first[node], first[node + 1]):
             outcome = outcomes[row]
             distance, below = outcome.reward - value.mean, 0.0
+            if outcome.child == UNPLANNED:
+                distance += discount * outcome.later_reward
             if outcome.child >= 0:
                 distance += discount * values[outcome.child].mean
                 below = discount * discount * values[outcome.child].variance

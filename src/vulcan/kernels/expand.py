@@ -10,8 +10,9 @@ once for all models. A Python model has the address 0: a kernel that reaches an 
 returns NEEDS_STATE.
 
 A checkpoint keeps the rows of a compiled model, but not the records of its states, which the
-model's own functions trust. `replay_states` computes the records again, parents before children,
-and checks that the model still agrees with the rows.
+model's own functions trust. `replay_states` computes the records again, parents before children:
+every row that the first state leads to must lie within its array and be what the model answers now,
+and no state may follow two others, so there are no cycles.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ from vulcan.numerics import (
     NONE,
     SMALLEST_PROBABILITY,
     SUM_TOLERANCE,
+    UNEVALUATED,
 )
 
-__all__ = ["ProblemArrays", "borrow_problem", "replay_states"]
+__all__ = ["ProblemArrays", "replay_states"]
 
 BOUND: Final = -1  # in source.action: the model's bound violates a rule
 
@@ -50,9 +52,6 @@ class ProblemArrays(NamedTuple):
     weights: Any
     source: Any  # the compiled model, if there is one
     answers: Any  # where it writes outcomes
-
-
-borrow_problem = borrow
 
 
 @intrinsic
@@ -238,65 +237,57 @@ def have_outcomes(problem, s, a, reached, step):
     return store_outcomes(problem, s, a, reached, step)
 
 
-@routine
-def limit_action(problem, s, a, step, discount):
-    """Return an upper bound on Q(s, a), from the model's bound on the reward to go."""
-    action, source = problem.actions[a], problem.source[0]
-    evaluate(source, s, action.number, source.following)
-    limit = action.expected_reward
-    for k in range(action.safe_count):
-        record = source.following + np.uint64(k * source.state_size)
-        to_go = call_bound(source.bound, source.parameters, record, np.int64(step + 1))
-        if np.isnan(to_go):
-            return np.inf  # reported when the outcome is stored
-        limit += discount * problem.answers[k].probability * to_go
-    return limit
-
-
 @kernel
-def replay_states(problem, records, following, known, levels, scratch):
-    """Compute the records of states again; return the first state whose rows differ, or NONE.
+def replay_states(problem, records, following, queue, levels, scratch):
+    """Compute the records of all states again; return whether the model answers as in the rows.
 
     Parameters
     ----------
     problem
-        Rows that lie within their arrays.
+        Rows from a file, which nothing has checked.
     records, following
         The records of all states, and those that the model writes to, as bytes.
-    known, levels
-        The states that have actions or are terminal, parents before children; and their levels.
+    queue, levels
+        Room for the states to evaluate, parents before children; and the level of each state, -1
+        for states that were not reached.
     scratch
         One row of an action.
     """
     problem, records, following = borrow(problem), borrow(records), borrow(following)
-    for i in range(len(known)):
-        if not replay_state(problem, records, following, known[i], levels[i], scratch[0]):
-            return known[i]
-    return NONE
+    queue, levels = borrow(queue), borrow(levels)
+    queue[0], levels[0] = 0, 0
+    done, found = 0, 1
+    while done < found:
+        found = replay_state(problem, records, following, queue, levels, found, done, scratch[0])
+        done += 1
+    return found >= 0
 
 
 @part
-def replay_state(problem, records, following, s, level, evaluated):
-    """Evaluate all actions of a state; False if the result differs from its rows."""
+def replay_state(problem, records, following, queue, levels, found, place, evaluated):
+    """Evaluate a state; return the length of the queue, -1 if the result differs from its rows."""
+    s = queue[place]
     state, source = problem.states[s], problem.source[0]
-    found = 0
+    if state.action_count == UNEVALUATED:
+        return found
+    matched = 0
     for number in range(source.numbers):
         count = evaluate(source, s, number, source.following)
         if count == 0:
             continue
-        if found == state.action_count or not sum_up(
-            problem.answers, count, source.most_outcomes, evaluated
-        ):
-            return False
-        row = problem.actions[state.first_action + found]
-        if row.number != number or not is_same(row, evaluated):
-            return False
-        if row.first_outcome != NONE and not replay_outcomes(
-            problem, records, following, row, level
-        ):
-            return False
-        found += 1
-    return found == state.action_count
+        a = state.first_action + matched
+        if matched >= state.action_count or a < 0 or a >= source.actions:
+            return -1
+        row = problem.actions[a]
+        sound = sum_up(problem.answers, count, source.most_outcomes, evaluated)
+        if not sound or row.number != number or not is_same(row, evaluated):
+            return -1
+        if row.first_outcome != NONE:
+            found = replay_outcomes(problem, records, following, queue, levels, found, row, s)
+            if found < 0:
+                return -1
+        matched += 1
+    return found if matched == state.action_count else -1
 
 
 @part
@@ -313,20 +304,32 @@ def is_same(row, other):
 
 
 @part
-def replay_outcomes(problem, records, following, action, level):
-    """Compute the states after an action; False if its outcomes differ from its rows."""
-    source = problem.source[0]
+def replay_outcomes(problem, records, following, queue, levels, found, action, s):
+    """Queue the states after an action; return the new length, -1 if its rows are wrong."""
+    source, begin = problem.source[0], action.first_outcome
+    if begin < 0 or begin + action.outcome_count > source.outcome_rows:
+        return -1
+    first = np.int64(problem.outcomes[begin].state)
+    stored = action.safe_count > 0 and first != NO_STATE
+    if stored and (first < 0 or first + action.safe_count > source.states):
+        return -1
     for k in range(action.outcome_count):
-        outcome, answer = problem.outcomes[action.first_outcome + k], problem.answers[k]
-        if outcome.probability != answer.probability or outcome.reward != answer.reward:
-            return False
-        outlook = 0.0
-        if outcome.state >= 0:
+        outcome, answer = problem.outcomes[begin + k], problem.answers[k]
+        reached, outlook = FAILURE_STATE if k >= action.safe_count else NO_STATE, 0.0
+        if stored and k < action.safe_count:
+            reached = first + k
+            if levels[reached] >= 0:
+                return -1
+            levels[reached], queue[found] = levels[s] + 1, reached
+            found += 1
             for place in range(records.shape[1]):
-                records[outcome.state, place] = following[k, place]
+                records[reached, place] = following[k, place]
             if source.bound:
-                record = find_record(source, outcome.state)
-                outlook = call_bound(source.bound, source.parameters, record, np.int64(level + 1))
-        if outcome.outlook != outlook:
-            return False
-    return True
+                record = find_record(source, reached)
+                outlook = call_bound(source.bound, source.parameters, record, levels[reached])
+        if outcome.state != reached:
+            return -1
+        same = outcome.probability == answer.probability and outcome.reward == answer.reward
+        if not same or outcome.outlook != outlook:
+            return -1
+    return found

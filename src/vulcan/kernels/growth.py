@@ -12,6 +12,8 @@ geometric sequence with factor 2, `bins`; ρ / p is rounded to one of them.
 With μ the price of a decision and P(h) the probability of the history, it is worth
 
     W(h) = max( P(h) C(h) - μ |C|,   max over openings of  P(h) (γ^t R̄ - λ r) - μ + Σ W(child) ).
+
+For histories whose opening is given, the maximum is over that one alone.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vulcan.kernels.compilation import kernel, part
-from vulcan.numerics import END
+from vulcan.numerics import END, NONE
 
 __all__ = [
     "CLOSED",
@@ -143,19 +145,24 @@ class PlanArrays(NamedTuple):
 
 
 @kernel
-def choose_plan(tree, price, decision_price, values, chosen, found):
+def choose_plan(tree, price, decision_price, held, values, chosen, found):
     """Choose the best plan; its reward, risk and decisions into `found`.
 
-    `chosen` [N] is the opening of each history of the plan, CLOSED or UNREACHED. `values` [N] is
-    filled with W.
+    `chosen` [N] is the opening of each history of the plan, CLOSED or UNREACHED. `held` [N] is the
+    same for histories whose opening is given, and UNREACHED for others. `values` [N] is filled with
+    W.
     """
     count = len(tree.first_opening)
     for n in range(count - 1, -1, -1):
-        best = tree.close_reward[n] - price * tree.close_risk[n]
-        best -= decision_price * tree.close_size[n]
-        chosen[n] = CLOSED
-        opening = tree.first_opening[n]
-        while opening >= 0:
+        best, chosen[n] = -np.inf, CLOSED
+        if held[n] < 0:
+            best = tree.close_reward[n] - price * tree.close_risk[n]
+            best -= decision_price * tree.close_size[n]
+        opening = NONE if held[n] == CLOSED else tree.first_opening[n]
+        while opening != NONE:
+            if held[n] >= 0 and opening != held[n]:
+                opening = tree.next_opening[opening]
+                continue
             value = tree.reward[opening] - price * tree.risk[opening] - decision_price
             first = tree.first_child[opening]
             for child in range(first, first + tree.child_count[opening]):

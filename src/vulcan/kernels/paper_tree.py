@@ -4,7 +4,7 @@
 
     nodes     [N]  a history: state, first_edge (NONE until opened), visits, solved,
                    survival, credit, value
-    edges     [E]  an action of an opened history: visits, mark, value, limit, first_child
+    edges     [E]  an action of an opened history: visits, mark, value, first_child
     children  [C]  a node for each safe outcome of a tried action, NONE until sampled
                    (if counted, for each outcome; the failing ones come last)
 
@@ -28,8 +28,6 @@ the paper (`counted`) weighs by counts instead, failures included:
     Q(h, a) = Σ_{s'} N(h') / N(h, a) · (R(s, a, s') + γ V(h')).
 
 A history is *solved* when all its remaining actions are, and an action when all its outcomes are.
-Where the model offers upper bounds (`bounded`), `limit` is one on Q(h, a), and an action whose
-limit is not above the value of a solved action of the same history is *closed*: it cannot win.
 
 **A sample** walks from the root to the end of a history. At an opened history it chooses an action,
 and then one of its outcomes by their probabilities. A finished history that fails the local
@@ -68,22 +66,6 @@ history has no action left, the action that led to it is deleted in turn. With c
 deletion is proved, so that a search may continue in the same tree.
 
     choice  [N]  the edge that a finalised history takes; NONE at the frontier
-
-**The outline** is the finalised policy in preorder, with its reward and risk: sums over all
-decisions, weighted by the probability of reaching them, exact up to rounding.
-
-    rows    [n]     the action row of each decision
-    firsts  [n + 1] the first entry of each decision in
-    below   [m]     the next decision after each safe outcome, or END or UNPLANNED
-
-**The upper bound** on the reward of any policy that the constraint admits, from the tree:
-
-    U(h) = V(h)                                          if h is solved
-    U(h) = max over the actions that are not deleted     otherwise
-           min(limit(h, a),  R̄(s, a) + γ Σ_safe p(s') U(h'))
-
-where limit(h, a) comes from the model's `reward_to_go_bound`, and stands alone for an action with
-outcomes that were never opened. Deleted actions are proved to be inadmissible.
 """
 
 from __future__ import annotations
@@ -101,7 +83,6 @@ from vulcan.kernels.codes import (
     GO_ON,
     KNOWN,
     NEEDS_BOUND,
-    NEEDS_LIMITS,
     NEEDS_ROOM,
     NEEDS_STATE,
     NO_ACTION,
@@ -119,14 +100,13 @@ from vulcan.kernels.constraints import (
     finish,
     try_action,
 )
-from vulcan.kernels.expand import have_actions, have_outcomes, limit_action, peek
-from vulcan.numerics import END, FAILURE_STATE, NONE, UNPLANNED
+from vulcan.kernels.expand import have_actions, have_outcomes, peek
+from vulcan.numerics import FAILURE_STATE, NONE
 
 # Marks of an edge.
 LIVE: Final = 0
 SOLVED: Final = 1
 DELETED: Final = 2
-CLOSED: Final = 3
 
 NODE: Final = np.dtype(
     [
@@ -141,12 +121,11 @@ NODE: Final = np.dtype(
     align=True,
 )
 EDGE: Final = np.dtype(
-    [("visits", "i4"), ("mark", "i4"), ("value", "f8"), ("limit", "f8"), ("first_child", "i4")],
+    [("visits", "i4"), ("mark", "i4"), ("value", "f8"), ("first_child", "i4")],
     align=True,
 )
 SIZE: Final = np.dtype(
-    [("nodes", "i8"), ("edges", "i8"), ("children", "i8"), ("counted", "i8"), ("bounded", "i8")],
-    align=True,
+    [("nodes", "i8"), ("edges", "i8"), ("children", "i8"), ("counted", "i8")], align=True
 )
 
 SHARE: Final = 0.05
@@ -214,21 +193,6 @@ WALK: Final = np.dtype(
     align=True,
 )
 
-LEVEL: Final = np.dtype(
-    [("node", "i4"), ("row", "i4"), ("number", "i4"), ("outcome", "i4"), ("reach", "f8")],
-    align=True,
-)
-SUMMARY: Final = np.dtype(
-    [
-        ("decisions", "i8"),
-        ("entries", "i8"),
-        ("reward", "f8"),
-        ("risk", "f8"),
-        ("frontier", "f8"),  # probability of reaching an unplanned history
-    ],
-    align=True,
-)
-
 
 class Tree(NamedTuple):
     """The arrays of a search tree, and a record of their filled sizes."""
@@ -289,16 +253,13 @@ def open_history(problem, tree, returns, path, test, control):
         status = KNOWN if ends else have_actions(problem, node.state)
         if status != KNOWN:
             return status
-        fresh = not ends and node.first_edge == NONE
-        if fresh:
+        if not ends and node.first_edge == NONE:
             ended = problem.states[node.state].action_count == 0
             note_ending(problem, tree, returns, path, control.depth, ended)
         if not ends and problem.states[node.state].action_count > 0:
             if not open_node(problem, tree, node):
                 return NEEDS_ROOM
             control.phase = SELECT
-            if fresh and tree.sizes[0].bounded:
-                return limit_edges(problem, tree, node, control.depth)
             return GO_ON
         verdict = finish(test, problem.pieces, node.survival, node.credit)
         if verdict == UNDECIDED:
@@ -362,17 +323,6 @@ def decide_last_step(problem, tree, returns, path, test, depth):
         tally(returns[depth], best)
     node.visits, node.value, node.solved = node.visits + 1, best, 1
     return END_SAMPLE
-
-
-@part
-def limit_edges(problem, tree, node, depth):
-    """Bound the value of each action of a history; Python does it for a Python model."""
-    if not problem.source[0].bound:
-        return NEEDS_LIMITS
-    for e in edges_of(problem, node):
-        row, discount = action_row(problem, node, e), problem.discounts[depth]
-        tree.edges[e].limit = limit_action(problem, node.state, row, depth, discount)
-    return GO_ON
 
 
 @part
@@ -623,9 +573,8 @@ def could_be_admitted(problem, test, depth, node, action, edge):
     """Whether an action could lead to histories that pass, by upper bounds on the reward.
 
     It is tested when the action is first tried. A risk above every value of Δ is refused whatever
-    the reward. Beyond that, a compiled model has a bound for each outcome, used only while the risk
-    of the history exceeds what its credit allows; a Python model has one for the action, if it was
-    evaluated when the history was opened (`bounded`).
+    the reward. Beyond that, a compiled model may have a bound for each outcome, used only while the
+    risk of the history exceeds what its credit allows.
     """
     survival = node.survival * (1.0 - action.immediate_risk)
     if not test.foresight or edge.visits > 0 or survival <= 0.0:
@@ -645,10 +594,6 @@ def could_be_admitted(problem, test, depth, node, action, edge):
                 and not could_pass(test, problem.pieces, survival, so_far, more)
             ):
                 return REFUSED
-    elif edge.limit < np.inf and not test.by_outcome:
-        more = weight * (edge.limit - action.expected_reward) / (1.0 - action.immediate_risk)
-        if not could_pass(test, problem.pieces, survival, credit, max(0.0, more)):
-            return REFUSED
     return ADMITTED
 
 
@@ -755,7 +700,7 @@ def prefer(problem, tree, node):
     best, most = -np.inf, -np.inf
     for e in edges_of(problem, node):
         edge = tree.edges[e]
-        if edge.mark not in (LIVE, SOLVED):
+        if edge.mark == DELETED:
             continue
         if edge.visits > 0:
             if sampled == NONE or edge.value > best:
@@ -807,111 +752,6 @@ def leave(problem, tree, choice, places, walk, status):
         refresh(problem, tree, node)
 
 
-# The policy and its upper bound.
-
-
-@kernel
-def write_outline(problem, tree, choice, levels, rows, firsts, below, summaries):
-    """Write the policy; False if the arrays are too short."""
-    problem, tree, choice = borrow(problem), borrow(tree), borrow(choice)
-    levels, rows, firsts, below = borrow(levels), borrow(rows), borrow(firsts), borrow(below)
-    summary = summaries[0]
-    summary.decisions, summary.entries = 0, 0
-    summary.reward, summary.risk, summary.frontier = 0.0, 0.0, 0.0
-    firsts[0] = 0
-    if choice[0] < 0:
-        return True
-    levels[0].node, levels[0].reach = 0, 1.0
-    depth = 0
-    if not enter(problem, tree, choice, levels[0], 0, rows, firsts, below, summary):
-        return False
-    while depth >= 0:
-        here = levels[depth]
-        action = problem.actions[here.row]
-        k = here.outcome
-        if k == action.safe_count:
-            depth -= 1
-            continue
-        here.outcome += 1
-        entry = firsts[here.number] + k
-        below[entry] = END
-        if depth + 1 == len(problem.discounts):
-            continue
-        outcome = problem.outcomes[action.first_outcome + k]
-        if problem.states[outcome.state].action_count == 0:
-            continue
-        child = tree.children[tree.edges[choice[here.node]].first_child + k]
-        reach = here.reach * outcome.probability
-        if choice[child] < 0:
-            below[entry] = UNPLANNED
-            summary.frontier += reach
-            continue
-        below[entry] = summary.decisions
-        depth += 1
-        levels[depth].node, levels[depth].reach = child, reach
-        if not enter(problem, tree, choice, levels[depth], depth, rows, firsts, below, summary):
-            return False
-    return True
-
-
-@part
-def enter(problem, tree, choice, here, depth, rows, firsts, below, summary):
-    """Write the next decision; False if there is no room for it."""
-    here.row = action_row(problem, tree.nodes[here.node], choice[here.node])
-    here.number, here.outcome = summary.decisions, 0
-    action = problem.actions[here.row]
-    if here.number >= len(rows) or summary.entries + action.safe_count > len(below):
-        return False
-    rows[here.number] = here.row
-    summary.decisions += 1
-    summary.entries += action.safe_count
-    firsts[summary.decisions] = summary.entries
-    summary.reward += problem.weights[depth] * here.reach * action.expected_reward
-    summary.risk += here.reach * action.immediate_risk
-    return True
-
-
-@kernel
-def bound_root(problem, tree, uppers):
-    """Return U(root); `uppers` has room for one number per history."""
-    problem, tree, uppers = borrow(problem), borrow(tree), borrow(uppers)
-    last = len(problem.discounts) - 1
-    # Children have larger numbers than their parents.
-    for number in range(tree.sizes[0].nodes - 1, -1, -1):
-        node = tree.nodes[number]
-        if node.solved:
-            uppers[number] = node.value
-        elif node.first_edge == NONE:
-            uppers[number] = np.inf
-        else:
-            # Nothing is discounted after an initial action; all other steps are alike.
-            discount = problem.discounts[0 if number == 0 else last]
-            best = -np.inf
-            for e in edges_of(problem, node):
-                if tree.edges[e].mark != DELETED:
-                    best = max(best, bound_edge(problem, tree, uppers, discount, node, e))
-            uppers[number] = best
-    return uppers[0]
-
-
-@part
-def bound_edge(problem, tree, uppers, discount, node, e):
-    """Return an upper bound on the value of an action."""
-    edge = tree.edges[e]
-    if edge.mark == SOLVED:
-        return edge.value
-    if edge.first_child == NONE:
-        return edge.limit
-    action = problem.actions[action_row(problem, node, e)]
-    total = 0.0
-    for k in range(action.safe_count):
-        child = tree.children[edge.first_child + k]
-        if child == NONE or uppers[child] == np.inf:
-            return edge.limit
-        total += problem.outcomes[action.first_outcome + k].probability * uppers[child]
-    return min(edge.limit, action.expected_reward + discount * total)
-
-
 # The tree.
 
 
@@ -928,7 +768,7 @@ def open_node(problem, tree, node):
     for e in range(node.first_edge, node.first_edge + count):
         edge = tree.edges[e]
         edge.visits, edge.mark = 0, LIVE
-        edge.value, edge.limit, edge.first_child = -np.inf, np.inf, NONE
+        edge.value, edge.first_child = -np.inf, NONE
     size.edges += count
     return True
 
@@ -994,12 +834,10 @@ def delete_edge(problem, tree, node, e):
 @part
 def refresh(problem, tree, node):
     """Update visits, value and solved of a history from its actions."""
-    if tree.sizes[0].bounded:
-        close_edges(problem, tree, node)
     visits, value, solved, left = 0, -np.inf, True, False
     for e in edges_of(problem, node):
         edge = tree.edges[e]
-        if edge.mark in (LIVE, SOLVED):
+        if edge.mark != DELETED:
             left = True
             solved = solved and edge.mark == SOLVED
             if edge.visits > 0:
@@ -1007,18 +845,6 @@ def refresh(problem, tree, node):
                 value = max(value, edge.value)
     node.visits, node.value = visits, value
     node.solved = left and solved
-
-
-@part
-def close_edges(problem, tree, node):
-    """Close the actions that cannot exceed the value of a solved one."""
-    best = -np.inf
-    for e in edges_of(problem, node):
-        if tree.edges[e].mark == SOLVED:
-            best = max(best, tree.edges[e].value)
-    for e in edges_of(problem, node):
-        if tree.edges[e].mark == LIVE and tree.edges[e].limit <= best:
-            tree.edges[e].mark = CLOSED
 
 
 @part

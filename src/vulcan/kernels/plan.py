@@ -28,12 +28,19 @@ on afterwards.
 
 **A plan is written out** as a policy in preorder. The upper tree has actions of its own (`plan` of
 a node), and below it each history follows one price (`price_index`). Nodes outside of the tree, and
-their actions, are added to the rows of the graph as the walk reaches them. Rows and entries are
-those of `vulcan.kernels.paper_tree`, and so are the reward and the risk of the policy.
+their actions, are added to the rows of the graph as the walk reaches them.
+
+    rows    [n]     the action row of each decision
+    firsts  [n + 1] the first entry of each decision in
+    below   [m]     the next decision after each safe outcome, or END
+
+Reward and risk of the policy are sums over all decisions, weighted by the probability of reaching
+them.
 """
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,24 +57,20 @@ from vulcan.kernels.codes import (
 )
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.expand import (
-    borrow_problem,
     call_outcomes,
     find_record,
     have_actions,
     have_outcomes,
     sum_up,
 )
-from vulcan.kernels.paper_tree import SUMMARY, ends_mission, expect
-from vulcan.kernels.price_tree import PRICES, borrow_prices
+from vulcan.kernels.paper_tree import ends_mission, expect
+from vulcan.kernels.price_tree import PRICES
 from vulcan.numerics import END, NONE
 
 __all__ = [
     "GROWTH",
     "LEVEL",
-    "SUMMARY",
     "WRITER",
-    "Outline",
-    "SubtreeLayers",
     "UpperArrays",
     "estimate_leaves",
     "grow_upper_tree",
@@ -107,7 +110,6 @@ GROWTH: Final = np.dtype(
         ("nodes", "i8"),
         ("edges", "i8"),
         ("targets", "i8"),
-        ("waiting", "i8"),  # in the heap
         ("state", "i8"),  # to be evaluated
         ("most", "i8"),  # nodes
         ("fewest_visits", "i8"),
@@ -117,13 +119,7 @@ GROWTH: Final = np.dtype(
 )
 
 
-class SubtreeLayers(NamedTuple):
-    """Layered graphs of subtrees, and which of their nodes are upper nodes of the search."""
-
-    nodes: Any
-    edges: Any
-    targets: Any
-    own: Any
+WAITS_NOT: Final = -1.0
 
 
 class UpperArrays(NamedTuple):
@@ -136,9 +132,8 @@ class UpperArrays(NamedTuple):
     reach
         The probability of each node, given its actions.
     haste
-        The order of expansion: the most probable first, but upper nodes of the search before.
-    heap
-        Nodes that may be expanded.
+        The order of expansion: the most probable first, but upper nodes of the search before;
+        WAITS_NOT for nodes that stay leaves, or are expanded already.
     growth
         One record.
     """
@@ -148,26 +143,18 @@ class UpperArrays(NamedTuple):
     targets: Any
     reach: Any
     haste: Any
-    heap: Any
     growth: Any
 
 
 @kernel
 def grow_upper_tree(problem, tree, upper_nodes, judged, upper):
     """Expand an upper tree from its first node on: DONE, or what is needed for that."""
-    problem, tree, judged = borrow_problem(problem), borrow_prices(tree), borrow(judged)
-    upper = UpperArrays(
-        borrow(upper.nodes),
-        borrow(upper.edges),
-        borrow(upper.targets),
-        borrow(upper.reach),
-        borrow(upper.haste),
-        borrow(upper.heap),
-        borrow(upper.growth),
-    )
+    problem, tree, judged = borrow(problem), borrow(tree), borrow(judged)
+    upper = borrow(upper)
     growth = upper.growth[0]
-    while growth.waiting > 0 and growth.nodes < growth.most:
-        n = upper.heap[0]
+    heap = list_waiting(upper, growth)
+    while len(heap) > 0 and growth.nodes < growth.most:
+        n = heap[0][1]
         node = tree.nodes[upper.nodes[n].state]
         last = node.level + 1 == len(problem.discounts)
         if last:
@@ -175,15 +162,35 @@ def grow_upper_tree(problem, tree, upper_nodes, judged, upper):
             news = have_actions(problem, node.state)
             if news != KNOWN:
                 return news
+        added = growth.nodes
         news = expand(problem, tree, upper_nodes, judged, upper, growth, n, last)
         if news != GO_ON:
             return news
+        renew(upper, growth, heap, added)
     return DONE
 
 
 @part
+def list_waiting(upper, growth):
+    """Return the heap of the nodes that wait: the hastiest first, of equals the first one."""
+    heap = [(-upper.haste[n], n) for n in range(growth.nodes) if upper.haste[n] != WAITS_NOT]
+    heapify(heap)
+    return heap
+
+
+@part
+def renew(upper, growth, heap, added):
+    """Replace the first node of the heap by those that its expansion added."""
+    _, n = heappop(heap)
+    upper.haste[n] = WAITS_NOT
+    for m in range(added, growth.nodes):
+        if upper.haste[m] != WAITS_NOT:
+            heappush(heap, (-upper.haste[m], m))
+
+
+@part
 def expand(problem, tree, upper_nodes, judged, upper, growth, n, last):
-    """Add the edges of the first node of the heap, and remove it from there."""
+    """Add the edges of a node, and the nodes after them."""
     number = upper.nodes[n].state
     node = tree.nodes[number]
     state = problem.states[node.state]
@@ -220,7 +227,6 @@ def expand(problem, tree, upper_nodes, judged, upper, growth, n, last):
                 upper.reach[nodes] = upper.reach[n] * target.probability
                 nodes += 1
         targets += action.safe_count
-    take_first(upper, growth)
     upper.nodes[n].first_edge, upper.nodes[n].edge_count = growth.edges, edges - growth.edges
     for m in range(growth.nodes, nodes):
         number = upper.nodes[m].state
@@ -229,14 +235,14 @@ def expand(problem, tree, upper_nodes, judged, upper, growth, n, last):
             if upper_nodes[k] == number:
                 upper.haste[m] += 1.0
         node = tree.nodes[number]
-        if upper.haste[m] > 1.0 or may_expand(problem, tree, node, growth.fewest_visits):
-            put(upper, growth, m)
+        if upper.haste[m] <= 1.0 and not may_expand(problem, node, growth.fewest_visits):
+            upper.haste[m] = WAITS_NOT
     growth.edges, growth.targets, growth.nodes = edges, targets, nodes
     return GO_ON
 
 
 @part
-def may_expand(problem, tree, node, fewest):
+def may_expand(problem, node, fewest):
     """Whether a history was sampled often enough to be expanded."""
     if node.level + 1 == len(problem.discounts):
         return node.visits > 0
@@ -273,60 +279,25 @@ def is_sampled(tree, edge):
     return True
 
 
-@part
-def precedes(upper, n, other):
-    """Whether a node is expanded before another one; of equals, the one that came first."""
-    if upper.haste[n] != upper.haste[other]:
-        return upper.haste[n] > upper.haste[other]
-    return n < other
-
-
-@part
-def put(upper, growth, n):
-    """Put a node into the heap."""
-    i = growth.waiting
-    growth.waiting += 1
-    while i > 0 and precedes(upper, n, upper.heap[(i - 1) // 2]):
-        upper.heap[i] = upper.heap[(i - 1) // 2]
-        i = (i - 1) // 2
-    upper.heap[i] = n
-
-
-@part
-def take_first(upper, growth):
-    """Take the most probable node from the heap."""
-    growth.waiting -= 1
-    count, n = growth.waiting, upper.heap[growth.waiting]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= count:
-            break
-        if child + 1 < count and precedes(upper, upper.heap[child + 1], upper.heap[child]):
-            child += 1
-        if precedes(upper, n, upper.heap[child]):
-            break
-        upper.heap[i] = upper.heap[child]
-        i = child
-    upper.heap[i] = n
-
-
 @kernel
-def merge_upper_trees(layers, links, upper):
+def merge_upper_trees(layers, own, links, upper):
     """Merge upper trees that were grown in several subtrees, as if they had grown in one tree.
 
     Parameters
     ----------
     layers
         The layered graphs of subtrees, one after the other; that of the upper nodes is the first.
+    own
+        Which of their nodes are upper nodes of the search.
     links
         For each node of these, the first node of the subtree below it; itself if there is none.
     upper
         To be filled. `state` of a node is its number in `layers`.
     """
     growth = upper.growth[0]
-    while growth.waiting > 0 and growth.nodes < growth.most:
-        n = upper.heap[0]
+    heap = list_waiting(upper, growth)
+    while len(heap) > 0 and growth.nodes < growth.most:
+        n = heap[0][1]
         source = layers.nodes[upper.nodes[n].state]
         nodes, edges, targets = growth.nodes, growth.edges, growth.targets
         for e in range(source.first_edge, source.first_edge + source.edge_count):
@@ -351,14 +322,15 @@ def merge_upper_trees(layers, links, upper):
                     nodes += 1
                 targets += 1
             edges += 1
-        take_first(upper, growth)
         upper.nodes[n].first_edge, upper.nodes[n].edge_count = growth.edges, edges - growth.edges
         for m in range(growth.nodes, nodes):
             link = upper.nodes[m].state
-            upper.haste[m] = upper.reach[m] + (1.0 if layers.own[link] else 0.0)
+            upper.haste[m] = WAITS_NOT
             if layers.nodes[link].edge_count > 0:
-                put(upper, growth, m)
+                upper.haste[m] = upper.reach[m] + (1.0 if own[link] else 0.0)
+        added = growth.nodes
         growth.edges, growth.targets, growth.nodes = edges, targets, nodes
+        renew(upper, growth, heap, added)
     return DONE
 
 
@@ -443,18 +415,9 @@ WALK: Final = np.dtype(
 
 
 class Walk(NamedTuple):
-    """The arrays of a walk.
+    """The arrays of a walk, with scratch for one row of actions and one control record.
 
-    Attributes
-    ----------
-    frames
-        One per level.
-    chances
-        The probabilities of the outcomes of the current action on each level.
-    actions
-        Scratch for one row.
-    controls
-        One record.
+    `chances` are the probabilities of the outcomes of the current action on each level.
     """
 
     frames: Any
@@ -466,10 +429,8 @@ class Walk(NamedTuple):
 @kernel
 def evaluate(problem, tree, returns, walk):
     """Walk until all is summed up in the first frame, or something is needed."""
-    problem, tree, returns = borrow_problem(problem), borrow_prices(tree), borrow(returns)
-    walk = Walk(
-        borrow(walk.frames), borrow(walk.chances), borrow(walk.actions), borrow(walk.controls)
-    )
+    problem, tree, returns = borrow(problem), borrow(tree), borrow(returns)
+    walk = borrow(walk)
     control = walk.controls[0]
     while True:
         frame = walk.frames[control.depth]
@@ -680,28 +641,22 @@ LEVEL: Final = np.dtype(
     ],
     align=True,
 )
+SUMMARY: Final = np.dtype(
+    [("decisions", "i8"), ("entries", "i8"), ("reward", "f8"), ("risk", "f8")], align=True
+)
 WRITER: Final = np.dtype([("begin", "i8"), ("depth", "i8"), ("state", "i8")], align=True)
 """The level where the plan begins, that of the current history, and a state to evaluate."""
 
 
-class Outline(NamedTuple):
-    """The arrays that a plan is written into, and those of the walk."""
-
-    levels: Any
-    rows: Any
-    firsts: Any
-    below: Any
-    summaries: Any
-    writers: Any
-
-
 @kernel
 def write_plan(problem, tree, returns, outline):
-    """Write the decisions until done, or something is needed."""
-    problem, tree, returns = borrow_problem(problem), borrow_prices(tree), borrow(returns)
-    levels, rows = borrow(outline.levels), borrow(outline.rows)
-    firsts, below = borrow(outline.firsts), borrow(outline.below)
-    summary, writer = outline.summaries[0], outline.writers[0]
+    """Write the decisions of a plan until done, or something is needed.
+
+    The outline is a tuple: levels and writers of the walk, and the policy with its summary.
+    """
+    problem, tree, returns = borrow(problem), borrow(tree), borrow(returns)
+    levels, rows, firsts, below, summaries, writers = borrow(outline)
+    summary, writer = summaries[0], writers[0]
     while writer.depth >= writer.begin:
         here = levels[writer.depth]
         if here.row == NONE:

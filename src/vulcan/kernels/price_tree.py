@@ -70,7 +70,7 @@ import numpy as np
 
 from vulcan.kernels.codes import DONE, END_SAMPLE, GO_ON, KNOWN, NEEDS_ROOM, NEEDS_STATE, NO_ACTION
 from vulcan.kernels.compilation import borrow, kernel, part
-from vulcan.kernels.expand import borrow_problem, have_actions, have_outcomes, peek
+from vulcan.kernels.expand import have_actions, have_outcomes, peek
 from vulcan.kernels.paper_tree import (
     ENDED,
     NUMBERS,
@@ -130,19 +130,6 @@ class PriceTree(NamedTuple):
     edge_values: Any
     prices: Any
     sizes: Any
-
-
-@part
-def borrow_prices(tree):
-    """Return the same tree without counted references."""
-    return PriceTree(
-        borrow(tree.nodes),
-        borrow(tree.edges),
-        borrow(tree.node_values),
-        borrow(tree.edge_values),
-        borrow(tree.prices),
-        borrow(tree.sizes),
-    )
 
 
 @part
@@ -293,7 +280,7 @@ def move_values(tree, histories, left, share):
     The values of leaves are interpolated. Those of all other histories are backed up from the
     histories after them, which come first.
     """
-    tree = borrow_prices(tree)
+    tree = borrow(tree)
     for number in histories:
         node = tree.nodes[number]
         if node.visits == 0:
@@ -334,18 +321,10 @@ DRAWS: Final = np.dtype(
 """Random numbers of the upper tree, and the order that is being made."""
 
 
-class AllowedRisks(NamedTuple):
-    """The risk bound at evenly spaced rewards, -inf where it allows nothing."""
-
-    low: float
-    step: float
-    allowed: Any
-
-
 @kernel
 def open_upper_node(problem, tree, number):
     """Add all actions of a history and their outcomes: DONE, or what is needed for that."""
-    problem, tree = borrow_problem(problem), borrow_prices(tree)
+    problem, tree = borrow(problem), borrow(tree)
     node = tree.nodes[number]
     news = have_actions(problem, node.state)
     if news != KNOWN:
@@ -379,8 +358,12 @@ def open_upper_node(problem, tree, number):
 
 @kernel
 def judge(problem, tree, upper_nodes, bound, judged):
-    """Renew the values of the upper tree, deepest nodes first, and judge the first actions."""
-    tree = borrow_prices(tree)
+    """Renew the values of the upper tree, deepest nodes first, and judge the first actions.
+
+    `bound` has a reward, a distance, and the risks allowed for rewards at this distance from there
+    on, -inf where the risk bound allows nothing.
+    """
+    tree = borrow(tree)
     for number in upper_nodes[::-1]:
         node = tree.nodes[number]
         for e in range(node.first_edge, node.first_edge + node.edge_count):
@@ -411,13 +394,14 @@ def limit_reward(bound, value, price):
     """Return the largest reward y with y - price Δ(y) <= value, about; -inf if there is none."""
     if price <= 0.0:
         return value
-    last = len(bound.allowed) - 1
+    low, distance, allowed = bound
+    last = len(allowed) - 1
     above = 0.0
     for i in range(last, -1, -1):
-        excess = bound.low + i * bound.step - price * bound.allowed[i] - value
+        excess = low + i * distance - price * allowed[i] - value
         if excess <= 0.0:
             share = -excess / (above - excess) if i < last and above < np.inf else 0.0
-            return bound.low + (i + share) * bound.step
+            return low + (i + share) * distance
         above = excess
     return -np.inf
 
@@ -425,8 +409,8 @@ def limit_reward(bound, value, price):
 @kernel
 def write_orders(problem, tree, upper_nodes, returns, judged, scale, draws, orders, roots):
     """Order a batch of samples: for each the root of its subtree, the price and the plan."""
-    problem, returns = borrow_problem(problem), borrow(returns)
-    tree, judged, orders, roots = borrow_prices(tree), borrow(judged), borrow(orders), borrow(roots)
+    problem, returns = borrow(problem), borrow(returns)
+    tree, judged, orders, roots = borrow(tree), borrow(judged), borrow(orders), borrow(roots)
     draw, root = draws[0], tree.nodes[0]
     count = problem.states[root.state].action_count
     for i in range(len(orders)):
@@ -529,7 +513,7 @@ CONTROL: Final = np.dtype(
 @kernel
 def sample(problem, tree, returns, path, orders, controls):
     """Take samples until all are taken, the subtree is solved, or something is needed."""
-    problem, tree = borrow_problem(problem), borrow_prices(tree)
+    problem, tree = borrow(problem), borrow(tree)
     returns, path, orders = borrow(returns), borrow(path), borrow(orders)
     control = controls[0]
     while control.done < len(orders):

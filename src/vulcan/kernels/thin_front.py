@@ -38,7 +38,6 @@ __all__ = [
     "CANDIDATE",
     "CONTROL",
     "LINK",
-    "Decisions",
     "ThinFronts",
     "close",
     "extend",
@@ -95,15 +94,10 @@ class ThinFronts(NamedTuple):
     offered: Any  # scratch: for each action of a node its value, or -inf
     points: Any  # scratch: the bins of a node
     best: Any  # the best acceptable point of the root
-    control: Any  # one record of parameters and counts
-
-
-class Decisions(NamedTuple):
-    """A policy under construction."""
-
-    rows: Any  # the action row of each decision
+    rows: Any  # the plan: the action row of each decision
     children: Any  # per safe outcome of each decision, the next decision or END; at first its point
     starts: Any  # the first decision of each level, and the number of all at the end
+    control: Any  # one record of parameters and counts
 
 
 UNUSED = -1
@@ -355,9 +349,9 @@ def allow(fronts, reward):
 
 
 @kernel
-def trace(levels, values, plan, fronts):
+def trace(levels, values, fronts):
     """Write the decisions of the root's best point, until done, PAUSED or out of room."""
-    levels, fronts, plan, values = borrow(levels), borrow(fronts), borrow(plan), borrow(values)
+    levels, fronts, values = borrow(levels), borrow(fronts), borrow(values)
     control = fronts.control
     t = np.searchsorted(levels.first, control[0].node, side="right") - 1
     while control[0].node < len(levels.state):
@@ -365,23 +359,23 @@ def trace(levels, values, plan, fronts):
         if n == levels.first[t + 1]:
             t += 1
         if n == levels.first[t]:
-            plan.starts[t] = control[0].decisions
+            fronts.starts[t] = control[0].decisions
             if t + 2 < len(levels.first):
                 put_in_place(levels, t + 1)
         if n == 0 or is_wanted(fronts, n):
-            if not has_room(levels, fronts, plan, n):
+            if not has_room(levels, fronts, n):
                 return NEEDS_PLAN
             if n == 0:
                 fronts.best[0].reward = -np.inf
             bins = fill_node(levels, values, fronts, t, n)
             if n == 0:
-                write(levels, fronts, plan, t, fronts.best[0])
+                write(levels, fronts, t, fronts.best[0])
             else:
-                write_wanted(levels, fronts, plan, t, n, bins)
+                write_wanted(levels, fronts, t, n, bins)
         control[0].node += 1
         if control[0].work >= control[0].pause:
             return PAUSED
-    plan.starts[len(levels.first) - 1] = control[0].decisions
+    fronts.starts[len(levels.first) - 1] = control[0].decisions
     return DONE
 
 
@@ -395,7 +389,7 @@ def is_wanted(fronts, n):
 
 
 @part
-def has_room(levels, fronts, plan, n):
+def has_room(levels, fronts, n):
     """Whether there is room for all points of a node."""
     first, width = levels.first_action[levels.state[n]], 0
     for a in range(first, first + levels.action_count[levels.state[n]]):
@@ -403,11 +397,11 @@ def has_room(levels, fronts, plan, n):
     most = max(1, fronts.count[n])
     control = fronts.control[0]
     rows, children = control.decisions + most, control.children + most * width
-    return rows <= len(plan.rows) and children <= len(plan.children)
+    return rows <= len(fronts.rows) and children <= len(fronts.children)
 
 
 @part
-def write_wanted(levels, fronts, plan, t, n, bins):
+def write_wanted(levels, fronts, t, n, bins):
     """Write the points of a node that the plan reaches; its bins hold them in order."""
     p = fronts.first[n]
     best = -np.inf
@@ -417,15 +411,15 @@ def write_wanted(levels, fronts, plan, t, n, bins):
             best = point.reward
             if fronts.number[p] == WANTED:
                 fronts.number[p] = fronts.control[0].decisions
-                write(levels, fronts, plan, t, point)
+                write(levels, fronts, t, point)
             p += 1
 
 
 @part
-def write(levels, fronts, plan, t, point):
+def write(levels, fronts, t, point):
     """Write one decision: the action of a point, and the points after it."""
     control = fronts.control
-    plan.rows[control[0].decisions] = point.action
+    fronts.rows[control[0].decisions] = point.action
     control[0].decisions += 1
     begin, count = levels.first_outcome[point.action], levels.safe_count[point.action]
     link, right = point.link, point.right
@@ -438,27 +432,28 @@ def write(levels, fronts, plan, t, point):
             if fronts.number[child] == UNUSED:
                 fronts.number[child] = WANTED
             right, link = fronts.links[link].right, fronts.links[link].before
-        plan.children[control[0].children + k] = child
+        fronts.children[control[0].children + k] = child
     control[0].children += count
 
 
 @kernel
-def close(levels, fronts, plan, rewards, risks):
+def close(levels, fronts, rewards, risks):
     """Replace points by their decisions; fill the reward and risk of each, computed again."""
-    levels, fronts, plan = borrow(levels), borrow(fronts), borrow(plan)
+    levels, fronts = borrow(levels), borrow(fronts)
     rewards, risks = borrow(rewards), borrow(risks)
+    starts, children = fronts.starts, fronts.children
     at = fronts.control[0].children
-    for t in range(len(plan.starts) - 2, -1, -1):
-        for d in range(plan.starts[t + 1] - 1, plan.starts[t] - 1, -1):
-            row = plan.rows[d]
+    for t in range(len(starts) - 2, -1, -1):
+        for d in range(starts[t + 1] - 1, starts[t] - 1, -1):
+            row = fronts.rows[d]
             reward = levels.weights[t] * levels.expected_reward[row]
             risk = levels.immediate_risk[row]
             at -= levels.safe_count[row]
             for k in range(levels.safe_count[row]):
-                if plan.children[at + k] == END:
+                if children[at + k] == END:
                     continue
-                child = fronts.number[plan.children[at + k]]
-                plan.children[at + k] = child
+                child = fronts.number[children[at + k]]
+                children[at + k] = child
                 probability = levels.probability[levels.first_outcome[row] + k]
                 reward += probability * rewards[child]
                 risk += probability * risks[child]

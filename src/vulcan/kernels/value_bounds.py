@@ -33,10 +33,9 @@ import numpy as np
 from vulcan.kernels.codes import DONE, KNOWN, NEEDS_LIMITS, NEEDS_ROOM, PAUSED
 from vulcan.kernels.compilation import borrow, kernel, part, routine
 from vulcan.kernels.expand import (
-    borrow_problem,
     call_bound,
-    call_outcomes,
     call_value_bound,
+    evaluate,
     find_record,
     have_actions,
     have_outcomes,
@@ -67,19 +66,12 @@ def bound_value(problem, record, level, price):
 
 
 @part
-def decide_last(problem, scratch, record, level, price):
+def decide_last(problem, action, s, level, price):
     """Return the value of a state with one step left; nan if an answer breaks a rule."""
     source = problem.source[0]
-    action, best, any_action = scratch[0], -np.inf, False
+    best, any_action = -np.inf, False
     for number in range(source.numbers):
-        count = call_outcomes(
-            source.outcomes,
-            source.parameters,
-            record,
-            np.int64(number),
-            source.answers,
-            source.following,
-        )
+        count = evaluate(source, s, number, source.following)
         if count == 0:
             continue
         if not sum_up(problem.answers, count, source.most_outcomes, action):
@@ -99,7 +91,6 @@ FALL: Final = np.dtype([("total", "f8"), ("work", "f8")], align=True)
 PROGRESS: Final = np.dtype(
     [
         ("price", "f8"),
-        ("stepwise", "i8"),  # whether last steps are stored, too, as an answer breaks a rule
         ("nodes", "i8"),  # how many rows are filled
         ("edges", "i8"),
         ("opened", "i8"),  # histories so far
@@ -128,38 +119,40 @@ class Bounds(NamedTuple):
         The walk that is being made.
     falls
         By level, how far bounds of histories fell, and the work that it took.
+    scratch
+        One action.
+    progress
+        One record.
     """
 
     nodes: Any
     edges: Any
     path: Any
     falls: Any
+    scratch: Any
+    progress: Any
 
 
 @kernel
-def tighten(problem, bounds, scratch, progress):
-    """Open histories until the root is final, it is time to pause, or something is needed.
-
-    `scratch` has room for one action.
-    """
-    problem, scratch = borrow_problem(problem), borrow(scratch)
-    bounds = Bounds(
-        borrow(bounds.nodes), borrow(bounds.edges), borrow(bounds.path), borrow(bounds.falls)
-    )
-    state = progress[0]
+def tighten(problem, bounds):
+    """Open histories until the root is final, it is time to pause, or something is needed."""
+    problem, bounds = borrow(problem), borrow(bounds)
+    state = bounds.progress[0]
     while bounds.nodes[0].promise > 0.0:
         if state.opened >= state.pause:
             return PAUSED
         depth, news = walk(problem, bounds, state)
         if news != KNOWN:
             return news
-        news = look_into(problem, bounds, scratch, state, bounds.path[depth].node, depth)
+        news = look_into(problem, bounds, state, bounds.path[depth].node, depth)
         if news != KNOWN:
             return news
         state.opened += 1
         for level in range(depth - 1, -1, -1):
             step = bounds.path[level]
-            renew_edge(problem, bounds, state, level, step.node, step.edge)
+            node = bounds.nodes[step.node]
+            a = problem.states[node.state].first_action + step.edge - node.first_edge
+            sum_edge(problem, bounds, state, level, a, bounds.edges[step.edge])
             renew(problem, bounds, step.node)
     return DONE
 
@@ -220,17 +213,15 @@ def note_fall(bounds, level, fall, work):
 
 
 @part
-def look_into(problem, bounds, scratch, state, number, level):
+def look_into(problem, bounds, state, number, level):
     """Open a history, or evaluate it: KNOWN, or what is needed for that."""
     node, source = bounds.nodes[number], problem.source[0]
     last = len(problem.weights) - 1
-    if level == last and source.outcomes != 0 and not state.stepwise:
-        record = find_record(source, node.state)
-        value = decide_last(problem, scratch, record, level, state.price)
+    if level == last and source.outcomes != 0:
+        value = decide_last(problem, bounds.scratch[0], node.state, level, state.price)
         if not np.isnan(value):
             return finalise(bounds, state, node, level, value, WORK_OF_LAST)
-        # An answer broke a rule. Step by step, the search names it where it meets it.
-        state.stepwise = 1
+        # An answer broke a rule: to open the state says which.
     news = have_actions(problem, node.state)
     if news != KNOWN:
         state.node, state.level = number, level
@@ -313,15 +304,8 @@ def open_node(problem, bounds, state, number, level):
 def limit_edge(problem, state, s, a, level):
     """Return an upper bound on the value of an action of a compiled model; nothing is stored."""
     action, source = problem.actions[a], problem.source[0]
-    record, upper = find_record(source, s), weigh(problem, state, level, a)
-    call_outcomes(
-        source.outcomes,
-        source.parameters,
-        record,
-        np.int64(action.number),
-        source.answers,
-        source.following,
-    )
+    upper = weigh(problem, state, level, a)
+    evaluate(source, s, action.number, source.following)
     for k in range(action.safe_count):
         place = source.following + np.uint64(k * source.state_size)
         to_go = bound_value(problem, place, level + 1, state.price)
@@ -392,14 +376,6 @@ def sum_edge(problem, bounds, state, level, a, edge):
         upper += chance * child.upper
         promise = max(promise, chance * child.promise)
     edge.upper, edge.promise = min(edge.upper, upper), promise
-
-
-@part
-def renew_edge(problem, bounds, state, level, number, e):
-    """Renew the bound and the promise of an action of an opened history."""
-    node = bounds.nodes[number]
-    a = problem.states[node.state].first_action + e - node.first_edge
-    sum_edge(problem, bounds, state, level, a, bounds.edges[e])
 
 
 @part

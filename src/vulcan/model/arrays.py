@@ -29,8 +29,6 @@ from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
 
-__all__ = ["FAILURE_TARGET", "ArrayModel", "check_numbers"]
-
 FAILURE_TARGET = -1
 
 FEWEST: Final = 1 << 20

@@ -10,13 +10,6 @@ planners have no time to check:
     states compare          states with the same hash can be compared
     equal states are alike  equal states that differ in what is not compared answer the same
     merges                  two histories reach equal states only where `merges` is not False
-
-Examples
---------
->>> from vulcan.domains import Bandit
->>> report = check_model(Bandit(horizon=4))
->>> report.ok, report.states, report.evaluations
-(True, 211, 336)
 """
 
 from __future__ import annotations
@@ -52,8 +45,6 @@ from vulcan.model.rules import (
     recheck_frame,
 )
 from vulcan.parameters import shorten
-
-__all__ = ["ModelReport", "check_model"]
 
 MOST_VIOLATIONS: Final = 1_000
 """Number of violations that are kept; all are counted."""
@@ -98,8 +89,10 @@ def check_model(model: Any, *, most_states: int = 100_000) -> ModelReport:
     In a test of your own model:
 
     >>> from vulcan.domains import Bandit
-    >>> report = check_model(Bandit(horizon=3))
+    >>> report = check_model(Bandit(horizon=4))
     >>> assert report.ok, report
+    >>> report.states, report.evaluations
+    (211, 336)
     """
     if type(most_states) is not int or most_states < 1:
         raise OptionError(f"most_states must be a whole number of at least 1, not {most_states!r}")
@@ -474,18 +467,8 @@ class _VisitedState:
     """A state with its hash and a copy that the model cannot modify, and the answers about it.
 
     Where a copy does not equal the state, the state itself stands in, and only its hash can tell
-    whether it was changed.
-
-    Attributes
-    ----------
-    state, hash, copy
-        The model's own object, its hash, and its copy.
-    actions, outcomes
-        The model's answers: the actions, and the outcomes of each.
-    reached
-        For each next state: the action, the state, and whether it is only part of a merged outcome.
-    equal
-        The copy of a visited state that this state is a duplicate of; else None.
+    whether it was changed. `reached` has the action, the next state, and whether that is only part
+    of a merged outcome; `equal` is the copy of a visited state that this one is a duplicate of.
     """
 
     def __init__(self, state: Any) -> None:

@@ -36,15 +36,6 @@ from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
 
-__all__ = [
-    "ANSWER",
-    "CompiledModel",
-    "bound_signature",
-    "forget_compiled",
-    "outcomes_signature",
-    "value_bound_signature",
-]
-
 ANSWER: Final = np.dtype([("probability", "f8"), ("reward", "f8"), ("fails", "i8")])
 """An outcome as `outcomes` writes it; `fails` is 1 for a failure, else 0."""
 
@@ -112,11 +103,7 @@ class CompiledModel:
 
 
 def outcomes_signature(state: Any, parameters: Any) -> Any:
-    """Return the type of `outcomes`, for `numba.cfunc`.
-
-    It takes the dtypes of states and of parameters. The type is (parameters, state, action,
-    answers, following) to a count.
-    """
+    """Return the type of `outcomes` for `numba.cfunc`, from the dtypes of states and parameters."""
     from numba import types
 
     places = (_point_to(parameters), _point_to(state))
@@ -124,22 +111,14 @@ def outcomes_signature(state: Any, parameters: Any) -> Any:
 
 
 def bound_signature(state: Any, parameters: Any) -> Any:
-    """Return the type of `bound`, for `numba.cfunc`.
-
-    It takes the dtypes of states and of parameters. The type is (parameters, state, step) to a
-    reward.
-    """
+    """Return the type of `bound` for `numba.cfunc`, from the dtypes of states and parameters."""
     from numba import types
 
     return types.float64(_point_to(parameters), _point_to(state), types.int64)
 
 
 def value_bound_signature(state: Any, parameters: Any) -> Any:
-    """Return the type of `value_bound`, for `numba.cfunc`.
-
-    It takes the dtypes of states and of parameters. The type is (parameters, state, step, price) to
-    a value.
-    """
+    """Return the type of `value_bound` for `numba.cfunc`, likewise."""
     from numba import types
 
     places = (_point_to(parameters), _point_to(state))

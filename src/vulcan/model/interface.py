@@ -11,6 +11,8 @@ Optional attributes:
     merges       True by default; False says that every history is a state of its own, so that
                  states are never looked up, and are released when a search leaves them
     fingerprint  a string that identifies the model; see `ModelReader.fingerprint`
+    least_reward a number that no outcome pays less than, checked on every answer. With it a plan
+                 may be safe whatever happens beyond its frontier.
 
 Optional methods:
 
@@ -19,9 +21,13 @@ Optional methods:
     default_action(state)
         The action that ends the mission soonest, or comes to its end within a few decisions.
         Plans over histories grow from it (`Growth`); by default Vulcan searches for such an action.
+        With `default_bounds` it may be any action that is safe enough to be followed to the end.
+    default_bounds(state, step)
+        Upper bound on the risk, and lower bound on the expected reward (discounted from that step
+        on), of following the default action from a state until the horizon.
     reward_to_go_bound(state, step)
         An upper bound on the reward that any policy still earns from a state at a step. With it
-        `LocalVulcan(bounded=True)` prunes actions and `RAOStar` expands fewer states.
+        `Vulcan` proves sharper upper bounds, and `RAOStar` expands fewer states.
     value_to_go_bound(state, step, price)
         A sharper one: for any price of at least 0, an upper bound on the largest (discounted reward
         from that step on) - price · (probability of failing from there on). By default
@@ -51,8 +57,6 @@ from typing import Any, Final, Protocol, runtime_checkable
 import msgspec
 
 from vulcan.parameters import shorten
-
-__all__ = ["FAILURE", "Failure", "Model", "Outcome", "Start", "describe_model", "stable_text"]
 
 START: Final = "start"
 """The label of the initial action that only waits for the start state to be drawn."""

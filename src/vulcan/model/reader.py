@@ -41,11 +41,11 @@ import hashlib
 import json
 import math
 import random
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, Set
 from enum import Enum
 from itertools import islice
-from time import perf_counter
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -70,7 +70,7 @@ from vulcan.model.rules import (
     read_number,
     recheck_frame,
 )
-from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
+from vulcan.numerics import ANY, LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
 from vulcan.runtime.limits import TimeUp, check_time, model_call, note_answer
 
@@ -87,6 +87,8 @@ __all__ = [
     "observe_outcomes",
 ]
 
+STRINGS: Final = frozenset((str,))
+
 PLAIN_NUMBERS: Final = frozenset((float, int, np.float64))
 """Types whose values can all be compared with floats; bool is not among them."""
 
@@ -95,6 +97,9 @@ SAMPLE_SIZE: Final = 128
 
 MOST_ANSWERS: Final = 100_000
 """Longer lists of actions or outcomes are assumed to be endless."""
+
+BETWEEN_LOOKS: Final = 1e-3
+"""Seconds between two looks at the time limit."""
 
 NOTABLE: Final = 0.1
 """Seconds from which on the duration of an answer is recorded."""
@@ -120,11 +125,12 @@ class ModelCalls:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.merges = True
+        self._looked = 0.0  # when a call looked at the clock
 
     def label(self, state: Any, action: Any) -> str:
         """Return the label of an action of a state."""
         if not isinstance(state, Start) and hasattr(self.model, "action_label"):
-            return str(self._call("action_label", action, state=state, action=action))
+            return str(self._call("action_label", (action,), state, action))
         return action.name if isinstance(action, Enum) else stable_text(action)
 
     def is_same_state(self, one: Any, other: Any) -> bool:
@@ -143,9 +149,13 @@ class ModelCalls:
         )
 
     @model_call
-    def _call(self, method: str, *arguments: Any, state: Any = None, action: Any = None) -> Any:
-        check_time()
-        began = perf_counter()
+    def _call(
+        self, method: str, arguments: Sequence[Any] = (), state: Any = None, action: Any = None
+    ) -> Any:
+        began = time.perf_counter()
+        if began - self._looked > BETWEEN_LOOKS:
+            check_time()
+            self._looked = began
         try:
             answer = getattr(self.model, method)(*arguments)
         except (ModelError, PolicyError):
@@ -155,20 +165,20 @@ class ModelCalls:
         except Exception as error:
             message = f"{type(self.model).__name__}.{method} raised {shorten(error)}"
             raise ModelError(Violation(Rule.ANSWERS, message, state, action)) from error
-        if (seconds := perf_counter() - began) > NOTABLE:
+        if (seconds := time.perf_counter() - began) > NOTABLE:
             note_answer(seconds)
         return answer
 
     def _give_up(self, method: str, began: float, state: Any, action: Any) -> ModelError:
-        seconds = perf_counter() - began
+        seconds = time.perf_counter() - began
         message = f"{type(self.model).__name__}.{method} gave no answer in {seconds:.1f} s"
         return ModelError(Violation(Rule.ANSWERS, message, state, action))
 
     @model_call
     def _call_list(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
         """Return the actions of a state, or the outcomes of an action, as a tuple."""
-        where, began = (state, *action), perf_counter()
-        answer = self._call(kind, *where, state=state, action=action[0] if action else None)
+        where, began = (state, *action), time.perf_counter()
+        answer = self._call(kind, where, *where)
         if type(answer) in (list, tuple) and len(answer) <= MOST_ANSWERS:
             return tuple(answer)
         if not isinstance(answer, Iterable) or _is_unordered(answer):
@@ -199,7 +209,7 @@ class ModelReader(ModelCalls):
 
     Attributes
     ----------
-    horizon, discount, merges
+    horizon, discount, merges, least_reward
         The attributes of the model, checked.
     root
         The initial state, or the `Start`.
@@ -222,6 +232,7 @@ class ModelReader(ModelCalls):
         self.horizon: int = self._frame.horizon
         self.discount: float = float(self._frame.discount)
         self.merges: bool = self._frame.merges
+        self.least_reward = self._read_least_reward()
         self._kept: list[tuple[Any, Any, Sequence[Any]]] = []  # answers to evaluate again
         self._sample = _Sample(SAMPLE_SIZE)
         self._root_outcomes: dict[Any, list[Outcome]] = {}
@@ -236,7 +247,11 @@ class ModelReader(ModelCalls):
 
     def actions(self, state: Any) -> dict[str, Any]:
         """Return the actions of a state by their labels, checked."""
-        return self._guard(self._read_actions, state)
+        try:
+            return self._read_actions(state)
+        except Exception as error:
+            self._blame(error, state)
+            raise
 
     def outcomes(self, state: Any, action: Any) -> list[Outcome]:
         """Return the outcomes of an action, checked and merged: safe ones, then failures.
@@ -245,7 +260,11 @@ class ModelReader(ModelCalls):
         well, are cached.
         """
         if state is not self.root:
-            return self._guard(self._read_outcomes, state, action)
+            try:
+                return self._read_outcomes(state, action)
+            except Exception as error:
+                self._blame(error, state, action)
+                raise
         if action not in self._root_outcomes:
             self._root_outcomes[action] = self._guard(self._read_outcomes, state, action)
         return self._root_outcomes[action]
@@ -268,13 +287,53 @@ class ModelReader(ModelCalls):
 
     def default_label(self, state: Any, actions: Mapping[str, Any]) -> str:
         """Return the label of the model's own default action of a state."""
-        action = self._call("default_action", state, state=state)
+        action = self._call("default_action", (state,), state)
         for label, known in actions.items():
             if is_equal(known, action):
                 return label
         message = f"default_action must be one of the actions of the state, not {shorten(action)}"
         violation = Violation(Rule.ACTIONS_EXIST, message, state, action)
         raise ModelError(violation.of(self.model))
+
+    def bound_continuation(self, claim: str, state: Any, level: int) -> tuple[Number, Number]:
+        """Return the largest risk and the least reward from a state on, by a claim of the model.
+
+        Parameters
+        ----------
+        claim
+            `ANY`: whatever happens, no outcome pays less than `least_reward`. `DEFAULT`: the
+            model's `default_bounds`, if its default action is followed.
+        state, level
+            The state, and the number of decisions before it.
+        """
+        step = level - isinstance(self.root, Start)
+        if claim == ANY:
+            return 1, self._bound_any_reward(self.horizon - step)
+        bounds = self._call("default_bounds", (state, step), state)
+        pair = bounds if isinstance(bounds, tuple | list) and len(bounds) == 2 else (None, None)
+        risk, reward = read_number(pair[0]), read_number(pair[1])
+        finite = reward is not None and -LARGEST_REWARD <= reward <= LARGEST_REWARD
+        if risk is None or not 0 <= risk <= 1 or reward is None or not finite:
+            allowed = "a risk from 0 to 1 and a finite reward"
+            message = f"default_bounds must be {allowed}, not {shorten(bounds)}"
+            raise self._refuse(Rule.RISK_BOUNDS, message, state, None, bounds)
+        return risk, reward
+
+    def _bound_any_reward(self, steps: int) -> float:
+        """Return a lower bound on the reward of any continuation of at most this many steps."""
+        least = 0.0 if self.least_reward is None else min(0.0, float(self.least_reward))
+        most = steps if self.discount == 1 else min(steps, 1 / (1 - self.discount))
+        return least * most * (1 + 1e-12)  # more than the product is rounded by
+
+    def _read_least_reward(self) -> Number | None:
+        given = self._guard(read_attribute, self.model, "least_reward")
+        if given is None:
+            return None
+        number = read_number(given)
+        if number is None or not -LARGEST_REWARD <= number <= LARGEST_REWARD:
+            message = f"least_reward must be a finite number, not {describe_number(given)}"
+            raise self._refuse(Rule.REWARD_BOUNDS, message, None, None, given)
+        return number
 
     def bound_reward(self, state: Any, step: int) -> float:
         """Return the model's upper bound on the reward to go, checked to be a number."""
@@ -288,7 +347,7 @@ class ModelReader(ModelCalls):
 
     def bound_risk(self, state: Any, action: Any, step: int) -> float:
         """Return the model's lower bound on the risk to go, checked to be a probability."""
-        bound = self._call("risk_to_go_bound", state, action, step, state=state, action=action)
+        bound = self._call("risk_to_go_bound", (state, action, step), state, action)
         number = read_number(bound)
         if number is None or not 0 <= number <= 1:
             allowed = "a number from 0 to 1"
@@ -297,7 +356,7 @@ class ModelReader(ModelCalls):
         return float(number)
 
     def _bound(self, method: str, state: Any, *arguments: Any) -> float:
-        bound = self._call(method, state, *arguments, state=state)
+        bound = self._call(method, (state, *arguments), state)
         number = read_number(bound)
         if number is None or math.isnan(number):
             message = f"{method} must be a number, not {describe_number(bound)}"
@@ -306,8 +365,7 @@ class ModelReader(ModelCalls):
 
     def locate(self, state: Any, action: Any, measurement: Any) -> Any:
         """Return the label or next state of a measured outcome; None if it is impossible."""
-        where = (state, action)
-        return self._call("locate", *where, measurement, state=state, action=action)
+        return self._call("locate", (state, action, measurement), state, action)
 
     def fingerprint(self) -> str:
         """Return a string that differs between models that differ at the start.
@@ -397,12 +455,15 @@ class ModelReader(ModelCalls):
         """
         try:
             return read(*where)
-        except ModelError as error:
-            error.violation = error.violation.of(self.model)
-            raise
-        except VulcanError:
-            raise
         except Exception as error:
+            self._blame(error, *where)
+            raise
+
+    def _blame(self, error: Exception, *where: Any) -> None:
+        """Add the model to an error of its own; raise one for any other exception."""
+        if isinstance(error, ModelError):
+            error.violation = error.violation.of(self.model)
+        elif not isinstance(error, VulcanError):
             message = f"reading the model's answer raised {shorten(error)}"
             raise self._refuse(Rule.ANSWERS, message, *where) from error
 
@@ -416,18 +477,15 @@ class ModelReader(ModelCalls):
         if isinstance(state, Start):
             return self._label_actions(state, tuple(state.choices))
         actions = self._call_list("actions", state)
-        if not self._are_names(actions):
+        if hasattr(self.model, "action_label") or not STRINGS.issuperset(map(type, actions)):
             return self._label_actions(state, actions)
-        # Most states have the same few actions, which need not be checked again.
-        if actions not in self._named:
-            self._named[actions] = self._label_actions(state, actions)
-        return self._named[actions].copy()
-
-    def _are_names(self, actions: tuple[Any, ...]) -> bool:
-        """Return whether actions are strings, which are their own labels in every state."""
-        if hasattr(self.model, "action_label") or len(self._named) >= MOST_NAMED:
-            return False
-        return set(map(type, actions)) == {str}
+        # Strings are their own labels. Most states have the same few, which are checked once.
+        known = self._named.get(actions)
+        if known is None:
+            known = self._label_actions(state, actions)
+            if len(self._named) < MOST_NAMED:
+                self._named[actions] = known
+        return known.copy()
 
     def _label_actions(self, state: Any, actions: tuple[Any, ...]) -> dict[str, Any]:
         labels = [self.label(state, action) for action in actions]
@@ -443,7 +501,13 @@ class ModelReader(ModelCalls):
         return self._observe(state, action, outcomes)
 
     def _observe(self, state: Any, action: Any, given: tuple[Any, ...]) -> list[Outcome]:
-        return observe_outcomes(state, action, given)
+        outcomes = observe_outcomes(state, action, given)
+        least = self.least_reward
+        if least is not None and any(outcome.reward < least for outcome in outcomes):
+            paid = min(float(outcome.reward) for outcome in outcomes)
+            message = f"an outcome pays {paid!r}, less than least_reward, {float(least)!r}"
+            raise ModelError(Violation(Rule.REWARD_BOUNDS, message, state, action, paid))
+        return outcomes
 
 
 class StrictReader(ModelReader):
@@ -465,12 +529,14 @@ class StrictReader(ModelReader):
 
     def _read_actions(self, state: Any) -> dict[str, Any]:
         actions = super()._read_actions(state)
-        self._note(state, list(actions))
+        if state in self._visited:
+            self._note(state, list(actions))
         return actions
 
     def _read_outcomes(self, state: Any, action: Any) -> list[Outcome]:
         outcomes = super()._read_outcomes(state, action)
-        self._note(state, outcomes, action)
+        if state in self._visited:
+            self._note(state, outcomes, action)
         return outcomes
 
     def _call_list(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
@@ -489,28 +555,28 @@ class StrictReader(ModelReader):
         observed = super()._observe(state, action, given)
         # Where nothing merges, equal next states of one action still do.
         if self.merges or len(observed) < len(given):
-            for outcome in given:
-                if outcome.state is not FAILURE and outcome.probability:
-                    self._visit(outcome.state)
+            self._visit([o.state for o in given if o.state is not FAILURE and o.probability])
         return observed
 
-    def _visit(self, state: Any) -> None:
-        """Remember a state, or a duplicate of a visited one."""
-        try:
-            visited = self._visited.get(state)
-        except Exception as error:
-            raise self.refuse_comparison(state, error) from error
-        if visited is None:
-            if self._states.take():
-                self._visited[state] = _Visited(state)
-        elif visited.state is not state and self._arrivals.take() and visited.add(state):
-            self._waiting += ((visited, state, label) for label in visited.answers)
+    def _visit(self, states: Sequence[Any]) -> None:
+        """Remember states, or duplicates of visited ones."""
+        known = self._visited
+        for state in states:
+            try:
+                visited = known.get(state)
+            except Exception as error:
+                raise self.refuse_comparison(state, error) from error
+            if visited is None:
+                if self._states.take():
+                    known[state] = _Visited(state)
+            elif visited.state is not state and self._arrivals.take() and visited.add(state):
+                self._waiting += ((visited, state, label) for label in visited.answers)
 
     def _note(self, state: Any, answer: Sequence[Any], *action: Any) -> None:
         """Remember an answer, and evaluate the duplicates of the state as well."""
-        visited = self._visited.get(state)
-        if visited is None or isinstance(state, Start):
+        if isinstance(state, Start):
             return
+        visited = self._visited[state]
         visited.begin(state)
         label = self.label(state, *action) if action else None
         visited.answers[label] = answer
@@ -635,8 +701,8 @@ def _accept(outcomes: Sequence[Any]) -> list[Outcome] | None:
             probability, reward, state = outcome.probability, outcome.reward, outcome.state
             label = outcome.label
             if not (
-                type(probability) in PLAIN_NUMBERS
-                and type(reward) in PLAIN_NUMBERS
+                (type(probability) is float or type(probability) in PLAIN_NUMBERS)
+                and (type(reward) is float or type(reward) in PLAIN_NUMBERS)
                 and (SMALLEST_PROBABILITY <= probability <= 1 or probability == 0)
                 and -LARGEST_REWARD <= reward <= LARGEST_REWARD
                 and state is not None
@@ -644,14 +710,17 @@ def _accept(outcomes: Sequence[Any]) -> list[Outcome] | None:
             ):
                 return None
             probabilities.append(probability)
-            (failing if state is FAILURE else safe).append(outcome)
             if label is not None:
                 labels.append(label if type(label) is str else str(label))
-                hash(state)
-            elif state is FAILURE:
-                nameless += 1
+            if state is FAILURE:
+                failing.append(outcome)
+                nameless += label is None
             else:
-                states.append(state)
+                safe.append(outcome)
+                if label is None:
+                    states.append(state)
+                else:
+                    hash(state)
         if abs(math.fsum(probabilities) - 1) > SUM_TOLERANCE or len(set(labels)) < len(labels):
             return None
         observed = safe + failing

@@ -22,11 +22,9 @@ from vulcan.model.compiled import forget_compiled
 from vulcan.model.interface import Outcome, Start
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
-from vulcan.parallel.executors import AnswerTimeoutError, Channel, Executor
+from vulcan.parallel.executors import Channel, Executor
 from vulcan.parallel.pool import WorkerPool
 from vulcan.runtime.limits import is_late, note_answer
-
-__all__ = ["WorkerReader"]
 
 PORTIONS: Final = 4
 """Portions per worker: evaluations differ in duration."""
@@ -77,8 +75,8 @@ class WorkerReader(ModelReader):
             answers = self._pool.map("evaluate", portions, lambda: is_late(began))
         except (ModelError, OptionError):
             raise
-        except AnswerTimeoutError as error:
-            raise self._give_up("outcomes", began, *error.argument[0]) from None
+        except TimeoutError as error:
+            raise self._give_up("outcomes", began, *error.args[0][0]) from None
         except Exception as error:  # workers that died, or an answer that can't be sent
             message = f"the workers gave no answer: {error!r}"
             raise ModelError(Violation(Rule.ANSWERS, message, pairs[0][0])) from error

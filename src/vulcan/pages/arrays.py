@@ -43,11 +43,10 @@ from numpy.typing import NDArray
 from vulcan.model.interface import Start
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
-from vulcan.pages.maps import Mapped
 from vulcan.policy.walk import DecisionPoints, find_values, name_state, number_labels
 from vulcan.runtime.arrays import ranges, starts
 
-__all__ = ["OMITTED", "PlanArrays", "collect_arrays", "pack_arrays"]
+__all__ = ["OMITTED", "Places", "collect_arrays", "pack_arrays"]
 
 
 OMITTED: Final = -4
@@ -61,7 +60,7 @@ NOWHERE: Final = (np.nan, np.nan)
 
 
 @dataclass(frozen=True)
-class PlanArrays:
+class Places:
     """The places of a plan; see the head of this module for the arrays.
 
     `texts` are what the numbers of texts stand for, `weights` the γ^t of each depth, `position` has
@@ -127,9 +126,7 @@ class PlanArrays:
         return here
 
 
-def collect_arrays(
-    places: DecisionPoints, reader: ModelReader, most: int | None = None
-) -> PlanArrays:
+def collect_arrays(places: DecisionPoints, reader: ModelReader, most: int | None = None) -> Places:
     """Return the arrays of a plan; at `most` this many places, the likeliest, by default all."""
     rows, values = places.rows, find_values(places, reader)
     kept = _choose(rows, most)
@@ -152,7 +149,7 @@ def collect_arrays(
         weights = [1.0, *weights]
         position = None if position is None else np.concatenate([[NOWHERE], position])
     names = list(texts)
-    return PlanArrays(**columns, texts=names, weights=weights, position=position, total=len(rows))
+    return Places(**columns, texts=names, weights=weights, position=position, total=len(rows))
 
 
 def _choose(rows: NDArray[Any], most: int | None) -> NDArray[np.intp]:
@@ -254,7 +251,7 @@ def _find_positions(
     places: DecisionPoints, kept: NDArray[np.intp], model: Any
 ) -> NDArray[np.float64] | None:
     """Return where on the map each place is; None if the model has no map."""
-    if not isinstance(model, Mapped):
+    if not hasattr(model, "page_map"):
         return None
     states = (places.states[number] for number in places.rows["state"][kept].tolist())
     found = [NOWHERE if isinstance(s, Start) else model.page_position(s) for s in states]
@@ -267,7 +264,7 @@ STEADY: Final = ("arrival", "first", "child")
 """Arrays that grow by little from one entry to the next: these steps are stored."""
 
 
-def pack_arrays(places: PlanArrays) -> str:
+def pack_arrays(places: Places) -> str:
     """Return all arrays of a plan as text."""
     texts = [text.encode() for text in places.texts]
     arrays: dict[str, NDArray[Any]] = {

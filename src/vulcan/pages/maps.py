@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
 
-__all__ = ["Mapped", "PageMap", "Position"]
+__all__ = ["PageMap", "Position"]
 
 Position = tuple[float, float]
 
@@ -68,14 +67,3 @@ class PageMap:
             ],
             marks=[cell for cell in cells if cell[2] not in (wall, free)],
         )
-
-
-@runtime_checkable
-class Mapped(Protocol):
-    """A model whose states are places on a map."""
-
-    def page_map(self) -> PageMap:
-        """Return the map."""
-
-    def page_position(self, state: Any) -> Position:
-        """Return where on the map a state is."""

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from vulcan.bounds.base import RiskBound
-from vulcan.certificate.certify import Certificate
+from vulcan.certificate.certify import Certificate, describe_frontier
 from vulcan.errors import BoundError
 from vulcan.numerics import END, FAILED, UNPLANNED
-from vulcan.pages.arrays import PlanArrays, pack_arrays
+from vulcan.pages.arrays import Places, pack_arrays
 from vulcan.pages.maps import PageMap
 from vulcan.policy.policy import AnyPolicy
 from vulcan.runtime.files import write_atomically
@@ -55,7 +55,7 @@ class PagePlan:
 
     name: str
     policy: AnyPolicy
-    places: PlanArrays
+    places: Places
     bound: RiskBound
     certificate: Certificate
     remark: str = ""
@@ -104,7 +104,7 @@ def _evaluate(bound: RiskBound, reward: float) -> float:
         return -math.inf
 
 
-def _find_span(places: PlanArrays) -> tuple[float, float]:
+def _find_span(places: Places) -> tuple[float, float]:
     """Return the least and the largest reward that can be expected anywhere on the way."""
     count = len(places)
     if not count:
@@ -157,13 +157,13 @@ def answer_questions(plans: Sequence[PagePlan], explanation: Explanation) -> lis
     return [
         _answer_first(plan.places),
         _answer_bad(plan.places, branch),
-        _answer_risk(plan.places),
+        _answer_risk(plan.places, explanation),
         _answer_less(plans, explanation),
         _answer_worst(plan, branch),
     ]
 
 
-def _find_branching(places: PlanArrays) -> int:
+def _find_branching(places: Places) -> int:
     """Return the first place with more than one safe outcome; the start if there is none."""
     here = start = places.starts()[0]
     while len(safe := [row for row in places.outcomes(here) if places.child[row] != FAILED]) == 1:
@@ -173,7 +173,7 @@ def _find_branching(places: PlanArrays) -> int:
     return here if safe else start
 
 
-def _answer_first(places: PlanArrays) -> PageAnswer:
+def _answer_first(places: Places) -> PageAnswer:
     start, *others = places.starts()
     detail = f"in {places.text(places.state[start])}"
     if places.fails[start] >= SMALLEST:
@@ -184,7 +184,7 @@ def _answer_first(places: PlanArrays) -> PageAnswer:
     return PageAnswer("What is done first?", places.text(places.action[start]), detail, start)
 
 
-def _answer_bad(places: PlanArrays, branch: int) -> PageAnswer:
+def _answer_bad(places: Places, branch: int) -> PageAnswer:
     question = "What after a bad outcome?"
     safe = [row for row in places.outcomes(branch) if places.child[row] != FAILED]
     if not safe:
@@ -203,25 +203,19 @@ def _answer_bad(places: PlanArrays, branch: int) -> PageAnswer:
     return PageAnswer(question, places.text(places.action[child]), detail, child)
 
 
-def _answer_risk(places: PlanArrays) -> PageAnswer:
-    question = "Where is most of the risk taken?"
-    taken = places.reach * places.fails
-    total = float(taken.sum())
-    if total <= 0:
-        return PageAnswer(question, "nowhere", "the plan takes no risk at all")
-    pairs = np.stack((places.action, places.state), axis=1)
-    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
-    share = np.bincount(kind.ravel(), taken) / total
-    first = int(share.argmax())
-    action, state = (places.text(number) for number in kinds[first])
-    place = int(np.where(kind.ravel() == first, taken, -1.0).argmax())
+def _answer_risk(places: Places, explanation: Explanation) -> PageAnswer:
+    question = "Where is most of the risk accepted?"
+    if not explanation.places or not explanation.places[0].accepted:
+        words = "the plan takes no risk at all" if explanation.risk <= 0 else "no policy avoids it"
+        return PageAnswer(question, "nowhere", words)
+    most, total = explanation.places[0], explanation.risk
     return PageAnswer(
         question,
-        f"{action} in {state}",
-        f"{tell_percent(share[first])} of all risk, {tell_percent(taken[place] / total)} at one "
-        f"place: step {places.depth[place] + 1}, reached with {tell_percent(places.reach[place])}, "
-        f"where {tell_percent(places.fails[place])} fail at once",
-        place,
+        f"{most.action} in {most.state}",
+        f"{tell_percent(most.alike_accepted / total)} of all risk, "
+        f"{tell_percent(most.accepted / total)} at one place: step {most.step + 1}, reached with "
+        f"{tell_percent(most.reach)}, where {tell_percent(most.fails)} fail at once",
+        places.find((outcome for _, outcome in most.history), most.action),
     )
 
 
@@ -370,6 +364,8 @@ def _judge(certificate: Certificate) -> str:
 
 def _summarise(plan: PagePlan) -> str:
     complete = "" if plan.policy.complete else "; not complete: some histories are not planned"
+    if plan.certificate.beyond is not None:
+        complete = f"; {describe_frontier(plan.certificate).removeprefix('no: ')}"
     return (
         f"fails with {tell_percent(plan.risk)} of {tell_percent(plan.allowed)} allowed · expected "
         f"reward {show_reward(plan.reward)} · {plan.places.total:,} decisions over "
@@ -388,7 +384,7 @@ def _show_answer(answer: PageAnswer) -> str:
     )
 
 
-def _describe_risky(risky: RiskyPlace, places: PlanArrays) -> dict[str, Any]:
+def _describe_risky(risky: RiskyPlace, places: Places) -> dict[str, Any]:
     """Return a place of the page that takes risk, and the action rejected there."""
     number = places.find((outcome for _, outcome in risky.history), risky.action)
     other = risky.alternative

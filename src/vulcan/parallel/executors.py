@@ -1,4 +1,4 @@
-"""Executors, their workers, and the two executors of this process.
+"""Executors, their workers, and the executor of this process.
 
 An executor starts a worker with a *maker*, a function that another process can import, and the
 maker's arguments. The worker makes one object with them and holds it. Each call names a method of
@@ -7,8 +7,7 @@ worker as long as the arguments don't.
 
 The maker's first argument is a `Channel`. Through it the object reports its progress (`report`) and
 learns that it should end early (`stopped`); searches notice that as they notice Ctrl-C
-(`vulcan.runtime.limits`). Calls are numbered from 1, and a stop request holds for all calls
-up to a number: it reaches calls that have not begun yet, and no later ones.
+(`vulcan.runtime.limits`).
 
 Errors are pickled on the way back. Some can't be pickled or rebuilt, and all lose their traceback.
 So an error that does not survive a round trip is replaced by its text, and every error arrives with
@@ -34,10 +33,8 @@ from vulcan.errors import OptionError, VulcanError
 from vulcan.runtime.limits import listen
 
 __all__ = [
-    "AnswerTimeoutError",
     "Channel",
     "Executor",
-    "Here",
     "Maker",
     "Threads",
     "Worker",
@@ -59,16 +56,11 @@ class WorkerLostError(VulcanError):
     """A worker is gone: its process or its machine died."""
 
 
-class AnswerTimeoutError(VulcanError):
-    """A worker did not answer a call with `argument` in time, and was ended."""
-
-    def __init__(self, argument: Any = None) -> None:
-        super().__init__("a worker gave no answer in time")
-        self.argument = argument
-
-
 class Channel:
-    """A worker's channel to its coordinator; executors call `run` and `stop`.
+    """The worker's end of a worker: holds the object, runs calls, and leads to the coordinator.
+
+    Calls are numbered from 1, and a stop request holds for all calls up to a number: it reaches
+    calls that have not begun yet, and no later ones.
 
     Attributes
     ----------
@@ -82,17 +74,28 @@ class Channel:
         self.report = report
         self.current = 0
         self._stop_up_to = -1
+        self._held: Any = None
+        self._fault: BaseException | None = None
 
     @property
     def stopped(self) -> bool:
         """Whether the current call should end early."""
         return self.current <= self._stop_up_to
 
-    def run(self, number: int, held: Any, name: str, arguments: tuple[Any, ...]) -> Any:
+    def make(self, maker: Maker, *arguments: Any) -> None:
+        """Make the held object; if that fails, every call fails with the error."""
+        try:
+            self._held = maker(self, *arguments)
+        except BaseException as error:
+            self._fault = error
+
+    def run(self, number: int, name: str, arguments: tuple[Any, ...]) -> Any:
         """Run a call, which can be stopped."""
+        if self._fault is not None:
+            raise self._fault
         self.current = number
         with listen(lambda: self.stopped):
-            return getattr(held, name)(*arguments)
+            return getattr(self._held, name)(*arguments)
 
     def stop(self, number: int) -> None:
         """Ask all calls up to a number to end early."""
@@ -140,17 +143,17 @@ class Executor(ABC):
 
     Attributes
     ----------
-    name
-        Its name in options.
     workers
         The largest number of workers.
     in_process
         Whether workers share this process and its memory.
     """
 
-    name: ClassVar[str]
     in_process: ClassVar[bool] = False
     workers: int
+
+    def __post_init__(self) -> None:
+        require_workers(self.workers)
 
     @abstractmethod
     def start_worker(self, maker: Maker, *arguments: Any) -> Worker:
@@ -166,6 +169,63 @@ def require_workers(workers: Any) -> None:
     if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
         raise OptionError(f"workers must be a whole number of at least 1, not {workers!r}")
 
+
+@dataclass(frozen=True)
+class Threads(Executor):
+    """Threads of this process: for kernels, which run without the interpreter's lock.
+
+    Parameters
+    ----------
+    workers
+        Number of threads; a single one is the calling thread.
+    """
+
+    in_process: ClassVar[bool] = True
+    workers: int = 2
+
+    def start_worker(self, maker: Maker, *arguments: Any) -> Worker:
+        return _LocalWorker(self.workers > 1, maker, arguments)
+
+
+class _LocalWorker(Worker):
+    """A worker in this process; without a thread of its own, calls return when they are done."""
+
+    def __init__(self, threaded: bool, maker: Maker, arguments: tuple[Any, ...]) -> None:
+        self._pool = ThreadPoolExecutor(1) if threaded else None
+        self._channel = Channel(self._report)
+        self._channel.make(maker, *arguments)
+        self._calls = 0
+
+    def call(self, name: str, *arguments: Any) -> Future[Any]:
+        self._calls += 1
+        if self._pool is not None:
+            return self._pool.submit(self._run, self._calls, name, arguments)
+        future: Future[Any] = Future()
+        try:
+            future.set_result(self._run(self._calls, name, arguments))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def _report(self, note: Any) -> None:
+        self.note = note
+        if self._pool is None and self.on_note is not None:
+            self.on_note(note)
+
+    def _run(self, number: int, name: str, arguments: tuple[Any, ...]) -> Any:
+        self.note = None
+        return self._channel.run(number, name, arguments)
+
+    def stop(self) -> None:
+        self._channel.stop(self._calls)
+
+    def close(self) -> None:
+        self.stop()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+# Workers that are lost.
 
 _losses: ContextVar[list[WorkerLostError] | None] = ContextVar("losses", default=None)
 
@@ -186,6 +246,9 @@ def note_loss(error: WorkerLostError) -> None:
     losses = _losses.get()
     if losses is not None:
         losses.append(error)
+
+
+# Messages between processes.
 
 
 def pack_fault(error: BaseException, pickler: Any) -> tuple[BaseException, str]:
@@ -225,78 +288,3 @@ def load(message: bytes | memoryview, pickler: Any = pickle) -> Any:
 
 def _describe_unpicklable(error: Exception) -> OptionError:
     return OptionError(f"workers need what can be pickled, and imported where they are: {error}")
-
-
-class _LocalWorker(Worker):
-    """A worker in this process; without a thread of its own, calls return when they are done."""
-
-    def __init__(self, threaded: bool, maker: Maker, arguments: tuple[Any, ...]) -> None:
-        self._pool = ThreadPoolExecutor(1) if threaded else None
-        self._channel = Channel(self._report)
-        self._held = maker(self._channel, *arguments)
-        self._calls = 0
-
-    def call(self, name: str, *arguments: Any) -> Future[Any]:
-        self._calls += 1
-        if self._pool is not None:
-            return self._pool.submit(self._run, self._calls, name, arguments)
-        future: Future[Any] = Future()
-        try:
-            future.set_result(self._run(self._calls, name, arguments))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-    def _report(self, note: Any) -> None:
-        self.note = note
-        if self._pool is None and self.on_note is not None:
-            self.on_note(note)
-
-    def _run(self, number: int, name: str, arguments: tuple[Any, ...]) -> Any:
-        self.note = None
-        return self._channel.run(number, self._held, name, arguments)
-
-    def stop(self) -> None:
-        self._channel.stop(self._calls)
-
-    def close(self) -> None:
-        self.stop()
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-@dataclass(frozen=True)
-class Here(Executor):
-    """The calling thread does the work itself."""
-
-    name: ClassVar[str] = "here"
-    in_process: ClassVar[bool] = True
-    workers: int = 1
-
-    def __post_init__(self) -> None:
-        if self.workers != 1:
-            raise OptionError(f"one thread is one worker, not {self.workers!r}")
-
-    def start_worker(self, maker: Maker, *arguments: Any) -> Worker:
-        return _LocalWorker(False, maker, arguments)
-
-
-@dataclass(frozen=True)
-class Threads(Executor):
-    """Threads of this process: for kernels, which run without the interpreter's lock.
-
-    Parameters
-    ----------
-    workers
-        Number of threads.
-    """
-
-    name: ClassVar[str] = "threads"
-    in_process: ClassVar[bool] = True
-    workers: int = 2
-
-    def __post_init__(self) -> None:
-        require_workers(self.workers)
-
-    def start_worker(self, maker: Maker, *arguments: Any) -> Worker:
-        return _LocalWorker(True, maker, arguments)

@@ -24,9 +24,7 @@ from typing import Any, Final, Self
 
 from vulcan.errors import OptionError, VulcanError
 from vulcan.parallel.executors import (
-    AnswerTimeoutError,
     Executor,
-    Here,
     Maker,
     Threads,
     Worker,
@@ -36,7 +34,7 @@ from vulcan.parallel.executors import (
 )
 from vulcan.parallel.processes import Processes
 
-__all__ = ["NAMES", "Task", "WorkerPool", "choose_executor"]
+__all__ = ["Task", "WorkerPool", "choose_executor"]
 
 MOST_TRIES: Final = 3
 """Number of workers that a task may lose."""
@@ -52,17 +50,7 @@ OnNote = Callable[["Task", Any], None]
 
 @dataclass(eq=False)
 class Task:
-    """A call that any worker of a pool can run.
-
-    Attributes
-    ----------
-    name, arguments
-        The method and its arguments.
-    ended
-        Whether it was done, or failed for good.
-    answer, error
-        Its outcome; the error is None if it succeeded.
-    """
+    """A call that any worker of a pool can run: done or failed once it has ended."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -167,7 +155,7 @@ class WorkerPool:
 
         The error of the first failing value is raised, whichever failed first in time; values
         behind it may be skipped. Once `timed_out` returns True, all workers are ended, and tasks
-        that have not ended fail with an `AnswerTimeoutError`.
+        that have not ended fail with a `TimeoutError` of their arguments.
         """
         tasks = [self.submit(name, value) for value in values]
         while self.busy:
@@ -179,7 +167,7 @@ class WorkerPool:
                 self.close()
                 for task in tasks:
                     if not task.ended:
-                        task.ended, task.error = True, AnswerTimeoutError(*task.arguments)
+                        task.ended, task.error = True, TimeoutError(*task.arguments)
         return [task.result() for task in tasks]
 
     def stop(self) -> None:
@@ -279,9 +267,7 @@ def _put(
     completed.put((worker, future))
 
 
-NAMES: Final = ("here", "threads", "processes", "ray")
-
-PARALLEL: Final = re.compile(rf"({'|'.join(NAMES)})(?::([0-9]+))?(?:@(\S+))?")
+PARALLEL: Final = re.compile(r"(here|threads|processes|ray)(?::([0-9]+))?(?:@(\S+))?")
 """As text: an executor, its number of workers, and the address of a cluster."""
 
 
@@ -316,9 +302,8 @@ def choose_executor(parallel: int | str | Executor | None, several: str = "proce
         from vulcan.parallel.ray_cluster import Ray
 
         return Ray(address, **given)
-    kinds: dict[str, Callable[..., Executor]] = {
-        "here": Here,
-        "threads": Threads,
-        "processes": Processes,
-    }
-    return kinds[name](**given)
+    if name == "here":
+        if workers not in (None, 1):
+            raise OptionError(f"here is one worker, not {workers!r}")
+        return Threads(1)
+    return Threads(**given) if name == "threads" else Processes(**given)

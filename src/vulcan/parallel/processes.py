@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from vulcan.errors import OptionError
 from vulcan.parallel.executors import (
@@ -38,7 +38,6 @@ from vulcan.parallel.executors import (
     dump,
     load,
     pack_fault,
-    require_workers,
     unpack_fault,
 )
 from vulcan.runtime.files import list_loaded, load_file
@@ -81,11 +80,7 @@ class Processes(Executor):
         Number of processes.
     """
 
-    name: ClassVar[str] = "processes"
     workers: int = 2
-
-    def __post_init__(self) -> None:
-        require_workers(self.workers)
 
     def start_worker(self, maker: Maker, *arguments: Any) -> Worker:
         return _Process(maker, arguments)
@@ -217,6 +212,14 @@ def _starting() -> Iterator[None]:
                     os.environ[name] = value
 
 
+def _make(channel: Channel, made: bytes, files: Sequence[Path]) -> Any:
+    """Return the object that a worker holds."""
+    for path in files:
+        load_file(path)
+    maker, arguments = load(made)
+    return maker(channel, *arguments)
+
+
 def _serve(
     pipe: Connection, made: bytes, files: Sequence[Path], quiet: bool, safe_path: bool
 ) -> None:
@@ -249,20 +252,10 @@ def _serve(
 
     send(READY, None)
     threading.Thread(target=receive, daemon=True).start()
-    held, fault = None, None
-    try:
-        for path in files:
-            load_file(path)
-        maker, arguments = load(made)
-        held = maker(channel, *arguments)
-    except BaseException as error:  # every call fails with it
-        fault = error
+    channel.make(_make, made, files)
     while True:
         try:
-            number, name, arguments = load(calls.get())
-            if fault is not None:
-                raise fault
-            send(ANSWER, channel.run(number, held, name, arguments))
+            send(ANSWER, channel.run(*load(calls.get())))
         except BaseException as error:
             with suppress(OSError):  # the receiving thread notices
                 send(FAULT, pack_fault(error, pickle))

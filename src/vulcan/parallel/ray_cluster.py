@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from vulcan.errors import OptionError
 from vulcan.parallel.executors import (
@@ -64,7 +64,6 @@ class Ray(Executor):
         Number of workers, with a core each; by default the number of the cluster's cores.
     """
 
-    name: ClassVar[str] = "ray"
     address: str | None = None
     workers: int = None  # type: ignore[assignment]  # as many as there are cores
 
@@ -164,34 +163,32 @@ def _require_loopback() -> None:
         )
 
 
+def _make(channel: Channel, made: bytes) -> Any:
+    """Return the object that a worker holds."""
+    maker, arguments = load(made, _import_ray().cloudpickle)
+    return maker(channel, *arguments)
+
+
 class _Actor:
     """The class that Ray makes an actor of."""
 
     def __init__(self) -> None:
         self._channel = Channel(self._report)
         self._last_report: tuple[int, Any] = (0, None)
-        self._held: Any = None
-        self._fault: BaseException | None = None
 
     def _report(self, note: Any) -> None:
         self._last_report = self._channel.current, note
 
     def make(self, made: bytes) -> None:
-        """Make the held object; if that fails, every call fails with the error."""
-        try:
-            maker, arguments = load(made, _import_ray().cloudpickle)
-            self._held = maker(self._channel, *arguments)
-        except BaseException as error:
-            self._fault = error
+        """Make the held object."""
+        self._channel.make(_make, made)
 
     def call(self, number: int, name: str, message: bytes) -> tuple[bool, bytes]:
         """Return whether a call succeeded, and its answer or fault."""
         cloudpickle = _import_ray().cloudpickle
         try:
-            if self._fault is not None:
-                raise self._fault
             arguments = load(message, cloudpickle)
-            return True, dump(self._channel.run(number, self._held, name, arguments), cloudpickle)
+            return True, dump(self._channel.run(number, name, arguments), cloudpickle)
         except BaseException as error:
             return False, cloudpickle.dumps(pack_fault(error, cloudpickle))
 

@@ -18,12 +18,11 @@ from typing import ClassVar, Final
 
 from vulcan.exact.fallback import find_least_risk_policy
 from vulcan.exact.pipeline import AUTOMATIC, RANDOMISED, narrow
-from vulcan.exact.search import ExactSearch, UnrollingPolicy
+from vulcan.exact.search import ExactSearch
 from vulcan.graph.compiled import find_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits, Monitor, StopReason
-from vulcan.runtime.memory import find_default_memory
 from vulcan.sampling.growth import GrowthRun
 from vulcan.sampling.tree import PrecisionError
 from vulcan.sampling.vulcan import Vulcan
@@ -32,12 +31,6 @@ from vulcan.solvers.base import Coverage, Option, Options, Solver, find_solver
 from vulcan.solvers.finding import Finding
 
 __all__ = ["Automatic", "read_solver"]
-
-DEFAULT_SECONDS: Final = 20.0
-"""Time of a search over histories without any limit."""
-
-DEFAULT_MEMORY: Final = 2 << 30
-"""Bytes that such a search may take, or half of the limit for other searches if that is less."""
 
 OVERTIME: Final = 0.1
 """Seconds that the cautious policy may take beyond all limits, and..."""
@@ -80,54 +73,43 @@ class Automatic(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        limits = monitor.limits
-        samples = limits.samples is not None or limits.histories is not None
+        given = monitor.limits
+        samples = given.samples is not None or given.histories is not None
         if options.checkpoint is not None:
             options.checkpoint.require_free()
         resumes = options.checkpoint is not None and options.checkpoint.resumes
         if samples or resumes:
-            return self._sample(problem, reader, monitor, options)
+            return Vulcan().search(problem, reader, monitor, options)
         run = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
-        finding = self._search_graph(run, options)
+        finding = self._search_graph(run)
         if finding is None:
             finding = self._sample_on(run, options)
         elif options.checkpoint is not None:
             finding = _remark(finding, "no checkpoint: only a search that samples writes one")
-        if limits.time_limit is None and monitor.stopped_by is StopReason.TIME:
-            by_default = f"{DEFAULT_SECONDS:.0f} s by default"
-            finding = _remark(finding, f"{by_default}, time_limit=60 goes on for longer")
         return finding
 
-    def _search_graph(self, run: ExactSearch, options: Options) -> Finding | None:
+    def _search_graph(self, run: ExactSearch) -> Finding | None:
         """Unroll the problem, or let a plan grow; None if only samples are left."""
         monitor = run.monitor
-        unrolling = UnrollingPolicy(run.graph, monitor)
-        if run.unroll(within=unrolling):
-            return self._search_levels(run)
-        if unrolling.finds_histories and monitor.stopped_by is None:
-            _limit_histories(monitor)
+        if run.unroll(while_it_pays=True):
+            narrow(run, RANDOMISED if self.randomised else AUTOMATIC)
+            found = (
+                "randomised policy found" if self.randomised else "policy found, with a proved gap"
+            )
+            return run.find(f"best {found}")
+        if run.finds_histories and monitor.stopped_by is None:
+            monitor.limits = monitor.limits.by_default(monitor.seconds)
             if find_compiled(run.reader) is None and not self.randomised:
                 run.forget_graph()
                 finding = GrowthRun(self, run.problem, run.reader, monitor).search()
                 if finding.policy is not None or finding.error is not None or monitor.requested:
                     return finding
-        if monitor.stopped_by is None and run.graph.merges and _is_short(monitor):
+        limit = monitor.limits.time_limit
+        is_short = limit is not None and limit - monitor.seconds < SHORT
+        if monitor.stopped_by is None and run.graph.merges and is_short:
             monitor.stopped_by = StopReason.TIME
         return None if monitor.stopped_by is None else self._be_cautious(run)
-
-    def _search_levels(self, run: ExactSearch) -> Finding:
-        """Search what is unrolled."""
-        if self.randomised:
-            narrow(run, RANDOMISED)
-            return run.find("best randomised policy found")
-        narrow(run, AUTOMATIC)
-        return run.find("best policy found, with a proved gap")
-
-    def _grow(self, run: ExactSearch) -> Finding:
-        """Let a plan grow with what is left of the time."""
-        run.forget_graph()
-        return GrowthRun(self, run.problem, run.reader, run.monitor).search()
 
     def _sample_on(self, run: ExactSearch, options: Options) -> Finding:
         """Sample with what is left of the time, or else be cautious."""
@@ -140,7 +122,7 @@ class Automatic(Solver):
                     left = max(run.room // 2, run.room - grown)
                     run.monitor.limits = replace(run.monitor.limits, memory=left)
                 known = replace(options, graph=run.graph)
-                finding = self._sample(run.problem, run.reader, run.monitor, known)
+                finding = Vulcan().search(run.problem, run.reader, run.monitor, known)
         except PrecisionError:
             return self._be_cautious(run)
         seconds = finding.statistics.search_seconds + spent
@@ -161,21 +143,6 @@ class Automatic(Solver):
             run.offer(point)
         found = "the most cautious policy that looks one step ahead"
         return run.find(found if run.best is not None else "no policy found within the limits")
-
-    def _sample(
-        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
-    ) -> Finding:
-        return Vulcan().search(problem, reader, monitor, options)
-
-
-def _limit_histories(monitor: Monitor) -> None:
-    """Set the default limits of a search over histories."""
-    limits = monitor.limits
-    if limits.time_limit is None:
-        limits = replace(limits, time_limit=monitor.seconds + DEFAULT_SECONDS)
-    if limits.memory is None:
-        limits = replace(limits, memory=min(DEFAULT_MEMORY, find_default_memory() // 2))
-    monitor.limits = limits
 
 
 def _is_short(monitor: Monitor) -> bool:

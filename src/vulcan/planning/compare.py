@@ -13,20 +13,18 @@ machine. Their results do not depend on that, as long as limits of time and memo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
-from vulcan.certificate.certify import Certificate
 from vulcan.errors import OptionError
 from vulcan.exact.pipeline import RewardBound
 from vulcan.model.interface import describe_model
 from vulcan.parallel.executors import Executor
-from vulcan.parallel.pool import Task, choose_executor
 from vulcan.parameters import knows_parameters
 from vulcan.planning.automatic import read_solver
 from vulcan.planning.result import Result
-from vulcan.planning.sweep import Searcher, SearchJob, Sweep, describe_error
+from vulcan.planning.sweep import ResultRow, describe_error, open_sweep
 from vulcan.policy.policy import RandomisedPolicy
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import (
@@ -49,7 +47,7 @@ DEFAULT_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True)
-class ComparisonRow:
+class ComparisonRow(ResultRow):
     """One solver and its result.
 
     Attributes
@@ -74,16 +72,6 @@ class ComparisonRow:
         return f"<ComparisonRow {self.name}: {self.error or repr(self.result)}>"
 
     @property
-    def certificate(self) -> Certificate | None:
-        """The certificate of the policy; None without one."""
-        return None if self.result is None else self.result.certificate
-
-    @property
-    def safe(self) -> bool:
-        """Whether there is a complete policy whose certificate passes."""
-        return self.result is not None and self.result.safe
-
-    @property
     def complete(self) -> bool | None:
         """Whether the policy is complete; None without one."""
         return None if self.certificate is None else self.certificate.complete
@@ -94,36 +82,6 @@ class ComparisonRow:
         if self.result is None or self.result.policy is None:
             return None
         return not isinstance(self.result.policy, RandomisedPolicy)
-
-    @property
-    def reward(self) -> float | None:
-        """Certified reward, also of a policy that is not safe."""
-        return None if self.certificate is None else float(self.certificate.reward)
-
-    @property
-    def risk(self) -> float | None:
-        """Certified risk."""
-        return None if self.certificate is None else float(self.certificate.risk)
-
-    @property
-    def allowed(self) -> float | None:
-        """The risk that the bound allows for the reward."""
-        return None if self.certificate is None else float(self.certificate.allowed)
-
-    @property
-    def upper_bound(self) -> float | None:
-        """The upper bound of the result; None if unknown."""
-        return None if self.result is None else self.result.upper_bound
-
-    @property
-    def gap(self) -> float | None:
-        """Largest relative distance of the reward from the optimum; of safe policies only."""
-        return None if self.result is None else self.result.gap
-
-    @property
-    def absolute_gap(self) -> float | None:
-        """The same in units of reward."""
-        return None if self.result is None else self.result.absolute_gap
 
     @property
     def seconds(self) -> float | None:
@@ -233,7 +191,7 @@ def compare(
     limits: Limits | None = None,
     upper_bound: bool = True,
     parallel: int | str | Executor | None = None,
-    progress: bool | OnProgress = False,
+    progress: bool | OnProgress | None = None,
 ) -> Comparison:
     """Solve a problem with several solvers.
 
@@ -289,58 +247,30 @@ def compare(
     if time_limit is None and limits is None:
         time_limit = DEFAULT_SECONDS
     limits = Limits.combine(limits, time_limit=time_limit, samples=samples)
-    jobs = {
-        name: SearchJob(solver, limits.keep(solver.limits), Options(seed))
+    searches = {
+        name: (problem.risk_bound, solver, limits.keep(solver.limits), Options(seed))
         for name, solver in named.items()
     }
-    rows: dict[str, ComparisonRow] = {}
+    found: dict[str, ComparisonRow] = {}
     added = RewardBound()
-    with Sweep(choose_executor(parallel), progress, Searcher, problem) as sweep:
-        sweep.total = len(jobs)
-        tasks = {sweep.search(job): name for name, job in jobs.items()}
-        for task in sweep.run():
-            rows[tasks[task]] = _build_row(problem, tasks[task], task)
-        if upper_bound and not any(map(_bounds_every_policy, rows.values())):
-            added = sweep.ask("bound", limits) or added
-    ordered = [rows[name] for name in named if name in rows]
-    return _share_bounds(problem, ordered, added, sweep)
-
-
-def _build_row(problem: Problem, name: str, task: Task) -> ComparisonRow:
-    """Return the row of a solver, with its result or error."""
-    job = task.arguments[0]
-    if task.error is None:
-        return ComparisonRow(name, job.solver, job.unpack(task.answer, problem))
-    # The solver may be the user's own; the other rows are still useful.
-    return ComparisonRow(name, job.solver, error=describe_error(name, task.error))
-
-
-def _bounds_every_policy(row: ComparisonRow) -> bool:
-    """Whether a row has an upper bound that holds for randomised policies as well."""
-    if row.result is None or row.result.upper_bound is None:
-        return False
-    return row.deterministic is False or row.solver.covers is Coverage.EVERY
-
-
-def _share_bounds(
-    problem: Problem, rows: Sequence[ComparisonRow], added: RewardBound, sweep: Sweep
-) -> Comparison:
-    """Return the comparison, each row with the least upper bound of its kind."""
-
-    def least(chosen: Sequence[ComparisonRow]) -> float | None:
-        uppers = [added.upper, *(row.upper_bound for row in chosen)]
-        return min((float(upper) for upper in uppers if upper is not None), default=None)
-
-    def share(row: ComparisonRow) -> ComparisonRow:
-        if row.result is None:
-            return row
-        upper = of_every_policy if row.deterministic is False else of_all
-        return replace(row, result=replace(row.result, upper_bound=upper))
-
-    of_all, of_every_policy = least(rows), least([row for row in rows if _bounds_every_policy(row)])
+    with open_sweep(problem, parallel, progress) as sweep:
+        sweep.total = len(searches)
+        for name, result, error in sweep.solve(searches):
+            # The solver may be the user's own; the other rows are still useful.
+            text = None if error is None else describe_error(name, error)
+            found[name] = ComparisonRow(name, named[name], result, text)
+        if upper_bound and not any(map(_bounds_every_policy, found.values())):
+            added = sweep.call("bound", limits) or added
+    rows = [found[name] for name in named if name in found]
+    of_all = _find_least(added, rows)
+    of_every_policy = _find_least(added, filter(_bounds_every_policy, rows))
+    for k, row in enumerate(rows):
+        if row.result is not None:
+            upper = of_every_policy if row.deterministic is False else of_all
+            rows[k] = replace(row, result=replace(row.result, upper_bound=upper))
     return Comparison(
         problem=problem,
-        rows=tuple(map(share, rows)),
+        rows=tuple(rows),
         upper_bound=of_all,
         randomised_upper_bound=of_every_policy,
         stopped_by=sweep.stopped_by,
@@ -348,18 +278,32 @@ def _share_bounds(
     )
 
 
+def _bounds_every_policy(row: ComparisonRow) -> bool:
+    """Whether a row has an upper bound that holds for randomised policies as well."""
+    if row.upper_bound is None:
+        return False
+    return row.deterministic is False or row.solver.covers is Coverage.EVERY
+
+
+def _find_least(added: RewardBound, rows: Iterable[ComparisonRow]) -> float | None:
+    """Return the least upper bound of some rows; None without one."""
+    uppers = [added.upper, *(row.upper_bound for row in rows)]
+    return min((float(upper) for upper in uppers if upper is not None), default=None)
+
+
 def _name_solvers(
     solvers: Mapping[str, Solver | str] | Sequence[Solver | str] | None,
 ) -> dict[str, Solver]:
     """Return the solvers by their names, all different."""
-    named: dict[str, Solver | str]
     if isinstance(solvers, Mapping):
         named = dict(solvers)
     else:
         solvers = [solvers] if isinstance(solvers, str) else solvers
-        _, *kinds = load_solvers().values()  # the first one chooses among the others
+        if solvers is None:
+            _, *kinds = load_solvers().values()  # the first one chooses among the others
+            solvers = [kind() for kind in kinds]
         named = {}
-        for solver in [kind() for kind in kinds] if solvers is None else solvers:
+        for solver in solvers:
             name = text = solver if isinstance(solver, str) else _describe_solver(solver)
             number = 2
             while name in named:
@@ -375,16 +319,14 @@ def _name_solvers(
 
 def _describe_solver(solver: Any) -> str:
     """Return the name of a solver's class, with the parameters that are not defaults."""
-    usual = {
-        field.name: field.default_factory()
-        if field.default_factory is not dataclasses.MISSING
-        else field.default
-        for field in (fields(solver) if hasattr(solver, "__dataclass_fields__") else ())
-    }
-    special = [
-        f"{name}={getattr(solver, name)!r}"
-        for name, value in usual.items()
-        if getattr(solver, name) != value
-    ]
+    special = []
+    for field in fields(solver) if is_dataclass(solver) else ():
+        usual = (
+            field.default
+            if field.default_factory is dataclasses.MISSING
+            else field.default_factory()
+        )
+        if (value := getattr(solver, field.name)) != usual:
+            special.append(f"{field.name}={value!r}")
     name = type(solver).__name__
     return f"{name}({', '.join(special)})" if special else name

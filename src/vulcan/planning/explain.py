@@ -4,6 +4,17 @@ With reach the probability of being at a decision point (`vulcan.policy.walk`), 
 takes reach · r of the risk and earns γ^t reach · R̄ of the reward. These are summed over all points
 of the same state and action.
 
+Which decision accepted a risk is another question. A step that surely fails may have no
+alternative: the risk was accepted by the decision that led there. With m the least risk of any
+policy from a point on, an action accepts
+
+    reach · (r + Σ p m' - m),
+
+by how much it raises the risk that can't be avoided any more. Summed over all decisions this is er
+less the m of the start, the risk that no policy avoids. Where states merge and are few, m is exact.
+Elsewhere another action counts as if nothing after it failed, so that m may be too small, and some
+blame stays with later decisions.
+
 An action that surely fails where another would not is a deliberate failure. So is, less plainly, a
 risk taken where failing pays more than going on: F > G, with F the mean reward of the failing
 outcomes and G that of the safe ones, including what follows them. Both are nearly always mistakes
@@ -27,10 +38,10 @@ be, as a plan may take the other for what it leads to.
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -38,8 +49,8 @@ from numpy.typing import NDArray
 
 from vulcan.errors import BoundError
 from vulcan.exact.acceptance import BoundTest
-from vulcan.exact.dual import DualSearch
-from vulcan.exact.sweeps import Sweeps, Ways
+from vulcan.exact.dual import Dual
+from vulcan.exact.sweeps import Sweeps
 from vulcan.graph.levels import build_levels
 from vulcan.graph.states import open_graph
 from vulcan.model.interface import Outcome, stable_text
@@ -48,6 +59,7 @@ from vulcan.numerics import END, FAILED, TOLERANCE
 from vulcan.policy.policy import AnyPolicy, open_own_model
 from vulcan.policy.walk import DecisionPoints, find_decision_points, find_values, number_labels
 from vulcan.problem import Problem, require_problem
+from vulcan.runtime.formatting import show_percent
 from vulcan.runtime.memory import pause_collection
 from vulcan.solvers.finding import Worth
 
@@ -93,6 +105,8 @@ class Choice:
         Its expected discounted reward.
     risk
         Probability that the mission fails by it.
+    accepted
+        By how much its decisions raise the risk that can't be avoided any more.
     tempting
         The part of this risk taken where failing pays more than going on.
     instead, instead_risk
@@ -105,6 +119,7 @@ class Choice:
     times: float = 0.0
     reward: float = 0.0
     risk: float = 0.0
+    accepted: float = 0.0
     tempting: float = 0.0
     instead: str | None = None
     instead_risk: float | None = None
@@ -140,7 +155,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class RiskyPlace:
-    """A place of the plan that takes risk.
+    """A place of the plan that accepts risk.
 
     Attributes
     ----------
@@ -155,9 +170,11 @@ class RiskyPlace:
     fails
         Immediate risk of the action.
     risk
-        The product of both: the place's contribution to the plan's risk.
-    alike, alike_risk
-        Number of places with the same action in the same state, and their total contribution.
+        The product of both: the probability that the mission fails there.
+    accepted
+        By how much the decision there raises the risk that can't be avoided any more.
+    alike, alike_accepted
+        Number of places with the same action in the same state, and what they accept together.
     alternative
         The best of the other actions; None if there is none.
     """
@@ -169,8 +186,9 @@ class RiskyPlace:
     reach: float
     fails: float
     risk: float
+    accepted: float
     alike: int
-    alike_risk: float
+    alike_accepted: float
     alternative: Alternative | None = None
 
 
@@ -185,13 +203,15 @@ class Explanation:
     failures
         Actions that surely fail, the most likely first.
     choices
-        All pairs of an action and a state, the riskiest first.
+        All pairs of an action and a state; those that accept most risk first.
     actions
         The same, summed over states.
     places
-        For each action in each state, its riskiest place; sorted by total risk.
+        For each action in each state, the place that accepts most risk; sorted by all they accept.
     steps
         The risk of each step.
+    unavoidable
+        The part of the risk that no policy avoids, as far as known.
     compared
         How alternatives were compared, in a sentence; None if none were searched for.
     price
@@ -205,6 +225,7 @@ class Explanation:
     actions: tuple[Choice, ...]
     places: tuple[RiskyPlace, ...] = ()
     steps: tuple[float, ...] = ()
+    unavoidable: float = 0.0
     compared: str | None = None
     price: float | None = None
 
@@ -269,12 +290,10 @@ def explain(problem: Problem, policy: AnyPolicy, *, places: int = 10) -> Explana
     reader = open_own_model(policy.about, problem.model)
     with pause_collection():
         plan = _Plan(problem, find_decision_points(policy, reader), reader)
-    continuations = _find_continuations(problem, reader) if places else None
-    riskiest = [
-        group
-        for group in heapq.nlargest(places, range(len(plan.group_risk)), plan.group_risk.item)
-        if plan.group_risk[group] > 0
-    ]
+    sweeps = _find_sweeps(reader) if places else None
+    plan.attribute_risk(sweeps)
+    continuations = None if sweeps is None else _find_continuations(problem, sweeps)
+    riskiest = list(islice(plan.list_riskiest(), places))
     return Explanation(
         reward=plan.reward,
         risk=plan.risk,
@@ -283,6 +302,7 @@ def explain(problem: Problem, policy: AnyPolicy, *, places: int = 10) -> Explana
         actions=plan.list_choices(by_state=False),
         places=tuple(plan.describe_place(group, continuations) for group in riskiest),
         steps=tuple(np.bincount(plan.rows["level"], plan.point_risk).tolist()),
+        unavoidable=plan.unavoidable,
         compared=None if not riskiest else ASSUMED if continuations is None else EXACTLY,
         price=None if continuations is None else continuations.price,
     )
@@ -295,8 +315,8 @@ class _Continuations:
         self.price, self.multiplier = price, multiplier
         self._levels, graph = sweeps.levels, sweeps.levels.graph
         self._graph = graph
-        self._best = sweeps.follow_weights(1.0, multiplier)
-        self._safest = sweeps.follow_weights(0.0, 1.0)
+        self._best = sweeps.follow(1.0, multiplier)
+        self._safest = sweeps.follow(0.0, 1.0)
         self._numbers = {graph.state_object(k): k for k in range(graph.states.count)}
 
     def evaluate(self, state: Any, level: int) -> dict[str, tuple[Worth, Worth]]:
@@ -314,27 +334,31 @@ class _Continuations:
             for k, label in enumerate(self._graph.action_labels(number))
         }
 
-    def _add_up(self, pair: int, row: int, level: int, ways: Ways) -> Worth:
+    def _add_up(
+        self, pair: int, row: int, level: int, ahead: tuple[NDArray[np.float64], ...]
+    ) -> Worth:
         arrays = self._levels.arrays
         reward = float(arrays.weights[level] * arrays.expected_reward[row])
         risk = float(arrays.immediate_risk[row])
         for probability, target in self._levels.list_targets(pair, row):
             if target != END:
-                reward += probability * float(ways.rewards[target])
-                risk += probability * float(ways.risks[target])
+                reward += probability * float(ahead[0][target])
+                risk += probability * float(ahead[1][target])
         return Worth(reward, risk)
 
 
-def _find_continuations(problem: Problem, reader: ModelReader) -> _Continuations | None:
-    """Return them; None if the model is too large for that, or no policy is within the bound."""
+def _find_sweeps(reader: ModelReader) -> Sweeps | None:
+    """Return dynamic programs over all state–step pairs; None if the model is too large."""
     if not reader.merges:
         return None
     graph = open_graph(reader)
     levels = build_levels(graph, may_go_on=lambda *_: graph.evaluations <= MOST_EVALUATIONS)
-    if levels is None or not len(levels):
-        return None
-    sweeps = Sweeps(levels)
-    dual = DualSearch(BoundTest(problem.risk_bound), sweeps.find_best).run()
+    return None if levels is None or not len(levels) else Sweeps(levels)
+
+
+def _find_continuations(problem: Problem, sweeps: Sweeps) -> _Continuations | None:
+    """Return them; None if no policy is within the bound."""
+    dual = Dual(BoundTest(problem.risk_bound), sweeps.find_best).search()
     if math.isinf(dual.upper_bound) or not math.isfinite(dual.multiplier):
         return None
     return _Continuations(sweeps, dual.price, dual.multiplier)
@@ -356,7 +380,62 @@ class _Plan:
         self._tempting = np.where(self._is_tempting(), self.point_risk, 0.0)
         self.reward, self.risk = math.fsum(self._point_reward), math.fsum(self.point_risk)
         self._first, self._group = _group_equal(np.stack((self._action, self.rows["state"])))
-        self.group_risk = np.bincount(self._group, self.point_risk)
+        self._accepted = self.point_risk
+        self.unavoidable = 0.0
+
+    def list_riskiest(self) -> Iterator[int]:
+        """Yield the groups that accept risk, then others that take some where they need not fail.
+
+        Those that accept or take most come first.
+        """
+        accepted = np.bincount(self._group, self._accepted)
+        taken = np.bincount(self._group, self.point_risk)
+        for group in np.lexsort((-taken, -accepted)).tolist():
+            point = self._first[group]
+            if accepted[group] > 0 or (
+                taken[group] > 0
+                and any(_add_up(o).risk < 1 - TOLERANCE for o in self._list_others(point).values())
+            ):
+                yield group
+
+    def attribute_risk(self, sweeps: Sweeps | None) -> None:
+        """Find out how much risk each decision accepts; see the head of this module."""
+        if not len(self.rows):
+            return
+        edges, reach = self._points.edges, self.rows["reach"]
+        member = self.rows["member"][edges["source"]]
+        chance = np.zeros(len(edges))
+        for number, policy in enumerate(self._points.policy.members):
+            mine = member == number
+            chance[mine] = policy.probability[edges["outcome"][mine]]
+        least = np.zeros(len(self.rows)) if sweeps is None else self._look_up(sweeps)
+        after, left = self._fails.copy(), MOST_EVALUATIONS
+        for level in range(int(self.rows["level"].max()), -1, -1):
+            here = np.flatnonzero(self.rows["level"] == level)
+            leaving = np.flatnonzero(self.rows["level"][edges["source"]] == level)
+            ahead = chance[leaving] * least[edges["target"][leaving]]
+            after += np.bincount(edges["source"][leaving], ahead, len(after))
+            for point in here[after[here] > 0].tolist() if sweeps is None else ():
+                others = self._list_others(point) if left > 0 else {"unknown": []}
+                left -= len(others)
+                risks = [_add_up(outcomes).risk for outcomes in others.values()]
+                least[point] = min([float(after[point]), *risks])
+        raised = after - least
+        self._accepted = reach * np.where(raised > TOLERANCE * after, raised, 0.0)
+        starts = self.rows["level"] == 0
+        self.unavoidable = float(reach[starts] @ least[starts])
+
+    def _look_up(self, sweeps: Sweeps) -> NDArray[np.float64]:
+        """Return the least risk of any policy from each point on."""
+        _, risks = sweeps.follow(0.0, 1.0)
+        arrays, graph = sweeps.levels.arrays, sweeps.levels.graph
+        numbers = {graph.state_object(k): k for k in range(graph.states.count)}
+        least = np.zeros(len(self.rows))
+        for point, level in enumerate(self.rows["level"].tolist()):
+            first, end = (int(n) for n in arrays.first[level : level + 2])
+            number = numbers[self._find_state(point)]
+            least[point] = risks[first + int(arrays.state[first:end].searchsorted(number))]
+        return least
 
     def _is_tempting(self) -> NDArray[np.bool_]:
         """Return where failing pays more than going on."""
@@ -371,20 +450,23 @@ class _Plan:
     def list_choices(self, by_state: bool = True) -> tuple[Choice, ...]:
         """Return the totals of each action, in each state or in all of them; the riskiest first."""
         first, group = (self._first, self._group) if by_state else _group_equal(self._action[None])
-        amounts = (self.rows["reach"], self._point_reward, self.point_risk, self._tempting)
+        amounts = (
+            self.rows["reach"],
+            self._point_reward,
+            self.point_risk,
+            self._accepted,
+            self._tempting,
+        )
         totals = [np.bincount(group, amount).tolist() for amount in amounts]
         choices = [
             Choice(
                 self._labels[self._action[point]],
                 self._name_state(point) if by_state else "",
-                times,
-                reward,
-                risk,
-                tempting,
+                *numbers,
             )
-            for point, times, reward, risk, tempting in zip(first.tolist(), *totals, strict=True)
+            for point, *numbers in zip(first.tolist(), *totals, strict=True)
         ]
-        return tuple(sorted(choices, key=lambda choice: (-choice.risk, -abs(choice.reward))))
+        return tuple(sorted(choices, key=lambda choice: (-choice.accepted, -abs(choice.reward))))
 
     def list_sure_failures(self) -> tuple[Choice, ...]:
         """Return the actions that surely fail, each with the safest other action."""
@@ -405,7 +487,7 @@ class _Plan:
                     self._labels[self._action[point]],
                     self._name_state(point),
                     times=float(reach[k]),
-                    risk=float(self.group_risk[k]),
+                    risk=float(reach[k] * fails[k]),
                     instead=safest,
                     instead_risk=None if safest is None else others[safest],
                 )
@@ -415,7 +497,7 @@ class _Plan:
     def describe_place(self, group: int, continuations: _Continuations | None) -> RiskyPlace:
         """Return the riskiest point of a group, with the best other action there."""
         alike = np.flatnonzero(self._group == group)
-        point = int(alike[self.point_risk[alike].argmax()])
+        point = int(alike[self._accepted[alike].argmax()])
         path = self._points.list_path(point)
         return RiskyPlace(
             action=self._labels[self._action[point]],
@@ -425,8 +507,9 @@ class _Plan:
             reach=float(self.rows["reach"][point]),
             fails=float(self._fails[point]),
             risk=float(self.point_risk[point]),
+            accepted=float(self._accepted[point]),
             alike=len(alike),
-            alike_risk=float(self.group_risk[group]),
+            alike_accepted=float(self._accepted[alike].sum()),
             alternative=(
                 self._compare_step(point)
                 if continuations is None
@@ -539,20 +622,25 @@ def _add_up(outcomes: Sequence[Outcome]) -> Worth:
     )
 
 
-def describe_sure_failures(policy: AnyPolicy) -> str | None:
-    """Return a line that names the actions of a policy that surely fail; None if none does."""
-    found: dict[str, int] = {}
-    for member in policy.members:
-        if not len(member):
-            continue
-        fails = np.logical_and.reduceat(member.child == FAILED, member.first_outcome[:-1])
-        for number, count in zip(*np.unique(member.action[fails], return_counts=True), strict=True):
-            label = member.labels[number]
-            found[label] = found.get(label, 0) + int(count)
-    if not found:
+def describe_sure_failures(policy: AnyPolicy, explanation: Explanation | None = None) -> str | None:
+    """Return a sentence on decisions of a policy that surely fail; None if none does.
+
+    Only an explanation knows whether anything else was possible there.
+    """
+    count = sum(
+        int(np.logical_and.reduceat(member.child == FAILED, member.first_outcome[:-1]).sum())
+        for member in policy.members
+        if len(member)
+    )
+    if not count:
         return None
-    listed = ", ".join(f"{label!r} in {count:,}" for label, count in found.items())
+    text = f"{count:,} of {len(policy):,} decisions surely fail"
+    if explanation is None:
+        return f"{text}: where nothing else is possible, or on purpose; vulcan explain says which"
+    if not explanation.deliberate:
+        return f"{text}, but only where nothing else is possible"
+    chance = show_percent(explanation.deliberate)
     return (
-        f"{listed} of {len(policy):,} decisions; does failing cost less than going on? "
-        "See vulcan explain"
+        f"with probability {chance}, where there is another action ({text}). That is nearly always "
+        "a mistake in the model: failing costs no more than going on"
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import certify
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import EXACT_GAP
 from vulcan.pages.arrays import collect_arrays
-from vulcan.pages.maps import Mapped
 from vulcan.pages.page import Page, PagePlan, make_page
-from vulcan.parameters import require_number
+from vulcan.parameters import knows_parameters, require_number
 from vulcan.planning.explain import explain
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
@@ -30,6 +30,7 @@ MOST_OF_OTHERS: Final = 3_000
 """Largest number of decision points of each other plan on a page; the likeliest are kept."""
 
 
+@knows_parameters
 def explore(
     problem: Problem,
     policy: AnyPolicy,
@@ -76,31 +77,31 @@ def explore(
         require_number("what_if, a number of seconds,", what_if, above=0.0)
     reader = open_own_model(policy.about, problem.model)
     explanation = explain(problem, policy, places=RISKIEST)
-    with pause_collection():
-        places = collect_arrays(find_decision_points(policy, reader), reader)
-    plan = PagePlan("this plan", policy, places, problem.risk_bound, certify(problem, policy))
-    siblings = [] if what_if is None else _solve_others(problem, reader, scales, what_if)
-    area = problem.model.page_map() if isinstance(problem.model, Mapped) else None
-    return make_page([plan, *siblings], explanation, area)
-
-
-def _solve_others(
-    problem: Problem, reader: ModelReader, scales: Sequence[float], seconds: float
-) -> list[PagePlan]:
-    """Return plans for multiples of the bound, as far as there are safe ones."""
-    found = []
+    plans = [_make_plan("this plan", policy, reader, problem.risk_bound)]
     for scale in sorted(scales):
+        if what_if is None:
+            break
         bound = problem.risk_bound.scale(scale)
-        result = solve(Problem(problem.model, bound), time_limit=seconds)
+        result = solve(Problem(problem.model, bound), time_limit=what_if)
         if result.safe and result.policy is not None:
-            with pause_collection():
-                points = find_decision_points(result.policy, reader)
-                places = collect_arrays(points, reader, MOST_OF_OTHERS)
-            name = f"{scale:g} times the allowed risk"
-            remark = _describe_quality(result, seconds)
-            certificate = certify(Problem(reader.model, bound), result.policy)
-            found.append(PagePlan(name, result.policy, places, bound, certificate, remark))
-    return found
+            name, remark = f"{scale:g} times the allowed risk", _describe_quality(result, what_if)
+            plans.append(_make_plan(name, result.policy, reader, bound, MOST_OF_OTHERS, remark))
+    area = problem.model.page_map() if hasattr(problem.model, "page_map") else None
+    return make_page(plans, explanation, area)
+
+
+def _make_plan(
+    name: str,
+    policy: AnyPolicy,
+    reader: ModelReader,
+    bound: RiskBound,
+    most: int | None = None,
+    remark: str = "",
+) -> PagePlan:
+    with pause_collection():
+        places = collect_arrays(find_decision_points(policy, reader), reader, most)
+    certificate = certify(Problem(reader.model, bound), policy)
+    return PagePlan(name, policy, places, bound, certificate, remark)
 
 
 def _describe_quality(result: Result, seconds: float) -> str:

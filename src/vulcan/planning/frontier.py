@@ -33,10 +33,7 @@ before a step found nothing new, the next one goes just below the step: if there
 in between, its upper bound closes the area at once.
 
 Points are chosen in rounds, at most one between two neighbours, and those of a round are solved at
-once: a frontier does not depend on the number of workers. All searches of one worker share a state
-graph, and evaluate each (state, action) once; only certificates evaluate it again. The result of a
-search that samples depends on how much of the graph is known, so a worker unrolls the graph before
-its first search, if that pays: then results depend neither on the worker nor on the order.
+once: a frontier does not depend on the number of workers (`vulcan.planning.sweep`).
 """
 
 from __future__ import annotations
@@ -50,40 +47,31 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
-from vulcan.baselines.uct import UCT
 from vulcan.bounds.base import RewardLine, RiskBound, limit_reward
 from vulcan.bounds.forms import Constant
-from vulcan.certificate.certify import Certificate, certify
-from vulcan.errors import BoundError, ModelError, OptionError
-from vulcan.exact.search import ExactSearch, UnrollingPolicy
-from vulcan.graph.states import open_graph
+from vulcan.certificate.certify import certify
+from vulcan.errors import BoundError, OptionError
 from vulcan.model.interface import Model, describe_model
-from vulcan.model.reader import ModelReader
 from vulcan.numerics import TOLERANCE
-from vulcan.parallel.executors import Channel, Executor
-from vulcan.parallel.pool import choose_executor
+from vulcan.parallel.executors import Executor
 from vulcan.parameters import knows_parameters, require_number
 from vulcan.planning.automatic import Automatic, read_solver
 from vulcan.planning.result import Result
-from vulcan.planning.solve import plan_and_certify
-from vulcan.planning.sweep import Searcher, SearchJob, Sweep, describe_error
+from vulcan.planning.sweep import ResultRow, describe_error, open_sweep
 from vulcan.policy.policy import AnyPolicy, RandomisedPolicy
 from vulcan.problem import Problem
 from vulcan.runtime.formatting import MISSING, TextTable, show_gap, show_probability, show_reward
-from vulcan.runtime.limits import Limits, Monitor, OnProgress, StopReason
+from vulcan.runtime.limits import Limits, OnProgress, StopReason
 from vulcan.runtime.markup import build_card, build_table
-from vulcan.solvers.base import EXACT, Options, Solver, require_solver
+from vulcan.solvers.base import Options, Solver, require_solver
 from vulcan.solvers.finding import Worth
 
-__all__ = ["Enclosure", "Frontier", "FrontierPoint", "Span", "trace_frontier", "trim_lines"]
+__all__ = ["Frontier", "FrontierPoint", "Span", "trace_frontier", "trim_lines"]
 
 MOST_POINTS: Final = 10_000
 
 DEFAULT_GAP: Final = 0.001
 """Default gap: closing it entirely may take long, and would not be visible."""
-
-SAMPLES: Final = 100_000
-"""Samples of a policy without a bound, by default."""
 
 ROUNDS: Final = 5
 """A round has a fifth of the points, and at least two: larger ones would place fewer points where
@@ -97,9 +85,6 @@ ENOUGH: Final = 1e-4
 
 BELOW: Final = 1e-6
 """How far below a step a point is, as a share of the range."""
-
-PARTS: Final = 16
-"""Smallest number of straight lines of a bent curve between two corners."""
 
 STRAIGHT: Final = 1e-4
 """Largest distance of a curve from its straight lines, relative to its height."""
@@ -123,7 +108,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class FrontierPoint:
+class FrontierPoint(ResultRow):
     """The best policy for one bound.
 
     Attributes
@@ -134,26 +119,20 @@ class FrontierPoint:
         The bound is this constant, or this multiple of the frontier's bound; the other is None.
     result
         The result of the search for this bound.
-    policy, certificate
-        The best safe policy: that of the result, or one of another point that is within this bound
-        as well. None without one.
+    best
+        The same with what is known from all points: the best safe policy, that of the result or one
+        of another point that is within this bound as well, its certificate, and the least upper
+        bound. The numbers of the point are those of `best`.
     carried_from
         The level or scale that the policy was found for, if it was not this one.
-    upper_bound
-        No policy within the bound earns more; as in `Result`. None if unknown.
-    price
-        The price of risk; None if unknown.
     """
 
     bound: RiskBound
     level: float | None
     scale: float | None
     result: Result
-    policy: AnyPolicy | None
-    certificate: Certificate | None
+    best: Result
     carried_from: float | None = None
-    upper_bound: float | None = None
-    price: float | None = None
 
     def __repr__(self) -> str:
         earned = f"reward {show_reward(self.reward)}, risk {show_probability(self.risk)}"
@@ -167,39 +146,23 @@ class FrontierPoint:
         return place
 
     @property
-    def safe(self) -> bool:
-        """Whether there is a complete policy within the bound."""
-        return self.certificate is not None
+    def _source(self) -> Result:
+        return self.best
 
     @property
-    def reward(self) -> float | None:
-        """Certified reward of the best safe policy."""
-        return None if self.certificate is None else float(self.certificate.reward)
+    def policy(self) -> AnyPolicy | None:
+        """The best safe policy; None without one."""
+        return self.best.policy
 
     @property
-    def risk(self) -> float | None:
-        """Its certified risk."""
-        return None if self.certificate is None else float(self.certificate.risk)
+    def price(self) -> float | None:
+        """The price of risk; None if unknown."""
+        return self.best.price
 
     @property
     def allowed(self) -> float | None:
-        """The risk that the bound allows for its reward."""
+        """The risk that the bound allows for the reward."""
         return self.level if self.certificate is None else float(self.certificate.allowed)
-
-    @property
-    def gap(self) -> float | None:
-        """Largest relative distance of the reward from the optimum."""
-        return self._best.gap
-
-    @property
-    def absolute_gap(self) -> float | None:
-        """The same in units of reward."""
-        return self._best.absolute_gap
-
-    @property
-    def _best(self) -> Result:
-        """The result with what is known from other points."""
-        return replace(self.result, certificate=self.certificate, upper_bound=self.upper_bound)
 
     @property
     def explanation(self) -> str:
@@ -258,9 +221,29 @@ class Frontier:
         return not any(isinstance(point.policy, RandomisedPolicy) for point in self.points)
 
     @cached_property
-    def enclosure(self) -> Enclosure:
-        """Proved lower and upper bounds at every level or scale, also between the points."""
-        return Enclosure(self.points, self.lines, self.bound)
+    def steps(self) -> list[Step]:
+        """From which level or scale on certified policies earn which reward, both increasing."""
+        earned = [
+            (min(point.at, self.find_place(point.risk, point.reward)), point.reward)
+            for point in self.points
+            if point.risk is not None and point.reward is not None
+        ]
+        rising: list[Step] = []
+        for place, reward in sorted(earned, key=lambda step: (step[0], -step[1])):
+            if place < math.inf and (not rising or reward > rising[-1][1]):
+                rising.append((place, reward))
+        return rising
+
+    @cached_property
+    def limits(self) -> list[Step]:
+        """The upper bounds in the order of levels or scales, each the least for as much or more."""
+        carried: list[Step] = []
+        least = math.inf
+        known = [(p.at, p.upper_bound) for p in self.points if p.upper_bound is not None]
+        for place, limit in sorted(known, reverse=True):
+            least = min(least, limit)
+            carried.append((place, least))
+        return carried[::-1]
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -270,110 +253,13 @@ class Frontier:
         """Return the points, one after the other."""
         return iter(self.points)
 
-    def tabulate(self) -> TextTable:
-        """Return the frontier as a table, for people."""
-        scaled = self.bound is not None
-        header = ["allowed", "reward", "risk", "at most", "gap", "price", ""]
-        return TextTable(
-            ["scale", *header] if scaled else header,
-            [
-                [
-                    *([f"{point.scale:.4g}"] if scaled else []),
-                    show_probability(point.allowed),
-                    show_reward(point.reward),
-                    show_probability(point.risk),
-                    show_reward(point.upper_bound),
-                    show_gap(point.gap, point.absolute_gap, point.upper_bound),
-                    MISSING if point.price is None else f"{point.price:.4g}",
-                    point._remark,
-                ]
-                for point in self.points
-            ],
-        )
-
-    def __repr__(self) -> str:
-        ends = f" from {self.points[0].at:.4g} to {self.points[-1].at:.4g}" if self.points else ""
-        kind = "levels" if self.bound is None else f"multiples of {self.bound}"
-        return f"<Frontier for {self.model}: {len(self)} {kind}{ends}>"
-
-    def _repr_html_(self) -> str:
-        table = self.tabulate()
-        bound = "constant bounds" if self.bound is None else f"multiples of {self.bound}"
-        return build_card(
-            f"Frontier of {len(self)} points",
-            build_table(table.header, table.rows, table.left),
-            remark=f"{self.model}, {bound}",
-        )
-
-    def __str__(self) -> str:
-        return str(self.tabulate())
-
-
-# What is proved between the points.
-
-
-def trim_lines(lines: Iterable[RewardLine]) -> tuple[RewardLine, ...]:
-    """Return the lines of which each is the least for some risk, in the order of these risks."""
-    least: list[RewardLine] = []
-    for line in sorted(set(lines), key=lambda line: (-line.price, line.value)):
-        if least and line.price == least[-1].price:
-            continue
-        while least and line.value <= least[-1].value:
-            least.pop()  # the other is above it from the risk 0 on
-        while len(least) > 1 and _cross(least[-1], line) <= _cross(least[-2], least[-1]):
-            least.pop()
-        if not least or _cross(least[-1], line) < 1.0:
-            least.append(line)
-    return tuple(least)
-
-
-def _cross(steep: RewardLine, flat: RewardLine) -> float:
-    """Return the risk from which on the flatter of two lines is the lower one."""
-    return (flat.value - steep.value) / (steep.price - flat.price)
-
-
-class Enclosure:
-    """Proved lower and upper bounds on the best reward, at every level or scale.
-
-    Parameters
-    ----------
-    points
-        Certified policies, and upper bounds on the reward of all others.
-    lines
-        What holds for every policy.
-    base
-        The bound whose multiples are meant; None for constant bounds.
-
-    Attributes
-    ----------
-    steps
-        From which level or scale on which reward is earned by a certified policy, both increasing.
-    limits
-        The upper bounds in the order of levels or scales, each the least that holds.
-    lines
-        Those of the lines that matter.
-    """
-
-    def __init__(
-        self,
-        points: Sequence[FrontierPoint],
-        lines: Iterable[RewardLine],
-        base: RiskBound | None,
-    ) -> None:
-        self._base = base
-        self.steps = _climb(
-            (min(point.at, self.find_place(point.risk, point.reward)), point.reward)
-            for point in points
-            if point.risk is not None and point.reward is not None
-        )
-        self.limits = _descend((p.at, p.upper_bound) for p in points if p.upper_bound is not None)
-        self.lines = trim_lines(lines)
+    # What is proved between the points.
 
     def find_place(self, risk: float, reward: float) -> float:
         """Return the least level or scale that accepts a policy; inf if none does."""
-        if self._base is None:
+        if self.bound is None:
             return risk
-        allowed = self._base(reward)
+        allowed = self.bound(reward)
         if risk <= 0:
             return 0.0 if allowed >= 0 else math.inf
         return risk / allowed if allowed > 0 else math.inf
@@ -414,15 +300,15 @@ class Enclosure:
     def trace_limit(self, low: float, high: float) -> list[Step]:
         """Return points of the limit, straight lines between them; NaN where there is none."""
         jumps = [math.nextafter(place, math.inf) for place, _ in self.limits]
-        places = sorted({*self._spread(low, high), *(end for end in jumps if low < end < high)})
-        limits = [(place, self.find_limit(place)) for place in places]
+        bends = [*self.find_corners(), *(place for place, _ in self.limits), *jumps]
+        ends = sorted({low, high, *(place for place in bends if low < place < high)})
+        limits = [(place, self.find_limit(place)) for place in ends]
         heights = [limit for _, limit in limits if math.isfinite(limit)]
         if not heights:
             return []
-        if self._base is not None:
-            most = STRAIGHT * (max(heights) - min(heights))
-            bends = [self._bend(*ends, most, depth=8) for ends in pairwise(limits)]
-            limits = [*limits[:1], *(step for bend in bends for step in bend)]
+        most = STRAIGHT * (max(heights) - min(heights))
+        pieces = [self._bend(*pair, most, depth=12) for pair in pairwise(limits)]
+        limits = [*limits[:1], *(step for piece in pieces for step in piece)]
         return [(place, limit if math.isfinite(limit) else math.nan) for place, limit in limits]
 
     def _bend(self, left: Step, right: Step, most: float, depth: int) -> list[Step]:
@@ -485,14 +371,6 @@ class Enclosure:
         cell = bisect_left(sums, sums[-1] / 2)
         return low + (high - low) * (cell + 0.5) / CELLS
 
-    def _spread(self, low: float, high: float) -> list[float]:
-        """Return the places of a range between which curves are straight, or almost."""
-        bends = [*self.find_corners(), *(place for place, _ in self.limits)]
-        ends = sorted({low, high, *(place for place in bends if low < place < high)})
-        parts = 1 if self._base is None else PARTS
-        inner = [a + (b - a) * k / parts for a, b in pairwise(ends) for k in range(parts)]
-        return [*inner, high]
-
     def _carry_limit(self, place: float) -> float:
         """Return the least upper bound of a point for as much or more; inf without one."""
         number = bisect_left(self.limits, place, key=lambda step: step[0])
@@ -500,11 +378,11 @@ class Enclosure:
 
     def _follow_lines(self, place: float, most: float) -> float:
         """Return the least limit of the lines."""
-        if self._base is None:
+        if self.bound is None:
             return min((line(place + TOLERANCE) for line in self.lines), default=most)
         if place <= 0 or not self.lines:
             return most
-        bound = self._base.scale(place)
+        bound = self.bound.scale(place)
         reward = min(most, *(line(1.0) for line in self.lines))  # no risk is above 1
         with suppress(BoundError):  # it can't be evaluated so far below all that is earned
             while reward > -math.inf:  # from the line that is exceeded most to the next
@@ -518,80 +396,65 @@ class Enclosure:
                     break  # within rounding
         return reward
 
+    # For people.
 
-def _climb(steps: Iterable[Step]) -> list[Step]:
-    """Return those steps that lead higher than all before."""
-    rising: list[Step] = []
-    for place, reward in sorted(steps, key=lambda step: (step[0], -step[1])):
-        if place < math.inf and (not rising or reward > rising[-1][1]):
-            rising.append((place, reward))
-    return rising
-
-
-def _descend(limits: Iterable[Step]) -> list[Step]:
-    """Return upper bounds, each the least of those for as much or more."""
-    carried: list[Step] = []
-    least = math.inf
-    for place, limit in sorted(limits, reverse=True):
-        least = min(least, limit)
-        carried.append((place, least))
-    return carried[::-1]
-
-
-# The searches.
-
-
-class _FrontierSearcher(Searcher):
-    """A searcher whose searches share a state graph, and that finds the ends of a range."""
-
-    def __init__(self, channel: Channel, problem: Problem) -> None:
-        super().__init__(channel, problem, open_graph(ModelReader(problem.model)))
-        self._prepared = False
-
-    def search(self, job: SearchJob) -> Result:
-        """Run a job, in a graph that is unrolled if that pays."""
-        if not self._prepared:
-            with suppress(ModelError, KeyboardInterrupt):  # the search itself will raise them
-                self._unroll(job.limits)
-        return super().search(job)
-
-    def find_extremes(self, job: SearchJob) -> tuple[Worth, Worth] | None:
-        """Return the worth of the policies of least risk and of most reward; None after Ctrl-C."""
-        try:
-            return self._unroll(job.limits) or (Worth(0.0, 0.0), self._sample_best(job))
-        except KeyboardInterrupt:
-            return None
-
-    def _unroll(self, limits: Limits) -> tuple[Worth, Worth] | None:
-        """Return both, if the state graph is small enough."""
-        assert self._graph is not None
-        self._prepared = True
-        with Monitor(limits.keep(EXACT), self._channel.report) as monitor:
-            run = ExactSearch(self._problem, self._graph.reader, monitor, None, self._graph)
-            monitor.start_clock()
-            if run.unroll(within=UnrollingPolicy(run.graph, monitor)):
-                safest, best = run.sweep(0.0, 1.0), run.sweep(1.0, 0.0)
-                return Worth(safest.reward, safest.risk), Worth(best.reward, best.risk)
-            if monitor.requested:
-                raise KeyboardInterrupt
-        return None
-
-    def _sample_best(self, job: SearchJob) -> Worth:
-        """Return the best policy without a bound that sampling finds."""
-        limits = replace(job.limits, gap=None)
-        if limits.time_limit is limits.samples is limits.histories is None:
-            limits = replace(limits, samples=SAMPLES)
-        options = replace(job.options, graph=self._graph)
-        result = plan_and_certify(
-            self._problem, UCT(), limits, options, progress=self._channel.report
+    def tabulate(self) -> TextTable:
+        """Return the frontier as a table, for people."""
+        scaled = self.bound is not None
+        header = ["allowed", "reward", "risk", "at most", "gap", "price", ""]
+        return TextTable(
+            ["scale", *header] if scaled else header,
+            [
+                [
+                    *([f"{point.scale:.4g}"] if scaled else []),
+                    show_probability(point.allowed),
+                    show_reward(point.reward),
+                    show_probability(point.risk),
+                    show_reward(point.upper_bound),
+                    show_gap(point.gap, point.absolute_gap, point.upper_bound),
+                    MISSING if point.price is None else f"{point.price:.4g}",
+                    point._remark,
+                ]
+                for point in self.points
+            ],
         )
-        if result.stopped_by is not None and result.stopped_by.is_request:
-            raise KeyboardInterrupt
-        if result.certificate is None:
-            raise OptionError(
-                "the range of risk can't be found within the limits; give levels or scales"
-            )
-        return Worth(float(result.certificate.reward), float(result.certificate.risk))
+
+    def __repr__(self) -> str:
+        ends = f" from {self.points[0].at:.4g} to {self.points[-1].at:.4g}" if self.points else ""
+        kind = "levels" if self.bound is None else f"multiples of {self.bound}"
+        return f"<Frontier for {self.model}: {len(self)} {kind}{ends}>"
+
+    def _repr_html_(self) -> str:
+        table = self.tabulate()
+        bound = "constant bounds" if self.bound is None else f"multiples of {self.bound}"
+        return build_card(
+            f"Frontier of {len(self)} points",
+            build_table(table.header, table.rows, table.left),
+            remark=f"{self.model}, {bound}",
+        )
+
+    def __str__(self) -> str:
+        return str(self.tabulate())
+
+
+def trim_lines(lines: Iterable[RewardLine]) -> tuple[RewardLine, ...]:
+    """Return the lines of which each is the least for some risk, in the order of these risks."""
+    least: list[RewardLine] = []
+    for line in sorted(set(lines), key=lambda line: (-line.price, line.value)):
+        if least and line.price == least[-1].price:
+            continue
+        while least and line.value <= least[-1].value:
+            least.pop()  # the other is above it from the risk 0 on
+        while len(least) > 1 and _cross(least[-1], line) <= _cross(least[-2], least[-1]):
+            least.pop()
+        if not least or _cross(least[-1], line) < 1.0:
+            least.append(line)
+    return tuple(least)
+
+
+def _cross(steep: RewardLine, flat: RewardLine) -> float:
+    """Return the risk from which on the flatter of two lines is the lower one."""
+    return (flat.value - steep.value) / (steep.price - flat.price)
 
 
 @knows_parameters
@@ -608,7 +471,7 @@ def trace_frontier(
     seed: int = 0,
     limits: Limits | None = None,
     parallel: int | str | Executor | None = None,
-    progress: bool | OnProgress = False,
+    progress: bool | OnProgress | None = None,
 ) -> Frontier:
     """Find the best certified reward, and the price of risk, over a range of risk bounds.
 
@@ -679,29 +542,88 @@ def trace_frontier(
     solver = read_solver(solver, limits)
     if isinstance(solver, Automatic) and limits == Limits():
         limits = Limits(gap=DEFAULT_GAP)
-    job = SearchJob(solver, limits, Options(seed), bound=True)
-    require_solver(solver, limits, job.options)
+    how = (solver, limits, Options(seed))
+    require_solver(*how)
     wanted = scales if scales is not None else Span() if levels is None else levels
-    tracer = _Tracer(own, job, scaled)
-    with Sweep(choose_executor(parallel), progress, _FrontierSearcher, own) as sweep:
-        places = _choose_first(
-            own.risk_bound, lambda: _find_extremes(sweep, job), wanted, points, scaled
-        )
+    found: dict[float, FrontierPoint] = {}
+    errors: dict[float, BaseException] = {}
+
+    def collect() -> Frontier:
+        points = tuple(found[at] for at in sorted(found))
+        lines = trim_lines(line for point in points for line in point.result.lines)
+        base = own.risk_bound if scaled else None
+        return Frontier(describe_model(own.model), base, repr(solver), points, 0.0, lines=lines)
+
+    with open_sweep(own, parallel, progress, shares_graph=True) as sweep:
+
+        def find_extremes() -> tuple[Worth, Worth]:
+            extremes: tuple[Worth, Worth] | None = sweep.call("find_extremes", *how)
+            if extremes is None:
+                raise KeyboardInterrupt
+            return extremes
+
+        places = _choose_first(own.risk_bound, find_extremes, wanted, points, scaled)
         sweep.total = max(len(places), points) if isinstance(wanted, Span) else len(places)
         while places and not sweep.stopped:
-            tracer.solve(places, sweep)
-            count = min(max(2, points // ROUNDS), sweep.total - tracer.solved)
-            places = tracer.choose_places(count) if isinstance(wanted, Span) else []
-        sweep.total = tracer.solved
-    return tracer.finish(sweep)
+            bounds = {at: own.risk_bound.scale(at) if scaled else Constant(at) for at in places}
+            for at, result, error in sweep.solve({at: (bounds[at], *how) for at in places}):
+                if result is not None:
+                    found[at] = _make_point(bounds[at], at, scaled, result)
+                elif error is not None:
+                    errors[at] = error
+            count = sweep.total - len(found) - len(errors)
+            places = []
+            if isinstance(wanted, Span) and found and count > 0:
+                solved = sorted([*found, *errors])
+                places = collect().choose_places(solved, min(max(2, points // ROUNDS), count))
+        sweep.total = len(found) + len(errors)
+    if errors and not found and not sweep.stopped:
+        raise errors[min(errors)]
+    frontier = collect()
+    return replace(
+        frontier,
+        points=_share_points(own.model, frontier),
+        seconds=sweep.seconds,
+        stopped_by=sweep.stopped_by,
+        failures={at: describe_error(f"{at:g}", errors[at]) for at in sorted(errors)},
+        lost_workers=sweep.lost,
+    )
 
 
-def _find_extremes(sweep: Sweep, job: SearchJob) -> tuple[Worth, Worth]:
-    """Return the worth of the policy of least risk, and of that of most reward."""
-    found: tuple[Worth, Worth] | None = sweep.ask("find_extremes", job)
-    if found is None:
-        raise KeyboardInterrupt
-    return found
+def _make_point(bound: RiskBound, at: float, scaled: bool, result: Result) -> FrontierPoint:
+    best = result if result.safe else replace(result, policy=None, certificate=None)
+    return FrontierPoint(bound, None if scaled else at, at if scaled else None, result, best)
+
+
+def _share_points(model: Model, frontier: Frontier) -> tuple[FrontierPoint, ...]:
+    """Return the points, each with the best policy of all and the least upper bound there."""
+    found = [point for point in frontier if point.policy is not None and point.reward is not None]
+    best = sorted(found, key=lambda point: point.reward or 0.0, reverse=True)
+    shared = []
+    for point in frontier:
+        limit = frontier.find_limit(point.at)
+        known = replace(point.best, upper_bound=None if limit == math.inf else limit)
+        shared.append(_take_policy(model, replace(point, best=known), best))
+    return tuple(shared)
+
+
+def _take_policy(
+    model: Model, point: FrontierPoint, best: Sequence[FrontierPoint]
+) -> FrontierPoint:
+    """Return a point with the first policy that is within its bound, the best ones first."""
+    for other in best:
+        assert other.policy is not None
+        assert other.reward is not None
+        assert other.risk is not None
+        if point.reward is not None and point.reward >= other.reward:
+            break
+        if other.risk > point.bound(other.reward) + TOLERANCE:
+            continue
+        certificate = certify(Problem(model, point.bound), other.policy)
+        if certificate.safe:
+            shared = replace(point.best, policy=other.policy, certificate=certificate)
+            return replace(point, best=shared, carried_from=other.at)
+    return point
 
 
 def _choose_first(
@@ -760,95 +682,3 @@ def _require_place(name: str, value: Any) -> float:
     if name == "scales" and value == 0:
         raise OptionError("scales must be above 0; level 0 allows no risk at all")
     return require_number(f"each of the {name}", value, above=0.0 if name == "scales" else None)
-
-
-class _Tracer:
-    """The points so far, by their levels or scales, and what they share."""
-
-    def __init__(self, problem: Problem, job: SearchJob, scaled: bool) -> None:
-        self._problem, self._job, self._scaled = problem, job, scaled
-        self._base = problem.risk_bound if scaled else None
-        self._points: dict[float, FrontierPoint] = {}
-        self._errors: dict[float, BaseException] = {}
-        self._lines: tuple[RewardLine, ...] = ()
-
-    @property
-    def solved(self) -> int:
-        """Number of points, those that failed included."""
-        return len(self._points) + len(self._errors)
-
-    def solve(self, places: Sequence[float], sweep: Sweep) -> None:
-        """Add points at some levels or scales."""
-        tasks = {}
-        for place in places:
-            level, scale = (None, place) if self._scaled else (place, None)
-            tasks[sweep.search(replace(self._job, level=level, scale=scale))] = place
-        for task in sweep.run():
-            place = tasks[task]
-            if task.error is None:
-                job: SearchJob = task.arguments[0]
-                self._add(job, job.unpack(task.answer, self._problem))
-            else:
-                self._errors[place] = task.error
-
-    def _add(self, job: SearchJob, result: Result) -> None:
-        point = FrontierPoint(
-            bound=result.problem.risk_bound,
-            level=job.level,
-            scale=job.scale,
-            result=result,
-            policy=result.policy if result.safe else None,
-            certificate=result.certificate if result.safe else None,
-            upper_bound=None if result.upper_bound is None else float(result.upper_bound),
-            price=result.price,
-        )
-        self._points[point.at] = point
-        self._lines = trim_lines([*self._lines, *result.lines])
-
-    def choose_places(self, count: int) -> list[float]:
-        """Return up to `count` levels or scales for the next points."""
-        if not self._points or count <= 0:
-            return []
-        return self._enclose().choose_places(sorted([*self._points, *self._errors]), count)
-
-    def _enclose(self) -> Enclosure:
-        return Enclosure(list(self._points.values()), self._lines, self._base)
-
-    def finish(self, sweep: Sweep) -> Frontier:
-        """Return the frontier, whose points share policies and upper bounds."""
-        if self._errors and not self._points and not sweep.stopped:
-            raise self._errors[min(self._errors)]
-        enclosure, points = self._enclose(), []
-        for place in sorted(self._points):
-            limit = enclosure.find_limit(place)
-            point = replace(self._points[place], upper_bound=None if limit == math.inf else limit)
-            points.append(self._share(point))
-        return Frontier(
-            model=describe_model(self._problem.model),
-            bound=self._base,
-            solver=repr(self._job.solver),
-            points=tuple(points),
-            seconds=sweep.seconds,
-            stopped_by=sweep.stopped_by,
-            lines=self._lines,
-            failures={
-                place: describe_error(f"{place:g}", self._errors[place])
-                for place in sorted(self._errors)
-            },
-            lost_workers=sweep.lost,
-        )
-
-    def _share(self, point: FrontierPoint) -> FrontierPoint:
-        """Return a point with the best policy of all points that is within its bound."""
-        for other in sorted(self._points.values(), key=lambda other: -(other.reward or -math.inf)):
-            if other.policy is None or other.reward is None or other.risk is None:
-                continue
-            if point.reward is not None and point.reward >= other.reward:
-                return point
-            if other.risk > point.bound(other.reward) + TOLERANCE:
-                continue
-            certificate = certify(Problem(self._problem.model, point.bound), other.policy)
-            if certificate.safe:
-                policy = other.policy
-                return replace(point, policy=policy, certificate=certificate, carried_from=other.at)
-        return point

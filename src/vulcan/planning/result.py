@@ -118,6 +118,8 @@ class Result(Finding):
             rows += describe_certificate(self.certificate, self.problem, len(self.policy))
             if sure := describe_sure_failures(self.policy):
                 rows.append(("surely fails", sure))
+        if self.estimate is not None:
+            rows.append(("estimate", f"{show_reward(self.estimate)}  of the root, by the search"))
         rows += self._describe_planned()
         if self.upper_bound is not None and self.safest is None:
             rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))

@@ -28,6 +28,7 @@ from vulcan.policy.policy import AnyPolicy
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.files import Checkpoint
 from vulcan.runtime.limits import (
+    DEFAULT_SECONDS,
     Limits,
     Monitor,
     OnProgress,
@@ -58,9 +59,11 @@ def solve(
     limits: Limits | None = None,
     parallel: int | str | Executor | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
-    progress: bool | OnProgress = False,
+    progress: bool | OnProgress | None = None,
 ) -> Result:
     """Plan, and certify the plan.
+
+    Without limits a search that samples or grows ends after about 20 s.
 
     Parameters
     ----------
@@ -75,10 +78,9 @@ def solve(
         second, or one answer of the model. Loading and compiling kernels does not count. Where
         there was no time for a certificate, `Result.planned` says what was found.
     gap
-        Stop the search when the policy is proved to be within this share of the best: of the best
-        at all for the exact solvers, of the best that the constraint admits for `Vulcan` and
-        `LocalVulcan(bounded=True)`. By default 1e-4 without a solver's name; solvers with a name go
-        on until nothing better is left. 0 asks for proof.
+        Stop the search when the policy is proved to be within this share of the best. By default
+        1e-4 without a solver's name; solvers with a name go on until nothing better is left. 0 asks
+        for proof.
     samples
         Stop the search after this many samples.
     seed
@@ -96,8 +98,8 @@ def solve(
         says how often, and whether to resume or overwrite an existing file. `Automatic` chooses as
         it does without a checkpoint, and says so where nothing was sampled and no file written.
     progress
-        True shows the progress in the terminal; a function is called with a `Progress` about ten
-        times a second.
+        True shows the progress in the terminal, False never; by default a terminal or a notebook
+        shows it after two seconds. A function is called with a `Progress` about ten times a second.
 
     Returns
     -------
@@ -137,11 +139,14 @@ def plan_and_certify(
     options: Options,
     *,
     parallel: int | str | Executor | None = None,
-    progress: bool | OnProgress = False,
+    progress: bool | OnProgress | None = False,
 ) -> Result:
     """Plan, and certify the plan: `solve` with limits and options as objects."""
     require_problem(problem)
     require_solver(solver, limits, options)
+    unlimited = limits.keep(("time_limit", "samples", "histories", "gap")) == Limits()
+    if unlimited and solver.endless:
+        limits = limits.by_default()
     reader = ModelReader(problem.model) if options.graph is None else options.graph.reader
     options = replace(options, executor=_choose_executor(parallel, reader, solver))
     with (
@@ -159,6 +164,9 @@ def plan_and_certify(
         _check(problem, finding)
         finding = _doubt(problem, finding)
         finding = _query_again(reader, monitor, finding)
+    if unlimited and monitor.stopped_by is StopReason.TIME:
+        remark = f"{DEFAULT_SECONDS:.0f} s by default, time_limit=60 goes on for longer"
+        finding = replace(finding, explanation=f"{finding.explanation} ({remark})")
     policy = finding.policy
     changed = {
         "policy": None if policy is None else policy.attach(ModelReader(problem.model)),

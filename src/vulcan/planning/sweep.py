@@ -1,125 +1,179 @@
-"""Many searches on one model, run by several workers.
+"""Many searches on one model, run by several workers: the mechanism of comparisons and frontiers.
 
-A worker (`vulcan.parallel`) holds the problem, which is sent to it once. A search is a small
-`SearchJob`, and its answer a `Result` without the problem. Jobs are independent and are submitted
-in a fixed order, so that results depend neither on the worker nor on timing, as long as limits of
-time and memory don't end the searches.
+A worker (`vulcan.parallel`) holds a `Searcher` with the problem, which is sent to it once. Searches
+are independent and submitted in a fixed order, so that results depend neither on the worker nor on
+timing, as long as limits of time and memory don't end them.
 
-A job that raises ends with its error, the job of a lost worker is run by another, and the first
-Ctrl-C lets running jobs end with what they have, and starts no other.
+A search that raises ends with its error, that of a lost worker is repeated by another, and the
+first Ctrl-C lets running searches end with what they have, and starts no other.
+
+If searches share a state graph, a worker evaluates each (state, action) once; only certificates
+evaluate it again. The result of a search that samples depends on how much of the graph is known, so
+a worker unrolls the graph before its first search, if that pays: then results depend neither on the
+worker nor on the order.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 
-from vulcan.bounds.forms import Constant
-from vulcan.errors import ModelError, VulcanError
+from vulcan.baselines.uct import UCT
+from vulcan.bounds.base import RiskBound
+from vulcan.certificate.certify import Certificate
+from vulcan.errors import ModelError, OptionError, VulcanError
 from vulcan.exact.pipeline import RewardBound, bound_reward
-from vulcan.graph.states import StateGraph
+from vulcan.exact.search import ExactSearch
+from vulcan.graph.states import open_graph
 from vulcan.model.reader import ModelReader
-from vulcan.parallel.executors import Channel, Executor, Maker
-from vulcan.parallel.pool import Task, WorkerPool
+from vulcan.parallel.executors import Channel, Executor
+from vulcan.parallel.pool import Task, WorkerPool, choose_executor
 from vulcan.planning.result import Result
 from vulcan.planning.solve import plan_and_certify
 from vulcan.problem import Problem
 from vulcan.runtime.limits import (
     Interruption,
     Limits,
+    Monitor,
     OnProgress,
     Progress,
     StopReason,
     listen,
     watch_progress,
 )
-from vulcan.solvers.base import Options, Solver
+from vulcan.solvers.base import EXACT, Options, Solver
+from vulcan.solvers.finding import Worth
 
-__all__ = ["SearchJob", "Searcher", "Sweep", "describe_error"]
+__all__ = ["ResultRow", "Search", "Searcher", "Sweep", "describe_error", "open_sweep"]
 
 logger = logging.getLogger("vulcan")
 
+SAMPLES: Final = 100_000
+"""Samples of a policy without a bound, by default."""
 
-@dataclass(frozen=True)
-class SearchJob:
-    """One search, as it is sent to a worker.
+Search = tuple[RiskBound, Solver, Limits, Options]
+"""What to search for, and how."""
 
-    Attributes
-    ----------
-    solver, limits, options
-        How to search.
-    bound
-        Whether to add an upper bound, if the solver has none.
-    level, scale
-        Another bound than that of the problem: a constant, or a multiple of it.
-    """
-
-    solver: Solver
-    limits: Limits
-    options: Options
-    bound: bool = False
-    level: float | None = None
-    scale: float | None = None
-
-    def pose(self, problem: Problem) -> Problem:
-        """Return the problem with the bound of this job."""
-        if self.level is not None:
-            return Problem(problem.model, Constant(self.level))
-        if self.scale is not None:
-            return Problem(problem.model, problem.risk_bound.scale(self.scale))
-        return problem
-
-    def unpack(self, result: Result, problem: Problem) -> Result:
-        """Return the answer of a worker as the result of this job."""
-        policy = result.policy
-        attached = None if policy is None else policy.attach(ModelReader(problem.model))
-        return replace(result, problem=self.pose(problem), policy=attached)
+Name = TypeVar("Name", str, float)
 
 
 class Searcher:
     """The object that a worker holds: a problem, and a state graph if its searches share one."""
 
-    def __init__(self, channel: Channel, problem: Problem, graph: StateGraph | None = None) -> None:
-        self._channel, self._problem, self._graph = channel, problem, graph
+    def __init__(self, channel: Channel, problem: Problem, shares_graph: bool) -> None:
+        self._channel, self._problem = channel, problem
+        self._graph = open_graph(ModelReader(problem.model)) if shares_graph else None
+        self._unrolled = not shares_graph
 
-    def search(self, job: SearchJob) -> Result:
-        """Run a job, and return its result without the problem and what it holds of the model."""
-        problem, options = job.pose(self._problem), replace(job.options, graph=self._graph)
-        result = plan_and_certify(
-            problem, job.solver, job.limits, options, progress=self._channel.report
-        )
-        if job.bound and result.upper_bound is None and not _was_requested(result):
-            found = self.bound(job.limits, problem)
+    def search(self, bound: RiskBound, solver: Solver, limits: Limits, options: Options) -> Result:
+        """Return the result for a bound, without the problem and what it holds of the model.
+
+        Searches that share a graph add an upper bound where the solver has none.
+        """
+        if not self._unrolled:
+            with suppress(ModelError, KeyboardInterrupt):  # the search itself will raise them
+                self._unroll(limits)
+        problem = Problem(self._problem.model, bound)
+        result = self._solve(problem, solver, limits, options)
+        if self._graph is not None and result.upper_bound is None and not _was_requested(result):
+            found = self.bound(limits, problem)
             result = replace(result, upper_bound=found.upper, price=found.price, lines=found.lines)
         policy = None if result.policy is None else result.policy.attach(None)
         return replace(result, problem=None, policy=policy)  # type: ignore[arg-type]
 
     def bound(self, limits: Limits, problem: Problem | None = None) -> RewardBound:
         """Return an upper bound on the reward of any policy, if one can be found."""
-        asked, report = problem or self._problem, self._channel.report
+        report = self._channel.report
         try:
-            return bound_reward(asked, limits, graph=self._graph, on_progress=report)
+            return bound_reward(
+                problem or self._problem, limits, graph=self._graph, on_progress=report
+            )
         except ModelError:
             return RewardBound()
 
+    def find_extremes(
+        self, solver: Solver, limits: Limits, options: Options
+    ) -> tuple[Worth, Worth] | None:
+        """Return the worth of the policies of least risk and of most reward; None after Ctrl-C."""
+        try:
+            return self._unroll(limits) or (Worth(0.0, 0.0), self._sample_best(limits, options))
+        except KeyboardInterrupt:
+            return None
 
-class Sweep:
-    """Workers, their jobs, their progress as one, and Ctrl-C; used in a `with` statement.
+    def _solve(self, problem: Problem, solver: Solver, limits: Limits, options: Options) -> Result:
+        options = replace(options, graph=self._graph)
+        return plan_and_certify(problem, solver, limits, options, progress=self._channel.report)
 
-    Ctrl-C ends the statement without an error; `stopped_by` says so.
+    def _unroll(self, limits: Limits) -> tuple[Worth, Worth] | None:
+        """Unroll the shared graph if it is small enough, and return both of its extremes."""
+        assert self._graph is not None
+        self._unrolled = True
+        with Monitor(limits.keep(EXACT), self._channel.report) as monitor:
+            run = ExactSearch(self._problem, self._graph.reader, monitor, None, self._graph)
+            monitor.start_clock()
+            if run.unroll(while_it_pays=True):
+                safest, best = run.sweep(0.0, 1.0), run.sweep(1.0, 0.0)
+                return Worth(safest.reward, safest.risk), Worth(best.reward, best.risk)
+            if monitor.requested:
+                raise KeyboardInterrupt
+        return None
+
+    def _sample_best(self, limits: Limits, options: Options) -> Worth:
+        """Return the best policy without a bound that sampling finds."""
+        limits = replace(limits, gap=None)
+        if limits.time_limit is limits.samples is limits.histories is None:
+            limits = replace(limits, samples=SAMPLES)
+        result = self._solve(self._problem, UCT(), limits, options)
+        if _was_requested(result):
+            raise KeyboardInterrupt
+        if result.certificate is None:
+            raise OptionError(
+                "the range of risk can't be found within the limits; give levels or scales"
+            )
+        return Worth(float(result.certificate.reward), float(result.certificate.risk))
+
+
+@contextmanager
+def open_sweep(
+    problem: Problem,
+    parallel: int | str | Executor | None,
+    progress: bool | OnProgress | None,
+    shares_graph: bool = False,
+) -> Iterator[Sweep]:
+    """Yield workers for searches on a problem.
+
+    Ctrl-C ends the `with` statement without an error; `Sweep.stopped_by` says so.
 
     Parameters
     ----------
-    executor
-        Runs the workers.
+    problem
+        The problem.
+    parallel
+        Where the workers run, as in `vulcan.solve`.
     progress
         Whether to show the progress of all searches, or a function that is called with it.
-    maker, arguments
-        Make the object that a worker holds: a `Searcher`, or a kind of it.
+    shares_graph
+        Whether the searches of a worker share a state graph.
+    """
+    with (
+        watch_progress(progress) as report,
+        Interruption() as interruption,
+        listen(lambda: interruption.requested),
+        WorkerPool(choose_executor(parallel), Searcher, problem, shares_graph) as pool,
+    ):
+        sweep = Sweep(problem, pool, interruption, report)
+        try:
+            yield sweep
+        except KeyboardInterrupt:
+            sweep.stopped = True
+
+
+class Sweep:
+    """Searches on workers, their progress as one, and Ctrl-C.
 
     Attributes
     ----------
@@ -130,31 +184,20 @@ class Sweep:
     """
 
     def __init__(
-        self, executor: Executor, progress: bool | OnProgress, maker: Maker, *arguments: Any
+        self,
+        problem: Problem,
+        pool: WorkerPool,
+        interruption: Interruption,
+        report: OnProgress | None,
     ) -> None:
-        self._pool = WorkerPool(executor, maker, *arguments)
-        self._progress: bool | OnProgress = progress
-        self._report: OnProgress | None = None
-        self._interruption, self._inside = Interruption(), ExitStack()
+        self._problem, self._pool = problem, pool
+        self._interruption, self._report = interruption, report
         self._began = time.perf_counter()
         self._done = 0
         self._fraction: float | None = None
         self._shares: dict[Task, float] = {}  # of searches under way
         self.total: int | None = None
         self.stopped = False
-
-    def __enter__(self) -> Self:
-        self._report = self._inside.enter_context(watch_progress(self._progress))
-        interruption = self._inside.enter_context(self._interruption)
-        self._inside.enter_context(listen(lambda: interruption.requested))
-        self._inside.enter_context(self._pool)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> bool:
-        interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
-        self.stopped |= interrupted
-        self._inside.close()
-        return interrupted
 
     @property
     def seconds(self) -> float:
@@ -171,29 +214,38 @@ class Sweep:
         """The reason why it was stopped; None if it was not."""
         return self._interruption.reason if self.stopped else None
 
-    def search(self, job: SearchJob) -> Task:
-        """Add a job."""
-        return self._pool.submit("search", job)
+    def solve(
+        self, searches: Mapping[Name, Search]
+    ) -> Iterator[tuple[Name, Result | None, BaseException | None]]:
+        """Yield searches as they end: their names, and their results or errors."""
+        names = {self._pool.submit("search", *how): name for name, how in searches.items()}
+        for task in self._run():
+            result: Result | None = task.answer
+            if result is not None:
+                problem, policy = Problem(self._problem.model, task.arguments[0]), result.policy
+                policy = None if policy is None else policy.attach(ModelReader(problem.model))
+                result = replace(result, problem=problem, policy=policy)
+            yield names[task], result, task.error
 
-    def run(self) -> Iterator[Task]:
-        """Yield jobs as they end, until there are none; more may be added meanwhile."""
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call another method of a `Searcher`; None if Ctrl-C came first."""
+        if self.stopped:
+            return None
+        task = self._pool.submit(method, *arguments)
+        for _ in self._run():
+            pass
+        return task.result() if task.ended else None
+
+    def _run(self) -> Iterator[Task]:
+        """Yield tasks as they end, until there are none."""
         while self._pool.busy:
             if self._interruption.requested and not self.stopped:
                 self._stop()
             for task in self._pool.wait(self._tell):
                 if isinstance(task.answer, Result) and _was_requested(task.answer):
-                    self._stop()  # the request is for all jobs
+                    self._stop()  # the request is for all searches
                 yield task
                 self._finish(task)
-
-    def ask(self, name: str, *arguments: Any) -> Any:
-        """Call another method of a worker's object; None if Ctrl-C came first."""
-        if self.stopped:
-            return None
-        task = self._pool.submit(name, *arguments)
-        for _ in self.run():
-            pass
-        return task.result() if task.ended else None
 
     def _stop(self) -> None:
         """End running tasks with what they have found, and start no other."""
@@ -212,7 +264,7 @@ class Sweep:
         if task.name != "search":
             return
         self._done += 1
-        if isinstance(task.answer, Result):
+        if task.answer is not None:
             found, certificate = task.answer.statistics, task.answer.certificate
             reward = None if certificate is None else float(certificate.reward)
             counts = found.histories, found.evaluations
@@ -233,6 +285,57 @@ class Sweep:
 def _was_requested(result: Result) -> bool:
     """Whether Ctrl-C or SIGTERM ended a search."""
     return result.stopped_by is not None and result.stopped_by.is_request
+
+
+class ResultRow:
+    """A result beside others, in a comparison or a frontier: its numbers; None for missing ones."""
+
+    result: Result | None
+
+    @property
+    def _source(self) -> Result | None:
+        """The result whose numbers these are."""
+        return self.result
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate of the policy."""
+        return None if self._source is None else self._source.certificate
+
+    @property
+    def safe(self) -> bool:
+        """Whether there is a complete policy whose certificate passes."""
+        return self._source is not None and self._source.safe
+
+    @property
+    def reward(self) -> float | None:
+        """Certified reward, also of a policy that is not safe."""
+        return None if self.certificate is None else float(self.certificate.reward)
+
+    @property
+    def risk(self) -> float | None:
+        """Certified risk."""
+        return None if self.certificate is None else float(self.certificate.risk)
+
+    @property
+    def allowed(self) -> float | None:
+        """The risk that the bound allows for the reward."""
+        return None if self.certificate is None else float(self.certificate.allowed)
+
+    @property
+    def upper_bound(self) -> float | None:
+        """No policy within the bound earns more; as in `Result`."""
+        return None if self._source is None else self._source.upper_bound
+
+    @property
+    def gap(self) -> float | None:
+        """Largest relative distance of the reward from the optimum; of safe policies only."""
+        return None if self._source is None else self._source.gap
+
+    @property
+    def absolute_gap(self) -> float | None:
+        """The same in units of reward."""
+        return None if self._source is None else self._source.absolute_gap
 
 
 def describe_error(name: str, error: BaseException) -> str:

@@ -97,9 +97,9 @@ def _draw_rewards(ax: Axes, frontier: Frontier) -> None:
     places = [point.at for point in frontier]
     ends = (min(places, default=0.0), max(places, default=0.0))
     kind = "deterministic policy" if frontier.deterministic else "policy"
-    limit = frontier.enclosure.trace_limit(*ends)
+    limit = frontier.trace_limit(*ends)
     _draw(ax, limit, "--", color=ORANGE, label=f"limit: no {kind} earns more", zorder=2.4)
-    earned = frontier.enclosure.trace_reward(*ends)
+    earned = frontier.trace_reward(*ends)
     _draw(ax, earned, "-", color=BLUE, label="earned by a certified policy", linewidth=1.0)
     found = [(p.at, p.reward, p.carried_from) for p in frontier if p.reward is not None]
     look: dict[str, Any] = {"color": BLUE, "markersize": 3.6}
@@ -180,7 +180,13 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         ax.set_ylabel("probability of failure")
         put_title(ax, describe_model(comparison.problem.model))
         put_legend_below(ax, 3)
-        place_labels(ax, [(place, fill(", ".join(names), 34)) for place, names in marks.values()])
+        place_labels(
+            ax,
+            [
+                (place, fill(", ".join(names), 34, break_on_hyphens=False))
+                for place, names in marks.values()
+            ],
+        )
     return ax
 
 

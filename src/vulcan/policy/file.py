@@ -5,10 +5,11 @@ little-endian bytes:
 
     format 1   `Content`            a deterministic policy
     format 2   `RandomisedContent`  weights, and a `Content` for each member
+    format 3   `BoundedContent`     a deterministic policy, and what bounds its frontier
 
 docs/reference/policy-format.md describes the format for other readers.
 
-Deterministic policies are written in format 1, so that every version of Vulcan reads them. A file
+Policies are written in the lowest format that can hold them, so that old versions read them. A file
 that was truncated, changed or written by another program is refused, and so is one whose content
 passes the checksum but is no policy.
 """
@@ -27,13 +28,14 @@ from numpy.typing import NDArray
 from vulcan.errors import PolicyError, PolicyFileError
 from vulcan.model.rules import LONGEST_HORIZON
 from vulcan.numerics import LARGEST_REWARD, SUM_TOLERANCE, UNPLANNED
-from vulcan.policy.policy import About, AnyPolicy, Policy, RandomisedPolicy
+from vulcan.policy.policy import About, AnyPolicy, Beyond, Policy, RandomisedPolicy
 from vulcan.runtime.files import Seal
 
 __all__ = ["decode_policy", "encode_policy", "load_policy", "save_policy"]
 
 SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 1, PolicyFileError)
 RANDOMISED_SEAL: Final = replace(SEAL, version=2)
+BOUNDED_SEAL: Final = replace(SEAL, version=3)
 
 TYPES: Final = {
     "action": "<i4",
@@ -56,6 +58,20 @@ class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arrays: dict[str, bytes]
 
 
+class BeyondContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What bounds the frontier of a policy: a `Beyond`."""
+
+    claim: str
+    risk: bytes
+    reward: bytes
+
+
+class BoundedContent(Content, frozen=True, forbid_unknown_fields=True):
+    """The content of a file with a policy whose frontier is bounded."""
+
+    beyond: BeyondContent
+
+
 class RandomisedContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of a file with a randomised policy."""
 
@@ -71,7 +87,7 @@ def encode_policy(policy: Policy) -> bytes:
 def decode_policy(content: bytes) -> Policy:
     """Return a deterministic policy from bytes, validated."""
     try:
-        return _build(_decode(content, Content))
+        return _read(content)
     except PolicyError as error:
         raise PolicyFileError(f"the content is not a policy: {error}") from error
 
@@ -79,7 +95,8 @@ def decode_policy(content: bytes) -> Policy:
 def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy to a file, atomically."""
     if isinstance(policy, Policy):
-        SEAL.write(path, encode_policy(policy))
+        seal = SEAL if policy.beyond is None else BOUNDED_SEAL
+        seal.write(path, encode_policy(policy))
     else:
         content = RandomisedContent(list(policy.weights), [_describe(m) for m in policy.members])
         RANDOMISED_SEAL.write(path, msgspec.msgpack.encode(content))
@@ -87,11 +104,11 @@ def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
 
 def load_policy(path: str | os.PathLike[str]) -> AnyPolicy:
     """Return a policy of either kind from a file, validated."""
-    content = RANDOMISED_SEAL.read(path)
+    content = BOUNDED_SEAL.read(path)
     try:
         if "members" in _decode(content, dict[str, msgspec.Raw]):
             return _build_randomised(_decode(content, RandomisedContent))
-        return _build(_decode(content, Content))
+        return _read(content)
     except PolicyError as error:
         raise PolicyFileError(f"{path}: the content is not a policy: {error}") from error
 
@@ -103,9 +120,19 @@ def _decode(content: bytes, kind: type[Decoded]) -> Decoded:
         raise PolicyError(str(error)) from error
 
 
+def _read(content: bytes) -> Policy:
+    """Return a deterministic policy, whether its frontier is bounded or not."""
+    bounded = "beyond" in _decode(content, dict[str, msgspec.Raw])
+    return _build(_decode(content, BoundedContent if bounded else Content))
+
+
 def _describe(policy: Policy) -> Content:
     arrays = {name: getattr(policy, name).astype(kind).tobytes() for name, kind in TYPES.items()}
-    return Content(policy.about, list(policy.labels), arrays)
+    if policy.beyond is None:
+        return Content(policy.about, list(policy.labels), arrays)
+    claim, *numbers = policy.beyond
+    beyond = BeyondContent(claim, *(column.astype("<f8").tobytes() for column in numbers))
+    return BoundedContent(policy.about, list(policy.labels), arrays, beyond)
 
 
 def _build(content: Content) -> Policy:
@@ -117,9 +144,14 @@ def _build(content: Content) -> Policy:
             name: np.frombuffer(content.arrays[name], kind).astype(kind[1:])
             for name, kind in TYPES.items()
         }
+        beyond = None
+        if isinstance(content, BoundedContent):
+            columns = (content.beyond.risk, content.beyond.reward)
+            numbers = (np.frombuffer(column, "<f8").astype("f8") for column in columns)
+            beyond = Beyond(content.beyond.claim, *numbers)
     except ValueError as error:
         raise PolicyError(str(error)) from error
-    policy = Policy(content.about, content.labels, **arrays)
+    policy = Policy(content.about, content.labels, **arrays, beyond=beyond)
     problem = _find_problem(policy)
     if problem:
         raise PolicyError(problem)
@@ -165,6 +197,8 @@ def _find_problem(policy: Policy) -> str | None:
             return f"the probabilities of node {node} don't sum to 1"
     if not np.all(np.abs(policy.reward) <= LARGEST_REWARD):
         return f"a reward is not a number of at most {LARGEST_REWARD:g}"
+    if policy.beyond is not None and (problem := policy.beyond.find_problem(policy.child)):
+        return problem
     return _find_wrong_origin(policy, parents)
 
 

@@ -12,6 +12,11 @@ A child always has a larger number than its parent, so there are no cycles, and 
     reward         [M]      as the model gave it
     child          [M]      a node, END, FAILED or UNPLANNED
 
+An incomplete policy may record what bounds whatever follows its frontier (`Beyond`): with u the
+largest risk and l the least reward after each unplanned outcome, it fails with at most
+er + Σ p u, and earns at least E g + Σ p γ^t l, whatever is done there ("any continuation"), or if
+the model's default action is followed ("default action").
+
 A policy has no state objects. It records the model's outcomes of each action that it takes, so that
 it can be shown without the model, and so that a certificate detects a model that has changed.
 
@@ -34,7 +39,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -43,7 +48,7 @@ from numpy.typing import NDArray
 from vulcan.errors import MismatchError, PolicyError
 from vulcan.model.interface import Start, describe_model
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import SUM_TOLERANCE, UNPLANNED
+from vulcan.numerics import ANY, DEFAULT, LARGEST_REWARD, SUM_TOLERANCE, UNPLANNED
 
 if TYPE_CHECKING:
     from vulcan.policy.run import Run
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = [
     "About",
     "AnyPolicy",
+    "Beyond",
     "Policy",
     "PolicyBuilder",
     "RandomisedPolicy",
@@ -95,6 +101,36 @@ class About(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.discount == 1 or self.initial_action:
             return 1.0
         return math.nan if self.initial_action is None else self.discount
+
+
+class Beyond(NamedTuple):
+    """What follows the frontier of an incomplete policy risks at most, and earns at least.
+
+    Attributes
+    ----------
+    claim
+        Why: `ANY` or `DEFAULT` (`vulcan.numerics`).
+    risk, reward
+        For each unplanned outcome, in the order of the outcomes; the reward is discounted from
+        there on.
+    """
+
+    claim: str
+    risk: NDArray[np.float64]
+    reward: NDArray[np.float64]
+
+    def find_problem(self, child: NDArray[np.int32]) -> str | None:
+        """Return why these are no bounds for a policy with these children; None if they are."""
+        count = int(np.count_nonzero(child == UNPLANNED))
+        if self.claim not in (ANY, DEFAULT):
+            return f"nothing is known of a frontier with the claim {self.claim!r}"
+        if not len(self.risk) == len(self.reward) == count > 0:
+            return "the bounds of its frontier are not one for each unplanned outcome"
+        if not np.all((self.risk >= 0) & (self.risk <= 1)):
+            return "a risk beyond its frontier is not from 0 to 1"
+        if not np.all(np.abs(self.reward) <= LARGEST_REWARD):
+            return f"a reward beyond its frontier is not a number of at most {LARGEST_REWARD:g}"
+        return None
 
 
 class AnyPolicy(ABC):
@@ -213,7 +249,8 @@ class AnyPolicy(ABC):
 class Policy(AnyPolicy):
     """An action for every history that can occur; see the head of this module for the arrays.
 
-    `vulcan.solve` makes policies and `Policy.load` reads them.
+    `vulcan.solve` makes policies and `Policy.load` reads them. `beyond` says what is known of an
+    incomplete policy's frontier; it is None if nothing is.
     """
 
     ARRAYS: Final = ("action", "first_outcome", "label", "probability", "reward", "child")
@@ -228,8 +265,9 @@ class Policy(AnyPolicy):
         probability: NDArray[np.float64],
         reward: NDArray[np.float64],
         child: NDArray[np.int32],
+        beyond: Beyond | None = None,
     ) -> None:
-        self.about, self.weights = about, (1.0,)
+        self.about, self.weights, self.beyond = about, (1.0,), beyond
         self.reader: ModelReader | None = None
         self.labels = tuple(labels)
         self.action = action
@@ -238,7 +276,7 @@ class Policy(AnyPolicy):
         self.probability = probability
         self.reward = reward
         self.child = child
-        self._node_values: dict[float, NDArray[Any]] = {}
+        self._node_values: dict[tuple[float, bool], NDArray[Any]] = {}
         for name in self.ARRAYS:
             getattr(self, name).flags.writeable = False
 
@@ -255,8 +293,14 @@ class Policy(AnyPolicy):
         """Whether both take the same actions on the same outcomes, node for node."""
         if not isinstance(other, Policy):
             return NotImplemented
+        mine, others = self.beyond or ("",), other.beyond or ("",)
         return self.labels == other.labels and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in self.ARRAYS
+            np.array_equal(one, another)
+            for one, another in zip(
+                (*(getattr(self, name) for name in self.ARRAYS), *mine),
+                (*(getattr(other, name) for name in self.ARRAYS), *others),
+                strict=False,
+            )
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -268,7 +312,7 @@ class Policy(AnyPolicy):
         """Return the numbers of a node's outcomes."""
         return range(int(self.first_outcome[node]), int(self.first_outcome[node + 1]))
 
-    def node_values(self, first: float | None = None) -> NDArray[Any]:
+    def node_values(self, first: float | None = None, *, claimed: bool = True) -> NDArray[Any]:
         """Return risk, reward and other values of each node, a `vulcan.kernels.episodes.VALUE`.
 
         Parameters
@@ -276,27 +320,34 @@ class Policy(AnyPolicy):
         first
             The discount after the first decision, where that is not the policy's own: after an
             initial action it is 1.
+        claimed
+            Whether to count what is claimed of the frontier; otherwise it counts as an end.
         """
         from vulcan.kernels.episodes import VALUE, evaluate
 
-        first = self.about.discount if first is None else first
-        if first not in self._node_values:
+        key = self.about.discount if first is None else first, claimed
+        if key not in self._node_values:
             values = np.zeros(len(self), VALUE)
-            evaluate(build_plan(self, first), values)
-            self._node_values[first] = values
-        return self._node_values[first]
+            evaluate(build_plan(self, *key), values)
+            self._node_values[key] = values
+        return self._node_values[key]
 
     def attach(self, reader: ModelReader | None) -> Policy:
         """Return the same policy bound to its model, without a check; None for no model."""
-        bound = Policy(self.about, self.labels, *(getattr(self, name) for name in self.ARRAYS))
+        bound = self.cut_off()
+        bound.beyond = self.beyond
         bound.reader = reader
         return bound
+
+    def cut_off(self) -> Policy:
+        """Return the same policy, of which nothing is known beyond its frontier."""
+        return Policy(self.about, self.labels, *(getattr(self, name) for name in self.ARRAYS))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, with the model."""
         arrays = (getattr(self, name) for name in self.ARRAYS)
         model = None if self.reader is None else self.reader.model
-        return (_rebuild, (self.about, self.labels, *arrays, model))
+        return (_rebuild, (self.about, self.labels, *arrays, self.beyond, model))
 
     def start(self, seed: int | None = None) -> Run:
         """Begin to follow the policy; the seed has no effect."""
@@ -325,18 +376,23 @@ def _rebuild(about: About, labels: Sequence[str], *rest: Any) -> Policy:
     return policy if model is None else policy.attach(ModelReader(model))
 
 
-def build_plan(policy: Policy, first: float) -> Any:
-    """Return the arrays of a policy as episode kernels take them, a `Plan`.
+def build_plan(policy: Policy, first: float, claimed: bool = False) -> Any:
+    """Return the arrays of a policy as `vulcan.kernels.episodes` takes them.
 
-    `first` is the discount after the first decision; that of an initial action is 1.
+    `first` is the discount after the first decision; that of an initial action is 1. `claimed` adds
+    what is claimed of the frontier.
     """
-    from vulcan.kernels.episodes import OUTCOME, Plan
+    from vulcan.kernels.episodes import OUTCOME
 
     outcomes = np.zeros(len(policy.child), OUTCOME)
     for name in ("probability", "reward", "child"):
         outcomes[name] = getattr(policy, name)
+    if claimed and policy.beyond is not None:
+        frontier = policy.child == UNPLANNED
+        outcomes["later_risk"][frontier] = policy.beyond.risk
+        outcomes["later_reward"][frontier] = policy.beyond.reward
     discounts = np.array((first, policy.about.discount), np.float64)
-    return Plan(policy.first_outcome.copy(), outcomes, discounts)
+    return policy.first_outcome.copy(), outcomes, discounts
 
 
 class RandomisedPolicy(AnyPolicy):
@@ -418,6 +474,8 @@ def _find_problem(members: Sequence[Policy], weights: Sequence[float]) -> str | 
     for member in members:
         if not isinstance(member, Policy):
             return f"a member must be a deterministic policy, not {member!r}"
+        if member.beyond is not None:
+            return "a plan that is only bounded beyond its frontier can't be a member"
     first = members[0].about
     for number, member in enumerate(members[1:], 2):
         for name in ("fingerprint", "horizon", "discount"):

@@ -8,6 +8,11 @@ An observation that is impossible by plan and model is refused and changes nothi
 all the same, `leave` says so: from then on the run has no action until `vulcan.replan` finds a new
 plan. The certificate does not cover such a mission any more.
 
+Beyond the frontier of a plan that is bounded by the model's default action, a run takes that action
+until the mission ends, and knows what the model claims of it. If these claims agree with each
+other, so that the claim for a history allows for those of all that may follow, `vulcan.replan` may
+replace what is left.
+
 An observation can be given as a label, as a position among the outcomes, or as the state that an
 outcome leads to. An observation that fits several outcomes is an error.
 """
@@ -21,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from vulcan.errors import ModelError, PolicyError
 from vulcan.model.interface import Start
-from vulcan.model.reader import ModelReader
+from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.model.rules import check_state, is_equal
-from vulcan.numerics import END, FAILED, UNPLANNED
+from vulcan.numerics import DEFAULT, END, FAILED, TOLERANCE, UNPLANNED
 from vulcan.parameters import require_number, shorten
 from vulcan.policy.policy import Policy
 from vulcan.policy.walk import ModelCheck, RecordedDecision
@@ -36,6 +41,9 @@ __all__ = ["ExpectedOutcome", "Run", "match_observation"]
 
 SAME_REWARD: Final = 1e-9
 """Relative difference below which an observed reward is that of an outcome."""
+
+SAME_CLAIM: Final = TOLERANCE / 1000
+"""Difference of claims that rounding may explain."""
 
 
 class ExpectedOutcome(NamedTuple):
@@ -113,6 +121,7 @@ class _Decision(NamedTuple):
     label: str
     action: Any
     expected: list[ExpectedOutcome]
+    agrees: bool = True  # with what the model claims of what follows
 
 
 class Run:
@@ -141,6 +150,9 @@ class Run:
         The plan's remaining risk when it was left; nan before.
     account
         The risk that `vulcan.replan` may still add; None before the first replan.
+    replaceable
+        Whether the plan from here on may be replaced: not once claims of the model contradict each
+        other.
     """
 
     def __init__(
@@ -150,6 +162,7 @@ class Run:
         self.whole: AnyPolicy = policy if whole is None else whole
         self.left_plan, self.risk_left = False, math.nan
         self.account: Any = None
+        self.replaceable = True
         self._reader = reader
         self._place = 0 if len(policy) else END
         self._begun = 0  # the level at which the policy began
@@ -171,7 +184,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether there is nothing left to do: the history ended, failed, or is unplanned."""
-        if self.left_plan and self.unplanned:  # the mission goes on without a plan
+        if self.follows_default or (self.left_plan and self.unplanned):  # without a plan
             return self.level >= self.reader.levels or not self.reader.actions(self._state)
         return self._place < 0
 
@@ -184,6 +197,21 @@ class Run:
     def unplanned(self) -> bool:
         """Whether there is no plan here: beyond what was planned, or after leaving the plan."""
         return self._place == UNPLANNED
+
+    @property
+    def follows_default(self) -> bool:
+        """Whether the run is beyond its plan, where the model's default action is taken."""
+        beyond = self.policy.beyond if self._reader is not None and not self.left_plan else None
+        return self.unplanned and beyond is not None and beyond.claim == DEFAULT
+
+    @property
+    def _claims(self) -> tuple[float, float] | None:
+        """The largest risk and the least reward beyond the plan's frontier, if they are known."""
+        beyond = self.policy.beyond
+        if not self.unplanned or self.left_plan or beyond is None or self._reader is None:
+            return None
+        risk, reward = self._reader.bound_continuation(beyond.claim, self._state, self.level)
+        return float(risk), float(reward)
 
     @property
     def reader(self) -> ModelReader:
@@ -221,8 +249,10 @@ class Run:
     def risk(self) -> float:
         """The plan's probability of failure from here on; nan without a plan.
 
-        That of an incomplete plan counts up to its frontier.
+        That of an incomplete plan counts up to its frontier, unless what follows is bounded.
         """
+        if (claims := self._claims) is not None:
+            return claims[0]
         if self._place < 0:
             return math.nan if self.unplanned else 0.0
         return float(self._ahead["risk"])
@@ -235,6 +265,8 @@ class Run:
         the whole mission.
         """
         reader = self.reader
+        if (claims := self._claims) is not None:
+            return float(reader.weights[self.level]) * claims[1]
         if self._place < 0:
             return math.nan if self.unplanned else 0.0
         return float(reader.weights[self.level] * self._ahead["mean"])
@@ -267,7 +299,7 @@ class Run:
     @property
     def expected(self) -> dict[str, float]:
         """The labels that can be observed now, with their probabilities; empty without a plan."""
-        if self._place < 0:
+        if self._place < 0 and (self.finished or not self.follows_default):
             return {}
         return {outcome.label: outcome.probability for outcome in self._decide().expected}
 
@@ -294,7 +326,7 @@ class Run:
             If it is no outcome of the action, or could be several; the message lists the outcomes.
             The run is unchanged.
         """
-        label, _, expected = self._decide()
+        label, _, expected, _ = self._decide()
         observed = match_observation(outcome, state, reward, label, expected)
         if observed.child == END and self._reader is not None:
             self._check.require_end(observed.state, self.level + 1)
@@ -349,7 +381,7 @@ class Run:
         """
         if self._reader is None or self.failed or self.level >= self.reader.levels:
             raise PolicyError("only a run that goes on, of a policy with its model, can leave it")
-        risk = self.risk_left if self.unplanned else self.risk
+        risk = self.risk_left if self.left_plan and self.unplanned else self.risk
         if state is not None:
             # The plan is left, so the model need not agree with it.
             label = self._planned if self._place >= 0 else "not planned"
@@ -381,6 +413,7 @@ class Run:
         except BaseException:
             self.policy, self._place, self._begun, self._decision = before
             raise
+        self.replaceable = True
 
     def compare(self) -> None:
         """Raise a `MismatchError` if the model differs from the plan on the next step."""
@@ -412,6 +445,8 @@ class Run:
             self._reward += float(self._reader.weights[self.level]) * observed.reward
             self._state = observed.state
         self._history += ((label, observed.label),)
+        if self._decision is not None:
+            self.replaceable = self.replaceable and self._decision.agrees
         self._place, self._decision = observed.child, None
 
     @property
@@ -427,10 +462,10 @@ class Run:
         """Return the current decision; the model evaluates it once."""
         if self.finished:
             raise PolicyError("the run is finished: there is no action to take")
-        if self._place < 0:
+        if self._place < 0 and not self.follows_default:
             raise PolicyError("the run left its plan: vulcan.replan(run) finds another")
         if self._decision is None:
-            self._decision = self._find_planned()
+            self._decision = self._find_planned() if self._place >= 0 else self._find_default()
         return self._decision
 
     def _find_planned(self) -> _Decision:
@@ -447,6 +482,33 @@ class Run:
         pairs = zip(planned, answer.outcomes, strict=True)
         expected = [p._replace(state=o.state) for p, o in pairs]
         return _Decision(label, answer.action, expected)
+
+    def _find_default(self) -> _Decision:
+        """Return the model's default action, taken beyond the frontier of the plan."""
+        reader, state, level = self.reader, self._state, self.level
+        actions = reader.actions(state)
+        label = reader.default_label(state, actions)
+        outcomes = reader.outcomes(state, actions[label])
+        discount, (most, least) = float(reader.discounts[level]), self._claims or (1.0, 0.0)
+        risk = reward = 0.0
+        expected = []
+        for outcome, name in zip(outcomes, label_outcomes(outcomes), strict=True):
+            chance, paid, child = float(outcome.probability), float(outcome.reward), FAILED
+            reward += chance * paid
+            if outcome.fails:
+                risk += chance
+            elif level + 1 < reader.levels and reader.actions(outcome.state):
+                child = UNPLANNED
+                later = reader.bound_continuation(DEFAULT, outcome.state, level + 1)
+                risk += chance * float(later[0])
+                reward += chance * discount * float(later[1])
+            else:
+                child = END
+            expected.append(ExpectedOutcome(name, chance, paid, outcome.state, child))
+        size = SAME_CLAIM * max(1.0, abs(least))
+        return _Decision(
+            label, actions[label], expected, risk <= most + SAME_CLAIM and reward >= least - size
+        )
 
     def _list_planned(self) -> list[ExpectedOutcome]:
         """Return the outcomes that the plan expects here, without states."""

@@ -14,6 +14,7 @@ A model that is followed along a policy must answer as it did when the policy wa
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import MismatchError
-from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
+from vulcan.model.interface import Outcome, Start, stable_text
 from vulcan.model.reader import ModelReader, fit_labels, label_outcomes
 from vulcan.numerics import END, FAILED, NONE
 from vulcan.parameters import shorten
@@ -53,12 +54,16 @@ class RecordedDecision(NamedTuple):
 
 
 class ModelAnswer(NamedTuple):
-    """The model's own action, the outcomes that it has now, their labels and their numbers."""
+    """The model's own action, the outcomes that it has now, and their labels."""
 
     action: Any
     outcomes: list[Outcome]
     labels: list[str]
-    numbers: list[tuple[float, float, bool]]
+
+    @property
+    def numbers(self) -> list[tuple[float, float, bool]]:
+        """Probability and reward of each outcome, and whether it fails."""
+        return [(float(o.probability), float(o.reward), o.fails) for o in self.outcomes]
 
 
 class ModelCheck:
@@ -91,16 +96,15 @@ class ModelCheck:
                 f"the model has {has}"
             )
         outcomes = self._reader.outcomes(state, actions[label])
-        numbers = [(float(o.probability), float(o.reward), o.state is FAILURE) for o in outcomes]
-        return ModelAnswer(actions[label], outcomes, label_outcomes(outcomes), numbers)
+        return ModelAnswer(actions[label], outcomes, label_outcomes(outcomes))
 
     def compare(
         self, answer: ModelAnswer, recorded: RecordedDecision, state: Any, level: int
     ) -> None:
         """Refuse an answer that differs from the recorded decision."""
-        if answer.numbers == recorded.outcomes and answer.labels == recorded.labels:
+        (_, outcomes, labels), numbers = answer, answer.numbers
+        if numbers == recorded.outcomes and labels == recorded.labels:
             return
-        _, outcomes, labels, numbers = answer
         action = f"step {level + 1}: action {recorded.action!r} in state {shorten(state)}"
         if labels != recorded.labels and not fit_labels(outcomes, labels, recorded.labels):
             raise self.refuse(
@@ -139,23 +143,35 @@ class ModelCheck:
 
 
 class MemberLists:
-    """A member as lists, from which single numbers are read faster than from arrays."""
+    """A member as lists, from which single numbers are read faster than from arrays.
+
+    Attributes
+    ----------
+    action
+        The label of each node's action.
+    label, probability, reward, fails, child
+        Of each outcome.
+    """
 
     def __init__(self, policy: Policy) -> None:
         labels = policy.labels
         self.action: list[str] = [labels[number] for number in policy.action.tolist()]
-        self.child = policy.child.tolist()
-        self._first = policy.first_outcome.tolist()
-        self._label = [labels[number] for number in policy.label.tolist()]
-        fails = [child == FAILED for child in self.child]
-        columns = (policy.probability.tolist(), policy.reward.tolist(), fails)
-        self._outcomes = list(zip(*columns, strict=True))
+        self.label = [labels[number] for number in policy.label.tolist()]
+        self.child, self._first = array("i", policy.child), array("q", policy.first_outcome)
+        self.probability, self.reward = array("d", policy.probability), array("d", policy.reward)
+        self.fails = (policy.child == FAILED).tobytes()
+
+    def find(self, node: int) -> slice:
+        """Return the outcomes of a node."""
+        return slice(self._first[node], self._first[node + 1])
 
     def read(self, node: int) -> tuple[RecordedDecision, list[int]]:
         """Return a decision as it was recorded, and what follows each of its outcomes."""
-        rows = slice(self._first[node], self._first[node + 1])
-        recorded = RecordedDecision(self.action[node], self._label[rows], self._outcomes[rows])
-        return recorded, self.child[rows]
+        rows = self.find(node)
+        columns = self.probability[rows], self.reward[rows], map(bool, self.fails[rows])
+        outcomes = list(zip(*columns, strict=True))
+        recorded = RecordedDecision(self.action[node], self.label[rows], outcomes)
+        return recorded, self.child[rows].tolist()
 
 
 POINT: Final = np.dtype(

@@ -30,8 +30,6 @@ from rich.text import Text
 from vulcan.runtime.formatting import show_count, show_gap, show_probability
 from vulcan.runtime.limits import OnProgress, Progress
 
-__all__ = ["show_progress"]
-
 Draw = Callable[[Progress, str], None]
 
 DELAY: Final = 0.5
@@ -39,13 +37,10 @@ DELAY: Final = 0.5
 
 
 @contextmanager
-def show_progress() -> Iterator[OnProgress]:
-    """Show the progress of a search while inside.
+def show_progress(delay: float = DELAY) -> Iterator[OnProgress]:
+    """Show the progress of a search while inside; call what it yields with each `Progress`.
 
-    Yields
-    ------
-    OnProgress
-        Call it with each `Progress`.
+    Nothing is shown before a delay in seconds.
 
     Examples
     --------
@@ -60,7 +55,7 @@ def show_progress() -> Iterator[OnProgress]:
 
         def show(progress: Progress) -> None:
             nonlocal first
-            if progress.seconds < DELAY or not (progress.histories or progress.pairs):
+            if progress.seconds < delay or not (progress.histories or progress.pairs):
                 return
             # The time left is extrapolated from the first report on: before it, whole branches
             # may be pruned at once, which says nothing about the others.
@@ -169,18 +164,12 @@ def _describe(progress: Progress) -> list[str]:
         return [f"{counts}   {decimal(progress.memory)}", _describe_policy(progress) or reward]
     if progress.pairs:
         counts = f"{progress.pairs:,} pairs   {progress.evaluations:,} evaluations"
-        return [f"{counts}   {reward}{_describe_bound(progress)}"]
+        bound, gap = progress.upper_bound, progress.gap
+        most = "" if bound is None else f"   at most {bound:.6f}"
+        return [f"{counts}   {reward}{most}{'' if gap is None else f'   gap {show_gap(gap)}'}"]
     unit = "episodes" if progress.phase == "playing" else "histories"
     speed = show_count(round(progress.histories / progress.seconds))
     return [f"{progress.histories:,} {unit}   {speed}/s   {reward}"]
-
-
-def _describe_bound(progress: Progress) -> str:
-    """Return the upper bound and the gap, as far as they are known."""
-    if progress.upper_bound is None:
-        return ""
-    text = f"   at most {progress.upper_bound:.6f}"
-    return text if progress.gap is None else f"{text}   gap {show_gap(progress.gap)}"
 
 
 def _describe_policy(progress: Progress) -> str:

@@ -47,19 +47,6 @@ try:
 except ImportError:  # not every system has such locks
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "LARGEST_TEXT",
-    "Checkpoint",
-    "Seal",
-    "find_target",
-    "list_loaded",
-    "list_loaded_modules",
-    "load_file",
-    "read_text",
-    "remove_stale_files",
-    "write_atomically",
-]
-
 LARGEST_TEXT: Final = 1 << 28
 """Bytes of the largest text file that is read: far more than is written by hand."""
 
@@ -73,14 +60,9 @@ _loaded: dict[str, Path] = {}
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace the content of a plain file at once, or leave it as it was.
+    """Replace the content of a plain file at once, or leave it as it was; see `find_target`.
 
     An existing file keeps its mode. A new one has the default mode of the process.
-
-    Raises
-    ------
-    OSError
-        If no plain file can be written there; see `find_target`.
     """
     target = find_target(path)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
@@ -138,10 +120,7 @@ def _lock(stream: BinaryIO) -> bool:
 def find_target(path: str | os.PathLike[str]) -> Path:
     """Return the plain file to write at a path, the target of a symbolic link; it may not exist.
 
-    Raises
-    ------
-    OSError
-        If something else is there, the file is protected, or its directory is missing or protected.
+    An `OSError` says if something else is there, or the file or its directory is protected.
     """
     name = os.fspath(path)
     with suppress(FileNotFoundError):
@@ -166,18 +145,9 @@ def _refuse(number: int, name: str) -> OSError:
 
 @dataclass(frozen=True)
 class Seal:
-    """A kind of sealed file.
+    """A kind of sealed file: its name in messages, its magic, and the error of a bad file.
 
-    Parameters
-    ----------
-    name
-        Its name in messages.
-    magic
-        The first 8 bytes.
-    version, oldest
-        The version of the format that is written, and the oldest that can be read.
-    error
-        The exception for a file that can't be read.
+    `version` is that of the format that is written, `oldest` the first that can be read.
     """
 
     name: str
@@ -241,13 +211,7 @@ class Seal:
 
 
 def read_text(path: str | os.PathLike[str], errors: str = "strict") -> str:
-    """Return the text of a file in UTF-8; `errors` as in `bytes.decode`.
-
-    Raises
-    ------
-    OptionError
-        If it can't be read, is too large or no text.
-    """
+    """Return the text of a file in UTF-8, or raise an `OptionError`; `errors` as for bytes."""
     try:
         with open(path, "rb") as stream:
             # One byte more shows that it is too large; a device may have no end.

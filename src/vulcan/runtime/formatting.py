@@ -11,17 +11,6 @@ from rich.cells import cell_len, set_cell_size
 
 from vulcan.numerics import EXACT_GAP, TOLERANCE
 
-__all__ = [
-    "MISSING",
-    "TextTable",
-    "show_count",
-    "show_gap",
-    "show_percent",
-    "show_probability",
-    "show_reward",
-    "show_seconds",
-]
-
 MISSING: Final = "–"
 
 NEAR_ZERO: Final = 1e-3
@@ -30,16 +19,9 @@ NEAR_ZERO: Final = 1e-3
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of strings.
+    """A table of strings; the last column is for remarks, and has no name.
 
-    Attributes
-    ----------
-    header
-        The names of the columns; the last column is for remarks, and has none.
-    rows
-        The cells of each row.
-    left
-        Number of columns, from the left, that hold words and are aligned to the left.
+    This many columns, from the left, hold words and are aligned to the left.
     """
 
     header: Sequence[str]

@@ -3,13 +3,11 @@
 A `Monitor` watches the clock, the limits and signals for one search. Ctrl-C and SIGTERM are
 requests to finish; a worker gets them from its coordinator instead (`listen`).
 
-Late answers. A search looks at the clock between two evaluations of the model, so one that never
-returns would defeat the time limit. After the limit, an evaluation is given up once it has taken a
-second, a tenth of the limit, and several times as long as the slowest one before: merely slow
-models are waited for. A worker that does not answer is killed. A model in this process can be
+Late answers. A search looks at the clock between two evaluations of the model. After the limit, an
+evaluation is given up once it has taken a second, a tenth of the limit, and several times as long
+as the slowest one before. A worker that does not answer is killed. A model in this process can be
 interrupted only in the main thread, which alone receives signals, and only while it runs Python: an
-alarm raises `TimeUp` inside it. C code that never returns, and models in other threads, can't be
-interrupted.
+alarm raises `TimeUp` inside it.
 
 Memory. A search counts its arrays. The growth of the process covers what it can't count: Python
 objects, libraries, and what a model keeps. Searches at the same time share the growth, and the sum
@@ -19,6 +17,7 @@ of their limits.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -36,22 +35,6 @@ from vulcan.runtime.memory import find_default_memory, read_resident_memory
 
 if TYPE_CHECKING:
     from vulcan.certificate.certify import Judgement
-
-__all__ = [
-    "Interruption",
-    "Limits",
-    "Monitor",
-    "OnProgress",
-    "Progress",
-    "StopReason",
-    "TimeUp",
-    "check_time",
-    "is_late",
-    "listen",
-    "model_call",
-    "note_answer",
-    "watch_progress",
-]
 
 LEAST_SECONDS: Final = 1.0
 SHARE_OF_LIMIT: Final = 0.1
@@ -79,6 +62,16 @@ SHARE_OF_GROWTH: Final = 0.9
 
 UNCOUNTED: Final = 16 << 20
 """... plus this many bytes, for growth of unknown cause."""
+
+
+DEFAULT_SECONDS: Final = 20.0
+"""Time of a search that samples or grows, without any limit."""
+
+DEFAULT_MEMORY: Final = 2 << 30
+"""Bytes that such a search may take, or half of the limit for other searches if that is less."""
+
+UNASKED: Final = 2.0
+"""Seconds after which a terminal or a notebook shows progress by itself."""
 
 
 class TimeUp(BaseException):
@@ -149,6 +142,19 @@ class Limits:
                 raise OptionError(f"{name} is given twice: as {name}= and in limits=")
         return replace(limits, **given)  # type: ignore[arg-type]
 
+    def by_default(self, spent: float = 0.0) -> Limits:
+        """Return these limits with the default time and memory where none is given.
+
+        `spent` are the seconds that do not count.
+        """
+        memory = min(DEFAULT_MEMORY, find_default_memory() // 2)
+        time_limit, given = self.time_limit, self.memory
+        return replace(
+            self,
+            time_limit=spent + DEFAULT_SECONDS if time_limit is None else time_limit,
+            memory=memory if given is None else given,
+        )
+
     def keep(self, names: Collection[str]) -> Limits:
         """Return only the limits with these names."""
         return Limits(**{name: getattr(self, name) for name in names})
@@ -209,17 +215,30 @@ OnProgress = Callable[[Progress], None]
 
 
 @contextmanager
-def watch_progress(progress: bool | OnProgress) -> Iterator[OnProgress | None]:
-    """Yield the function for progress reports: the user's, the terminal's for True, or None."""
+def watch_progress(progress: bool | OnProgress | None) -> Iterator[OnProgress | None]:
+    """Yield the function for progress reports: the user's, the terminal's for True, or None.
+
+    None stands for the terminal or the notebook, if there is one, after two seconds.
+    """
+    unasked = progress is None and _is_watched()
     if callable(progress):
         yield progress
-    elif progress:
+    elif progress or unasked:
         from vulcan.runtime.display import show_progress
 
-        with show_progress() as show:
+        with show_progress(UNASKED) if unasked else show_progress() as show:
             yield show
     else:
         yield None
+
+
+def _is_watched() -> bool:
+    """Return whether standard error is a terminal, or this is the kernel of a notebook."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    notebook = getattr(shell, "kernel", None) is not None
+    return notebook or (sys.stderr is not None and sys.stderr.isatty())
 
 
 DEFAULT_HANDLERS: Final[dict[int, Any]] = {
@@ -451,12 +470,7 @@ class Monitor(Interruption):
     def wants_stop(self, histories: int, samples: int = 0, reserve: float = 0.0) -> bool:
         """Return whether the search must stop now, and set `stopped_by`.
 
-        Parameters
-        ----------
-        histories, samples
-            Their numbers so far.
-        reserve
-            Seconds that the search still needs for its result.
+        `reserve` are the seconds that the search still needs for its result.
         """
         limits = self.limits
         if self.requested:

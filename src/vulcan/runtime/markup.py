@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-__all__ = ["BAD", "GOOD", "STYLE", "build_card", "build_table"]
-
 GOOD, BAD = "#259c6f", "#d9544d"
 
 STYLE: Final = """
@@ -47,18 +45,10 @@ def build_card(heading: str, *parts: str, remark: str = "", colour: str = "") ->
 def build_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0, note: str = ""
 ) -> str:
-    """Return a table of texts.
+    """Return a table of texts, with a note below it.
 
-    Parameters
-    ----------
-    header
-        The names of the columns; may be empty.
-    rows
-        The cells of each row.
-    left
-        Number of columns, from the left, that hold words. So does a last column without a name.
-    note
-        Text below the table.
+    The header may be empty. So many columns from the left hold words, and so does a last column
+    without a name.
     """
     words = [k < left or (k == len(header) - 1 and not name) for k, name in enumerate(header)]
     if not header:

@@ -19,8 +19,6 @@ try:
 except ImportError:  # not every system has such limits
     resource = None  # type: ignore[assignment]
 
-__all__ = ["find_default_memory", "pause_collection", "read_resident_memory"]
-
 SHARE: Final = 0.5
 """Default memory limit of a search, as a share of what this process may have."""
 

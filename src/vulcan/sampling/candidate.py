@@ -33,33 +33,21 @@ METHODS: Final = ("", FRONTS, PAIRS, NEUTRAL, LOCAL)
 class Candidate:
     """The decisions of a policy, parents before children, with its reward and risk.
 
-    Attributes
-    ----------
-    rows
-        The action row of each decision.
-    firsts, below
-        Decision k has the entries firsts[k] to firsts[k + 1] of `below`: the decision after each of
-        its safe outcomes, as in `vulcan.policy.policy`.
-    reward, risk, allowed, frontier
-        As in a certificate, up to rounding.
-    method
-        How it was found, for people.
-    graph
-        The graph of the rows; None for that of the search.
-    answers
-        The rows themselves, if they are from the graphs of shards.
+    Decision k has the entries firsts[k] to firsts[k + 1] of `below`: the decision after each of its
+    safe outcomes, as in `vulcan.policy.policy`. The numbers are those of a certificate, up to
+    rounding.
     """
 
-    rows: NDArray[np.int32]
+    rows: NDArray[np.int32]  # the action row of each decision
     firsts: NDArray[np.int32]
     below: NDArray[np.int32]
     reward: float
     risk: float
     allowed: float
     frontier: float
-    method: str = ""
-    graph: Graph | None = None
-    answers: NDArray[Any] | None = None
+    method: str = ""  # how it was found, for people
+    graph: Graph | None = None  # of the rows; None for that of the search
+    answers: NDArray[Any] | None = None  # the rows themselves, if from the graphs of shards
 
     def __len__(self) -> int:
         """Return the number of decisions."""

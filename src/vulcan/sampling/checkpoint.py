@@ -132,23 +132,15 @@ def read_snapshot(path: str | os.PathLike[str], identity: Mapping[str, str]) -> 
         snapshot = msgspec.msgpack.decode(SEAL.read(path), type=Snapshot)
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: the content is not a checkpoint: {error}") from error
-    if differences := _list_differences(snapshot.identity, identity):
-        listed = "".join(f"\n  {line}" for line in differences)
-        raise CheckpointError(f"{path} belongs to another search; what differs:{listed}")
-    return snapshot
-
-
-def _list_differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
-    """Return the differences of two searches, a line each."""
-    differences = []
-    for name in {**there, **here}:
-        theirs, ours = there.get(name, "not known"), here.get(name, "not known")
-        if theirs == ours:
-            continue
+    differences = ""
+    for name in {**snapshot.identity, **identity}:
+        there, here = (some.get(name, "not known") for some in (snapshot.identity, identity))
         # A fingerprint means nothing to people.
-        text = f"{theirs} there, {ours} here" if name != MODEL else "it answers otherwise here"
-        differences.append(f"{name}: {text}")
-    return differences
+        text = f"{there} there, {here} here" if name != MODEL else "it answers otherwise here"
+        differences += f"\n  {name}: {text}" if there != here else ""
+    if differences:
+        raise CheckpointError(f"{path} belongs to another search; what differs:{differences}")
+    return snapshot
 
 
 MOST_VISITS: Final = 1 << 30
@@ -159,16 +151,9 @@ MOST_VALUE: Final = 1e30
 
 
 def check_price_tree(tree: Any, graph: Graph, levels: int) -> None:
-    """Refuse a tree with several prices whose indices lead out of its arrays.
+    """Refuse the filled rows of a `PriceTree` if indices lead out of its arrays.
 
-    Parameters
-    ----------
-    tree
-        The filled rows of a `PriceTree`.
-    graph
-        The graph of the model.
-    levels
-        The largest number of decisions of a history.
+    A history has at most so many levels.
     """
     from vulcan.kernels.price_tree import LOWEST
 
@@ -194,7 +179,13 @@ def check_price_tree(tree: Any, graph: Graph, levels: int) -> None:
     require((nodes["state"][children] == outcomes).all(), "an action leads to another state")
     later = np.repeat(nodes["level"][owners], counts) + 1
     require((nodes["level"][children] == later).all(), "a history is on another level")
-    _check_marks(nodes, graph, levels)
+    # Marks of a plan: a history of which one step is left has no edges, but actions all the same.
+    counts = graph.states.array["action_count"][nodes["state"]]
+    known = (nodes["first_edge"] != NONE) | (nodes["level"] + 1 == levels)
+    inside = (nodes["plan"] >= 0) & (nodes["plan"] < counts) & known
+    require((inside | (nodes["plan"] == NONE)).all(), "a plan takes an action that is not there")
+    follows = are_price_indices(nodes["price_index"], NONE)
+    require(follows, "a plan follows a price that is not there")
     for rows, values in ((nodes, tree.node_values), (edges, tree.edge_values)):
         require(((rows["visits"] >= 0) & (rows["visits"] <= MOST_VISITS)).all(), "visits are wrong")
         usual = (np.abs(values) <= MOST_VALUE) | (values == LOWEST)
@@ -236,18 +227,6 @@ def _list_outcomes(graph: Graph, actions: Any, counts: NDArray[np.intp]) -> NDAr
     return ranges(actions["first_outcome"].astype(np.intp), counts)
 
 
-def _check_marks(nodes: Any, graph: Graph, levels: int) -> None:
-    """Check the marks of the current plan: the position of an action, or a price."""
-    counts = graph.states.array["action_count"][nodes["state"]]
-    # A history of which one step is left has no edges, but actions all the same.
-    known = (nodes["first_edge"] != NONE) | (nodes["level"] + 1 == levels)
-    inside = (nodes["plan"] >= 0) & (nodes["plan"] < counts) & known
-    require((inside | (nodes["plan"] == NONE)).all(), "a plan takes an action that is not there")
-    require(
-        are_price_indices(nodes["price_index"], NONE), "a plan follows a price that is not there"
-    )
-
-
 def are_price_indices(price_indices: NDArray[Any], least: int = 0) -> bool:
     """Whether all of these are indices of prices; `least` is NONE if that is allowed, too."""
     from vulcan.kernels.price_tree import PRICES
@@ -256,16 +235,9 @@ def are_price_indices(price_indices: NDArray[Any], least: int = 0) -> bool:
 
 
 def check_tree(tree: Any, graph: Graph, counted: bool) -> None:
-    """Refuse a tree with a local constraint whose indices lead out of its arrays.
+    """Refuse the filled rows of a `Tree` if indices lead out of its arrays.
 
-    Parameters
-    ----------
-    tree
-        The filled rows of a `Tree`.
-    graph
-        The graph of the model.
-    counted
-        Whether outcomes that fail have histories as well.
+    Where outcomes are counted, those that fail have histories as well.
     """
     nodes, edges, children = tree.nodes, tree.edges, tree.children
     root = nodes[:1]
@@ -280,20 +252,12 @@ def check_tree(tree: Any, graph: Graph, counted: bool) -> None:
     _list_rows(edges["first_child"][some[tried]], counts, len(children), "outcomes")
     inside = (children >= NONE) & (children < len(nodes))
     require(inside.all(), "histories lie outside of their array")
-    numbers = (nodes["value"], nodes["credit"], nodes["survival"], edges["value"], edges["limit"])
+    numbers = (nodes["value"], nodes["credit"], nodes["survival"], edges["value"])
     require(not any(np.isnan(some).any() for some in numbers), "a value is not a number")
 
 
 def check_walk(tree: Any, graph: Graph, path: Any, control: Any) -> None:
-    """Refuse a current sample whose indices lead out of a tree.
-
-    Parameters
-    ----------
-    tree, graph
-        As in `check_tree`, and checked.
-    path, control
-        Of the sample; see `vulcan.kernels.paper_tree`.
-    """
+    """Refuse a current sample whose indices lead out of a checked tree."""
     from vulcan.kernels.paper_tree import OPEN, TRY
 
     depth, phase = int(control["depth"]), int(control["phase"])

@@ -11,10 +11,9 @@ states merge, there may be far more histories than state–step pairs; see `vulc
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,6 @@ __all__ = [
     "COARSE",
     "FINE",
     "Completion",
-    "Detail",
     "HistoryCompletion",
     "Points",
     "SharedCompletion",
@@ -54,57 +52,37 @@ Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The rewards and the risks of the policies of all prices."""
 
 
-class Detail(NamedTuple):
-    """The largest number of histories of an upper tree, and of points of a front."""
-
-    nodes: int
-    points: int
-
-
-FINE: Final = Detail(1 << 12, 1 << 10)
-COARSE: Final = Detail(1 << 11, 1 << 7)
-"""For final plans, and for those that guide samples or wait for a better one."""
+FINE: Final = (1 << 12, 1 << 10)
+COARSE: Final = (1 << 11, 1 << 7)
+"""Histories of an upper tree, and points of a front, at most: for final plans, and for others."""
 
 
 @dataclass(frozen=True, eq=False)
 class UpperTree:
-    """The upper tree, without the edges of leaves.
-
-    Attributes
-    ----------
-    nodes, edges, targets
-        The layered graph.
-    reach
-        The probability of each node, given its actions.
-    histories
-        The number of each node in the tree.
-    visits, action_counts, values
-        Of each node: its samples, the number of actions, and its value for each price.
-    """
+    """The upper tree: a layered graph, without the edges of leaves, and what is known of nodes."""
 
     nodes: NDArray[Any]
     edges: NDArray[Any]
     targets: NDArray[Any]
-    reach: NDArray[np.float64]
-    histories: NDArray[np.int64]
+    reach: NDArray[np.float64]  # the probability of each node, given its actions
+    histories: NDArray[np.int64]  # the number of each node in the tree
     visits: NDArray[np.int32]
     action_counts: NDArray[np.int32]
-    values: NDArray[np.float32]
+    values: NDArray[np.float32]  # for each price
 
 
 def make_upper_arrays(most: int) -> UpperArrays:
     """Return the arrays of an upper tree with one node, and room for `most`."""
     growth = np.zeros(1, GROWTH)
-    growth["nodes"] = growth["waiting"] = 1
+    growth["nodes"] = 1
     growth["most"], growth["fewest_visits"] = most, FEWEST_VISITS
-    room = 2 * most + FINE.nodes
+    room = 2 * most + FINE[0]
     upper = UpperArrays(
         nodes=np.zeros(room, NODE),
         edges=np.zeros(room, EDGE),
         targets=np.zeros(2 * room, TARGET),
         reach=np.ones(room),
         haste=np.ones(room),
-        heap=np.zeros(room, np.int32),
         growth=growth,
     )
     upper.nodes["first_edge"][0] = NONE
@@ -114,18 +92,10 @@ def make_upper_arrays(most: int) -> UpperArrays:
 def grow_upper_tree(
     run: PriceArrays, most: int, closeness: float, root: int = 0, reach: float = 1.0
 ) -> UpperTree:
-    """Return the upper tree of the subtree below a node.
+    """Return the upper tree of the subtree below a node of some reach.
 
-    Parameters
-    ----------
-    run
-        The tree.
-    most
-        The largest number of nodes, but for the last ones that are added together.
-    closeness
-        How much worse than the best an action of the upper tree may be.
-    root, reach
-        The first node, and its probability.
+    It has at most this many nodes, but for the last ones that are added together. Its actions are
+    at most `closeness` worse than the best.
     """
     from vulcan.kernels import plan as plan_kernels
 
@@ -134,7 +104,7 @@ def grow_upper_tree(
     upper.nodes["state"][0], upper.nodes["level"][0] = root, run.nodes["level"][root]
     upper.reach[0] = reach
     if root_is_leaf(run, root):
-        upper.growth["waiting"] = 0
+        upper.haste[0] = plan_kernels.WAITS_NOT
     while (
         wants := plan_kernels.grow_upper_tree(
             run.arrays(), run.tree(), run.upper_nodes, run.judged, upper
@@ -179,8 +149,17 @@ def cut_off(
     return nodes, edges, targets, upper.reach[: filled["nodes"]].copy()
 
 
-class SharedCompletion(ABC):
+class SharedCompletion:
     """Walks by several workers, whose results are those of a single one.
+
+    Parameters
+    ----------
+    at_once
+        The number of histories that are walked between two looks at the clock.
+    walk
+        Returns the points of histories, and the work of each.
+    write
+        Returns the marked plan as a policy; None without room for it.
 
     Attributes
     ----------
@@ -190,8 +169,14 @@ class SharedCompletion(ABC):
 
     evaluations = 0
 
-    def __init__(self, at_once: int) -> None:
-        self._at_once, self.work = at_once, 0
+    def __init__(
+        self,
+        at_once: int,
+        walk: Callable[[Sequence[int]], list[tuple[Points, int]]],
+        write: Callable[[], Candidate | None],
+    ) -> None:
+        self._at_once, self._walk, self.write = at_once, walk, write
+        self.work = 0
 
     def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
         """Return the points of histories, as many as there is time for."""
@@ -207,31 +192,12 @@ class SharedCompletion(ABC):
                 found.append(points)
         return found
 
-    @abstractmethod
-    def _walk(self, nodes: Sequence[int]) -> list[tuple[Points, int]]:
-        """Return the points of histories, and the work of each."""
-
-    @abstractmethod
-    def write(self) -> Candidate | None:
-        """Return the marked plan as a policy; None without room for it."""
-
 
 class HistoryCompletion:
     """Walks over histories by a single worker.
 
-    Parameters
-    ----------
-    run
-        The tree.
-    returns
-        The returns of samples; by default those of this tree.
-    evaluator
-        Evaluates a compiled model; by default the graph itself.
-
-    Attributes
-    ----------
-    evaluations
-        States of a model in Python evaluated so far.
+    By default, returns are those of this tree, and its graph evaluates a compiled model. States of
+    a model in Python are counted by `evaluations`.
     """
 
     def __init__(
@@ -305,14 +271,9 @@ class HistoryCompletion:
                 return None
 
     def write(self, price_index: int = NONE, root: int = 0) -> Candidate | None:
-        """Return the marked plan as a policy; None without room for it.
+        """Return the plan that is marked from a root on as a policy; None without room for it.
 
-        Parameters
-        ----------
-        price_index
-            The price that it follows from the root on; NONE if that is marked, too.
-        root
-            The first node.
+        From the root on it follows this price; NONE if that is marked, too.
         """
         kernels, run, begin = self._kernels, self._run, int(self._run.nodes["level"][root])
         length = FIRST_LENGTH
@@ -327,7 +288,7 @@ class HistoryCompletion:
         rows, firsts = np.zeros(length, np.int32), np.zeros(length + 1, np.int32)
         below = np.zeros(2 * length, np.int32)
         while True:
-            outline = kernels.Outline(levels, rows, firsts, below, summary, writer)
+            outline = (levels, rows, firsts, below, summary, writer)
             wants = kernels.write_plan(run.arrays(), run.tree(), self._returns, outline)
             if wants == codes.DONE:
                 break

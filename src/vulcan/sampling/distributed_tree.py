@@ -18,11 +18,11 @@ write the policies below.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from functools import wraps
+from functools import partial, wraps
 from time import perf_counter
-from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from vulcan.errors import ModelError, OptionError
 from vulcan.exact.acceptance import Extremes, join_extremes
 from vulcan.graph.compiled import CompiledGraph
+from vulcan.graph.levels import Layers
 from vulcan.graph.states import ACTION
-from vulcan.kernels.plan import SubtreeLayers
 from vulcan.model.compiled import forget_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
@@ -49,13 +49,19 @@ from vulcan.sampling.completion import (
     grow_upper_tree,
     make_upper_arrays,
 )
-from vulcan.sampling.price_search import SHARE_OF_SAMPLING, PriceRun
-from vulcan.sampling.shard import HostReport, Marks, ShardHost, ShardSpec, Split
+from vulcan.sampling.price_search import AT_ONCE, SHARE_OF_SAMPLING, PriceRun
+from vulcan.sampling.shard import Marks, Report, ShardHost
 
-__all__ = ["DistributedCompletion", "DistributedTree", "ShardPool", "again_if_lost"]
+__all__ = ["DistributedTree", "again_if_lost"]
 
 LOWER: Final = (1 << 32) - 1
 """The number of a history for plans is that of its shard, times 2³², plus that of its node."""
+
+BETWEEN_LOOKS: Final = 1.0
+"""Seconds between two looks at how long an answer takes."""
+
+MOST_TRIES: Final = 3
+"""The search stops after losing all workers this many times without an answer."""
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
@@ -80,20 +86,7 @@ def again_if_lost(function: Callable[Parameters, Answer]) -> Callable[Parameters
 
 
 class DistributedTree(PriceRun):
-    """One search over several workers.
-
-    Parameters
-    ----------
-    problem, reader, memory, seed, exploration
-        As in `PriceRun`; memory is that of all workers together.
-    executor
-        Where the workers are.
-
-    Attributes
-    ----------
-    pool
-        The shards, and the workers that hold them.
-    """
+    """One search over the workers of an executor; memory is that of all of them together."""
 
     def __init__(
         self,
@@ -106,243 +99,21 @@ class DistributedTree(PriceRun):
         executor: Executor,
     ) -> None:
         super().__init__(problem, reader, memory, None, seed=seed, exploration=exploration)
-        assert isinstance(self.graph, CompiledGraph)
-        self._shared_memory = memory
-        self.pool = ShardPool(executor, problem, seed, exploration)
-        self._first_nodes = np.zeros(0, np.intp)
-
-    def close(self) -> None:
-        self.pool.close()
-
-    def prepare(self) -> None:
-        self.pool.prepare(self._shared_memory, SHARE_OF_SAMPLING)
-        super().prepare()
-
-    def number_of(self, root: int) -> int:
-        """Return the number of the shard with this root."""
-        return self._origins[root].number
-
-    def is_shard(self, node: int) -> bool:
-        """Whether a node is the root of a shard."""
-        return node in self._origins and node not in self._retired
-
-    def _find_first_nodes(self, numbers: Iterable[int]) -> NDArray[np.intp]:
-        """Return the roots of shards."""
-        if len(self._first_nodes) < len(self._origins):
-            self._first_nodes = np.array(list(self._origins), np.intp)
-        return self._first_nodes[np.fromiter(numbers, np.intp) - 1]
-
-    def create(self, numbers: Iterable[int]) -> None:
-        """Create those shards that no worker has yet."""
-        assert isinstance(self.graph, CompiledGraph)
-        wanted = sorted(numbers)
-        while fresh := [number for number in wanted if number not in self.pool]:
-            specs = {}
-            for number, root in zip(fresh, self._find_first_nodes(fresh).tolist(), strict=True):
-                node = self.nodes[root]
-                state = self.graph.pack_state(int(node["state"]))
-                specs[number] = ShardSpec(self._origins[root], int(node["level"]), state)
-            self._forget(self.pool.create(specs, self.prices.copy()))
-
-    def call(self, name: str, content: Mapping[int, Any], *others: Any) -> list[Any]:
-        """Return the answers of the hosts of shards; see `ShardPool.call`.
-
-        Raises
-        ------
-        ShardsLostError
-            If a worker is lost: the shards that it had are not known any more.
-        """
-        answers, lost = self.pool.call(name, content, *others)
-        if lost:
-            self._forget(lost)
-            raise ShardsLostError
-        return answers
-
-    def _forget(self, lost: Iterable[int]) -> None:
-        """Forget what was sampled in shards."""
-        roots = self._find_first_nodes(lost)
-        self.node_values[roots] = self.nodes["visits"][roots] = self.nodes["solved"][roots] = 0
-
-    # Samples, prices and plans.
-
-    def _sample_subtrees(self, work: Sequence[tuple[int, NDArray[Any]]], most: float) -> None:
-        orders = {self.number_of(root): some for root, some in work}
-        while orders:
-            self.create(orders)
-            reports, lost = self.pool.call("sample", orders)
-            self._forget(lost)
-            self._read(reports, widen=True)
-            self.full = any(report.full for report in reports)
-            orders = {number: orders[number] for number in orders if number in lost}
-
-    def _read(self, reports: Sequence[HostReport], widen: bool = False) -> None:
-        """Write the reports of shards into the upper tree."""
-        for report in reports:
-            shards = report.shards
-            roots = self._find_first_nodes(shards["number"])
-            self.node_values[roots] = shards["values"]
-            for name in ("visits", "solved"):
-                self.nodes[name][roots] = shards[name]
-            ended = self.nodes["state"][roots[shards["ended"] != 0]]
-            self.graph.states.array["action_count"][ended] = 0
-            if widen:
-                for root, shard in zip(roots.tolist(), shards, strict=True):
-                    self._widen_span(root, shard)
-
-    def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
-        shards = dict.fromkeys(self.pool.shards)
-        reports, lost = self.pool.call("move", shards, self.prices.copy(), left, share)
-        self._forget(lost)
-        self._read(reports)
-        upper_nodes = np.array([*self.upper_nodes.tolist()[::-1], 0], np.intp)
-        self._kernels.move_values(self.tree(), upper_nodes, left, share)
-
-    def follow(
-        self, actions: list[tuple[int, int]] | None, price_indices: list[tuple[int, int]]
-    ) -> None:
-        marks: dict[int, Marks] = {number: ([], []) for number in (0, *self.pool.shards)}
-        for kind, some in enumerate((actions or [], price_indices)):
-            for history, mark in some:
-                marks[history >> 32][kind].append((history & LOWER, mark))
-        super().follow(*marks.pop(0))
-        self.call("mark", marks)
-
-    def grow_upper_tree(self, most: int, closeness: float) -> UpperTree:
-        """Return the upper tree that the tree would have in one memory."""
-        own = grow_upper_tree(self, most, closeness)
-        numbers = {
-            n: self.number_of(int(root))
-            for n, root in enumerate(own.histories.tolist())
-            if own.nodes["edge_count"][n] == 0 and self.is_shard(int(root))
-        }
-        reaches = {
-            number: float(own.reach[n]) for n, number in numbers.items() if number in self.pool
-        }
-        shown: dict[int, UpperTree] = {}
-        for answer in self.call("show", reaches, most, closeness):
-            shown |= answer
-        return _merge(self, own, numbers, {number: shown[number] for number in reaches}, most)
-
-    def complete(self) -> Completion:
-        return DistributedCompletion(self)
-
-    def _open_upper_nodes(self, nodes: Sequence[int]) -> None:
-        for node in nodes:
-            number, first = self.number_of(node), len(self._origins) + 1
-            answers, lost = self.pool.call("split", {number: first})
-            self._forget(lost)
-            if lost:
-                continue
-            split = answers[0][number]
-            self.open_actions(node)
-            self._apply_split(node, split)
-            self.add_upper_node(node, split.returns)
-            sampled = np.flatnonzero(split.children["visits"]) + first
-            self.pool.replace(number, sampled.tolist())
-
-    def _apply_split(self, node: int, split: Split) -> None:
-        """Write what a worker knew of a history and what follows it into the upper tree."""
-        for name in ("visits", "solved", "plan", "price_index"):
-            self.nodes[name][node] = split.node[name]
-        self.node_values[node] = split.values
-        if split.node["plan"] != NONE or split.node["price_index"] != NONE:
-            self._marked = np.append(self._marked, node)
-        first, count = int(self.nodes["first_edge"][node]), len(split.edges)
-        children = self.list_children(node)
-        for name in ("visits", "solved"):
-            self.edges[name][first : first + count] = split.edges[name]
-            self.nodes[name][children] = split.children[name]
-        self.edge_values[first : first + count] = split.edge_values
-        self.node_values[children] = split.child_values
-
-    # Totals of all shards.
-
-    @property
-    def histories(self) -> int:
-        return super().histories + self.pool.sum_up("histories")
-
-    @property
-    def memory(self) -> int:
-        return super().memory + self.pool.sum_up("memory")
-
-    @property
-    def evaluations(self) -> int:
-        return self.graph.evaluations + self.pool.sum_up("evaluations")
-
-    def find_extremes(self) -> Extremes:
-        shards = self.call("find_extremes", dict.fromkeys(self.pool.shards))
-        return join_extremes([super().find_extremes(), *shards])
-
-    def merge_returns(self) -> NDArray[Any]:
-        collected: dict[int, NDArray[Any]] = {}
-        for answer in self.call("collect", dict.fromkeys(self.pool.shards)):
-            collected |= answer
-        return self._merge([collected[number] for number in sorted(collected)])
-
-
-# Shards and their workers.
-
-BETWEEN_LOOKS: Final = 1.0
-"""Seconds between two looks at how long an answer takes."""
-
-MOST_TRIES: Final = 3
-"""The search stops after losing all workers this many times without an answer."""
-
-
-class ShardPool:
-    """The workers of a search, and which shards each of them has.
-
-    Parameters
-    ----------
-    executor
-        Where the workers are.
-    problem, seed, exploration
-        As in `PriceRun`.
-    """
-
-    def __init__(self, executor: Executor, problem: Problem, seed: int, exploration: float) -> None:
-        self._executor = executor
+        self._memory, self._executor = memory, executor
         sent = Problem(forget_compiled(problem.model), problem.risk_bound)
         self._made = (ShardHost, sent, seed, exploration)
         self._workers: list[Worker] = []
         self._limits: dict[Worker, float] = {}
-        self._reports: dict[Worker, HostReport] = {}
+        self._totals: dict[Worker, Any] = {}  # by the last reports
         self._owners: dict[int, Worker] = {}  # of shards, by their numbers
         self._loads: Counter[Worker] = Counter()  # shards that were given, and samples
         self._losses_in_a_row = 0
+        self._roots_by_number = np.zeros(0, np.intp)
 
-    def __len__(self) -> int:
-        """Return the number of workers."""
-        return len(self._workers)
+    # Workers and their shards.
 
-    def __contains__(self, number: int) -> bool:
-        """Whether some worker has a shard."""
-        return number in self._owners
-
-    @property
-    def shards(self) -> list[int]:
-        """The numbers of all shards."""
-        return sorted(self._owners)
-
-    def sum_up(self, name: str) -> int:
-        """Return the sum of a number over the last reports of all workers."""
-        return sum(getattr(report, name) for report in self._reports.values())
-
-    def close(self) -> None:
-        """Stop all workers."""
-        for worker in self._workers:
-            worker.close()
-
-    def prepare(self, memory: int | None, share: float) -> None:
-        """Start workers, load their kernels, and set their memory limits.
-
-        Parameters
-        ----------
-        memory
-            Bytes for all workers together; by default the default limit of their machines.
-        share
-            The share of it that is for samples.
-        """
+    def prepare(self) -> None:
+        """Start workers, load their kernels, and set their memory limits."""
         for _ in range(self._executor.workers):
             self._workers.append(self._executor.start_worker(*self._made))
         machines: dict[Worker, tuple[str, int]] = {}
@@ -355,58 +126,75 @@ class ShardPool:
         names = Counter(machines[worker][0] for worker in self._workers)
         for worker in self._workers:
             name, usual = machines[worker]
-            own = usual / names[name] if memory is None else memory / len(self._workers)
-            self._limits[worker] = share * own
-            worker.call("set_limit", share * own)
+            own = self._memory / len(self._workers) if self._memory else usual / names[name]
+            self._limits[worker] = SHARE_OF_SAMPLING * own
+            worker.call("set_limit", self._limits[worker])
+        super().prepare()
 
-    def call(
-        self, name: str, content: Mapping[int, Any], *others: Any
-    ) -> tuple[list[Any], set[int]]:
-        """Call a method of the hosts of some shards; return their answers, and the shards lost.
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.close()
 
-        Parameters
-        ----------
-        name
-            The method of `ShardHost`.
-        content
-            The first argument, by shards: each worker gets that of its own.
-        others
-            The other arguments.
+    def _number(self, root: int) -> int:
+        """Return the number of the shard with this root."""
+        return self._subtrees[root].number
+
+    def _find_roots(self, numbers: Iterable[int]) -> NDArray[np.intp]:
+        """Return the roots of shards."""
+        if len(self._roots_by_number) < len(self._subtrees):
+            self._roots_by_number = np.array(list(self._subtrees), np.intp)
+        return self._roots_by_number[np.fromiter(numbers, np.intp) - 1]
+
+    def _create(self, numbers: Iterable[int], call: Callable[..., Any]) -> None:
+        """Create those shards that no worker has yet, on the workers with the smallest loads."""
+        assert isinstance(self.graph, CompiledGraph)
+        wanted = sorted(numbers)
+        while fresh := [number for number in wanted if number not in self._owners]:
+            begun = {}
+            for number, root in zip(fresh, self._find_roots(fresh).tolist(), strict=True):
+                state, level = (int(self.nodes[name][root]) for name in ("state", "level"))
+                begun[number] = self._subtrees[root], level, self.graph.pack_state(state)
+                worker = min(self._workers, key=self._loads.__getitem__)
+                self._owners[number] = worker
+                self._loads[worker] += 1
+            call("create", begun, self.prices.copy())
+
+    def _call(self, name: str, content: Mapping[int, Any], *others: Any) -> list[Any]:
+        """Call a method of `ShardHost` on the hosts of some shards, and return their answers.
+
+        The first argument is what the content has for the shards of a host.
         """
         shares: dict[Worker, dict[int, Any]] = {}
         for number in sorted(content):
             shares.setdefault(self._owners[number], {})[number] = content[number]
         futures = [(worker, worker.call(name, some, *others)) for worker, some in shares.items()]
-        answers, lost = [], set[int]()
+        answers = []
         for worker, future in futures:
             try:
-                answer = self._wait(future)
+                answers.append(self._wait(future))
             except WorkerLostError as error:
-                lost |= self._lose(worker, error)
+                self._lose(worker, error)
                 continue
-            answers.append(answer)
-            if isinstance(answer, HostReport):
-                self._reports[worker] = answer
+            if name in ("sample", "move"):
+                self._totals[worker] = answers[-1][1]
             if name == "sample":
                 self._loads[worker] += sum(map(len, shares[worker].values()))
-        if not lost:
+        if len(answers) == len(shares):
             self._losses_in_a_row = 0
-        return answers, lost
+        return answers
 
-    def create(self, specs: Mapping[int, ShardSpec], prices: Any) -> set[int]:
-        """Create shards without samples, and return those that were lost.
+    def _rely_on(self, name: str, content: Mapping[int, Any], *others: Any) -> list[Any]:
+        """Call a method of the hosts of some shards, all of which must answer.
 
-        Each goes to the worker with the smallest load.
+        Raises
+        ------
+        ShardsLostError
+            If a worker is lost, and its shards with it.
         """
-        for number in specs:
-            worker = min(self._workers, key=self._loads.__getitem__)
-            self._owners[number] = worker
-            self._loads[worker] += 1
-        return self.call("create", specs, prices)[1]
-
-    def replace(self, number: int, below: Iterable[int]) -> None:
-        """Replace a shard, which its owner has split, by those below."""
-        self._owners |= dict.fromkeys(below, self._owners.pop(number))
+        answers = self._call(name, content, *others)
+        if self._losses_in_a_row:
+            raise ShardsLostError
+        return answers
 
     def _wait(self, future: Future[Any]) -> Any:
         """Return an answer; if it is late, stop all workers and raise."""
@@ -419,17 +207,19 @@ class ShardPool:
                 raise ModelError(Violation(Rule.ANSWERS, message))
         return future.result()
 
-    def _lose(self, worker: Worker, error: WorkerLostError) -> set[int]:
-        """Replace a worker if there is room, and return the shards that are lost with it."""
+    def _lose(self, worker: Worker, error: WorkerLostError) -> None:
+        """Forget the shards of a lost worker, and replace it if there is room."""
         self._losses_in_a_row += 1
         if self._losses_in_a_row > MOST_TRIES * self._executor.workers:
             raise WorkerLostError(f"workers are lost again and again: {error}")
         note_loss(error)
         self._workers.remove(worker)
-        self._reports.pop(worker, None)
-        lost = {number for number, owner in self._owners.items() if owner is worker}
+        self._totals.pop(worker, None)
+        lost = [number for number, owner in self._owners.items() if owner is worker]
         for number in lost:
             del self._owners[number]
+        roots = self._find_roots(lost)
+        self.node_values[roots] = self.nodes["visits"][roots] = self.nodes["solved"][roots] = 0
         if self._executor.has_room():
             fresh = self._executor.start_worker(*self._made)
             if worker in self._limits:
@@ -438,7 +228,207 @@ class ShardPool:
             self._workers.append(fresh)
         if not self._workers:
             raise OptionError("all workers were lost, and there is no place for new ones")
-        return lost
+
+    # Samples, prices and plans.
+
+    def _sample_subtrees(self, work: Sequence[tuple[int, NDArray[Any]]], most: float) -> None:
+        orders = {self._number(root): some for root, some in work}
+        while orders:
+            self._create(orders, self._call)
+            reports = self._call("sample", orders)
+            for report in reports:
+                roots = self._read(report)
+                for root, shard in zip(roots.tolist(), report[0], strict=True):
+                    self._widen_span(root, shard)
+            self.full = any(totals["full"] for _, totals in reports)
+            orders = {n: some for n, some in orders.items() if n not in self._owners}
+
+    def _read(self, report: Report) -> NDArray[np.intp]:
+        """Write a report of shards into the upper tree, and return their roots."""
+        shards, _ = report
+        roots = self._find_roots(shards["number"])
+        self.node_values[roots] = shards["values"]
+        for name in ("visits", "solved"):
+            self.nodes[name][roots] = shards[name]
+        ended = self.nodes["state"][roots[shards["ended"] != 0]]
+        self.graph.states.array["action_count"][ended] = 0
+        return roots
+
+    def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
+        for report in self._call("move", self._shards, self.prices.copy(), left, share):
+            self._read(report)
+        upper_nodes = np.array([*self.upper_nodes.tolist()[::-1], 0], np.intp)
+        self._kernels.move_values(self.tree(), upper_nodes, left, share)
+
+    @property
+    def _shards(self) -> dict[int, None]:
+        """The numbers of all shards."""
+        return dict.fromkeys(sorted(self._owners))
+
+    def follow(
+        self, actions: list[tuple[int, int]] | None, price_indices: list[tuple[int, int]]
+    ) -> None:
+        marks: dict[int, Marks] = {number: ([], []) for number in (0, *self._shards)}
+        for kind, some in enumerate((actions or [], price_indices)):
+            for history, mark in some:
+                marks[history >> 32][kind].append((history & LOWER, mark))
+        super().follow(*marks.pop(0))
+        self._rely_on("mark", marks)
+
+    def grow_upper_tree(self, most: int, closeness: float) -> UpperTree:
+        """Return the upper tree that the tree would have in one memory."""
+        own = grow_upper_tree(self, most, closeness)
+        numbers = {
+            n: self._number(int(root))
+            for n, root in enumerate(own.histories.tolist())
+            if own.nodes["edge_count"][n] == 0 and self.is_subtree(int(root))
+        }
+        reaches = {
+            number: float(own.reach[n]) for n, number in numbers.items() if number in self._owners
+        }
+        shown: dict[int, UpperTree] = {}
+        for answer in self._rely_on("show", reaches, most, closeness):
+            shown |= answer
+        return _merge(self, own, numbers, {number: shown[number] for number in reaches}, most)
+
+    def _open_upper_nodes(self, nodes: Sequence[int]) -> None:
+        for node in nodes:
+            number, first = self._number(node), len(self._subtrees) + 1
+            for returns, marks, report in self._call("split", {number: first}):
+                self.open_actions(node)
+                self.add_upper_node(node, returns)
+                worker = self._owners.pop(number)
+                self._owners |= dict.fromkeys(report[0]["number"].tolist(), worker)
+                self._read(report)
+                self._back_up(node)
+                self.nodes["plan"][node], self.nodes["price_index"][node] = marks
+                self._marked = np.append(self._marked, node)
+
+    def _back_up(self, node: int) -> None:
+        """Renew an upper node from the shards below it."""
+        first, count = (int(self.nodes[name][node]) for name in ("first_edge", "edge_count"))
+        for edge in self.edges[first : first + count]:
+            if edge["first_child"] != NONE:
+                below = self.nodes[edge["first_child"] :][: edge["children"]]
+                edge["visits"] = below["visits"].sum()
+        unused = np.zeros(0, np.intp), np.zeros(0, np.float32)
+        self._kernels.move_values(self.tree(), np.array([node]), *unused)
+
+    # Policies below the upper tree of a plan, evaluated and written by workers.
+
+    def complete(self) -> Completion:
+        returns = self.merge_returns()
+        walk, write = partial(self._evaluate, returns), partial(self._write, returns)
+        return SharedCompletion(AT_ONCE * len(self._workers), walk, write)
+
+    def _evaluate(self, returns: Any, nodes: Sequence[int]) -> list[tuple[Points, int]]:
+        places: dict[int, list[int]] = {}
+        for history in nodes:
+            places.setdefault(history >> 32, []).append(history & LOWER)
+        self._create(places, self._rely_on)
+        points: dict[int, tuple[Points, int]] = {}
+        for answer in self._rely_on("evaluate", places, returns):
+            for (number, node), found, work in answer:
+                points[(number << 32) + node] = found, work
+        return [points[history] for history in nodes]
+
+    def _write(self, returns: Any) -> Candidate:
+        """Return the policy of the marked plan."""
+        plan = list(self._list_plan())
+        prices = {self._number(node): mark for node, mark, _ in plan if self.is_subtree(node)}
+        self._create(prices, self._rely_on)
+        below: dict[int, Candidate] = {}
+        for answer in self._rely_on("write", prices, returns):
+            below |= answer
+        return self._join_policy(plan, below)
+
+    def _list_plan(
+        self, node: int = 0, price_index: int = NONE, reach: float = 1.0
+    ) -> Iterator[tuple[int, int, float]]:
+        """Yield the marked plan in preorder: upper nodes and roots of shards, each with its reach.
+
+        Between them is the row of an upper node's action, or the price that a shard follows.
+        """
+        if self.is_subtree(node):
+            yield node, price_index, reach
+            return
+        marked, graph = self.nodes[node], self.graph
+        first, count = int(marked["first_edge"]), int(marked["edge_count"])
+        if price_index == NONE and marked["plan"] != NONE:
+            position = int(marked["plan"])
+        else:
+            price_index = int(marked["price_index"]) if price_index == NONE else price_index
+            values = self.edge_values[first : first + count, price_index].astype(np.float64)
+            values[self.edges["visits"][first : first + count] == 0] = -np.inf
+            position = int(np.argmax(values))
+        row = int(graph.states.array["first_action"][marked["state"]]) + position
+        yield node, row, reach
+        action, child = graph.actions.array[row], int(self.edges["first_child"][first + position])
+        outcomes = graph.outcomes.array[action["first_outcome"] :][: action["safe_count"]]
+        for k, chance in enumerate(outcomes["probability"].tolist()):
+            yield from self._list_plan(child + k, price_index, reach * chance)
+
+    def _join_policy(
+        self, plan: Sequence[tuple[int, int, float]], below: Mapping[int, Candidate]
+    ) -> Candidate:
+        """Return the whole policy, given a plan and the policies of its shards."""
+        answers, entries = list[Any](), list[Any]()
+        unfilled = list[list[int]]()  # one place after each outcome that was not followed yet
+        start, reward, risk = 0, 0.0, 0.0
+        for node, mark, reach in plan:
+            policy = below[self._number(node)] if self.is_subtree(node) else None
+            if unfilled:
+                unfilled.pop().append(END if policy is not None and not len(policy) else start)
+            if policy is not None:
+                answers.append(policy.answers)
+                entries.append(np.where(policy.below >= 0, policy.below + start, policy.below))
+                reward, risk = reward + reach * policy.reward, risk + reach * policy.risk
+                start += len(policy)
+                continue
+            answer = self.graph.actions.array[mark : mark + 1].astype(ACTION)
+            weight = self.reader.weights[self.nodes["level"][node]]
+            reward += float(weight * reach * answer["expected_reward"][0])
+            risk += float(reach * answer["immediate_risk"][0])
+            answer["first_outcome"] = NONE
+            answers.append(answer)
+            entries.append(following := list[int]())
+            unfilled += [following] * int(answer["safe_count"][0])
+            start += 1
+        told = np.concatenate(answers)
+        firsts = np.concatenate([[0], np.cumsum(told["safe_count"].astype(np.int64))])
+        after = np.concatenate([np.asarray(some, np.int32) for some in entries])
+        rows, allowed = np.arange(len(told), dtype=np.int32), self.allow(reward)
+        return Candidate(
+            rows, firsts.astype(np.int32), after, reward, risk, allowed, 0.0, answers=told
+        )
+
+    # Totals of all shards.
+
+    def _sum_up(self, name: str) -> int:
+        return sum(int(totals[name]) for totals in self._totals.values())
+
+    @property
+    def histories(self) -> int:
+        return super().histories + self._sum_up("histories")
+
+    @property
+    def memory(self) -> int:
+        return super().memory + self._sum_up("memory")
+
+    @property
+    def evaluations(self) -> int:
+        return self.graph.evaluations + self._sum_up("evaluations")
+
+    def find_extremes(self) -> Extremes:
+        return join_extremes(
+            [super().find_extremes(), *self._rely_on("find_extremes", self._shards)]
+        )
+
+    def merge_returns(self) -> NDArray[Any]:
+        collected: dict[int, NDArray[Any]] = {}
+        for answer in self._rely_on("collect", self._shards):
+            collected |= answer
+        return self._merge([collected[number] for number in sorted(collected)])
 
 
 # The upper tree of plans.
@@ -451,20 +441,9 @@ def _merge(
     shown: Mapping[int, UpperTree],
     most: int,
 ) -> UpperTree:
-    """Return one upper tree of that of the coordinator and those of shards.
+    """Return one upper tree of that of the coordinator, `own`, and those of shards.
 
-    Parameters
-    ----------
-    tree
-        The search.
-    own
-        The coordinator's upper tree.
-    numbers
-        The shards that begin with its nodes.
-    shown
-        Upper trees of shards.
-    most
-        How many nodes it may have.
+    `numbers` has the shards that begin with its nodes; those of them in `shown` have upper trees.
     """
     from vulcan.kernels.plan import merge_upper_trees
 
@@ -482,7 +461,7 @@ def _merge(
     mine[: len(own.nodes)] = np.isin(own.histories, tree.upper_nodes)
     merged = make_upper_arrays(most)
     merged.nodes["level"][0] = 0
-    merge_upper_trees(SubtreeLayers(*_join(trees), mine), links, merged)
+    merge_upper_trees(Layers(*_join(trees)), mine, links, merged)
     nodes, edges, targets, reach = cut_off(merged)
     sources = nodes["state"]
 
@@ -515,126 +494,3 @@ def _join(trees: Sequence[UpperTree]) -> tuple[NDArray[Any], NDArray[Any], NDArr
         counts += (len(nodes), len(edges), len(targets))
     nodes, edges, targets = map(np.concatenate, joined)
     return nodes, edges, targets
-
-
-# Policies below it.
-
-AT_ONCE: Final = 16
-"""Leaves that a worker evaluates between two looks at the clock."""
-
-
-class DistributedCompletion(SharedCompletion):
-    """Policies below the upper tree of a plan, evaluated and written by workers."""
-
-    def __init__(self, tree: DistributedTree) -> None:
-        super().__init__(AT_ONCE * len(tree.pool))
-        self._tree, self._returns = tree, tree.merge_returns()
-
-    def _walk(self, nodes: Sequence[int]) -> list[tuple[Points, int]]:
-        places: dict[int, list[int]] = {}
-        for history in nodes:
-            places.setdefault(history >> 32, []).append(history & LOWER)
-        self._tree.create(places)
-        points: dict[int, tuple[Points, int]] = {}
-        for answer in self._tree.call("evaluate", places, self._returns):
-            for (number, node), found, work in answer:
-                points[(number << 32) + node] = found, work
-        return [points[history] for history in nodes]
-
-    def write(self) -> Candidate | None:
-        tree, pieces = self._tree, list[_Piece]()
-        _list_pieces(tree, pieces, 0, NONE)
-        prices = {piece.shard: piece.mark for piece in pieces if piece.shard}
-        tree.create(prices)
-        below: dict[int, Candidate] = {}
-        for answer in tree.call("write", prices, self._returns):
-            below |= answer
-        return _join_policy(tree, pieces, below)
-
-
-class _Piece(NamedTuple):
-    """A decision of a plan in the upper tree, or the policy of a shard.
-
-    Attributes
-    ----------
-    shard
-        The number of the shard; 0 for a decision.
-    mark
-        The price that a shard follows, or NONE; the action row of a decision.
-    level, reach
-        Of the history.
-    above
-        The decision before it, or NONE.
-    """
-
-    shard: int
-    mark: int
-    level: int
-    reach: float
-    above: int
-
-
-def _list_pieces(
-    tree: DistributedTree,
-    pieces: list[_Piece],
-    node: int,
-    price_index: int,
-    reach: float = 1.0,
-    above: int = NONE,
-) -> None:
-    """Add the decisions of the marked plan from an upper node on, in preorder."""
-    level = int(tree.nodes["level"][node])
-    if tree.is_shard(node):
-        pieces.append(_Piece(tree.number_of(node), price_index, level, reach, above))
-        return
-    marked, graph = tree.nodes[node], tree.graph
-    first, count = int(marked["first_edge"]), int(marked["edge_count"])
-    if price_index == NONE and marked["plan"] != NONE:
-        position = int(marked["plan"])
-    else:
-        price_index = int(marked["price_index"]) if price_index == NONE else price_index
-        values = tree.edge_values[first : first + count, price_index].astype(np.float64)
-        values[tree.edges["visits"][first : first + count] == 0] = -np.inf
-        position = int(np.argmax(values))
-    row = int(graph.states.array["first_action"][marked["state"]]) + position
-    action, number = graph.actions.array[row], len(pieces)
-    pieces.append(_Piece(0, row, level, reach, above))
-    outcomes = graph.outcomes.array[action["first_outcome"] :][: action["safe_count"]]
-    child = int(tree.edges["first_child"][first + position])
-    for k, chance in enumerate(outcomes["probability"].tolist()):
-        _list_pieces(tree, pieces, child + k, price_index, reach * chance, number)
-
-
-def _join_policy(
-    tree: DistributedTree, pieces: Sequence[_Piece], below: Mapping[int, Candidate]
-) -> Candidate:
-    """Return the whole policy, given the policies of shards."""
-    sizes = [len(below[piece.shard]) if piece.shard else 1 for piece in pieces]
-    starts = [0, *np.cumsum(sizes).tolist()]
-    following: list[list[int]] = [[] for _ in pieces]
-    for piece, start, size in zip(pieces, starts, sizes, strict=False):
-        if piece.above != NONE:
-            following[piece.above].append(start if size else END)
-    answers, entries = list[Any](), list[NDArray[np.int32]]()
-    reward = risk = 0.0
-    for k, (shard, mark, level, reach, _) in enumerate(pieces):
-        if shard:
-            policy = below[shard]
-            moved = policy.below.copy()
-            moved[moved >= 0] += starts[k]
-            answers.append(policy.answers)
-            entries.append(moved)
-            reward, risk = reward + reach * policy.reward, risk + reach * policy.risk
-            continue
-        answer = tree.graph.actions.array[mark : mark + 1].astype(ACTION)
-        reward += float(tree.reader.weights[level] * reach * answer["expected_reward"][0])
-        risk += float(reach * answer["immediate_risk"][0])
-        answer["first_outcome"] = NONE
-        answers.append(answer)
-        entries.append(np.array(following[k], np.int32))
-    told = np.concatenate(answers)
-    counts = told["safe_count"].astype(np.int64)
-    firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    rows = np.arange(len(told), dtype=np.int32)
-    after = np.concatenate(entries).astype(np.int32)
-    return Candidate(rows, firsts, after, reward, risk, tree.allow(reward), 0.0, answers=told)

@@ -18,12 +18,13 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound
 from vulcan.errors import BoundError
-from vulcan.model.interface import Outcome
+from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, TOLERANCE
 
@@ -48,6 +49,10 @@ TRIALS: Final = 10
 """Prices of failure that are tried between one that is too low and one that is high enough."""
 
 
+COLLAPSE: Final = 0.3
+"""Share of the reward that is hardly lost because of a slightly larger price of failure."""
+
+
 def accepts(bound: RiskBound, reward: float, risk: float) -> bool:
     """Return whether a bound accepts a risk; not where it has no value."""
     try:
@@ -56,7 +61,7 @@ def accepts(bound: RiskBound, reward: float, risk: float) -> bool:
         return False
 
 
-class Row(NamedTuple):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """An evaluated action: its label, expected reward, immediate risk and outcomes."""
 
     label: str
@@ -98,9 +103,17 @@ class Evaluator:
         reward = risk = 0.0
         for outcome in outcomes:
             reward += outcome.probability * outcome.reward
-            if outcome.fails:
+            if outcome.state is FAILURE:
                 risk += outcome.probability
         return Row(label, float(reward), float(risk), outcomes)
+
+    def bound(self, claim: str, state: Any, level: int) -> tuple[float, float]:
+        """Return the largest risk and the least reward after a state, by a claim of the model."""
+        self.count += 1
+        if self.count % 32 == 0:
+            self._stopped = self._wants_stop()
+        risk, reward = self.reader.bound_continuation(claim, state, level)
+        return float(risk), float(reward)
 
     def rows(self, state: Any) -> list[Row]:
         """Return all actions of a state, evaluated."""
@@ -159,7 +172,8 @@ class Groups:
         self._tolerance = COARSEST
         # What to do next, the likeliest first: expand an action, or place one of its outcomes anew.
         self._waiting: list[tuple[float, int, int, int]] = []
-        self._rough: list[tuple[float, int, int, int, float]] = []
+        # Outcomes that are not quite like their groups: how far they are, and their answers.
+        self._rough: dict[tuple[float, int, int, int], tuple[float, list[Row]]] = {}
         self._scale = self._find_scale()
         self._place(self._reader.root, 0, 1.0, evaluator.rows(self._reader.root))
 
@@ -266,17 +280,19 @@ class Groups:
             for position in range(safe):  # safe outcomes come first
                 self._place_child(group, action, position)
 
-    def _place_child(self, group: int, action: int, position: int) -> None:
-        """Put the history after an outcome into a group."""
+    def _place_child(
+        self, group: int, action: int, position: int, rows: list[Row] | None = None
+    ) -> None:
+        """Put the history after an outcome into a group; its answers may be known."""
         outcome = self.rows[group][action].outcomes[position]
-        rows = self._evaluator.rows(outcome.state)
+        rows = rows or self._evaluator.rows(outcome.state)
         if not rows:
             return  # the mission has ended
         likely = self._likely[group] * outcome.probability
         child, distance = self._place(outcome.state, self._level[group] + 1, likely, rows)
         self._children[group][action][position] = child
         if distance > FINEST:
-            self._rough.append((-likely, group, action, position, distance))
+            self._rough[-likely, group, action, position] = distance, rows
 
     def _refine(self, until: int) -> bool:
         """Expand likely groups, then split them; return whether anything was left to do."""
@@ -285,13 +301,12 @@ class Groups:
                 if self._tolerance <= FINEST:
                     return False
                 self._tolerance /= 3
-                self._waiting = [item[:4] for item in self._rough if item[4] > self._tolerance]
-                self._rough = [item for item in self._rough if item[4] <= self._tolerance]
+                self._waiting = [k for k, (far, _) in self._rough.items() if far > self._tolerance]
                 heapq.heapify(self._waiting)
                 continue
-            _, group, action, position = heapq.heappop(self._waiting)
+            _, group, action, position = item = heapq.heappop(self._waiting)
             if position >= 0:
-                self._place_child(group, action, position)
+                self._place_child(group, action, position, self._rough.pop(item)[1])
             elif action not in self._children[group]:
                 self._expand(group, action)
         return True
@@ -377,7 +392,11 @@ class RuleProgram:
         return Rule(price, low, reward, risk, self._actions.copy(), self._mass.copy())
 
     def find(self, bound: RiskBound, price: float) -> Rule:
-        """Return the rule for about the least price of failure that the bound accepts."""
+        """Return the rule for about the least price of failure that the bound accepts.
+
+        If that rule hardly earns anything, and one for a little less risks too much, it is the
+        latter: of what is opened by it, the plan keeps as much as the bound accepts.
+        """
 
         def passes(rule: Rule) -> bool:
             return accepts(bound, rule.reward, rule.risk)
@@ -391,7 +410,8 @@ class RuleProgram:
         for _ in range(TRIALS):
             middle = (low + high) / 2 if low else high / 4
             low, high = (low, middle) if passes(self.solve(middle)) else (middle, high)
-        return self.solve(high)
+        rule, below = self.solve(high), self.solve(low)
+        return below if rule.reward < below.reward - COLLAPSE * abs(below.reward) else rule
 
     def _follow(self, start: int) -> float:
         """Follow the actions from the root at a price per decision; return the decisions."""

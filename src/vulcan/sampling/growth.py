@@ -7,6 +7,10 @@ mission, or one that comes to the end within a few decisions. Then the plan grow
 *opened* by an action, and what follows them is closed again. Reward, risk and size are exact all
 along.
 
+Where no action ends the mission soon, histories are not closed but bounded: by what the model
+claims of its default action (`default_bounds`), or by the least reward of whatever may happen. The
+plan then has a frontier, and is certified with these bounds.
+
 A rule (`vulcan.sampling.groups`) guides which histories to open, and how. Then the best plan in the
 tree is chosen (`vulcan.kernels.growth`) for the least price of failure that the risk bound accepts:
 histories that risk too much for what they earn are closed again. So the bound is spent up to single
@@ -31,12 +35,13 @@ from numpy.typing import NDArray
 
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.errors import ModelError
-from vulcan.model.interface import Start
+from vulcan.model.interface import FAILURE, Start
 from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.model.rules import Rule as ModelRule
-from vulcan.numerics import END, FAILED, NONE
-from vulcan.policy.policy import About, Policy
+from vulcan.numerics import ANY, DEFAULT, END, FAILED, NONE, UNPLANNED
+from vulcan.policy.policy import About, Beyond, Policy
 from vulcan.problem import Problem
+from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
 from vulcan.runtime.memory import pause_collection
 from vulcan.sampling.groups import BINS, Closing, Evaluator, Groups, Row, Rule, accepts
@@ -72,34 +77,46 @@ SMALLER: Final = 0.6
 CERTIFYING: Final = 1.1
 """Time to certify a decision, in units of an evaluation of the search, before it is known."""
 
+MOST_HELD: Final = 8
+"""How often a plan is chosen with more of the likely histories opened at all prices."""
+
+WORTHLESS: Final = 2e-4
+"""Of the reward, what unused risk may be worth."""
+
 TELLING: Final = 1_000
 """Decisions of a policy whose certificate tells how long others take."""
 
 SHARE_OF_CERTIFYING: Final = 0.1
 """Share of the time so far that may go into a certificate before the end."""
 
+SOON: Final = 0.25
+"""Seconds that the first certificate may take, so that there is a plan soon, whatever happens."""
+
 AT_ONCE: Final = 1.3
 """Seconds for the certificate after Ctrl-C."""
 
-Default = Callable[[Any, dict[str, Any]], str]
-"""Returns the label of the default action of a state, given its actions by their labels."""
+Default = Callable[[Any, dict[str, Any]], str] | str
+"""Returns the label of the default action of a state, given its actions by their labels.
 
-Following = tuple[Any, float, dict[str, Any]]
-"""A state after an action that has actions itself, its probability, and these actions."""
+Or a claim (`ANY`, `DEFAULT`) that bounds all that follows."""
 
 
 def find_default(reader: ModelReader) -> Default | None:
-    """Return a default that ends the mission within a few decisions; None without one.
+    """Return a default that ends the mission within a few decisions, or a claim; None without one.
 
     It is the model's own `default_action`, or else the action that ends the mission soonest from
-    the root; of these, the one of least risk, then of largest reward.
+    the root; of these, the one of least risk, then of largest reward. If that takes too long, it is
+    what the model claims of its default action, or of any outcome.
     """
+    claim = None if reader.least_reward is None else ANY
     if hasattr(reader.model, "default_action"):
 
         def ask(state: Any, actions: dict[str, Any]) -> str:
             return reader.default_label(state, actions)
 
-        return ask if _try_default(reader, ask) is not None else None
+        if _try_default(reader, ask) is not None:
+            return ask
+        return DEFAULT if hasattr(reader.model, "default_bounds") else claim
     labels = dict.fromkeys(reader.actions(reader.root))
     if isinstance(reader.root, Start):
         first = (o for action in reader.root.choices for o in reader.outcomes(reader.root, action))
@@ -114,13 +131,17 @@ def find_default(reader: ModelReader) -> Default | None:
         if closing is not None:
             reward, risk, size = closing
             found.append(((size, risk, -reward), always))
-    return min(found, key=lambda item: item[0])[1] if found else None
+    return min(found, key=lambda item: item[0])[1] if found else claim
 
 
 def _try_default(reader: ModelReader, default: Default) -> Closing | None:
     """Return what a default earns, risks and takes from the root; None if it takes too long."""
     closing = PlanTree(Evaluator(reader, lambda: False), default).measure(reader.root, 0)
     return None if closing[0] == -math.inf else closing
+
+
+Following = Iterable[tuple[int, int]]
+"""Histories, and the group of each or -1."""
 
 
 class PlanTree:
@@ -142,6 +163,7 @@ class PlanTree:
         self.level, self.reach = array("i"), array("d")
         self._close_row, self._close_child, self._close_size = array("i"), array("i"), array("i")
         self._close_reward, self._close_risk = array("d"), array("d")
+        self._claims: dict[int, tuple[float, float]] = {}  # of histories that are only bounded
         self._first_opening = array("i")
         # Of each opening.
         self._next_opening, self._row = array("i"), array("i")
@@ -160,35 +182,42 @@ class PlanTree:
     def measure(self, state: Any, level: int) -> Closing:
         """Return reward, risk and decisions of the default from a state on."""
         tree = PlanTree(self._evaluator, self._default)
-        tree.add(state, level, 1.0)
+        tree.add(level, [state], [1.0])
         if not tree.close(0, self._reader.actions(state)):
             return -math.inf, 0.0, 1.0
         return tree._close_reward[0], tree._close_risk[0], float(tree._close_size[0])
 
-    def add(self, state: Any, level: int, reach: float) -> int:
-        """Add a history that is neither closed nor opened."""
-        self.states.append(state)
-        self.level.append(level)
-        self.reach.append(reach)
-        self._close_row.append(NONE)
-        self._close_child.append(NONE)
-        self._close_size.append(0)
-        self._close_reward.append(-math.inf)
-        self._close_risk.append(0.0)
-        self._first_opening.append(NONE)
-        return len(self.states) - 1
+    def add(self, level: int, states: Sequence[Any], reaches: Sequence[float]) -> int:
+        """Add histories that are neither closed nor opened; return the first of them."""
+        first, count = len(self.states), len(states)
+        self.states += states
+        self.reach.extend(reaches)
+        self.level.extend([level] * count)
+        for column in (self._close_row, self._close_child, self._first_opening):
+            column.extend([NONE] * count)
+        self._close_size.extend([0] * count)
+        self._close_reward.extend([-math.inf] * count)
+        self._close_risk.extend([0.0] * count)
+        return first
 
     def close(self, n: int, actions: dict[str, Any], room: int = MOST_CLOSING) -> bool:
         """Close a history by the default; False if that takes more decisions than there is room."""
+        if isinstance(self._default, str):
+            risk, reward = self._evaluator.bound(self._default, self.states[n], self.level[n])
+            self._claims[n] = risk, reward
+            self._close_reward[n] = self.reach[n] * self._weights[self.level[n]] * reward
+            self._close_risk[n] = self.reach[n] * risk
+            self._close_size[n] = 1  # a claim takes an answer of the model, like a decision
+            return True
         if not actions or room < 1:
             return False
         label = self._default(self.states[n], actions)
         row = self._evaluator.row(self.states[n], label, actions[label])
-        number, following = self._store(row, self.level[n])
+        number, first, following = self._store(n, row)
         reward = self.reach[n] * self._weights[self.level[n]] * row.reward
         risk, size = self.reach[n] * row.risk, 1
-        self._close_child[n] = first = self._add_children(n, following)
-        for child, (_, _, later) in enumerate(following, first):
+        self._close_child[n] = first
+        for child, later in enumerate(following, first):
             if not self.close(child, later, room - size):
                 return False
             reward += self._close_reward[child]
@@ -200,9 +229,9 @@ class PlanTree:
 
     def open(self, n: int, row: Row) -> int:
         """Open a history by an action, close what follows, and return the opening."""
-        number, following = self._store(row, self.level[n])
-        first, opening = self._add_children(n, following), len(self._row)
-        for child, (_, _, later) in enumerate(following, first):
+        number, first, following = self._store(n, row)
+        opening = len(self._row)
+        for child, later in enumerate(following, first):
             self.close(child, later)
         self._next_opening.append(self._first_opening[n])
         self._first_opening[n] = opening
@@ -213,6 +242,14 @@ class PlanTree:
         self._risk.append(self.reach[n] * row.risk)
         return opening
 
+    def open_root(self, actions: dict[str, Any]) -> None:
+        """Open the root by the model's default action, or by the first action of least risk."""
+        rows = [self._evaluator.row(self._reader.root, *item) for item in actions.items()]
+        if self._default == DEFAULT and not isinstance(self._reader.root, Start):
+            label = self._reader.default_label(self._reader.root, actions)
+            rows = [row for row in rows if row.label == label]
+        self.open(0, min(rows, key=lambda row: row.risk))
+
     def find_opening(self, n: int, label: str) -> int:
         """Return the opening of a history by an action; NONE if there is none."""
         opening, action = self._first_opening[n], self._labels.get(label)
@@ -220,30 +257,32 @@ class PlanTree:
             opening = self._next_opening[opening]
         return opening
 
-    def _store(self, row: Row, level: int) -> tuple[int, list[Following]]:
-        """Store an action that is taken; return its row, and what follows it."""
-        following: list[Following] = []
-        last = level + 1 == self._reader.levels
-        labels, number = self._labels, len(self._action)
-        self._action.append(labels.setdefault(row.label, len(labels)))
+    def _store(self, n: int, row: Row) -> tuple[int, int, list[dict[str, Any]]]:
+        """Store an action that a history takes, and add the histories after it.
+
+        Returns the number of the row, the first of these histories, and the actions of each.
+        """
+        level, reach, read = self.level[n] + 1, self.reach[n], self._reader.actions
+        labels, last = self._labels, level == self._reader.levels
+        following: list[dict[str, Any]] = []
+        states, reaches = [], []
         for outcome, label in zip(row.outcomes, label_outcomes(row.outcomes), strict=True):
-            child = FAILED if outcome.fails else END
-            if not last and not outcome.fails and (later := self._reader.actions(outcome.state)):
+            state, child = outcome.state, END
+            if state is FAILURE:
+                child = FAILED
+            elif not last and (actions := read(state)):
                 child = len(following)
-                following.append((outcome.state, outcome.probability, later))
+                following.append(actions)
+                states.append(state)
+                reaches.append(reach * outcome.probability)
             self._label.append(labels.setdefault(label, len(labels)))
             self._probability.append(outcome.probability)
             self._outcome_reward.append(outcome.reward)
             self._child.append(child)
+        number = len(self._action)
+        self._action.append(labels.setdefault(row.label, len(labels)))
         self._first_outcome.append(len(self._label))
-        return number, following
-
-    def _add_children(self, n: int, following: Iterable[Following]) -> int:
-        """Add the histories after an action; return the first of them."""
-        first, level, reach = len(self.states), self.level[n] + 1, self.reach[n]
-        for state, probability, _ in following:
-            self.add(state, level, reach * probability)
-        return first
+        return number, self.add(level, states, reaches) if states else NONE, following
 
     def arrays(self) -> Any:
         """Return the arrays for kernels."""
@@ -261,29 +300,49 @@ class PlanTree:
             child_count=np.array(self.child_count, np.int32),
         )
 
-    def write(self, chosen: Sequence[int], about: About) -> Policy:
+    def write(self, openings: NDArray[np.int32], about: About) -> Policy:
         """Return the plan with these openings as a policy, decisions level by level."""
-        decisions = [(0, chosen[0])]
-        action, firsts, children = array("i"), array("q", [0]), array("i")
-        label, probability, reward = array("i"), array("d"), array("d")
-        for n, opening in decisions:  # grows meanwhile
-            row = self._close_row[n] if opening < 0 else self._row[opening]
-            child = self._close_child[n] if opening < 0 else self.first_child[opening]
-            outcomes = slice(self._first_outcome[row], self._first_outcome[row + 1])
-            for position in self._child[outcomes]:
-                if position < 0:
-                    children.append(position)
-                else:
-                    children.append(len(decisions))
-                    then = child + position
-                    decisions.append((then, NONE if opening < 0 else chosen[then]))
-            action.append(self._action[row])
-            label.extend(self._label[outcomes])
-            probability.extend(self._probability[outcomes])
-            reward.extend(self._outcome_reward[outcomes])
-            firsts.append(len(label))
-        columns = (action, firsts, label, probability, reward, children)
-        return Policy(about, tuple(self._labels), *map(np.array, columns))
+        names = ("_close_row", "_close_child", "_row", "first_child", "_first_outcome", "_child")
+        close_row, close_child, row, first_child, first_outcome, child = (
+            np.array(getattr(self, name)) for name in names
+        )
+        claimed = np.zeros(len(self), np.bool_)
+        claimed[list(self._claims)] = True
+        rows, children, frontier, after = [], [], [], 0
+        here = np.zeros(1, np.int64)  # histories of a level
+        while len(here):
+            opening = openings[here]
+            opened = opening >= 0
+            taken, first = close_row[here], close_child[here]
+            taken[opened] = row[opening[opened]]
+            first[opened] = first_child[opening[opened]]
+            counts = first_outcome[taken + 1] - first_outcome[taken]
+            then = child[ranges(first_outcome[taken], counts)]
+            onward = np.flatnonzero(then >= 0)
+            here = np.repeat(first, counts)[onward] + then[onward]
+            left = claimed[here] & (openings[here] < 0)
+            then[onward[left]] = UNPLANNED
+            frontier += here[left].tolist()
+            onward, here = onward[~left], here[~left]
+            after += len(taken)
+            then[onward] = np.arange(after, after + len(here))
+            rows.append(taken)
+            children.append(then)
+        taken = np.concatenate(rows)
+        counts = first_outcome[taken + 1] - first_outcome[taken]
+        outcomes = ranges(first_outcome[taken], counts)
+        claims = np.array([self._claims[n] for n in frontier])
+        return Policy(
+            about,
+            tuple(self._labels),
+            np.array(self._action)[taken],
+            np.append(starts(counts), len(outcomes)),
+            np.array(self._label)[outcomes],
+            np.array(self._probability)[outcomes],
+            np.array(self._outcome_reward)[outcomes],
+            np.concatenate(children),
+            beyond=Beyond(str(self._default), *claims.T) if frontier else None,
+        )
 
 
 class Chosen(NamedTuple):
@@ -296,13 +355,12 @@ class Chosen(NamedTuple):
     price: float
 
 
-def _choose(arrays: Any, price: float, decision_price: float) -> Chosen:
+def _choose(arrays: Any, price: float, decision_price: float, held: NDArray[np.int32]) -> Chosen:
     """Return the best plan in a tree for a price of failure and a price per decision."""
     from vulcan.kernels.growth import choose_plan
 
-    count = len(arrays.first_opening)
-    openings, found = np.zeros(count, np.int32), np.zeros(3)
-    choose_plan(arrays, price, decision_price, np.zeros(count), openings, found)
+    openings, found = np.zeros(len(held), np.int32), np.zeros(3)
+    choose_plan(arrays, price, decision_price, held, np.zeros(len(held)), openings, found)
     reward, risk, size = found.tolist()
     return Chosen(reward, risk, int(size), openings, price)
 
@@ -332,15 +390,25 @@ class GrowingPlan:
     def __init__(self, problem: Problem, evaluator: Evaluator, default: Default) -> None:
         self._bound, self._evaluator, self._reader = problem.risk_bound, evaluator, evaluator.reader
         self.tree = PlanTree(evaluator, default)
-        self.tree.add(self._reader.root, 0, 1.0)
-        self.tree.close(0, self._reader.actions(self._reader.root))
-        self._groups = Groups(evaluator, self.tree.measure)
+        self.tree.add(0, [self._reader.root], [1.0])
+        actions = self._reader.actions(self._reader.root)
+        if isinstance(default, str):  # a plan has at least one decision
+            self.tree.open_root(actions)
+        else:
+            self.tree.close(0, actions)
+        self._groups = self._begin_groups()
         self._described: dict[int, Any] = {}  # the answers of likely histories
+        # In this round: the groups of these histories, and those after an action of a group.
+        self._located: dict[int, int] = {}
+        self._below: dict[tuple[int, int], list[int]] = {}
         self._price = 0.0
         self.best: Chosen | None = None
         self.rewards: list[float] = []
         self.exhausted = False
         self._keep(self.choose())
+
+    def _begin_groups(self) -> Groups:
+        return Groups(self._evaluator, self.tree.measure)
 
     def grow(self, budget: int) -> None:
         """Run one more round, with this budget of evaluations."""
@@ -350,39 +418,83 @@ class GrowingPlan:
         rule_until = begin + math.ceil(SHARE_OF_RULE * budget)
         rule = self._groups.find_rule(self._bound, size, rule_until, self._price)
         self._price = rule.price
+        self._located, self._below = {}, {}
+        waiting: Following = [(0, 0)]
         for number in range(MOST_PASSES):
             start = max(0.0, rule.start - BETWEEN_PASSES * number)
-            self._follow(rule, start, until)
+            waiting = self._follow(rule, start, until, waiting)
             if start == 0 or not self._evaluator.may_go_on(until):
                 break
         self.exhausted = self._evaluator.count == begin
         self._keep(self.choose())
 
     def choose(self, decision_price: float = 0.0) -> Chosen | None:
-        """Return the best plan for the least price of failure that the bound accepts, if any."""
-        arrays, chosen = self.tree.arrays(), None
-        low, price = 0.0, 0.0
-        while not self._accepts(chosen := _choose(arrays, price, decision_price)):
-            low, price = price, max(1.0, abs(chosen.reward), 16 * price)
+        """Return the best plan found that the bound accepts, if any.
+
+        For one price of failure the bound may accept hardly anything, and for a little less the
+        plan risks too much, because a likely history is worth opening at one price only. It is then
+        opened at all prices, as the plan that risks too much does, and the others pay for it.
+        """
+        from vulcan.kernels.growth import UNREACHED
+
+        arrays, held = self._list_choices(), self._hold_none()
+        best, price = None, 0.0
+        for _ in range(MOST_HELD):
+            below, chosen = self._bracket(arrays, price, decision_price, held)
+            if chosen is None:
+                break
+            if best is None or chosen.reward > best.reward:
+                best = chosen
+            if below is None or self._is_spent(chosen):
+                break
+            alike = below.openings == chosen.openings
+            reached = (below.openings != UNREACHED) & (chosen.openings != UNREACHED)
+            held = np.where(reached & ~alike, below.openings, held)
+            price = chosen.price
+        return best
+
+    def _bracket(
+        self, arrays: Any, price: float, decision_price: float, held: NDArray[np.int32]
+    ) -> tuple[Chosen | None, Chosen | None]:
+        """Return the plans for two close prices: the bound accepts only the second one."""
+        below, chosen = None, _choose(arrays, price, decision_price, held)
+        while not self._accepts(chosen):
+            below, price = chosen, max(1e-3, abs(chosen.reward), 4 * price)
             if price > 1e30 * max(1.0, abs(chosen.reward)):
-                return None
-        for _ in range(40 if price else 0):
-            middle = _choose(arrays, (low + price) / 2, decision_price)
-            if self._accepts(middle):
-                chosen, price = middle, middle.price
-            else:
-                low = middle.price
-        return chosen
+                return below, None
+            chosen = _choose(arrays, price, decision_price, held)
+        while below is not None and chosen.price - below.price > 1e-6 * chosen.price:
+            if np.array_equal(below.openings, chosen.openings):
+                break
+            price = math.sqrt(max(below.price, chosen.price / 16) * chosen.price)
+            middle = _choose(arrays, price, decision_price, held)
+            below, chosen = (below, middle) if self._accepts(middle) else (middle, chosen)
+        return below, chosen
+
+    def _hold_none(self) -> NDArray[np.int32]:
+        """Return that no history has a given opening."""
+        from vulcan.kernels.growth import UNREACHED
+
+        return np.full(len(self.tree), UNREACHED, np.int32)
+
+    def _is_spent(self, chosen: Chosen) -> bool:
+        """Return whether what the bound leaves unused is worth next to nothing."""
+        unused = self._bound(chosen.reward) - chosen.risk
+        return chosen.price * unused <= WORTHLESS * max(1e-9, abs(chosen.reward))
+
+    def _list_choices(self) -> Any:
+        """Return the arrays from which a plan is chosen."""
+        return self.tree.arrays()
 
     def choose_small(self, most: float) -> Chosen | None:
         """Return a plan of at most this many decisions, if the bound accepts one."""
         if self.best is None or self.best.size <= most:
             return self.best
-        arrays = self.tree.arrays()
+        arrays, held = self._list_choices(), self._hold_none()
         low, high = 1e-15 * max(1e-9, abs(self.best.reward)), max(1e-9, abs(self.best.reward))
         for _ in range(24):
             middle = math.sqrt(low * high)
-            small = _choose(arrays, self.best.price, middle).size <= most
+            small = _choose(arrays, self.best.price, middle, held).size <= most
             low, high = (low, middle) if small else (middle, high)
         chosen = self.choose(high)
         return chosen if chosen is not None and chosen.size <= most else None
@@ -395,42 +507,60 @@ class GrowingPlan:
             self.best = chosen
             self.rewards.append(chosen.reward)
 
-    def _follow(self, rule: Rule, start: float, until: int) -> None:
-        """Open histories by a rule, the likeliest first."""
-        tree, groups, evaluator = self.tree, self._groups, self._evaluator
-        actions = rule.actions.tolist()
-        waiting = [(-1.0, 0, 0)]
-        while waiting and evaluator.may_go_on(until):
-            likely, n, group = heapq.heappop(waiting)
-            group = self._find_group(n, group)
-            position = min(BINS - 1, int(start - math.log2(-likely) + 0.5))
-            action = actions[group][position] if group >= 0 else NONE
-            if action < 0:
-                continue
-            label = groups.rows[group][action].label
-            opening = tree.find_opening(n, label)
-            if opening == NONE:
-                available = self._reader.actions(tree.states[n])
-                if label not in available:
-                    continue
-                opening = tree.open(n, evaluator.row(tree.states[n], label, available[label]))
-            first, count = tree.first_child[opening], tree.child_count[opening]
-            below = [child for child in groups.find_children(group, action) or () if child >= 0]
-            if len(below) != count:  # what is like the others otherwise has ended here
-                below = count * [NONE]
-            for child, then in enumerate(below, first):
-                if tree.reach[child] > 0:
-                    heapq.heappush(waiting, (-tree.reach[child], child, then))
+    def _follow(self, rule: Rule, start: float, until: int, arriving: Following) -> Following:
+        """Open histories by a rule, the likeliest first; return those that it leaves closed."""
+        reach, actions, may_go_on = (
+            self.tree.reach,
+            rule.actions.tolist(),
+            self._evaluator.may_go_on,
+        )
+        closed: list[tuple[int, int]] = []
+        waiting: list[tuple[float, int, int, int]] = []
+        while True:
+            for n, expected in arriving:
+                likely = reach[n]
+                by_itself = expected < 0 or likely >= LIKELY
+                group = self._find_group(n, expected) if by_itself else expected
+                position = int(start - math.log2(likely) + 0.5) if likely else BINS
+                action = actions[group][position] if group >= 0 and position < BINS else NONE
+                if action >= 0:
+                    heapq.heappush(waiting, (-likely, n, group, action))
+                else:
+                    closed.append((n, group))
+            if not waiting or not may_go_on(until):
+                return closed + [item[1:3] for item in waiting]
+            _, n, group, action = heapq.heappop(waiting)
+            arriving = self._open(n, group, action)
+
+    def _open(self, n: int, group: int, action: int) -> Following:
+        """Open a history as its group is opened; return what follows, with the groups expected."""
+        tree = self.tree
+        label = self._groups.rows[group][action].label
+        opening = tree.find_opening(n, label)
+        if opening == NONE:
+            available = self._reader.actions(tree.states[n])
+            if label not in available:
+                return ()
+            opening = tree.open(n, self._evaluator.row(tree.states[n], label, available[label]))
+        first, count = tree.first_child[opening], tree.child_count[opening]
+        below = self._below.get((group, action))
+        if below is None:
+            found = self._groups.find_children(group, action) or ()
+            below = self._below[group, action] = [child for child in found if child >= 0]
+        if len(below) != count:  # what is like the others otherwise has ended here
+            below = count * [NONE]
+        return zip(range(first, first + count), below, strict=True)
 
     def _find_group(self, n: int, expected: int) -> int:
-        """Return the group of a history: by its own answers if it is likely, or else expected."""
-        if n not in self._described and (expected < 0 or self.tree.reach[n] >= LIKELY):
-            rows = self._evaluator.rows(self.tree.states[n])
-            self._described[n] = self._groups.describe(self.tree.level[n], rows)
-        if n in self._described:
-            found, _ = self._groups.find(self._described[n])
-            return found if found >= 0 else expected
-        return expected
+        """Return the group that is closest to the answers of a history."""
+        group = self._located.get(n)
+        if group is None:
+            if n not in self._described:
+                rows = self._evaluator.rows(self.tree.states[n])
+                self._described[n] = self._groups.describe(self.tree.level[n], rows)
+            group, _ = self._groups.find(self._described[n])
+            self._located[n] = group = group if group >= 0 else expected
+        return group
 
 
 @dataclass(frozen=True)
@@ -444,6 +574,7 @@ class Growth(Solver):
     finds: ClassVar[str] = "a complete policy that grows, where every history is its own state"
     method: ClassVar[str] = "opens histories by a rule, closes the others by a default"
     limits: ClassVar[Sequence[str]] = ("time_limit", "samples", "memory")
+    endless: ClassVar[bool] = True
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -456,9 +587,15 @@ class GrowthRun:
     """One search: rounds, limits, and the best plan certified so far."""
 
     def __init__(
-        self, solver: object, problem: Problem, reader: ModelReader, monitor: Monitor
+        self,
+        solver: object,
+        problem: Problem,
+        reader: ModelReader,
+        monitor: Monitor,
+        begin: Callable[[Problem, Evaluator, Default], GrowingPlan] | None = None,
     ) -> None:
         self._solver, self._problem, self._reader, self._monitor = solver, problem, reader, monitor
+        self._begin = begin or GrowingPlan
         self._evaluator = Evaluator(reader, self._wants_stop)
         self._plan: GrowingPlan | None = None
         self._certified: tuple[Chosen, Policy, Certificate] | None = None
@@ -489,15 +626,17 @@ class GrowthRun:
         default = find_default(self._reader)
         if default is None:
             return
-        self._plan = plan = GrowingPlan(self._problem, self._evaluator, default)
+        self._plan = plan = self._begin(self._problem, self._evaluator, default)
         budget = FIRST_ROUND
         while not self._monitor.wants_stop(0, self._evaluator.count, self._reserve):
             samples = self._monitor.limits.samples
             left = budget if samples is None else samples - self._evaluator.count
             with pause_collection():
                 plan.grow(min(budget, left))
-            expected = self._expect_certifying(plan.best)
-            if expected < SHARE_OF_CERTIFYING * self._monitor.seconds:
+            spare = SHARE_OF_CERTIFYING * self._monitor.seconds
+            if self._certified is None:
+                spare = max(spare, SOON)
+            if self._expect_certifying(plan.best) < spare:
                 self._certify(plan.best)
             if plan.exhausted or (plan.best is None and budget >= HOPELESS):
                 break
@@ -540,7 +679,8 @@ class GrowthRun:
             if small is None and self._certified is not None:
                 return None
             best = small or best
-        if self._certified is None or best.reward > self._certified[0].reward:
+        known = -math.inf if self._certified is None else self._certified[0].reward
+        if best is plan.best or best.reward > known:
             monitor.grant_certificate()
             self._certify(best)
         return None
@@ -553,10 +693,10 @@ class GrowthRun:
         began = time.perf_counter()
         about = describe_origin(self._problem, self._reader, self._solver)
         with pause_collection():
-            policy = self._plan.tree.write(chosen.openings.tolist(), about)
+            policy = self._plan.tree.write(chosen.openings, about)
         self._certified = chosen, policy, certify(self._problem, policy)
-        if len(policy) >= TELLING:
-            self._seconds_per_decision = (time.perf_counter() - began) / len(policy)
+        if chosen.size >= TELLING:
+            self._seconds_per_decision = (time.perf_counter() - began) / chosen.size
 
     def _conclude(self, search_seconds: float, planned: Chosen | None) -> Finding:
         plan, monitor, count = self._plan, self._monitor, self._evaluator.count
@@ -612,9 +752,7 @@ class GrowthRun:
 def warm_up() -> None:
     """Compile the kernels, or load them."""
     from vulcan.kernels import growth
-    from vulcan.kernels.compilation import announce_compilation
 
-    announce_compilation(growth.value_groups)
     one, real = np.zeros(1, np.int64), np.zeros(1)
     groups = growth.GroupArrays(
         one, np.zeros(2, np.int64), real, real, real, real, real, np.zeros(2, np.int64), real, one
@@ -624,4 +762,4 @@ def warm_up() -> None:
     growth.forecast(groups, places, 0, table, table.copy(), np.zeros(3))
     none, empty = np.full(1, NONE, np.int32), np.zeros(0, np.int32)
     tree = growth.PlanArrays(real, real, real, none, empty, real[:0], real[:0], empty, empty)
-    growth.choose_plan(tree, 0.0, 0.0, real.copy(), none.copy(), np.zeros(3))
+    growth.choose_plan(tree, 0.0, 0.0, none, real.copy(), none.copy(), np.zeros(3))

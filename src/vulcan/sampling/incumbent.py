@@ -73,27 +73,9 @@ def rank_within_bound(judgement: Judgement) -> tuple[bool, bool, float]:
 class Incumbent:
     """The best policy of a search so far.
 
-    Parameters
-    ----------
-    run
-        The tree.
-    problem, monitor, options
-        As in `Solver.search`.
-    solver
-        The solver, as policies name it.
-    settings
-        How the search goes, by name; a checkpoint of other settings is refused.
-    rank
-        What makes one policy better than another.
-
-    Attributes
-    ----------
-    best
-        The best policy so far.
-    error
-        What the model raised, if that ended the search.
-    target
-        The number of samples of the next round.
+    `solver` is the one that policies name, and a checkpoint of other `settings` is refused. `error`
+    is what the model raised, if that ended the search, and `target` the number of samples of the
+    next round.
     """
 
     def __init__(
@@ -137,12 +119,15 @@ class Incumbent:
         try:
             yield
         except ModelError as error:
-            # A model that raised may have done so for a passing reason; one that lies gets nothing.
-            if error.violation.rule is not Rule.ANSWERS:
-                raise
-            self.error, self._monitor.stopped_by = error, StopReason.MODEL
+            self._keep_error(error)
         except TimeUp:
             self._monitor.stopped_by = StopReason.TIME
+
+    def _keep_error(self, error: ModelError) -> None:
+        """End the search if the model raised, perhaps for a passing reason; one that lies fails."""
+        if error.violation.rule is not Rule.ANSWERS:
+            raise error
+        self.error, self._monitor.stopped_by = error, StopReason.MODEL
 
     def must_end(self, replay: Replay) -> bool:
         """Whether the search must end; then it is saved.
@@ -239,9 +224,7 @@ class Incumbent:
         except TimeUp:
             self._uncertified = candidate, policy
         except ModelError as error:
-            if error.violation.rule is not Rule.ANSWERS:
-                raise
-            self.error, self._monitor.stopped_by = error, StopReason.MODEL
+            self._keep_error(error)
             self.best = done[0] if done else None
         self._seconds_per_decision = (time.perf_counter() - began) / max(1, len(candidate))
 
@@ -310,11 +293,8 @@ class Incumbent:
         """Return the progress of the search."""
         run, monitor = self._run, self._monitor
         limits = monitor.limits
-        shares = []
-        if limits.time_limit:
-            shares.append(monitor.seconds / limits.time_limit)
-        if limits.samples:
-            shares.append(run.samples / limits.samples)
+        spent = ((monitor.seconds, limits.time_limit), (run.samples, limits.samples))
+        shares = [used / limit for used, limit in spent if limit]
         judgement = self.best.judgement if self.best else None
         return Progress(
             seconds=monitor.seconds,

@@ -1,8 +1,7 @@
-"""Requests of kernels, and the runs that serve them.
+"""Runs of kernels: they own the graph, the table of the risk bound, and the local constraint.
 
-A kernel returns when it meets a state that was never evaluated, or a credit at which the table of
-the risk bound must be finer. A `KernelRun` owns the graph, the table and the record of the local
-constraint, and serves both, within a number of bytes.
+A kernel returns when it meets a state that was never evaluated, or a credit at which the table must
+be finer. A `KernelRun` provides both, within a number of bytes.
 """
 
 from __future__ import annotations
@@ -27,16 +26,8 @@ __all__ = ["KernelRun"]
 class KernelRun:
     """A search in progress.
 
-    Parameters
-    ----------
-    problem, reader, constraint
-        What is solved, and under which constraint.
-    known
-        A graph of the model that was filled before.
-    memory
-        The limit of bytes of tree and graph; by default that of `find_default_memory`.
-    compiled
-        Whether a compiled form of the model may be used.
+    `known` is a graph of the model that was filled before, `memory` limits the bytes of tree and
+    graph, and `compiled` says whether a compiled form of the model may be used.
     """
 
     def __init__(
@@ -58,7 +49,6 @@ class KernelRun:
         self._largest_answer = 0
         self.test = np.zeros(1, TEST)
         self.test["form"], self.test["by_outcome"] = constraint.form, constraint.by_outcome
-        self.test["ends_suffice"] = not constraint.by_outcome
         self.forget_credits()
         self.table = problem.risk_bound.table()
         self._read_table()
@@ -116,16 +106,10 @@ class KernelRun:
         raise ModelError(self.graph.describe_fault())
 
     def choose_length(self, wanted: int, filled: int, *empty: NDArray[Any]) -> int:
-        """Return the length of arrays of a checkpoint: the former one, if memory allows it.
+        """Return the length of arrays of a checkpoint: that wanted, if memory allows it.
 
-        Parameters
-        ----------
-        wanted
-            Their former length.
-        filled
-            The number of filled rows.
-        empty
-            The arrays that a search begins with, of one length: shorter ones can't grow.
+        They hold the filled rows, and are no shorter than those that a search begins with, `empty`:
+        shorter ones can't grow.
         """
         affordable = self.limit // sum(array[:1].nbytes for array in empty)
         return max(filled, len(empty[0]), min(wanted, affordable, MOST_ROWS))

@@ -1,4 +1,4 @@
-"""LocalVulcan, the paper's anytime planner with a local constraint, improved.
+"""LocalVulcan, the paper's planner with a local constraint, improved; and `paper()`, as printed.
 
 Samples are taken by `vulcan.kernels.paper_tree`. In each round the policy of the tree is finalised:
 completed, or cleaned up as in the paper (`vulcan.sampling.paper_tree`). The best policy so far is
@@ -14,11 +14,10 @@ from typing import Any, ClassVar, Final, Literal
 
 from vulcan.certificate.certify import Judgement
 from vulcan.errors import OptionError
-from vulcan.graph.compiled import find_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import TOLERANCE
 from vulcan.problem import Problem
-from vulcan.runtime.limits import Limits, Monitor, StopReason
+from vulcan.runtime.limits import Limits, Monitor
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.checkpoint import Replay
 from vulcan.sampling.incumbent import GROWTH, Incumbent, name_part, rank_within_bound
@@ -28,7 +27,6 @@ from vulcan.solvers.constraints import (
     CONSTRAINT,
     CREDIT,
     LocalConstraint,
-    NoConstraint,
     SequenceConstraint,
     SurvivalConstraint,
     make_constraint,
@@ -36,19 +34,11 @@ from vulcan.solvers.constraints import (
 )
 from vulcan.solvers.finding import Finding, Status, is_closed
 
-__all__ = ["EXPLORATION", "PAPER", "LocalSearch", "LocalVulcan"]
+__all__ = ["DEFAULT_POLICY", "EXPLORATION", "PAPER", "LocalSearch", "LocalVulcan"]
 
 
 class LocalSearch:
-    """One search.
-
-    Parameters
-    ----------
-    solver, problem, reader, monitor, options
-        As in `Solver.search`.
-    name
-        The solver, as policies name it; by default the same.
-    """
+    """One search by a solver; policies name another one if `name` is given."""
 
     def __init__(
         self,
@@ -60,28 +50,18 @@ class LocalSearch:
         name: object = None,
     ) -> None:
         self._solver, self._monitor, self._seed = solver, monitor, options.seed
-        if monitor.limits.gap is not None and not solver.bounded:
-            raise OptionError("a target gap needs upper bounds: use LocalVulcan(bounded=True)")
-        if solver.bounded and not hasattr(problem.model, "reward_to_go_bound"):
-            raise OptionError("bounded needs a model with reward_to_go_bound(state, step)")
         # A checkpoint evaluates the model again, in the order in which the search itself did.
         known = options.graph if options.checkpoint is None else None
-        # A bound in Python gets the model's own states.
-        form = find_compiled(reader)
-        compiled = form is not None and not (solver.bounded and form.bound is None)
-        memory = monitor.limits.memory
-        self._tree = TreeRun(problem, reader, solver.constraint, memory, known, compiled)
+        self._tree = TreeRun(problem, reader, solver.constraint, monitor.limits.memory, known)
         settings: dict[str, object] = {
             "exploration": solver.exploration,
             "constraint": solver.constraint.letter,
             "credit": name_part(getattr(solver.constraint, "credit", None)),
             "default_policy": solver.default_policy,
-            "bounded": solver.bounded,
             "complete": solver.complete,
             "as_printed": solver.as_printed,
         }
-        unconstrained = isinstance(solver.constraint, NoConstraint)
-        rank = rank_by_reward if unconstrained else rank_within_bound
+        rank = rank_within_bound if solver.constraint.constrains else rank_by_reward
         self._incumbent = Incumbent(
             self._tree, problem, monitor, options, name or solver, settings, rank
         )
@@ -108,7 +88,7 @@ class LocalSearch:
                     if tree.solved and self._proved is None:
                         # Completion itself solved it, after it had chosen actions higher up.
                         self._plan(final=True)
-                ended = ended or tree.exhausted or incumbent.error is not None or self._is_closed()
+                ended = ended or tree.exhausted or incumbent.error is not None
                 incumbent.target *= GROWTH
         taken = incumbent.measure()
         tree.release()
@@ -127,7 +107,6 @@ class LocalSearch:
             exploration=solver.exploration,
             default_policy=solver.default_policy,
             as_printed=solver.as_printed,
-            bounded=solver.bounded,
             most_histories=self._monitor.limits.histories,
         )
         if not self._monitor.started:
@@ -157,16 +136,6 @@ class LocalSearch:
                 self._incumbent.best = candidate
         self._proved = candidate if solved else None
 
-    def _is_closed(self) -> bool:
-        """Whether the target gap is reached."""
-        target, best = self._monitor.limits.gap, self._incumbent.best
-        if target is None or best is None or self._tree.solved or not best.judgement.safe:
-            return False
-        if not is_closed(float(best.judgement.reward), self._tree.bound_reward(), target):
-            return False
-        self._monitor.stopped_by = StopReason.GAP
-        return True
-
     def _explain(self) -> tuple[Status, str]:
         """Return how the search ended."""
         tree, constraint = self._tree, self._solver.constraint
@@ -181,7 +150,7 @@ class LocalSearch:
         failed = self._incumbent.error is not None
         if self._proved is not None and best is not None and not failed:
             self._monitor.stopped_by = None
-            if isinstance(constraint, NoConstraint):
+            if not constraint.constrains:
                 return Status.SOLVED, "best policy without regard to risk, proved"
             more = not is_closed(self._proved.reward, best.reward, TOLERANCE)
             return Status.SOLVED, f"{'better than any' if more else 'best'} policy {admits}"
@@ -197,9 +166,16 @@ def rank_by_reward(judgement: Judgement) -> tuple[bool, bool, float]:
 EXPLORATION: Final = Option(
     "exploration",
     float,
-    "How much to try what looks worse, in units of the range of reward; with --paper, in units of "
-    "reward, and √2 by default.",
+    "How much to try what looks worse, in units of the range of reward; as printed, in units "
+    "of reward, and √2 by default.",
     default="0.1",
+)
+DEFAULT_POLICY: Final = Option(
+    "default_policy",
+    str,
+    "Which untried action to sample first: the one with the largest expected reward, or any.",
+    default="greedy; as printed, random",
+    choices=("greedy", "random"),
 )
 PAPER: Final = Option(
     "paper",
@@ -226,7 +202,7 @@ def require_exploration(exploration: float) -> None:
 
 @dataclass(frozen=True)
 class LocalVulcan(Solver):
-    """Sample histories, delete what a local constraint refuses, and return the best policy found.
+    """The paper's planner, improved: sample histories, delete what a local constraint refuses.
 
     Parameters
     ----------
@@ -239,9 +215,6 @@ class LocalVulcan(Solver):
         Which untried action of a history to try first: the "greedy" one with the largest expected
         reward (one that ends the mission only if it earns more than going on did so far), or a
         "random" one.
-    bounded
-        Ask the model's `reward_to_go_bound` for every history, and close actions that cannot win.
-        It costs time, and saves answers of the model: for models that are slow to answer.
     as_printed
         Run algorithms 2 to 4 as the paper prints them (docs/theory/algorithms.md): a literal
         constant of UCT, failures sampled, values weighed by counts instead of probabilities,
@@ -253,30 +226,38 @@ class LocalVulcan(Solver):
 
     finds: ClassVar[str] = "the best policy found so far, within a local constraint"
     method: ClassVar[str] = "Monte Carlo tree search"
+    limits: ClassVar[Sequence[str]] = ("time_limit", "samples", "histories", "memory")
     sampling: ClassVar[bool] = True
-    options: ClassVar[Sequence[Option]] = (CONSTRAINT, CREDIT, PAPER, EXPLORATION, COMPLETE)
+    endless: ClassVar[bool] = True
+    options: ClassVar[Sequence[Option]] = (
+        CONSTRAINT,
+        CREDIT,
+        PAPER,
+        EXPLORATION,
+        DEFAULT_POLICY,
+        COMPLETE,
+    )
 
     exploration: float = 0.1
     constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
     default_policy: Literal["random", "greedy"] = "greedy"
-    bounded: bool = False
     as_printed: bool = False
     complete: bool = True
 
     def __post_init__(self) -> None:
         require_constraint(self.constraint)
         require_exploration(self.exploration)
-        if self.bounded and self.as_printed:
-            raise OptionError(
-                "bounded needs solved values, which the algorithm as printed does not have"
-            )
         if self.default_policy not in ("random", "greedy"):
             raise OptionError(
                 f"default_policy must be 'random' or 'greedy', not {self.default_policy!r}"
             )
 
     @classmethod
-    def paper(cls, exploration: float = math.sqrt(2)) -> LocalVulcan:
+    def paper(
+        cls,
+        exploration: float = math.sqrt(2),
+        default_policy: Literal["random", "greedy"] = "random",
+    ) -> LocalVulcan:
         """Return the algorithm as printed, with constraint A and f₁.
 
         Parameters
@@ -284,8 +265,10 @@ class LocalVulcan(Solver):
         exploration
             The constant of UCT, in units of reward. The paper does not give its own; √2 is the
             theoretical value that it mentions.
+        default_policy
+            As in `LocalVulcan`; the paper leaves it open.
         """
-        return cls(exploration, SequenceConstraint(), "random", as_printed=True)
+        return cls(exploration, SequenceConstraint(), default_policy, as_printed=True)
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> LocalVulcan:
@@ -295,9 +278,7 @@ class LocalVulcan(Solver):
                 if name in tuning:
                     raise OptionError(f"--paper has its own --{name}; omit that")
             return cls.paper(**tuning)
-        # A target gap needs upper bounds.
-        bounded = limits.gap is not None
-        return cls(constraint=make_constraint(tuning), bounded=bounded, **tuning)
+        return cls(constraint=make_constraint(tuning), **tuning)
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options

@@ -29,23 +29,11 @@ __all__ = ["MergedPlan", "WorkLimit", "load_kernels", "plan_merged"]
 
 @dataclass
 class WorkLimit:
-    """The work that a completion may do.
+    """The work that a plan may take; `exceeded` says that it would have taken more."""
 
-    Attributes
-    ----------
-    places
-        The largest number of state–step pairs, or histories.
-    evaluations
-        The largest number of states to evaluate.
-    until
-        When it must end, by `time.perf_counter`.
-    exceeded
-        Whether it would have taken more places or evaluations.
-    """
-
-    places: float
-    evaluations: float
-    until: float
+    places: float  # state–step pairs, or histories
+    evaluations: float  # of states
+    until: float  # by `time.perf_counter`
     exceeded: bool = False
 
     def forbids(self, places: int, evaluations: int = 0) -> bool:
@@ -61,30 +49,14 @@ class WorkLimit:
 
 @dataclass(frozen=True, eq=False)
 class MergedPlan:
-    """The best policy over state–step pairs, and what was proved.
-
-    Attributes
-    ----------
-    candidate
-        The best policy found within the bound; None without one.
-    upper
-        Upper bound for all policies within the risk bound, randomised or not.
-    rewards
-        Where the risk bound was evaluated.
-    proved
-        Whether the candidate is the best of all deterministic policies, up to rounding.
-    attained
-        Upper bound for deterministic policies.
-    rounding
-        A bound on the rounding error between an upper bound and the reward of a policy.
-    """
+    """The best policy found over state–step pairs, and what was proved."""
 
     candidate: Candidate | None
-    upper: float
-    rewards: list[float]
-    proved: bool
-    attained: float
-    rounding: float
+    upper: float  # of all policies within the risk bound, randomised or not
+    rewards: list[float]  # where the risk bound was evaluated
+    proved: bool  # that no deterministic policy is better than the candidate, up to rounding
+    attained: float  # upper bound for deterministic policies
+    rounding: float  # bounds the rounding error between an upper bound and a reward
 
 
 def plan_merged(
@@ -92,18 +64,8 @@ def plan_merged(
 ) -> MergedPlan | None:
     """Return a plan over all pairs; None if there are too many, or the bound has no value there.
 
-    Parameters
-    ----------
-    run
-        The search. States that were not evaluated yet are evaluated.
-    problem
-        What is searched, with the bound to use.
-    solver
-        The solver, as policies name it.
-    limit
-        The largest number of pairs and new states, and the end.
-    front_work
-        The largest number of pairs of points that fronts combine.
+    States that were not evaluated yet are evaluated. Fronts combine at most `front_work` pairs of
+    points.
     """
     left = limit.until - time.perf_counter()
     limits = Limits(
@@ -123,7 +85,7 @@ def plan_merged(
             advance_fronts(layered, front_work)
     except BoundError:
         return None
-    candidate = _write(run, layered, layered.dual.price)
+    candidate = _write(run, layered)
     proved = layered.closed and candidate is not None and candidate.judgement.safe
     attained = layered.upper
     if layered.best is not None:
@@ -131,7 +93,7 @@ def plan_merged(
     return MergedPlan(candidate, upper, layered.rewards, proved, attained, layered.rounding)
 
 
-def _write(run: KernelRun, layered: ExactSearch, price: float) -> Candidate | None:
+def _write(run: KernelRun, layered: ExactSearch) -> Candidate | None:
     """Return the best policy as a candidate."""
     best = layered.best
     if best is None:
@@ -140,7 +102,7 @@ def _write(run: KernelRun, layered: ExactSearch, price: float) -> Candidate | No
     counts = run.graph.actions.array["safe_count"][rows]
     firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     allowed = run.allow(best.reward)
-    method = PAIRS if price else NEUTRAL
+    method = PAIRS if layered.dual.price else NEUTRAL
     return Candidate(rows, firsts, below, best.reward, best.risk, allowed, 0.0, method)
 
 

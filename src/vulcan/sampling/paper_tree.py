@@ -20,14 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.forms import Constant
-from vulcan.bounds.table import RefinedTable
 from vulcan.errors import CheckpointError
 from vulcan.graph.states import StateGraph, find_growth
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import NONE
+from vulcan.numerics import END, NONE, UNPLANNED
 from vulcan.problem import Problem
-from vulcan.runtime.arrays import lengthen, pack_array, require, require_names, unpack_array
+from vulcan.runtime.arrays import (
+    lengthen,
+    pack_array,
+    ranges,
+    require,
+    require_names,
+    starts,
+    unpack_array,
+)
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.checkpoint import Replay, Snapshot, check_tree, check_walk
 from vulcan.sampling.kernel_run import KernelRun
@@ -47,9 +54,6 @@ TESTED: Final = ("least", "largest")
 
 SHARE_OF_CLEANUP: Final = 0.05
 
-FIRST_LENGTH: Final = 1 << 12
-"""Decisions of a policy for which there is room at first."""
-
 CHUNK: Final = 1 << 14
 """Samples, or histories of a policy, between two looks at the clock."""
 
@@ -59,8 +63,6 @@ STEPS: Final = 1 << 20
 SHARE_OF_SAMPLING: Final = 0.75
 
 NO_LIMIT: Final = 1 << 62
-
-WORTH: Final = ("reward", "risk", "frontier")
 
 FEWEST_PLACES: Final = 1 << 14
 FEWEST_EVALUATIONS: Final = 256
@@ -77,21 +79,8 @@ FEW: Final = 5
 class TreeRun(KernelRun):
     """One search of a tree with a local constraint.
 
-    Parameters
-    ----------
-    problem, reader, constraint
-        What is searched.
-    memory
-        Bytes that tree and graph may take.
-    known, compiled
-        As in `KernelRun`.
-
-    Attributes
-    ----------
-    full
-        Whether memory has run out.
-    final_value
-        The value of the root by the policy that was finalised last.
+    `full` says whether memory has run out; `final_value` is the value of the root by the policy
+    that was finalised last.
     """
 
     def __init__(
@@ -101,13 +90,10 @@ class TreeRun(KernelRun):
         constraint: LocalConstraint,
         memory: int | None,
         known: StateGraph | None = None,
-        compiled: bool = True,
     ) -> None:
         from vulcan.kernels import paper_tree as kernels
-        from vulcan.kernels.compilation import announce_compilation
 
-        super().__init__(problem, reader, constraint, known, memory, compiled)
-        announce_compilation(kernels.sample)
+        super().__init__(problem, reader, constraint, known, memory)
         self._kernels = kernels
         levels = reader.levels
         self._nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
@@ -127,7 +113,6 @@ class TreeRun(KernelRun):
         root["survival"], root["value"] = 1.0, -math.inf
         self.full = False
         self.final_value: float | None = None
-        self._known_bounds: dict[tuple[int, int], float] = {}
 
     @property
     def samples(self) -> int:
@@ -169,7 +154,6 @@ class TreeRun(KernelRun):
         exploration: float,
         default_policy: Literal["random", "greedy"],
         as_printed: bool,
-        bounded: bool,
         most_histories: int | None = None,
     ) -> None:
         """Set how to sample, and compile the kernels."""
@@ -178,7 +162,6 @@ class TreeRun(KernelRun):
         kinds = {"random": self._kernels.RANDOM, "greedy": self._kernels.GREEDY}
         self.control["default_policy"] = kinds[default_policy]
         self._sizes["counted"] = as_printed
-        self._sizes["bounded"] = bounded
         self.test["foresight"] = not as_printed and self.constraint.constrains
         # Nothing is sampled or finalised yet: these calls compile the kernels.
         self.control["budget"] = 0
@@ -186,8 +169,6 @@ class TreeRun(KernelRun):
         self._call_sample()
         self._walk["complete"], self._walk["budget"] = 1, 0
         self._call_finalise()
-        self._choice[0] = NONE
-        self._write_outline()
         if self.graph.merges:
             load_kernels()
 
@@ -207,33 +188,27 @@ class TreeRun(KernelRun):
         elif wants == codes.NEEDS_STATE:
             node = self._path["node"][self.control["depth"][0]]
             self._expand(int(self._nodes["state"][node]))
-        elif wants == codes.NEEDS_ROWS:
-            self.full = not self._lengthen_rows(most)
-        elif wants == codes.BROKEN:
-            self.raise_fault()
-        elif wants == codes.NEEDS_BOUND:
-            self.refine_bound()
-        elif wants == codes.NEEDS_LIMITS:
-            self._limit_actions()
-        elif wants == codes.NEEDS_ROOM:
-            self.full = not self._grow(most)
+        else:
+            self.full = not self._satisfy(wants, most)
 
-    def bound_reward(self) -> float:
-        """Return an upper bound on the reward of any policy that the constraint admits."""
-        return float(self._kernels.bound_root(self.arrays(), self.tree(), np.zeros(self.histories)))
+    def _satisfy(self, wants: int, most: float) -> bool:
+        """Provide what a kernel needs but for states; False if that takes too many bytes."""
+        if wants == codes.NEEDS_ROWS:
+            return self._lengthen_rows(most)
+        if wants == codes.NEEDS_ROOM:
+            return self._grow(most)
+        if wants == codes.BROKEN:
+            self.raise_fault()
+        if wants == codes.NEEDS_BOUND:
+            self.refine_bound()
+        return True
 
     def plan(self, complete: bool, give_up: Callable[[], bool]) -> Candidate | None:
         """Return the policy of the tree; None without room or time for it, or without any.
 
-        Cleanup deletes actions of histories that it tested only up to the frontier. That is no
-        proof, so the search gets its actions back afterwards.
-
-        Parameters
-        ----------
-        complete
-            Plan what was not sampled, too.
-        give_up
-            Whether it takes too long.
+        Completion plans what was not sampled, too. Cleanup deletes actions of histories that it
+        tested only up to the frontier. That is no proof, so the search gets its actions back
+        afterwards.
         """
         before = self._sizes[0].copy()
         nodes, edges = int(before["nodes"]), int(before["edges"])
@@ -254,11 +229,6 @@ class TreeRun(KernelRun):
         more histories than state–step pairs, or the other way round. So both are tried with a share
         of the work of the search itself, and with four times that until one succeeds. A plan over
         pairs uses the bound itself, and may be better than any that the constraint admits.
-
-        Parameters
-        ----------
-        until
-            When it must end, by `time.perf_counter`.
         """
         if not self.graph.merges or self.solved:
             candidate = self._plan_within(WorkLimit(math.inf, math.inf, until))
@@ -321,42 +291,69 @@ class TreeRun(KernelRun):
                 node = self._places["node"][self._walk["depth"][0]]
                 if give_up() or not self.evaluate_state(int(self._nodes["state"][node])):
                     return False
-            elif wants == codes.NEEDS_ROWS and not self._lengthen_rows(self.limit):
-                return False
-            elif wants == codes.BROKEN:
-                self.raise_fault()
-            elif wants == codes.NEEDS_BOUND:
-                self.refine_bound()
-            elif wants == codes.NEEDS_ROOM and not self._grow(self.limit):
-                return False
             elif wants == codes.PAUSED:
                 if self._walk["visited"][0] and give_up():
                     return False
                 self._walk["budget"] += CHUNK
+            elif not self._satisfy(wants, self.limit):
+                return False
 
     def _write_outline(self) -> Candidate:
         """Return the policy that was finalised."""
-        levels = np.zeros(self.reader.levels, self._kernels.LEVEL)
-        summary = np.zeros(1, self._kernels.SUMMARY)
-        length = FIRST_LENGTH
-        while True:
-            rows, firsts = np.zeros(length, np.int32), np.zeros(length + 1, np.int32)
-            below = np.zeros(2 * length, np.int32)
-            arrays = (self._choice, levels, rows, firsts, below, summary)
-            if self._kernels.write_outline(self.arrays(), self.tree(), *arrays):
-                break
-            length *= 2
-        decisions, entries = int(summary["decisions"][0]), int(summary["entries"][0])
-        reward, risk, frontier = (float(summary[name][0]) for name in WORTH)
+        rows, reach, levels, below, frontier = self._list_decisions()
+        actions = self.graph.actions.array[rows]
+        reward = _sum(self.reader.weights[levels] * reach * actions["expected_reward"])
+        firsts = np.concatenate([[0], np.cumsum(actions["safe_count"])])
         return Candidate(
-            rows[:decisions].copy(),
-            firsts[: decisions + 1].copy(),
-            below[:entries].copy(),
+            rows.astype(np.int32),
+            firsts.astype(np.int32),
+            below.astype(np.int32),
             reward,
-            risk,
+            _sum(reach * actions["immediate_risk"]),
             float(self.problem.risk_bound(reward)),
-            frontier,
+            _sum(frontier),
         )
+
+    def _list_decisions(self) -> tuple[NDArray[Any], ...]:
+        """Return the decisions in preorder: rows, reach, levels, and what is below each of them.
+
+        The last array is the probability of each history at the frontier. Histories are gathered
+        level by level, those at the frontier with the row NONE. Then their numbers follow from the
+        sizes of subtrees.
+        """
+        states, actions, outcomes = (
+            rows.array for rows in (self.graph.states, self.graph.actions, self.graph.outcomes)
+        )
+        nodes, reach, above = np.zeros(1, np.intp), np.ones(1), np.zeros(1, np.intp)
+        layers: list[tuple[NDArray[Any], ...]] = []  # row, reach, history above, outcomes, level
+        goes_on: list[NDArray[np.bool_]] = []  # for each outcome of a level
+        for level in range(self.reader.levels if self._choice[0] >= 0 else 0):
+            edges = self._choice[nodes]
+            first = states["first_action"][self._nodes["state"][nodes]]
+            rows = np.where(edges < 0, NONE, first + edges - self._nodes["first_edge"][nodes])
+            counts = np.where(rows < 0, 0, actions["safe_count"][rows]).astype(np.intp)
+            layers.append((rows, reach, above, counts, np.full(len(rows), level)))
+            if level + 1 == self.reader.levels:
+                goes_on.append(np.zeros(counts.sum(), bool))
+                break
+            met = ranges(actions["first_outcome"][rows], counts)
+            goes_on.append(states["action_count"][outcomes["state"][met]] != 0)
+            places = ranges(self._edges["first_child"][edges], counts)
+            above = np.repeat(np.arange(len(rows)), counts)[goes_on[-1]]
+            reach = reach[above] * outcomes["probability"][met[goes_on[-1]]]
+            nodes = self._children[places[goes_on[-1]]]
+        if not layers:
+            return (np.zeros(0, np.intp),) * 5
+        places_by_level = _number_in_preorder([above for _, _, above, _, _ in layers])
+        rows, reach, _, counts, levels = map(np.concatenate, zip(*layers, strict=True))
+        order = np.argsort(np.concatenate(places_by_level))
+        planned = rows[order] != NONE
+        decisions = order[planned]
+        numbers = np.where(planned, np.cumsum(planned) - 1, UNPLANNED)
+        below = np.full(len(np.concatenate(goes_on)), END)
+        below[np.concatenate(goes_on)] = numbers[np.concatenate(places_by_level)[1:]]
+        below = below[ranges(starts(counts)[decisions], counts[decisions])]
+        return rows[decisions], reach[decisions], levels[decisions], below, reach[order[~planned]]
 
     def _call_sample(self) -> int:
         state = (self._returns, self._path, self.test, self.control)
@@ -365,28 +362,6 @@ class TreeRun(KernelRun):
     def _call_finalise(self) -> int:
         state = (self._choice, self._places, self.test, self._walk)
         return int(self._kernels.finalise(self.arrays(), self.tree(), *state))
-
-    def _limit_actions(self) -> None:
-        """Bound the value of each action of the history that was just opened."""
-        depth = int(self.control["depth"][0])
-        node = self._nodes[self._path["node"][depth]]
-        first, count = self.graph.states.array[node["state"]]
-        for k in range(int(count)):
-            action = self.graph.actions.array[int(first) + k]
-            limit = float(action["expected_reward"])
-            start = int(action["first_outcome"])
-            if depth + 1 < self.reader.levels:
-                for outcome in self.graph.outcomes.array[start : start + action["safe_count"]]:
-                    bound = self._bound_state(int(outcome["state"]), depth + 1)
-                    limit += self.reader.discounts[depth] * outcome["probability"] * bound
-            self._edges["limit"][node["first_edge"] + k] = limit
-
-    def _bound_state(self, state: int, level: int) -> float:
-        if (state, level) not in self._known_bounds:
-            step = level - (self.reader.levels - self.reader.horizon)
-            bound = self.reader.bound_reward(self.state_graph.state_object(state), step)
-            self._known_bounds[state, level] = bound
-        return self._known_bounds[state, level]
 
     # Memory and checkpoints.
 
@@ -461,7 +436,7 @@ class TreeRun(KernelRun):
         places = [credit for credit, _ in evaluated]
         apart = all(map(operator.lt, places, places[1:]))
         require(apart and all(map(math.isfinite, places)), "credits are not in order")
-        exact = not isinstance(self.table, RefinedTable)
+        exact = self.table.function is None
         require(not (exact and places), "this risk bound is its own table")
         for credit, allowed in evaluated:
             if self.problem.risk_bound(credit) != allowed:
@@ -516,3 +491,21 @@ class TreeRun(KernelRun):
             length = len(old) + int(share * len(old))
             setattr(self, name, lengthen(old, filled.get(name, len(old)), length))
         return True
+
+
+def _number_in_preorder(above: list[NDArray[np.intp]]) -> list[NDArray[np.intp]]:
+    """Return the numbers of histories in preorder, level by level, given those above them."""
+    sizes = [np.ones(len(some), np.intp) for some in above]
+    for size, larger, parents in zip(sizes[:0:-1], sizes[-2::-1], above[:0:-1], strict=True):
+        np.add.at(larger, parents, size)
+    numbers = [np.zeros(1, np.intp)]
+    for size, parents in zip(sizes[1:], above[1:], strict=True):
+        before = starts(size)
+        eldest = np.searchsorted(parents, parents)
+        numbers.append(numbers[-1][parents] + 1 + before - before[eldest])
+    return numbers
+
+
+def _sum(values: NDArray[np.float64]) -> float:
+    """Return the sum in this very order, so that it does not depend on the number of values."""
+    return 0.0 + float(np.cumsum(values)[-1]) if len(values) else 0.0

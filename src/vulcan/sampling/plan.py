@@ -17,21 +17,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from vulcan.exact.acceptance import BoundTest, bound_accuracy
-from vulcan.exact.fronts import FrontArrays, Pruning
+from vulcan.exact.acceptance import BoundTest
+from vulcan.exact.fronts import FrontArrays
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.levels import EDGE, Layers
 from vulcan.numerics import END, TOLERANCE
 from vulcan.sampling.candidate import FRONTS, NEUTRAL, Candidate
-from vulcan.sampling.completion import FINE, Completion, Detail
+from vulcan.sampling.completion import FINE, Completion
 from vulcan.sampling.price_search import PriceRun
 
-__all__ = ["Plan", "Planning"]
+__all__ = ["Planning"]
 
 CLOSENESS: Final = 0.01
 """How much worse than the best an action may be, as a share of the range of rewards."""
@@ -56,25 +56,12 @@ WORTHLESS: Final = -1e300
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A plan.
-
-    Attributes
-    ----------
-    reward, risk
-        By the fronts.
-    actions
-        Nodes of the tree, and the position of the action that each takes.
-    leaves
-        Leaves of the upper tree, each with the price that it follows.
-    method
-        How it was found, for people.
-    """
+    """A plan: its reward by the fronts, and how it was found, for people."""
 
     reward: float
-    risk: float
-    actions: list[tuple[int, int]]
-    leaves: list[tuple[int, int]]
-    method: str = FRONTS
+    actions: list[tuple[int, int]]  # nodes of the tree, and the position of the action of each
+    leaves: list[tuple[int, int]]  # leaves of the upper tree, each with the price that it follows
+    method: str
 
 
 class Planning:
@@ -89,7 +76,7 @@ class Planning:
     may_go_on
         Called often: whether there is time left.
     detail
-        How large upper tree and fronts may be.
+        The largest number of histories of the upper tree, and of points of a front.
     closeness
         How much worse than the best an action of the upper tree may be; by default a share of the
         range of rewards.
@@ -102,15 +89,15 @@ class Planning:
         run: PriceRun,
         completion: Completion,
         may_go_on: Callable[[], bool],
-        detail: Detail = FINE,
+        detail: tuple[int, int] = FINE,
         closeness: float | None = None,
         most_pairs: float = math.inf,
     ) -> None:
         self._run, self._completion, self._may_go_on = run, completion, may_go_on
-        self._detail, self._most_pairs = detail, most_pairs
+        (most_nodes, self._most_points), self._most_pairs = detail, most_pairs
         low, high = run.reward_span()
         self._closeness = CLOSENESS * (high - low) if closeness is None else closeness
-        self._upper_tree = run.grow_upper_tree(detail.nodes, self._closeness)
+        self._upper_tree = run.grow_upper_tree(most_nodes, self._closeness)
         nodes = self._upper_tree.nodes
         self._leaves = np.flatnonzero(nodes["edge_count"] == 0).astype(np.int32)
         width = run.prices.shape[1]
@@ -122,27 +109,23 @@ class Planning:
         self._histories = self._upper_tree.histories
         self._evaluated = np.zeros(len(nodes), bool)
         self._fronts = FrontArrays(self._layers)
-        self._price_index = int(run.judged["price_index"][int(np.argmax(run.judged["reward"]))])
-        self._price, self._slack = float(run.prices[0, self._price_index]), NO_SLACK
+        price_index = int(run.judged["price_index"][int(np.argmax(run.judged["reward"]))])
+        self._price, self._slack = float(run.prices[0, price_index]), NO_SLACK
         self._size = max(map(abs, run.reward_span())) or 1.0
-        self._layer_values, self._reach = np.zeros(len(nodes)), np.zeros(len(nodes))
+        self._layer_values = np.zeros(len(nodes))
         self._most_reward = math.inf
         self._finished = False  # the last fronts
         self._estimate()
 
     def guide(self) -> None:
         """Mark the best plan by the estimates of the tree: half of the next samples follow it."""
-        self.mark(self._choose())
+        self._mark(self._choose())
 
-    def mark(self, plan: Plan | None) -> None:
+    def _mark(self, plan: Plan | None) -> None:
         """Write a plan into the tree."""
-        if plan is None:
-            self._run.follow([], [])
-        else:
-            price_indices = [
-                (int(self._histories[n]), price_index) for n, price_index in plan.leaves
-            ]
-            self._run.follow(plan.actions, price_indices)
+        leaves = [] if plan is None else plan.leaves
+        price_indices = [(int(self._histories[n]), price_index) for n, price_index in leaves]
+        self._run.follow([] if plan is None else plan.actions, price_indices)
 
     def finalise(self) -> Plan | None:
         """Return the best plan all of whose leaves are evaluated; None if there is none."""
@@ -164,10 +147,13 @@ class Planning:
         self._may_go_on = lambda: True
         return self._choose()
 
-    def write(self, plan: Plan) -> Candidate | None:
-        """Return a plan as a policy; None without room for it."""
-        self.mark(plan)
-        return self._completion.write()
+    def write(self, plan: Plan | None) -> Candidate | None:
+        """Return a plan as a policy; None without a plan, or without room for the policy."""
+        if plan is None:
+            return None
+        self._mark(plan)
+        candidate = self._completion.write()
+        return None if candidate is None else replace(candidate, method=plan.method)
 
     @property
     def exhaustive(self) -> bool:
@@ -180,8 +166,9 @@ class Planning:
 
         The bound is -inf if no policy is acceptable, whatever the rounding.
         """
-        accuracy = bound_accuracy(self._run.find_extremes(), self._run.reader.weights)
-        bound_test = BoundTest(self._run.problem.risk_bound, accuracy)
+        bound_test = BoundTest.of_graphs(
+            self._run.problem.risk_bound, self._run.find_extremes(), self._run.reader.weights
+        )
         for point in reversed(self._fronts.points(0)):
             reward = float(point["reward"]) + self._fronts.error
             if not bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
@@ -231,15 +218,15 @@ class Planning:
         value_layers(self._layers, self._price, self._layer_values)
         plan = None
         if self._slack < NO_SLACK:
-            plan = self._choose_within(self._slack, self._detail.points)
+            plan = self._choose_within(self._slack, self._most_points)
         if plan is None:
-            plan = self._choose_within(NO_SLACK, max(FEWEST_POINTS, self._detail.points // COARSER))
+            plan = self._choose_within(NO_SLACK, max(FEWEST_POINTS, self._most_points // COARSER))
             if plan is None and self._fronts.thinned:
-                plan = self._choose_within(NO_SLACK, self._detail.points)
+                plan = self._choose_within(NO_SLACK, self._most_points)
             self._slack = 0.0
         while plan is not None and self._enough(plan) > self._slack:
             self._slack = ROOM * self._enough(plan)
-            finer = self._choose_within(self._slack, self._detail.points)
+            finer = self._choose_within(self._slack, self._most_points)
             if finer is None or finer.reward <= plan.reward:
                 break
             plan = finer
@@ -266,13 +253,10 @@ class Planning:
 
     def _choose_within(self, slack: float, points: int) -> Plan | None:
         """Return the best acceptable plan that falls short by at most a slack."""
-        from vulcan.kernels.exact_front import find_least_reach
-
-        run, values, reach = self._run, self._layer_values, self._reach
-        find_least_reach(self._layers, values, self._price, slack, reach)
+        run, values = self._run, self._layer_values
         rare = points if self._closeness == math.inf else max(2, points // RARER)
-        pruning = Pruning(self._price, values, slack, reach, self._size, points, rare)
-        self._finished = self._fronts.compute(pruning, (values, values), self._may_combine)
+        given = (self._price, values, slack, self._size, (values, values), self._may_combine)
+        self._finished = self._fronts.compute(*given, points, rare)
         if not self._finished:
             return None
         found = self._fronts.points(0)
@@ -280,10 +264,10 @@ class Planning:
             reward, risk = float(found[place]["reward"]), float(found[place]["risk"])
             if reward > WORTHLESS / 1e9 and risk <= run.allow(reward) + TOLERANCE / 2:
                 run.accepted.add(reward)
-                return self._trace(place, reward, risk)
+                return self._trace(place, reward)
         return None
 
-    def _trace(self, place: int, reward: float, risk: float) -> Plan:
+    def _trace(self, place: int, reward: float) -> Plan:
         """Return the plan of a point of the root's front."""
         nodes, edges, targets = self._layers
         actions: list[tuple[int, int]] = []
@@ -304,6 +288,5 @@ class Planning:
                 after = int(targets["node"][first + k])
                 if after != END:
                     pending.append((after, point))
-        if reward >= self._most_reward - 1e-12 * self._size:
-            return Plan(reward, risk, actions, leaves, NEUTRAL)
-        return Plan(reward, risk, actions, leaves)
+        neutral = reward >= self._most_reward - 1e-12 * self._size
+        return Plan(reward, actions, leaves, NEUTRAL if neutral else FRONTS)

@@ -26,7 +26,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache
 from itertools import repeat
 from queue import SimpleQueue
 from typing import Any, Final
@@ -111,12 +111,7 @@ SHORTEST_SUBTREE: Final = 3
 class PriceRun(PriceArrays):
     """One search of a tree with several prices.
 
-    Parameters
-    ----------
-    problem, reader, memory, known, seed, exploration
-        As in `PriceArrays`.
-    workers
-        How many threads sample a compiled model. The result does not depend on it.
+    As many threads as there are workers sample a compiled model; the result does not depend on it.
 
     Attributes
     ----------
@@ -151,24 +146,24 @@ class PriceRun(PriceArrays):
         self._allowed_risks: Any = None
         self.full = False
         self.accepted: set[float] = set()
-        compiled = isinstance(self.graph, CompiledGraph)
-        several = compiled and workers > 1
-        self._workers = SampleWorkers(self, workers) if several else SampleWorker(self)
+        several = workers > 1 and isinstance(self.graph, CompiledGraph)
+        self._threads = SampleThreads(self, workers) if several else None
 
     def close(self) -> None:
         """Stop the workers."""
-        self._workers.close()
+        if self._threads is not None:
+            self._threads.pool.shutdown()
 
     def do_beside(self, work: Callable[[], object]) -> Callable[[], object]:
         """Begin work that does not touch the tree, and return a function that waits for it.
 
-        A single worker does it then; of several, one does it at once while the others plan.
+        A single thread does it then; of several, one does it at once while the others plan.
         """
-        return self._workers.begin(work)
+        return work if self._threads is None else self._threads.pool.submit(work).result
 
     @property
     def histories(self) -> int:
-        return super().histories - self._workers.spare
+        return super().histories - (0 if self._threads is None else self._threads.spare)
 
     def prepare(self) -> None:
         """Compile the kernels, open the first actions, and set the first prices."""
@@ -235,14 +230,17 @@ class PriceRun(PriceArrays):
 
     def _sample_subtrees(self, work: Sequence[tuple[int, NDArray[Any]]], most: float) -> None:
         subtrees = [self._find_subtree(root).order(orders) for root, orders in work]
-        self.full = not self._workers.sample(subtrees, most)
+        if self._threads is None:
+            self.full = not all(self.sample_subtree(subtree, most) for subtree in subtrees)
+        else:
+            self.full = not self._threads.sample(subtrees, most)
         for (root, _), subtree in zip(work, subtrees, strict=True):
             self._widen_span(root, subtree.returns[int(self.nodes["level"][root])])
 
     def _widen_span(self, root: int, seen: Any) -> None:
         """Include the least and the largest return of a subtree in the span of rewards."""
         if seen["samples"]:
-            (low, high), earned = self._span, self._origins[root].earned
+            (low, high), earned = self._span, self._subtrees[root].earned
             least, most = earned + float(seen["least"]), earned + float(seen["most"])
             self._span = min(low, least), max(high, most)
 
@@ -258,7 +256,7 @@ class PriceRun(PriceArrays):
         """Add the roots of large subtrees to the upper tree."""
         if self.samples < FEWEST_TO_SPLIT:
             return
-        roots = np.array([root for root in self._origins if root not in self._retired])
+        roots = np.array([root for root in self._subtrees if root not in self._retired])
         nodes = self.nodes[roots]
         large = (nodes["visits"] * MOST_SHARES > self.samples) & (nodes["solved"] == 0)
         deep = nodes["level"] + SHORTEST_SUBTREE > self.reader.levels
@@ -276,8 +274,7 @@ class PriceRun(PriceArrays):
 
     def _find_allowed_risks(self) -> Any:
         """Return the risk bound over the span of rewards, evaluated again only if that moved."""
-        low, high = self.reward_span()
-        before = self._bounded
+        (low, high), before = self.reward_span(), self._bounded
         if not before[0] <= low <= high <= before[1]:
             room = 0.25 * (high - low)
             self._bounded = low - room, high + room
@@ -285,7 +282,7 @@ class PriceRun(PriceArrays):
             low, high = self._bounded
             step = max((high - low) / PLACES, 1e-9 * max(abs(low), abs(high))) or 1.0
             allowed = np.array([self.allow(low + k * step) for k in range(PLACES + 1)])
-            self._allowed_risks = self._kernels.AllowedRisks(low, step, allowed)
+            self._allowed_risks = low, step, allowed
         return self._allowed_risks
 
     def reward_span(self) -> tuple[float, float]:
@@ -311,7 +308,7 @@ class PriceRun(PriceArrays):
 
     def complete(self) -> Completion:
         """Return what evaluates and writes policies below it."""
-        return self._workers.complete()
+        return HistoryCompletion(self) if self._threads is None else self._threads.complete()
 
     def find_extremes(self) -> Extremes:
         """Return the largest numbers of the actions evaluated so far."""
@@ -337,8 +334,7 @@ class PriceRun(PriceArrays):
 
     def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
         for histories in self.list_levels():
-            move = partial(self._kernels.move_values, self.tree(), left=left, share=share)
-            self._workers.share(histories, move)
+            self._kernels.move_values(self.tree(), histories, left, share)
 
     # Checkpoints.
 
@@ -348,8 +344,9 @@ class PriceRun(PriceArrays):
         """Return everything that is needed to resume from here."""
         arrays = self.pack_tree()
         arrays |= {name: pack_array(getattr(self, name)) for name in (*FIXED, *LISTS)}
-        roots = sorted(self._subtrees)
-        subtrees = [self._subtrees[root] for root in roots]
+        sampled = self.list_sampled()
+        roots = sorted(sampled)
+        subtrees = [sampled[root] for root in roots]
         arrays["subtrees"] = pack_array(np.array(roots, np.int64))
         arrays["returns"] = b"".join(pack_array(subtree.returns) for subtree in subtrees)
         arrays["random"] = b"".join(pack_array(subtree.control["random"]) for subtree in subtrees)
@@ -375,7 +372,11 @@ class PriceRun(PriceArrays):
         require_names(snapshot.capacities, GROWING)
         root, children = int(self.nodes["first_edge"][0]), self.list_children(0)
         self.graph.unpack(snapshot.graph)
-        self._restore_credits(snapshot.credits)
+        for reward, allowed in snapshot.credits:
+            require(math.isfinite(reward), "an accepted reward is not a number")
+            if self.allow(reward) != allowed:
+                raise CheckpointError("the risk bound is not the one of the checkpoint")
+        self.accepted = {reward for reward, _ in snapshot.credits}
         self._restore_numbers(unpack_array(packed, "numbers", np.zeros(0), NUMBERS).tolist())
         self.unpack_tree(packed, snapshot.capacities)
         for name in FIXED[:2]:
@@ -394,13 +395,6 @@ class PriceRun(PriceArrays):
             self.add_upper_node(node, returns)
         self._restore_subtrees(packed)
         self._check_orders()
-
-    def _restore_credits(self, accepted: Sequence[tuple[float, float]]) -> None:
-        for reward, allowed in accepted:
-            require(math.isfinite(reward), "an accepted reward is not a number")
-            if self.allow(reward) != allowed:
-                raise CheckpointError("the risk bound is not the one of the checkpoint")
-        self.accepted = {reward for reward, _ in accepted}
 
     def _restore_numbers(self, numbers: Sequence[float]) -> None:
         samples, guide, *spans = numbers
@@ -423,8 +417,7 @@ class PriceRun(PriceArrays):
 
     def _require_subtree(self, root: int) -> None:
         """Refuse a node that is not the root of a subtree."""
-        known = root in self._origins and root not in self._retired
-        require(known, "a subtree begins where none can")
+        require(self.is_subtree(root), "a subtree begins where none can")
 
     def _check_orders(self) -> None:
         """Refuse orders, marks and judgements that lead nowhere."""
@@ -474,80 +467,59 @@ LONGEST_STRETCH: Final = 1 << 20
 AT_ONCE: Final = 16
 """Leaves that a worker evaluates between two looks at the clock."""
 
-PIECES_PER_WORKER: Final = 8
-"""Pieces of shared work, so that no worker waits long for the last."""
 
+class SampleThreads:
+    """Several threads that sample a compiled model, and evaluate policies of it."""
 
-class SampleWorker:
-    """A single worker, which also evaluates models in Python."""
-
-    def __init__(self, run: PriceRun) -> None:
+    def __init__(self, run: PriceRun, count: int) -> None:
+        assert isinstance(run.graph, CompiledGraph)
         self._run = run
+        self._evaluators = [Evaluator(run.graph) for _ in range(count)]
+        self._ends = [np.zeros(1, run.sizes.dtype) for _ in range(count)]
+        self._sizes = [set_apart(1, run.sizes.dtype) for _ in range(count)]
+        self._left = 0  # nodes of stretches that were not filled
+        self.pool = ThreadPoolExecutor(count)
 
     @property
     def spare(self) -> int:
         """Nodes that were set aside and are not used."""
-        return 0
-
-    def close(self) -> None:
-        """Stop."""
-
-    def begin(self, work: Callable[[], object]) -> Callable[[], object]:
-        """Return a function that waits for the work, or does it."""
-        return work
-
-    def share(self, rows: NDArray[Any], work: Callable[[NDArray[Any]], object]) -> None:
-        """Call a function for all rows, in one or more pieces."""
-        work(rows)
-
-    def complete(self) -> Completion:
-        """Return what evaluates and writes policies below the upper tree."""
-        return HistoryCompletion(self._run)
-
-    def sample(self, subtrees: Sequence[Subtree], most: float) -> bool:
-        """Take the ordered samples of subtrees; False if they take more than so many bytes."""
-        return all(self._run.sample_subtree(subtree, most) for subtree in subtrees)
-
-
-class SampleWorkers(SampleWorker):
-    """Several threads, which sample a compiled model."""
-
-    def __init__(self, run: PriceRun, count: int) -> None:
-        super().__init__(run)
-        assert isinstance(run.graph, CompiledGraph)
-        self._evaluators = [Evaluator(run.graph) for _ in range(count)]
-        self._ends = [np.zeros(1, run.sizes.dtype) for _ in range(count)]
-        self._sizes = [set_apart(1, run.sizes.dtype) for _ in range(count)]
-        self._pool = ThreadPoolExecutor(count)
-        self._left = 0  # nodes of stretches that were not filled
-
-    @property
-    def spare(self) -> int:
         return self._left + sum(map(self._count_free, range(len(self._evaluators))))
 
     def _count_free(self, worker: int) -> int:
         return int(self._ends[worker]["nodes"][0] - self._sizes[worker]["nodes"][0])
 
-    def close(self) -> None:
-        self._pool.shutdown()
-
-    def begin(self, work: Callable[[], object]) -> Callable[[], object]:
-        return self._pool.submit(work).result
-
-    def share(self, rows: NDArray[Any], work: Callable[[NDArray[Any]], object]) -> None:
-        list(self._pool.map(work, np.array_split(rows, PIECES_PER_WORKER * len(self._evaluators))))
-
     def complete(self) -> Completion:
-        return ThreadedCompletion(self._run, self._evaluators, self._pool)
+        """Return what evaluates and writes policies below the upper tree."""
+        run, returns, free = self._run, self._run.merge_returns(), SimpleQueue[HistoryCompletion]()
+        for evaluator in self._evaluators:
+            free.put(HistoryCompletion(run, returns, evaluator))
+
+        def walk_one(node: int) -> tuple[Points, int]:
+            completion = free.get()
+            before = completion.work
+            [points] = completion.evaluate([node], lambda: True)
+            found = points, completion.work - before
+            free.put(completion)
+            return found
+
+        def walk(nodes: Sequence[int]) -> list[tuple[Points, int]]:
+            found = list(self.pool.map(walk_one, nodes))
+            for evaluator in self._evaluators:
+                evaluator.report()
+            return found
+
+        write = HistoryCompletion(run, returns).write
+        return SharedCompletion(AT_ONCE * len(self._evaluators), walk, write)
 
     def sample(self, subtrees: Sequence[Subtree], most: float) -> bool:
+        """Take the ordered samples of subtrees; False if they take more than so many bytes."""
         waiting = deque(sorted(subtrees, key=lambda subtree: -len(subtree.orders)))
         workers = range(len(self._evaluators))
         while waiting:
             for worker in workers:
                 if not self._make_room(worker, most):
                     return False
-            needs = list(self._pool.map(self._work, workers, repeat(waiting)))
+            needs = list(self.pool.map(self._work, workers, repeat(waiting)))
             for evaluator, wants in zip(self._evaluators, needs, strict=True):
                 evaluator.report()
                 if wants == codes.BROKEN:
@@ -556,17 +528,11 @@ class SampleWorkers(SampleWorker):
 
     def _work(self, worker: int, waiting: deque[Subtree]) -> int:
         """Sample until no subtree waits, or one needs something; that one waits again."""
-        run, evaluator, size = self._run, self._evaluators[worker], self._sizes[worker]
-        states, actions, outcomes = evaluator.rows()
-        problem = run.arrays()._replace(
-            states=states,
-            actions=actions,
-            outcomes=outcomes,
-            source=evaluator.source,
-            answers=evaluator.answers,
-        )
-        nodes, edges = int(self._ends[worker]["nodes"][0]), int(self._ends[worker]["edges"][0])
-        tree = run.tree()._replace(nodes=run.nodes[:nodes], edges=run.edges[:edges], sizes=size)
+        run = self._run
+        problem = self._evaluators[worker].lend(run.arrays(), adds_rows=True)
+        ends = {kind: int(self._ends[worker][kind][0]) for kind in GROWING}
+        rows = {kind: getattr(run, kind)[:end] for kind, end in ends.items()}
+        tree = run.tree()._replace(**rows, sizes=self._sizes[worker])
         while True:
             try:
                 subtree = waiting.popleft()
@@ -588,7 +554,7 @@ class SampleWorkers(SampleWorker):
         rows = most - run.capacity + run.graph.capacity
         if evaluator.is_short(least) and not evaluator.reserve_rows(length, rows):
             return False
-        for kind in ("nodes", "edges"):
+        for kind in GROWING:
             if self._sizes[worker][kind][0] + least <= self._ends[worker][kind][0]:
                 continue
             while run.sizes[kind][0] + length > len(getattr(run, kind)):
@@ -600,38 +566,6 @@ class SampleWorkers(SampleWorker):
             self._sizes[worker][kind] = begin
             self._ends[worker][kind] = run.sizes[kind] = begin + length
         return True
-
-
-class ThreadedCompletion(SharedCompletion):
-    """Policies below the upper tree, evaluated by threads."""
-
-    def __init__(
-        self, run: PriceRun, evaluators: Sequence[Evaluator], pool: ThreadPoolExecutor
-    ) -> None:
-        super().__init__(AT_ONCE * len(evaluators))
-        returns = run.merge_returns()
-        self._writer = HistoryCompletion(run, returns)
-        self._evaluators, self._pool = evaluators, pool
-        self._free = SimpleQueue[HistoryCompletion]()
-        for evaluator in evaluators:
-            self._free.put(HistoryCompletion(run, returns, evaluator))
-
-    def _walk(self, nodes: Sequence[int]) -> list[tuple[Points, int]]:
-        found = list(self._pool.map(self._walk_one, nodes))
-        for evaluator in self._evaluators:
-            evaluator.report()
-        return found
-
-    def _walk_one(self, node: int) -> tuple[Points, int]:
-        completion = self._free.get()
-        before = completion.work
-        [points] = completion.evaluate([node], lambda: True)
-        found = points, completion.work - before
-        self._free.put(completion)
-        return found
-
-    def write(self) -> Candidate | None:
-        return self._writer.write()
 
 
 # Prices.

@@ -22,11 +22,9 @@ the next number. The model's own bounds are assumed to be rounded no worse than 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vulcan.bounds.base import limit_reward
 from vulcan.errors import BoundError
@@ -38,7 +36,7 @@ from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import lengthen
 from vulcan.sampling.kernel_run import KernelRun
-from vulcan.solvers.constraints import NoConstraint
+from vulcan.solvers.constraints import LocalConstraint
 
 __all__ = ["Proof"]
 
@@ -87,7 +85,6 @@ class Proof(KernelRun):
         known: StateGraph | None = None,
     ) -> None:
         from vulcan.kernels import value_bounds
-        from vulcan.kernels.compilation import announce_compilation
 
         form = find_compiled(reader)
         names = ("reward_to_go_bound", "value_to_go_bound")
@@ -96,11 +93,9 @@ class Proof(KernelRun):
         compiled = form is not None and (
             form.bound is not None or form.value_bound is not None or not self._bounded
         )
-        super().__init__(problem, reader, NoConstraint(), known, memory, compiled)
-        announce_compilation(value_bounds.tighten)
+        super().__init__(problem, reader, LocalConstraint(), known, memory, compiled)
         self._kernels = value_bounds
-        self._trees: dict[float, _Tree] = {}
-        self._scratch = np.zeros(1, ACTION)
+        self._trees: dict[float, Any] = {}  # of `value_bounds.Bounds`, by price
         self.full = False
         self.rewards: list[float] = []
         self._proved: dict[float, float] = {}  # by prices that prove no more
@@ -147,9 +142,7 @@ class Proof(KernelRun):
                 return math.sqrt(best * other) if other > 0 else best / WIDEST
         return None
 
-    def advance(
-        self, price: float, histories: int | None = None, stop: Callable[[], bool] | None = None
-    ) -> float:
+    def advance(self, price: float, histories: int | None = None) -> float:
         """Tighten the bound on V_k for a price, and return it.
 
         Parameters
@@ -158,29 +151,27 @@ class Proof(KernelRun):
             The price k of failure, at least 0.
         histories
             How many histories to open at most.
-        stop
-            Called often: whether to stop.
         """
-        tree = self._tree_of(price)
-        end = math.inf if histories is None else tree.opened + histories
-        while not tree.final and tree.opened < end and not (stop is not None and stop()):
-            tree.progress["pause"] = min(end, tree.opened + HISTORIES_AT_ONCE)
-            wants = int(
-                self._kernels.tighten(self.arrays(), tree.arrays(), self._scratch, tree.progress)
-            )
-            if not self._answer(tree, wants):
+        progress = self._tree_of(price).progress[0]
+        end = math.inf if histories is None else int(progress["opened"]) + histories
+        while not self.is_final(price) and progress["opened"] < end:
+            progress["pause"] = min(end, int(progress["opened"]) + HISTORIES_AT_ONCE)
+            wants = int(self._kernels.tighten(self.arrays(), self._tree_of(price)))
+            if not self._answer(price, wants):
                 self.full = True
                 break
         return self.bound_value(price)
 
     def bound_value(self, price: float) -> float:
         """Return the current upper bound on V_k."""
-        tree = self._tree_of(price)
-        return float(tree.nodes["upper"][0]) + self._find_margin(tree)
+        tree, levels = self._tree_of(price), self.reader.levels
+        largest = float(tree.progress["largest"][0]) + price
+        margin = levels**2 * (self._find_widest() + 3) * np.finfo(float).eps * largest
+        return float(tree.nodes["upper"][0]) + margin
 
     def is_final(self, price: float) -> bool:
         """Whether the bound on V_k is V_k itself, but for the rounding."""
-        return self._tree_of(price).final
+        return bool(self._tree_of(price).nodes["promise"][0] == 0.0)
 
     def bound_reward_at(self, price: float) -> float:
         """Return the upper bound on the reward of acceptable policies from one price."""
@@ -206,29 +197,46 @@ class Proof(KernelRun):
     @property
     def memory(self) -> int:
         """Bytes of trees and graph."""
-        return sum(tree.memory for tree in self._trees.values()) + self.graph.capacity
+        trees = sum(tree.nodes.nbytes + tree.edges.nbytes for tree in self._trees.values())
+        return int(trees) + self.graph.capacity
 
     @property
     def opened(self) -> int:
         """Histories opened so far, for all prices."""
-        return sum(tree.opened for tree in self._trees.values())
+        return sum(int(tree.progress["opened"][0]) for tree in self._trees.values())
 
-    def _tree_of(self, price: float) -> _Tree:
-        price = float(price)
+    def _tree_of(self, price: float) -> Any:
+        """Return the histories that were opened for a price."""
         if price not in self._trees:
-            tree = _Tree(self._kernels, price, self.reader.levels)
-            self._trees[price] = tree
-            if self.reader.levels == self.reader.horizon:
+            kernels, levels = self._kernels, self.reader.levels
+            tree = self._trees[price] = kernels.Bounds(
+                nodes=np.zeros(64, kernels.NODE),
+                edges=np.zeros(64, kernels.EDGE),
+                path=np.zeros(levels + 1, kernels.STEP),
+                falls=np.ones(levels + 1, kernels.FALL),
+                scratch=np.zeros(1, ACTION),
+                progress=np.zeros(1, kernels.PROGRESS),
+            )
+            upper = math.inf
+            if levels == self.reader.horizon:
                 upper = self._bound_state(StateGraph.ROOT, 0, price)
-                tree.nodes["upper"][0] = upper
-                tree.progress["largest"] = abs(upper) if math.isfinite(upper) else 0.0
+            tree.nodes[0] = (StateGraph.ROOT, NONE, upper, 1.0)
+            tree.progress["price"], tree.progress["nodes"] = price, 1
+            tree.progress["largest"] = abs(upper) if math.isfinite(upper) else 0.0
         return self._trees[price]
 
-    def _find_margin(self, tree: _Tree) -> float:
-        """Return a bound on the rounding error of a value."""
-        levels, widest = self.reader.levels, self._find_widest()
-        largest = float(tree.progress["largest"][0]) + tree.price
-        return levels**2 * (widest + 3) * np.finfo(float).eps * largest
+    def _grow(self, price: float) -> bool:
+        """Lengthen the arrays of a tree; False if there is no memory for it."""
+        tree = self._trees[price]
+        share = find_growth([tree.nodes, tree.edges], self.limit - self.memory)
+        if not share:
+            return False
+        longer = {}
+        for kind in ("nodes", "edges"):
+            array, filled = getattr(tree, kind), int(tree.progress[kind][0])
+            longer[kind] = lengthen(array, filled, int((1 + share) * len(array)))
+        self._trees[price] = tree._replace(**longer)
+        return True
 
     def _find_widest(self) -> int:
         """Return the largest number of outcomes of an action."""
@@ -237,28 +245,29 @@ class Proof(KernelRun):
         actions = self.graph.actions
         return int(actions.array["outcome_count"][: actions.count].max(initial=1))
 
-    def _answer(self, tree: _Tree, wants: int) -> bool:
+    def _answer(self, price: float, wants: int) -> bool:
         """Provide what a kernel needs; False without room for it."""
-        progress = tree.progress[0]
         if wants == codes.NEEDS_STATE:
-            return self.evaluate_state(int(tree.nodes["state"][progress["node"]]))
+            tree = self._trees[price]
+            return self.evaluate_state(int(tree.nodes["state"][tree.progress["node"][0]]))
         if wants == codes.NEEDS_ROWS:
             return self.make_rows(self.limit - (self.memory - self.graph.capacity))
         if wants == codes.NEEDS_ROOM:
-            return tree.grow(self.limit - self.memory)
+            return self._grow(price)
         if wants == codes.NEEDS_LIMITS:
-            self._limit_children(tree)
+            self._limit_children(price)
         elif wants == codes.BROKEN:
             self.raise_fault()
         return True
 
-    def _limit_children(self, tree: _Tree) -> None:
+    def _limit_children(self, price: float) -> None:
         """Bound the histories that a kernel is about to add."""
+        tree = self._trees[price]
         progress = tree.progress[0]
         level = int(progress["level"]) + 1
         for number in range(int(progress["children"]), int(progress["last_child"])):
             state = int(tree.nodes["state"][number])
-            tree.nodes["upper"][number] = self._bound_state(state, level, tree.price)
+            tree.nodes["upper"][number] = self._bound_state(state, level, price)
         tree.progress["limited"] = 1
 
     def _bound_state(self, state: int, level: int, price: float) -> float:
@@ -272,49 +281,6 @@ class Proof(KernelRun):
         is_root = state == StateGraph.ROOT and level == 0
         place = self.reader.root if is_root else self.state_graph.state_object(state)
         return weight * self.reader.bound_value(place, step, price / weight)
-
-
-class _Tree:
-    """The histories that were opened for one price."""
-
-    def __init__(self, kernels: Any, price: float, levels: int) -> None:
-        self.price, self._bounds_class = price, kernels.Bounds
-        self.nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
-        self._edges: NDArray[Any] = np.zeros(64, kernels.EDGE)
-        self._path = np.zeros(levels + 1, kernels.STEP)
-        self._falls = np.ones(levels + 1, kernels.FALL)
-        self.progress = np.zeros(1, kernels.PROGRESS)
-        self.progress["price"], self.progress["nodes"] = price, 1
-        self.nodes[0] = (StateGraph.ROOT, NONE, math.inf, 1.0)
-
-    def arrays(self) -> Any:
-        """Return the current arrays."""
-        return self._bounds_class(self.nodes, self._edges, self._path, self._falls)
-
-    @property
-    def opened(self) -> int:
-        """Histories opened so far."""
-        return int(self.progress["opened"][0])
-
-    @property
-    def final(self) -> bool:
-        """Whether the bound of the root is its value."""
-        return bool(self.nodes["promise"][0] == 0.0)
-
-    @property
-    def memory(self) -> int:
-        """Bytes of the arrays."""
-        return self.nodes.nbytes + self._edges.nbytes
-
-    def grow(self, memory: float) -> bool:
-        """Lengthen the arrays within this many bytes; False if they can't grow."""
-        share = find_growth([self.nodes, self._edges], memory)
-        if not share:
-            return False
-        nodes, edges = (int(self.progress[name][0]) for name in ("nodes", "edges"))
-        self.nodes = lengthen(self.nodes, nodes, int((1 + share) * len(self.nodes)))
-        self._edges = lengthen(self._edges, edges, int((1 + share) * len(self._edges)))
-        return True
 
 
 def _is_far(one: float, other: float, ratio: float = FAR) -> bool:

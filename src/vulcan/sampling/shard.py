@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,9 @@ from vulcan.runtime.memory import find_default_memory
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.completion import HistoryCompletion, Points, UpperTree, grow_upper_tree
 from vulcan.sampling.price_search import warm_up
-from vulcan.sampling.tree import Origin, PriceArrays
+from vulcan.sampling.tree import PriceArrays, Subtree
 
-__all__ = ["HostReport", "Marks", "ShardHost", "ShardSpec", "Split"]
+__all__ = ["Marks", "Report", "ShardHost"]
 
 Marks = tuple[list[tuple[int, int]], list[tuple[int, int]]]
 """The marks of a plan in a shard; see `PriceArrays.follow`."""
@@ -53,54 +53,18 @@ SHARD_REPORT: Final = np.dtype(
 """What the upper tree must know of a shard after it was sampled."""
 
 
-class ShardSpec(NamedTuple):
-    """How a shard begins: its origin, the level of its root, and the packed state there."""
+TOTALS: Final = np.dtype(
+    [
+        ("histories", "i8"),  # nodes of all shards
+        ("memory", "i8"),  # bytes
+        ("evaluations", "i8"),  # of the model
+        ("full", "i8"),  # whether memory has run out
+    ],
+    align=True,
+)
 
-    origin: Origin
-    level: int
-    state: Any
-
-
-class Split(NamedTuple):
-    """What the upper tree takes over when the root of a shard becomes an upper node.
-
-    Attributes
-    ----------
-    node, values, edges, edge_values
-        The root, its actions, and their values.
-    children, child_values
-        The roots of the shards below, and their values.
-    returns
-        The returns of its samples.
-    """
-
-    node: Any
-    values: NDArray[np.float32]
-    edges: NDArray[Any]
-    edge_values: NDArray[np.float32]
-    children: NDArray[Any]
-    child_values: NDArray[np.float32]
-    returns: NDArray[Any]
-
-
-class HostReport(NamedTuple):
-    """What a host answers.
-
-    Attributes
-    ----------
-    shards
-        A report of each shard that was called.
-    histories, memory, evaluations
-        Of all shards: nodes, bytes, and evaluations of the model.
-    full
-        Whether memory has run out.
-    """
-
-    shards: NDArray[Any]
-    histories: int
-    memory: int
-    evaluations: int
-    full: bool
+Report = tuple[NDArray[Any], Any]
+"""What a host answers: a `SHARD_REPORT` of each shard that was called, and its `TOTALS`."""
 
 
 class ShardHost(PriceArrays):
@@ -108,13 +72,6 @@ class ShardHost(PriceArrays):
 
     The first argument of most methods has something for each shard that is called, by its number. A
     node of a shard is its number in the tree of the host, or 0 for the root.
-
-    Parameters
-    ----------
-    channel
-        To the coordinator; not used.
-    problem, seed, exploration
-        As in `PriceRun`.
     """
 
     def __init__(self, channel: Channel, problem: Problem, seed: int, exploration: float) -> None:
@@ -133,23 +90,23 @@ class ShardHost(PriceArrays):
         """Set how many bytes all shards may take."""
         self._most = most
 
-    def create(self, specs: Mapping[int, ShardSpec], prices: Any) -> None:
-        """Create shards without samples."""
+    def create(self, begun: Mapping[int, tuple[Subtree, int, Any]], prices: Any) -> None:
+        """Create shards without samples, given the levels of their roots and the states there."""
         assert isinstance(self.graph, CompiledGraph)
         self.prices[:] = prices
-        for number, spec in specs.items():
+        for number, (subtree, level, state) in begun.items():
             root = int(self.sizes["nodes"][0])
             if root == len(self.nodes):
                 self.grow(float("inf"))
             self.nodes[root] = np.zeros((), self.nodes.dtype)
             node = self.nodes[root]
             node["first_edge"] = node["plan"] = node["price_index"] = NONE
-            node["state"], node["level"] = self.graph.add_state(spec.state), spec.level
+            node["state"], node["level"] = self.graph.add_state(state), level
             self.node_values[root] = 0.0
             self.sizes["nodes"] += 1
-            self._shards[number], self._origins[root] = root, spec.origin
+            self._shards[number], self._subtrees[root] = root, replace(subtree)
 
-    def sample(self, orders: Mapping[int, NDArray[Any]]) -> HostReport:
+    def sample(self, orders: Mapping[int, NDArray[Any]]) -> Report:
         """Take the ordered samples, one shard after the other."""
         for number, some in orders.items():
             subtree = self._find_subtree(self._shards[number]).order(some.astype(ORDER))
@@ -164,7 +121,7 @@ class ShardHost(PriceArrays):
         prices: Any,
         left: NDArray[np.intp],
         share: NDArray[np.float32],
-    ) -> HostReport:
+    ) -> Report:
         """Move all shards to other prices; see `PriceRun.move_prices`."""
         self.prices[:] = prices
         for histories in self.list_levels():
@@ -179,35 +136,22 @@ class ShardHost(PriceArrays):
                 located[kind].extend((self._locate(number, node), mark) for node, mark in pairs)
         self.follow(*located)
 
-    def split(self, firsts: Mapping[int, int]) -> dict[int, Split]:
-        """Split shards: their roots become upper nodes, and new shards begin below.
+    def split(self, firsts: Mapping[int, int]) -> tuple[NDArray[Any], tuple[int, int], Report]:
+        """Split a shard: its root becomes an upper node, and new shards begin below.
 
-        Parameters
-        ----------
-        firsts
-            For each shard the number of the first shard below; others follow.
+        Given the number of the first shard below, it returns the returns of the samples, the marks
+        of the root, and a report of the shards below that have samples.
         """
-        splits = {}
-        for number, first in firsts.items():
-            root = self._shards.pop(number)
-            self.open_actions(root)
-            returns, node = self._find_subtree(root).returns, self.nodes[root].copy()
-            edges = slice(int(node["first_edge"]), int(node["first_edge"] + node["edge_count"]))
-            children = self.list_children(root)
-            self.add_upper_node(root, returns, first)
-            for below, child in enumerate(children, first):
-                if self.nodes["visits"][child]:
-                    self._shards[below] = child
-            splits[number] = Split(
-                node,
-                self.node_values[root].copy(),
-                self.edges[edges].copy(),
-                self.edge_values[edges].copy(),
-                self.nodes[children],
-                self.node_values[children],
-                returns,
-            )
-        return splits
+        [(number, first)] = firsts.items()
+        root = self._shards.pop(number)
+        self.open_actions(root)
+        returns = self._find_subtree(root).returns
+        self.add_upper_node(root, returns, first)
+        children = dict(enumerate(self.list_children(root), first))
+        sampled = {below: child for below, child in children.items() if self.nodes["visits"][child]}
+        self._shards |= sampled
+        marks = int(self.nodes["plan"][root]), int(self.nodes["price_index"][root])
+        return returns, marks, self._report(sampled)
 
     def show(
         self, reaches: Mapping[int, float], most: int, closeness: float
@@ -232,8 +176,8 @@ class ShardHost(PriceArrays):
 
     def collect(self, numbers: Iterable[int]) -> dict[int, NDArray[Any]]:
         """Return the returns of the shards that were sampled."""
-        roots = {number: self._shards[number] for number in numbers}
-        return {n: self._subtrees[r].returns for n, r in roots.items() if r in self._subtrees}
+        returns = {number: self._subtrees[self._shards[number]].returns for number in numbers}
+        return {number: some for number, some in returns.items() if some is not None}
 
     def evaluate(
         self, nodes: Mapping[int, Sequence[int]], returns: Any
@@ -248,14 +192,9 @@ class ShardHost(PriceArrays):
         return found
 
     def write(self, prices: Mapping[int, int], returns: Any) -> dict[int, Candidate]:
-        """Return the policy of the marked plan in shards.
+        """Return the policy of the marked plan in shards, given the prices that they follow.
 
-        Parameters
-        ----------
-        prices
-            For each shard the price that it follows from above, or NONE.
-        returns
-            The returns of all shards.
+        A price is NONE where it is marked in the shard; the returns are those of all shards.
         """
         written = {}
         for number, price_index in prices.items():
@@ -270,7 +209,7 @@ class ShardHost(PriceArrays):
     def _locate(self, number: int, node: int) -> int:
         return node or self._shards[number]
 
-    def _report(self, numbers: Iterable[int]) -> HostReport:
+    def _report(self, numbers: Iterable[int]) -> Report:
         named = list(numbers)
         roots = np.array([self._shards[number] for number in named], np.intp)
         nodes, report = self.nodes[roots], np.zeros(len(roots), SHARD_REPORT)
@@ -278,12 +217,14 @@ class ShardHost(PriceArrays):
         report["visits"], report["solved"] = nodes["visits"], nodes["solved"]
         report["ended"] = self.graph.states.array["action_count"][nodes["state"]] == 0
         for k, root in enumerate(roots.tolist()):
-            if root in self._subtrees:
-                seen = self._subtrees[root].returns[nodes["level"][k]]
+            returns = self._subtrees[root].returns
+            if returns is not None:
                 for name in ("samples", "least", "most"):
-                    report[name][k] = seen[name]
-        evaluations = self.graph.evaluations
-        return HostReport(report, self.histories, self.capacity, evaluations, self._full)
+                    report[name][k] = returns[name][nodes["level"][k]]
+        totals = np.zeros((), TOTALS)
+        totals["histories"], totals["memory"] = self.histories, self.capacity
+        totals["evaluations"], totals["full"] = self.graph.evaluations, self._full
+        return report, totals
 
 
 def _list_expansions(upper: UpperTree) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

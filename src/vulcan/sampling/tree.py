@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,11 @@ from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import lengthen, pack_array, set_apart, unpack_array
 from vulcan.sampling.kernel_run import KernelRun
-from vulcan.solvers.constraints import NoConstraint
+from vulcan.solvers.constraints import LocalConstraint
 
 __all__ = [
     "GROWING",
     "LARGEST",
-    "Origin",
     "PrecisionError",
     "PriceArrays",
     "Subtree",
@@ -70,27 +69,6 @@ def require_size(*rewards: Any) -> None:
             )
 
 
-class Origin(NamedTuple):
-    """Where a subtree comes from.
-
-    Attributes
-    ----------
-    number
-        Its number, from 1 on.
-    action
-        The number of the action that leads to its root.
-    earned
-        The reward of the history between the first outcome and its root.
-    inherited
-        The returns of the larger subtree that it was split from; None if there was none.
-    """
-
-    number: int
-    action: int
-    earned: float = 0.0
-    inherited: NDArray[Any] | None = None
-
-
 def make_returns(levels: int) -> NDArray[Any]:
     """Return an empty record of returns, one row per level."""
     from vulcan.kernels.paper_tree import RETURNS
@@ -102,12 +80,20 @@ def make_returns(levels: int) -> NDArray[Any]:
 
 @dataclass(eq=False)
 class Subtree:
-    """The state of sampling in one subtree.
+    """A subtree, and the state of sampling in it.
 
     Attributes
     ----------
+    number
+        Its number, from 1 on.
+    action
+        The number of the action that leads to its root.
+    earned
+        The reward of the history between the first outcome and its root.
+    inherited
+        The returns of the larger subtree that it was split from; None if there was none.
     returns
-        What samples collected, level by level.
+        What samples collected, level by level; None before the first one, as all that follow.
     path
         The history of the current sample.
     control
@@ -116,29 +102,30 @@ class Subtree:
         The samples to take.
     """
 
-    returns: NDArray[Any]
-    path: NDArray[Any]
-    control: NDArray[Any]
-    orders: NDArray[Any]
+    number: int
+    action: int
+    earned: float = 0.0
+    inherited: NDArray[Any] | None = None
+    returns: Any = None
+    path: Any = None
+    control: Any = None
+    orders: Any = None
 
-    @classmethod
-    def begin(
-        cls, origin: Origin, root: int, level: int, levels: int, seed: int, exploration: float
-    ) -> Subtree:
-        """Return a subtree without samples, given its root and the level of that."""
-        from vulcan.kernels.price_tree import CONTROL, ORDER, STEP
+    def begin(self, root: int, level: int, levels: int, seed: int, exploration: float) -> None:
+        """Make the arrays, given the root and its level."""
+        from vulcan.kernels.price_tree import CONTROL, STEP
 
-        returns, control = make_returns(levels), set_apart(1, CONTROL)
-        if origin.inherited is not None:
-            returns[:] = origin.inherited
-            known = returns["samples"] > 0  # the average counts as one sample
-            returns["total"][known] /= returns["samples"][known]
-            returns["samples"] = known
-        control["root"], control["begin"], control["number"] = root, level, origin.action
+        self.returns, self.path = make_returns(levels), set_apart(levels + 1, STEP)
+        if self.inherited is not None:
+            self.returns[:] = self.inherited
+            known = self.returns["samples"] > 0  # the average counts as one sample
+            self.returns["total"][known] /= self.returns["samples"][known]
+            self.returns["samples"] = known
+        self.control = control = set_apart(1, CONTROL)
+        control["root"], control["begin"], control["number"] = root, level, self.action
         control["exploration"] = exploration
         with np.errstate(over="ignore"):
-            control["random"] = (np.uint64(seed) + np.uint64(origin.number)) * MIX
-        return cls(returns, set_apart(levels + 1, STEP), control, np.zeros(0, ORDER))
+            control["random"] = (np.uint64(seed) + np.uint64(self.number)) * MIX
 
     def order(self, orders: NDArray[Any]) -> Subtree:
         """Set the samples to take next, and return the subtree."""
@@ -159,27 +146,14 @@ class Subtree:
 
 
 class PriceArrays(KernelRun):
-    """The arrays of a tree with several prices.
-
-    Parameters
-    ----------
-    problem, reader
-        What is searched.
-    memory
-        Bytes that tree and graph may take.
-    known
-        A graph of the model that was filled before.
-    seed, exploration
-        How to sample.
+    """The arrays of a tree with several prices; see `vulcan.kernels.price_tree`.
 
     Attributes
     ----------
-    nodes, edges, node_values, edge_values, prices, sizes
-        The tree; see `vulcan.kernels.price_tree`.
     upper_nodes
         The upper nodes but for the root, in the order in which they were added.
     judged
-        The constrained value of each first action; see `vulcan.kernels.price_tree`.
+        The constrained value of each first action.
     """
 
     def __init__(
@@ -191,18 +165,11 @@ class PriceArrays(KernelRun):
         seed: int,
         exploration: float,
     ) -> None:
-        from vulcan.kernels import price_tree
-        from vulcan.kernels.compilation import announce_compilation
+        from vulcan.kernels import price_tree as kernels
 
-        super().__init__(problem, reader, NoConstraint(), known, memory)
-        announce_compilation(price_tree.sample)
-        self._kernels = price_tree
+        super().__init__(problem, reader, LocalConstraint(), known, memory)
+        self._kernels = kernels
         self._seed, self._exploration = seed, exploration
-        self._begin()
-
-    def _begin(self) -> None:
-        """Make the arrays of a tree that has a root, and no more."""
-        kernels = self._kernels
         self.nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
         self.edges: NDArray[Any] = np.zeros(256, kernels.EDGE)
         self.node_values = np.zeros((64, kernels.PRICES), np.float32)
@@ -214,8 +181,7 @@ class PriceArrays(KernelRun):
         root["first_edge"] = root["plan"] = root["price_index"] = NONE
         self.judged = np.zeros(0, kernels.JUDGED)
         self.upper_nodes = np.zeros(0, np.int32)
-        self._origins: dict[int, Origin] = {}  # of subtrees, by their roots
-        self._subtrees: dict[int, Subtree] = {}  # those sampled here, by their roots
+        self._subtrees: dict[int, Subtree] = {}  # by their roots
         self._retired: dict[int, NDArray[Any]] = {}  # returns of subtrees that were split
         self._marked = np.zeros(0, np.int64)  # nodes with the marks of a plan
 
@@ -232,12 +198,9 @@ class PriceArrays(KernelRun):
     @property
     def memory(self) -> int:
         """Bytes of the filled rows of tree and graph."""
-        tree = sum(
-            int(self.sizes[kind][0]) * getattr(self, name)[0].nbytes
-            for kind, names in GROWING.items()
-            for name in names
-        )
-        return int(tree) + self.graph.memory
+        tree = self.filled_tree()
+        filled = sum(getattr(tree, name).nbytes for names in GROWING.values() for name in names)
+        return int(filled) + self.graph.memory
 
     @property
     def capacity(self) -> int:
@@ -252,14 +215,12 @@ class PriceArrays(KernelRun):
 
     def filled_tree(self) -> Any:
         """Return views of the filled rows of the tree."""
-        tree, filled = self.tree(), self.sizes[0]
-        nodes, edges = int(filled["nodes"]), int(filled["edges"])
-        return tree._replace(
-            nodes=tree.nodes[:nodes],
-            edges=tree.edges[:edges],
-            node_values=tree.node_values[:nodes],
-            edge_values=tree.edge_values[:edges],
-        )
+        filled = {
+            name: getattr(self, name)[: int(self.sizes[kind][0])]
+            for kind, names in GROWING.items()
+            for name in names
+        }
+        return self.tree()._replace(**filled)
 
     def list_levels(self) -> list[NDArray[np.intp]]:
         """Return the nodes of each level, the deepest first."""
@@ -326,8 +287,16 @@ class PriceArrays(KernelRun):
 
     def merge_returns(self) -> NDArray[Any]:
         """Return what samples of all subtrees collected, level by level."""
-        roots = sorted(self._subtrees, key=lambda root: self._origins[root].number)
-        return self._merge([self._subtrees[root].returns for root in roots])
+        sampled = sorted(self.list_sampled().values(), key=lambda subtree: subtree.number)
+        return self._merge([subtree.returns for subtree in sampled])
+
+    def list_sampled(self) -> dict[int, Subtree]:
+        """Return the subtrees that were sampled here and not split, by their roots."""
+        return {
+            root: subtree
+            for root, subtree in self._subtrees.items()
+            if subtree.returns is not None and root not in self._retired
+        }
 
     def _merge(self, records: Iterable[NDArray[Any]]) -> NDArray[Any]:
         """Return the sum of some returns, and of those of subtrees that were split."""
@@ -345,42 +314,39 @@ class PriceArrays(KernelRun):
     ) -> None:
         """Add a history, all of whose actions are open, to the upper tree: subtrees begin below it.
 
-        The subtree with this root ends. Those below begin with the average of its returns.
-
-        Parameters
-        ----------
-        node
-            The history.
-        inherited
-            The returns of the subtree that ends; None for the root of the tree.
-        first
-            The number of the first subtree below; by default the next one.
+        The subtree with this root ends, and those below begin with the average of its returns,
+        `inherited`; it is None for the root of the tree. Their numbers begin with `first`, by
+        default the next one.
         """
         earned = 0.0
         if inherited is not None:
-            earned = self._origins[node].earned
+            earned = self._subtrees[node].earned
             self.upper_nodes = np.append(self.upper_nodes, np.int32(node))
             self._retired[node] = inherited
-            self._subtrees.pop(node, None)
         state = self.graph.states.array[self.nodes["state"][node]]
         begin, count = int(self.nodes["first_edge"][node]), int(state["action_count"])
         actions = self.graph.actions.array[state["first_action"] :][:count]
         require_size(actions["expected_reward"])
-        number = len(self._origins) + 1 if first is None else first
+        number = len(self._subtrees) + 1 if first is None else first
         for action, edge in zip(actions["number"].tolist(), self.edges[begin:], strict=False):
             if edge["first_child"] == NONE:
                 continue
             for child in range(edge["first_child"], edge["first_child"] + edge["children"]):
                 more = 0.0 if inherited is None else float(self.nodes["reward"][child])
-                self._origins[child] = Origin(number, action, earned + more, inherited)
+                self._subtrees[child] = Subtree(number, action, earned + more, inherited)
                 number += 1
 
     def _find_subtree(self, root: int) -> Subtree:
-        if root not in self._subtrees:
-            origin, level = self._origins[root], int(self.nodes["level"][root])
-            how = (self.reader.levels, self._seed, self._exploration)
-            self._subtrees[root] = Subtree.begin(origin, root, level, *how)
-        return self._subtrees[root]
+        """Return a subtree that can be sampled."""
+        subtree = self._subtrees[root]
+        if subtree.returns is None:
+            level, levels = int(self.nodes["level"][root]), self.reader.levels
+            subtree.begin(root, level, levels, self._seed, self._exploration)
+        return subtree
+
+    def is_subtree(self, node: int) -> bool:
+        """Whether a node is the root of a subtree."""
+        return node in self._subtrees and node not in self._retired
 
     def grow(self, most: float) -> bool:
         """Double the arrays that are more than half full, or as far as memory allows it."""

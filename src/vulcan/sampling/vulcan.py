@@ -1,8 +1,8 @@
-"""Vulcan: the anytime planner for problems in which every history is a state of its own.
+"""Vulcan, our anytime planner for problems in which every history is a state of its own.
 
 One tree is searched for several prices of failure, and a plan follows one price here and another
-there, so that the allowed risk is spent (docs/theory/beyond.md). `LocalVulcan.paper()` is the
-algorithm that the paper prints.
+there, so that the allowed risk is spent (docs/theory/beyond.md). `LocalVulcan` is the paper's
+planner, improved; `LocalVulcan.paper()` is the printed one.
 
 A search goes in rounds: sample, plan, move prices, prove (`VulcanSearch.run`). In each round a plan
 is made (`vulcan.sampling.plan`), a fine one in the last; then the prices are moved to where they
@@ -37,7 +37,7 @@ from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits, Monitor, StopReason
 from vulcan.sampling.candidate import LOCAL
 from vulcan.sampling.checkpoint import Replay
-from vulcan.sampling.completion import COARSE, FINE, Detail
+from vulcan.sampling.completion import COARSE, FINE
 from vulcan.sampling.distributed_tree import DistributedTree, again_if_lost
 from vulcan.sampling.incumbent import GROWTH, Incumbent
 from vulcan.sampling.local_vulcan import (
@@ -48,7 +48,7 @@ from vulcan.sampling.local_vulcan import (
 )
 from vulcan.sampling.merged import MergedPlan, WorkLimit, plan_merged
 from vulcan.sampling.paper_tree import TreeRun
-from vulcan.sampling.plan import Plan, Planning
+from vulcan.sampling.plan import Planning
 from vulcan.sampling.price_search import (
     PriceRun,
     are_alike,
@@ -69,7 +69,7 @@ logger = logging.getLogger("vulcan")
 STEPS_PER_PLACE: Final = 4
 """A plan before the end may look at this many times fewer histories than samples had steps."""
 
-DETAIL_OF_PROOF: Final = Detail(1 << 16, 1 << 15)
+DETAIL_OF_PROOF: Final = (1 << 16, 1 << 15)
 """For a tree in which everything was sampled."""
 
 FEWEST_PAIRS: Final = 1 << 24
@@ -98,20 +98,15 @@ FEWEST_FRONT_WORK: Final = 1 << 20
 FRONT_WORK_PER_SAMPLE: Final = 1 << 12
 """Points that fronts over pairs may combine: about as long as samples take."""
 
+FEWEST_LEVELS: Final = 4
+"""A tree of fewer has no parts that are worth another process."""
+
 AFFORDABLE: Final = 1 << 14
 """States that are evaluated for a plan over all pairs even where histories gave one already."""
 
 
 class VulcanSearch:
-    """One search.
-
-    Parameters
-    ----------
-    solver, problem, reader, monitor, options
-        As in `Solver.search`.
-    warm
-        Whether the kernels are loaded already, or are being loaded by this very search.
-    """
+    """One search; `warm` if the kernels are loaded already, or are being loaded by this search."""
 
     def __init__(
         self,
@@ -136,20 +131,6 @@ class VulcanSearch:
         self._local_samples = 0  # with which the best policy was found, on a graph of its own
         self._after_round = False  # whether a round was made since the last sample
 
-    def _open_tree(self, problem: Problem, reader: ModelReader, options: Options) -> PriceRun:
-        """Return a tree of this process, or one distributed over workers."""
-        executor, memory = options.executor, self._monitor.limits.memory
-        how: dict[str, Any] = {"seed": options.seed, "exploration": self._solver.exploration}
-        if not executor.in_process:
-            if options.checkpoint is not None:
-                logger.warning("a distributed tree has no checkpoints: one process searches alone")
-            elif self._solver.spreads(reader):
-                return DistributedTree(problem, reader, memory, **how, executor=executor)
-        # A checkpoint evaluates the model again, in the order in which the search itself did.
-        known = options.graph if options.checkpoint is None else None
-        workers = executor.workers if isinstance(executor, Threads) else 1
-        return PriceRun(problem, reader, memory, known, **how, workers=workers)
-
     def run(self) -> Finding:
         """Sample, plan, move prices and prove, in rounds, until there is a reason to stop."""
         tree, incumbent = self._tree, self._incumbent
@@ -171,10 +152,11 @@ class VulcanSearch:
             taken = incumbent.measure()
             self._monitor.grant_certificate()
             incumbent.certify()
+            merged = [] if self._merged is None else self._merged.rewards
             return incumbent.conclude(
                 *self._explain(),
                 taken,
-                credits=self._list_credits(),
+                credits=sorted({*tree.credits(), *self._proof.rewards, *merged}),
                 upper_bound=self._upper_bound,
                 rounding=self._rounding,
             )
@@ -211,6 +193,20 @@ class VulcanSearch:
                 self._try_local_constraint(until)
             finish_proof()
             self._after_round = not final
+
+    def _open_tree(self, problem: Problem, reader: ModelReader, options: Options) -> PriceRun:
+        """Return a tree of this process, or one distributed over workers."""
+        executor, memory = options.executor, self._monitor.limits.memory
+        how: dict[str, Any] = {"seed": options.seed, "exploration": self._solver.exploration}
+        if not executor.in_process:
+            if options.checkpoint is not None:
+                logger.warning("a distributed tree has no checkpoints: one process searches alone")
+            elif self._solver.spreads(reader):
+                return DistributedTree(problem, reader, memory, **how, executor=executor)
+        # A checkpoint evaluates the model again, in the order in which the search itself did.
+        known = options.graph if options.checkpoint is None else None
+        workers = executor.workers if isinstance(executor, Threads) else 1
+        return PriceRun(problem, reader, memory, known, **how, workers=workers)
 
     def _prepare(self) -> None:
         """Load the kernels, open the tree, and resume a checkpoint."""
@@ -263,10 +259,6 @@ class VulcanSearch:
     def _infeasible(self) -> bool:
         """Whether pairs prove that no policy is within the bound."""
         return self._merged is not None and self._merged.upper == -math.inf
-
-    def _list_credits(self) -> list[float]:
-        merged = [] if self._merged is None else self._merged.rewards
-        return sorted({*self._tree.credits(), *self._proof.rewards, *merged})
 
     def _is_closed(self) -> bool:
         """Whether there is nothing left to look for, or the target gap is reached."""
@@ -335,13 +327,8 @@ class VulcanSearch:
 
         planning = Planning(self._tree, completion, may_go_on, FINE if final else COARSE)
         plan = planning.finalise()
-        self._keep_plan(planning, plan)
+        self._incumbent.offer(planning.write(plan))
         return plan is not None
-
-    def _keep_plan(self, planning: Planning, plan: Plan | None) -> None:
-        candidate = None if plan is None else planning.write(plan)
-        if plan is not None and candidate is not None:
-            self._incumbent.offer(replace(candidate, method=plan.method))
 
     @again_if_lost
     def _prove_best(self, until: float) -> None:
@@ -355,7 +342,7 @@ class VulcanSearch:
             closeness=math.inf,
             most_pairs=max(FEWEST_PAIRS, PAIRS_PER_SAMPLE * self._tree.samples),
         )
-        self._keep_plan(planning, planning.finalise())
+        self._incumbent.offer(planning.write(planning.finalise()))
         if planning.exhaustive:
             (upper, rounding), best = planning.limit(), self._incumbent.best
             near = best is not None and best.judgement.safe and upper - best.reward <= rounding
@@ -377,7 +364,6 @@ class VulcanSearch:
                 exploration=self._solver.exploration,
                 default_policy="greedy",
                 as_printed=False,
-                bounded=False,
             )
         while local.can_sample(samples) and time.perf_counter() < until:
             local.advance(samples)
@@ -400,12 +386,10 @@ class VulcanSearch:
     def _move_prices(self) -> None:
         run = self._tree
         prices = run.prices[0].astype(np.float64)
-        hopeless = np.isneginf(run.judged["reward"]).all()
-        chosen = (
-            raise_prices(prices, run.size)
-            if hopeless
-            else choose_prices(run.judged, prices, run.size)
-        )
+        if np.isneginf(run.judged["reward"]).all():  # nothing passes
+            chosen = raise_prices(prices, run.size)
+        else:
+            chosen = choose_prices(run.judged, prices, run.size)
         if not are_alike(chosen, prices):
             run.move_prices(chosen)
 
@@ -428,13 +412,9 @@ class VulcanSearch:
         return Status.STOPPED, self._incumbent.explain_stop(method=method)
 
 
-FEWEST_LEVELS: Final = 4
-"""A tree of fewer has no parts that are worth another process."""
-
-
 @dataclass(frozen=True)
 class Vulcan(Solver):
-    """Sample histories for several prices of failure, and return the best policy found.
+    """Ours: sample histories for several prices of failure, and return the best policy found.
 
     Of a compiled model several threads sample at once (`solve(..., parallel=2)`). A model that has
     `value_to_go_bound` or `reward_to_go_bound` lets it prove a sharper upper bound sooner. It
@@ -450,6 +430,7 @@ class Vulcan(Solver):
     finds: ClassVar[str] = "the best policy found so far, with an upper bound on the optimum"
     method: ClassVar[str] = "Monte Carlo tree search for several prices of failure, and fronts"
     sampling: ClassVar[bool] = True
+    endless: ClassVar[bool] = True
     covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
     threads: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (PAPER, EXPLORATION)
@@ -464,7 +445,7 @@ class Vulcan(Solver):
 
     @classmethod
     def paper(cls, exploration: float = math.sqrt(2)) -> LocalVulcan:
-        """Return the algorithm as the paper prints it; see `LocalVulcan.paper`."""
+        """Return the paper's planner as printed; see `LocalVulcan.paper`."""
         return LocalVulcan.paper(exploration)
 
     @classmethod

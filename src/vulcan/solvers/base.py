@@ -22,7 +22,7 @@ from vulcan.errors import OptionError
 from vulcan.graph.states import StateGraph
 from vulcan.model.interface import describe_model
 from vulcan.model.reader import ModelReader
-from vulcan.parallel.executors import Executor, Here, Threads
+from vulcan.parallel.executors import Executor, Threads
 from vulcan.parallel.processes import Processes
 from vulcan.parameters import suggest
 from vulcan.policy.policy import About
@@ -106,7 +106,7 @@ class Options:
     """
 
     seed: int = 0
-    executor: Executor = Here()  # noqa: RUF009 - immutable
+    executor: Executor = Threads(1)  # noqa: RUF009 - immutable
     checkpoint: Checkpoint | None = None
     graph: StateGraph | None = None
 
@@ -142,12 +142,16 @@ class Solver(ABC):
         The limits of `vulcan.solve` that it keeps; others are refused.
     sampling
         Whether it samples: then it takes a seed and writes checkpoints.
+    endless
+        Whether it would go on for long without a limit: then it gets one by default.
     covers
         Which policies its upper bound covers.
     options
         Its parameters, as the command line offers them.
     threads
         Whether several workers mean threads where the model is compiled.
+    constant_bounds
+        Whether it takes constant risk bounds only.
     default_gap
         How far from the upper bound its policy may be by default, as a share of it; 0 asks for
         proof.
@@ -157,9 +161,11 @@ class Solver(ABC):
     method: ClassVar[str]
     limits: ClassVar[Sequence[str]] = SAMPLED
     sampling: ClassVar[bool] = False
+    endless: ClassVar[bool] = False
     covers: ClassVar[Coverage] = Coverage.NOTHING
     options: ClassVar[Sequence[Option]] = ()
     threads: ClassVar[bool] = False
+    constant_bounds: ClassVar[bool] = False
     default_gap: ClassVar[float] = 0.0
 
     @abstractmethod
@@ -221,6 +227,8 @@ PLACES: Final[Sequence[str]] = (
     "vulcan.sampling.vulcan:Vulcan",
     "vulcan.sampling.growth:Growth",
     "vulcan.sampling.local_vulcan:LocalVulcan",
+    "vulcan.baselines.paper:VulcanFS",
+    "vulcan.baselines.paper:PaperVulcan",
     "vulcan.baselines.uct:UCT",
     "vulcan.exact.pipeline:Pareto",
     "vulcan.exact.pipeline:Lagrangian",

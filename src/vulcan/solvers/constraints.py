@@ -42,7 +42,6 @@ __all__ = [
     "CONSTRAINT",
     "CREDIT",
     "LocalConstraint",
-    "NoConstraint",
     "SequenceConstraint",
     "SurvivalConstraint",
     "make_constraint",
@@ -50,8 +49,9 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True)
 class LocalConstraint:
-    """A test on single histories; use `SequenceConstraint` or `SurvivalConstraint`.
+    """A test on single histories. This one refuses none; see `SequenceConstraint` and others.
 
     Attributes
     ----------
@@ -63,14 +63,16 @@ class LocalConstraint:
         Whether the credit of a history depends on the outcomes of its actions. If it does not, the
         failures of an action pass wherever its ends pass, and only ends are tested: failures have
         the same credit, and no risk is held against them.
-    constrains
-        Whether it ever refuses a history.
     """
 
-    letter: ClassVar[str]
-    form: ClassVar[int]
+    letter: ClassVar[str] = "none"
+    form: ClassVar[int] = UNCONSTRAINED
     by_outcome: ClassVar[bool] = False
-    constrains: ClassVar[bool] = True
+
+    @property
+    def constrains(self) -> bool:
+        """Whether it ever refuses a history."""
+        return self.form != UNCONSTRAINED
 
     @property
     def own_credit(self) -> Credit | None:
@@ -84,15 +86,6 @@ class SurvivalConstraint(LocalConstraint):
 
     letter: ClassVar[str] = "B"
     form: ClassVar[int] = SURVIVAL
-
-
-@dataclass(frozen=True)
-class NoConstraint(LocalConstraint):
-    """No constraint at all: every history passes, and a certificate says what came of it."""
-
-    letter: ClassVar[str] = "none"
-    form: ClassVar[int] = UNCONSTRAINED
-    constrains: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from tests.oracles.brute_force import enumerate_plans
 from vulcan import Lagrangian, Linear, Outcome, Pareto, Problem
 from vulcan.bounds.base import RewardLine
 from vulcan.domains import Bandit
-from vulcan.planning.frontier import Enclosure, Span, trace_frontier, trim_lines
+from vulcan.planning.frontier import Frontier, Span, trace_frontier, trim_lines
 
 SMALL = Bandit(horizon=4)
 
@@ -29,21 +29,20 @@ def interpolate(curve, place):
 
 def check(frontier, plans, grid=1e-9):
     """No plan lies above the drawn limit, and the staircase is no better than the best plan."""
-    enclosure = frontier.enclosure
     first, last = (frontier.points[k].at for k in (0, -1))
-    limit = enclosure.trace_limit(first, last)
+    limit = frontier.trace_limit(first, last)
     for plan in plans:
-        place = max(first, enclosure.find_place(plan.risk, plan.reward))
+        place = max(first, frontier.find_place(plan.risk, plan.reward))
         if place <= last - 1e-9:
-            assert plan.reward <= enclosure.find_limit(place) + 1e-9
+            assert plan.reward <= frontier.find_limit(place) + 1e-9
             room = grid * max(1.0, abs(plan.reward))
             assert not plan.reward > interpolate(limit, place) + room
     for place in [first + (last - first) * k / 20 for k in range(21)]:
-        within = [p for p in plans if enclosure.find_place(p.risk, p.reward) <= place + 1e-9]
+        within = [p for p in plans if frontier.find_place(p.risk, p.reward) <= place + 1e-9]
         best = max((plan.reward for plan in within), default=-math.inf)
-        earned = enclosure.find_reward(place)
+        earned = frontier.find_reward(place)
         assert earned <= best + 1e-9
-        assert earned <= enclosure.find_limit(place) + 1e-9
+        assert earned <= frontier.find_limit(place) + 1e-9
 
 
 @pytest.mark.slow
@@ -56,7 +55,7 @@ def test_every_policy_lies_under_the_drawn_limit(table):
     check(trace_frontier(table, levels=[risks[0], risks[-1]]), plans)
     for solver in (
         vulcan.ForwardSearch(),
-        vulcan.baselines.RAOStar(),
+        vulcan.baselines.RAOStar(update="exact"),
         vulcan.baselines.IntegerProgram(),
     ):
         check(trace_frontier(table, solver=solver, levels=[0.1, 0.3, 1]), plans)
@@ -81,11 +80,11 @@ def test_the_limit_of_scaled_bounds_is_drawn_as_bent_as_it_is():
         Table({0: {"care": careful, "dare": daring}}), vulcan.parse("0.2 - 0.02 * exp(-2 * x)")
     )
     frontier = trace_frontier(problem, solver=Lagrangian(), scales=[0.2, 4])
-    drawn = frontier.enclosure.trace_limit(0.2, 4.0)
+    drawn = frontier.trace_limit(0.2, 4.0)
     heights = [height for _, height in drawn if not math.isnan(height)]
     for place in [0.2 + 3.8 * k / 997 for k in range(998)]:
         height = interpolate(drawn, place)
-        limit = frontier.enclosure.find_limit(place)
+        limit = frontier.find_limit(place)
         assert math.isnan(height) or height == pytest.approx(
             limit, abs=2e-4 * (max(heights) - min(heights))
         )
@@ -97,7 +96,7 @@ def test_between_two_points_the_limit_is_not_the_line_through_them():
     (between,) = trace_frontier(SMALL, levels=[0.003])
     ends = [point.upper_bound for point in coarse]
     assert between.reward > ends[0] + (ends[1] - ends[0]) * 0.003 / 0.0047
-    assert between.reward <= coarse.enclosure.find_limit(0.003)
+    assert between.reward <= coarse.find_limit(0.003)
 
 
 def test_without_any_line_the_limit_is_a_staircase(monkeypatch):
@@ -105,23 +104,22 @@ def test_without_any_line_the_limit_is_a_staircase(monkeypatch):
     frontier = trace_frontier(SMALL, solver=vulcan.ForwardSearch(), levels=[0.001, 0.003])
     assert frontier.lines == ()
     first, last = frontier
-    assert frontier.enclosure.find_limit(0.002) == (
+    assert frontier.find_limit(0.002) == (
         math.inf if last.upper_bound is None else last.upper_bound
     )
-    assert frontier.enclosure.find_reward(0.002) == first.reward
+    assert frontier.find_reward(0.002) == first.reward
 
 
 def test_the_staircase_begins_where_a_policy_is_acceptable():
     frontier = trace_frontier(SMALL, levels=[0.0, 0.003])
     policy = frontier.points[1]
     assert policy.risk < 0.003
-    enclosure = frontier.enclosure
-    assert enclosure.find_reward(policy.risk) == policy.reward
-    assert enclosure.find_reward(policy.risk - 1e-9) == frontier.points[0].reward
+    assert frontier.find_reward(policy.risk) == policy.reward
+    assert frontier.find_reward(policy.risk - 1e-9) == frontier.points[0].reward
     scaled = trace_frontier(Problem(SMALL, Linear(0.002)), scales=[0.5, 1])
     place = scaled.points[1].risk / (0.002 * scaled.points[1].reward)
-    assert scaled.enclosure.find_reward(place + 1e-9) == scaled.points[1].reward
-    assert scaled.enclosure.find_reward(place - 1e-9) < scaled.points[1].reward
+    assert scaled.find_reward(place + 1e-9) == scaled.points[1].reward
+    assert scaled.find_reward(place - 1e-9) < scaled.points[1].reward
 
 
 def test_lines_that_are_nowhere_the_least_are_dropped():
@@ -134,7 +132,7 @@ def test_lines_that_are_nowhere_the_least_are_dropped():
 
 
 def test_nothing_is_claimed_where_nothing_is_known():
-    nothing = Enclosure([], [], None)
+    nothing = Frontier("model", None, "solver", points=(), seconds=0.0)
     assert nothing.find_reward(0.5) == -math.inf
     assert nothing.find_limit(0.5) == math.inf
 
@@ -145,8 +143,7 @@ def test_nothing_is_claimed_where_nothing_is_known():
 def area(frontier):
     low, high = frontier.points[0].at, frontier.points[-1].at
     places = [low + (high - low) * (k + 0.5) / 400 for k in range(400)]
-    enclosure = frontier.enclosure
-    gaps = [enclosure.find_limit(place) - enclosure.find_reward(place) for place in places]
+    gaps = [frontier.find_limit(place) - frontier.find_reward(place) for place in places]
     return sum(gaps) * (high - low) / 400
 
 
@@ -165,7 +162,7 @@ def test_chosen_points_go_to_where_the_frontier_bends(horizon, points):
 def test_a_staircase_of_a_few_steps_is_found_exactly_and_no_more_points_are_spent():
     frontier = trace_frontier(vulcan.domains.ThreeActions())
     assert len(frontier) < 10
-    assert [reward for _, reward in frontier.enclosure.steps] == [5.0, 6.0, 10.0]
+    assert [reward for _, reward in frontier.steps] == [5.0, 6.0, 10.0]
     assert area(frontier) < 1e-4 * 0.04 * 5
 
 

@@ -183,7 +183,7 @@ def test_a_policy_that_does_not_pass_is_not_on_the_frontier():
     assert second.reward == pytest.approx(2.119041, abs=1e-6)
 
 
-# The model, progress, and Ctrl-C.
+# Progress.
 
 
 def test_progress_is_that_of_the_whole_frontier():
@@ -195,17 +195,6 @@ def test_progress_is_that_of_the_whole_frontier():
     assert len(known) >= 5
     assert told[-1].reward in [point.reward for point in frontier]
     assert [progress.seconds for progress in told] == sorted(p.seconds for p in told)
-
-
-def test_an_interruption_leaves_the_points_so_far():
-    def interrupt(progress):
-        if progress.fraction > 0.5:
-            raise KeyboardInterrupt
-
-    frontier = trace_frontier(SMALL, levels=[0, 0.001, 0.002, 0.003], progress=interrupt)
-    assert frontier.stopped_by == "Ctrl-C"
-    assert [point.level for point in frontier][:2] == [0, 0.001]
-    assert len(frontier) < 4
 
 
 def bend(model, solver, place, step, **kind):

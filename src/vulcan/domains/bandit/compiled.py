@@ -22,8 +22,6 @@ from vulcan.model.compiled import CompiledModel, outcomes_signature
 if TYPE_CHECKING:
     from vulcan.domains.bandit import Bandit
 
-__all__ = ["CAPACITIES", "compile_bandit"]
-
 CAPACITIES: Final = (12, 24)
 """Horizons; there are too many histories for longer ones."""
 

@@ -45,9 +45,6 @@ from vulcan.model.compiled import (
 if TYPE_CHECKING:
     from vulcan.domains.exploration.model import Exploration, History
 
-__all__ = ["CAPACITIES", "compile_exploration", "fill_tables", "parameters_dtype", "state_dtype"]
-
-
 CAPACITIES: Final = (6, 9, 12, 18, 27, 40)
 """Above the largest of these horizons the tables would no longer be small."""
 
@@ -182,7 +179,7 @@ def outcomes(parameters, states, action, answers, following):
 
 
 def bound(parameters, states, step):
-    """Return an upper bound on what can still be earned; see `outlook` for the mathematics."""
+    """Return an upper bound on what can still be earned; see `field`."""
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
     step += tables.begun
     if step < state.step:
@@ -192,7 +189,7 @@ def bound(parameters, states, step):
 
 
 def value_bound(parameters, states, step, price):
-    """Return an upper bound on reward less price times risk; see `outlook`."""
+    """Return an upper bound on reward less price times risk; see `field`."""
     tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
     step += tables.begun
     if step < state.step:
@@ -204,6 +201,7 @@ def value_bound(parameters, states, step, price):
 
 @part
 def write(answer, probability, reward, fails):
+    """Write an outcome."""
     answer.probability, answer.reward, answer.fails = probability, reward, fails
 
 
@@ -359,7 +357,7 @@ def look_ahead(tables, state, step, first):
 
 @part
 def plan_path(tables, state, step, failure):
-    """Return what the best path is worth if nothing more is learned: W_1 of `outlook`."""
+    """Return what the best path is worth if nothing more is learned: W_1 of `field`."""
     window, moves = find_window(tables), tables.horizon - step
     left, right, bottom, top = find_reach(tables, state.here, moves)
     for x in range(left, right + 1):

@@ -19,7 +19,7 @@ The outcomes of a sample are the nodes of a Gauss-Hermite quadrature of degree d
 as probabilities: z_k takes one of d values. It has mean 0 and, if d > 1, variance 1. The z_j of a
 history then *are* its nodes, and nothing has to be solved for.
 
-**Upper bounds** on what a vehicle can still earn by sampling the field (`Outlook`). Given the
+**Upper bounds** on what a vehicle can still earn by sampling the field. Given the
 samples so far, let μ and σ be mean and deviation of the field in a cell. A sample taken i moves
 from now has, just before, the mean μ + ξ_i with
 
@@ -68,11 +68,10 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 
-from vulcan.domains.exploration.maps import Cell, Map, Point
+from vulcan.domains.exploration.maps import Point
 from vulcan.parameters import require_number, require_pair
 
-__all__ = ["Field", "Outlook", "Row", "dot", "find_norms", "find_reach", "look_ahead", "quadrature"]
-
+Array = NDArray[np.float64]
 
 Row = tuple[float, ...]
 """A row of L, up to and including its diagonal."""
@@ -157,81 +156,8 @@ def dot(one: Sequence[float], other: Sequence[float]) -> float:
     return total
 
 
-Array = NDArray[np.float64]
-
 MOST_SQUARES: Final = 2000
 """A distribution of more values than that is rounded up to fewer."""
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """Predictions for the cells within reach, the same for all histories with the same path.
-
-    Attributes
-    ----------
-    means, weights
-        Expected samples in the cells within reach, nearest first, are means + z @ weights. Both
-        are 0 in cells that were visited.
-    counts
-        How many of these cells are within 1, 2, ... moves.
-    deviations
-        b_1, b_2, ...
-    new
-        Whether each of these cells was not visited before.
-    order, shape
-        Where they are in a rectangle of cells, as numbers and as rows and columns of it.
-    """
-
-    means: Array
-    weights: Array
-    counts: NDArray[np.intp]
-    deviations: Array
-    new: NDArray[np.bool_]
-    order: NDArray[np.intp]
-    shape: tuple[int, int]
-
-    def bound(self, z: Sequence[float], least: float, discount: float) -> float:
-        """Return the bound on the reward to go.
-
-        `z` are the samples so far in whitened coordinates, and `least` is what a move can pay
-        without a sample.
-        """
-        running = np.maximum.accumulate(self.means + np.asarray(z) @ self.weights)
-        later = np.arange(len(self.counts))
-        expected = np.maximum(running[self.counts - 1], least)
-        return float((expected + self.deviations * np.sqrt(later)) @ discount**later)
-
-    def value(
-        self, z: Sequence[float], risks: Array, norms: Array, failure: float, discount: float
-    ) -> float:
-        """Return the bound on the value to go.
-
-        `risks` are those of each cell of the rectangle at each of the moves to come, `norms` the
-        mean norms of 0, 1, ... samples, and `failure` is what a collision pays, less its price.
-        """
-        pays = np.zeros(self.shape)
-        expected = self.means + np.asarray(z) @ self.weights
-        pays.flat[self.order] = np.where(self.new, np.maximum(expected, 0.0), 0.0)
-        best = np.zeros(self.shape)
-        for risk in risks[::-1]:
-            best = _step_back((1 - risk) * (pays + discount * best) + risk * failure)
-        later = np.arange(len(self.counts))
-        learned = (self.deviations * norms[: len(later)]) @ discount**later
-        return float(best.flat[self.order[0]] + learned)
-
-
-def _step_back(worth: Array) -> Array:
-    """Return the largest worth among the neighbours of each cell; 0 without any."""
-    rows, columns = worth.shape
-    edged = np.pad(worth, 1, constant_values=-np.inf)
-    around = [
-        edged[1 + north : 1 + north + rows, 1 + east : 1 + east + columns]
-        for north in (-1, 0, 1)
-        for east in (-1, 0, 1)
-        if north or east
-    ]
-    largest: Array = np.max(around, axis=0)
-    return np.where(largest > -np.inf, largest, 0.0)
 
 
 def find_norms(nodes: Sequence[float], chances: Sequence[float], count: int) -> Array:
@@ -249,42 +175,31 @@ def find_norms(nodes: Sequence[float], chances: Sequence[float], count: int) -> 
     return norms
 
 
-def find_reach(area: Map, here: Cell, moves: int) -> tuple[range, range]:
-    """Return the columns and the rows of the map within this many moves."""
-    (x, y) = here
-    columns = range(max(0, x - moves), min(area.columns, x + moves + 1))
-    return columns, range(max(0, y - moves), min(area.rows, y + moves + 1))
+def predict(
+    field: Field, known: Array, rows: Sequence[Row], places: Array
+) -> tuple[Array, Array, Array]:
+    """Return what samples in known places, whose rows of L are given, say of others.
 
-
-def look_ahead(
-    area: Map, field: Field, visited: Sequence[Cell], rows: Sequence[Row], here: Cell, moves: int
-) -> Outlook:
-    """Return what can be sampled within some moves.
-
-    `visited` are the cells sampled so far, `rows` their rows of L, and `here` is the present cell.
+    Given samples z, the field there has the mean `mean + z @ weights`; the third is its variance.
     """
-    columns, lines = find_reach(area, here, moves)
-    cells = np.stack(np.meshgrid(columns, lines), axis=-1).reshape(-1, 2)
-    distances = np.abs(cells - here).max(axis=1)
-    order = np.argsort(distances, kind="stable")
-    cells, distances = cells[order], distances[order]
-    places = np.asarray(area.origin + area.spacing * cells, np.float64)
-    weights = _predict(field, area.origin + area.spacing * np.array(visited), rows, places)
-    means = field.constant + places @ np.array(field.slope)
-    left = np.maximum(0.0, field.variance - (weights**2).sum(axis=0))
-    old = (cells[:, None] == np.array(visited)).all(axis=2).any(axis=1)
-    means[old], left[old], weights[:, old] = 0.0, 0.0, 0.0
-    counts = np.searchsorted(distances, np.arange(1, moves + 1), side="right")
-    deviations = np.sqrt(np.maximum.accumulate(left)[counts - 1])
-    shape = (len(lines), len(columns))
-    return Outlook(means, weights, counts, deviations, ~old, order, shape)
-
-
-def _predict(field: Field, known: Array, rows: Sequence[Row], places: Array) -> Array:
-    """Return the rows of L that the places would have, as columns: L⁻¹ K."""
     squares = ((known[:, None] - places) ** 2).sum(axis=2)
     weights: Array = field.variance * np.exp(-squares / (2 * field.length**2))
-    for k, row in enumerate(rows):
+    for k, row in enumerate(rows):  # L⁻¹ K: what the rows of the places would be, as columns
         left = weights[k] - np.array(row[:-1]) @ weights[:k]
         weights[k] = left / row[-1] if row[-1] else 0.0
-    return weights
+    mean = field.constant + places @ np.array(field.slope)
+    return mean, weights, np.maximum(0.0, field.variance - (weights**2).sum(axis=0))
+
+
+def step_back(worth: Array) -> Array:
+    """Return the largest worth among the neighbours of each cell; 0 without any."""
+    rows, columns = worth.shape
+    edged = np.pad(worth, 1, constant_values=-np.inf)
+    around = [
+        edged[1 + north : 1 + north + rows, 1 + east : 1 + east + columns]
+        for north in (-1, 0, 1)
+        for east in (-1, 0, 1)
+        if north or east
+    ]
+    largest: Array = np.max(around, axis=0)
+    return np.where(largest > -np.inf, largest, 0.0)

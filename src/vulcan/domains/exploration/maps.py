@@ -2,12 +2,13 @@
 
 A cell (x, y) counts from 0, x to the east and y to the north; it lies at origin + spacing · (x, y).
 
-The paper shows its map in a figure and gives no coordinates. The two in `MAPS` were made for its
+The paper shows its map in a figure and gives no coordinates. Those in `MAPS` were made for its
 field, its vehicle and its bound (docs/examples/exploration.md says how):
 
     narrow   19 by 19 cells, the start at (8, 8); the wall 18.5 <= x + y <= 20.5 has a narrow gap at
              (10, 10), with 0.14 to either side, and a wider one at (12, 8), with 0.16
     wide     11 by 11 cells, the start at (2, 4); two walls 4.3 <= x <= 5.7, open for y in 5 ± 0.16
+    wider    the same, open for y in 5 ± 0.18
 
 **Collisions.** After t actions the position is normally distributed around its mean μ, with a
 covariance that grows by the same amount with each action:
@@ -39,9 +40,6 @@ from typing import Any, Final
 
 from vulcan.errors import OptionError
 from vulcan.parameters import require_number, require_pair, require_whole, shorten
-
-__all__ = ["MAPS", "Cell", "Map", "Obstacle", "Point", "Vehicle"]
-
 
 Point = tuple[float, float]
 
@@ -240,13 +238,14 @@ def _build_narrow() -> Map:
     return Map(19, 19, (8, 8), [_build_diagonal_wall(*piece) for piece in pieces])
 
 
+def _build_wide(low: float, high: float) -> Map:
+    walls = (Obstacle.rectangle(4.3, 5.7, -1, low), Obstacle.rectangle(4.3, 5.7, high, 11))
+    return Map(11, 11, (2, 4), walls)
+
+
 MAPS: Final = {
     "narrow": _build_narrow(),
-    "wide": Map(
-        11,
-        11,
-        (2, 4),
-        (Obstacle.rectangle(4.3, 5.7, -1, 4.84), Obstacle.rectangle(4.3, 5.7, 5.16, 11)),
-    ),
+    "wide": _build_wide(4.84, 5.16),
+    "wider": _build_wide(4.82, 5.18),
 }
 """The maps that have a name; see the head of this module."""

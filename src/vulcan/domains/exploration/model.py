@@ -36,14 +36,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.domains.exploration.field import (
+    Array,
     Field,
-    Outlook,
     Row,
     dot,
     find_norms,
-    find_reach,
-    look_ahead,
+    predict,
     quadrature,
+    step_back,
 )
 from vulcan.domains.exploration.maps import MAPS, Cell, Map, Point, Vehicle
 from vulcan.errors import OptionError
@@ -51,13 +51,6 @@ from vulcan.model.compiled import CompiledModel
 from vulcan.model.interface import Outcome
 from vulcan.pages.maps import PageMap, Position
 from vulcan.parameters import require_number, require_whole, shorten, suggest
-
-__all__ = [
-    "MOVES",
-    "Exploration",
-    "History",
-    "Track",
-]
 
 
 class History(NamedTuple):
@@ -79,34 +72,6 @@ class History(NamedTuple):
         return f"cell {self.path[-1]}, {moves} move{'s' if moves != 1 else ''} made"
 
 
-class Track(NamedTuple):
-    """Properties of a path, shared by all histories that took it.
-
-    Attributes
-    ----------
-    cells
-        Where samples were taken, in order; the start comes first.
-    rows
-        Their rows of the Cholesky factor L.
-    risk
-        Probability of a collision in the last cell of the path.
-    new
-        Whether that cell was not visited before; only then it has what follows.
-    base
-        Expected sample there given the first one only: m + L_k0 z_0.
-    weights, deviation
-        Weights of the later samples, L_k1 to L_k,k-1, and of the sample's own node, L_kk.
-    """
-
-    cells: tuple[Cell, ...]
-    rows: tuple[Row, ...]
-    risk: float
-    new: bool
-    base: float = 0.0
-    weights: Row = ()
-    deviation: float = 0.0
-
-
 MOVES: Final = {
     "N": (0, 1),
     "NE": (1, 1),
@@ -124,7 +89,7 @@ PAPER_VEHICLE: Final = Vehicle()
 LONGEST_HORIZON: Final = 200
 LARGEST_DEGREE: Final = 32
 
-TRACKS_KEPT: Final = 1 << 17
+PATHS_KEPT: Final = 1 << 17
 OUTLOOKS_KEPT: Final = 1 << 10
 """Some 100 MB and 30 MB at the default horizon; what is not kept is computed again."""
 
@@ -227,35 +192,33 @@ class Exploration:
 
     def actions(self, state: History) -> list[str]:
         """Return the moves that stay on the map."""
-        return self._find_moves(state.path[-1]).copy()
+        (x, y), contains = state.path[-1], self.area.contains
+        return [name for name, (dx, dy) in MOVES.items() if contains((x + dx, y + dy))]
 
     def outcomes(self, state: History, action: str) -> list[Outcome]:
         """Return what may be found in the next cell, and a collision there."""
-        (x, y), (east, north) = state.path[-1], MOVES[action]
-        path = (*state.path, (x + east, y + north))
-        track = self.follow(path)
-        outcomes = self._arrive(path, state.nodes, track) if track.risk < 1 else []
-        if track.risk > 0:
-            outcomes.append(Outcome.failure(track.risk, self.collision_reward, "collision"))
+        path = (*state.path, self._move(state, action))
+        risk = self.risk(path[-1], len(path) - 1)
+        outcomes = self._arrive(path, state.nodes, 1.0 - risk) if risk < 1 else []
+        if risk > 0:
+            outcomes.append(Outcome.failure(risk, self.collision_reward, "collision"))
         return outcomes
 
-    def _arrive(
-        self, path: tuple[Cell, ...], nodes: tuple[int, ...], track: Track
-    ) -> list[Outcome]:
+    def _arrive(self, path: tuple[Cell, ...], nodes: tuple[int, ...], safe: float) -> list[Outcome]:
         """Return the safe outcomes of a move to the last cell of a path."""
-        safe = 1.0 - track.risk
-        if not track.new:
+        cells, rows = self._sample(path)
+        if len(cells) == len(nodes) + 1:
             return [Outcome(safe, 0.0, History(path, nodes), "visited before")]
-        expected = track.base + dot(track.weights, self.whiten(nodes))
-        deviation = track.deviation
+        row, mean = rows[-1], self.field.mean(self.area.locate(path[-1]))
+        expected = mean + row[0] * self.first_node + dot(row[1:-1], self._whiten(nodes))
         return [
             Outcome(
                 safe * weight,
-                value := expected + deviation * z_k,
+                value := expected + row[-1] * z_k,
                 History(path, (*nodes, k)),
-                f"{value:.3f} {which}",
+                f"{value:.3f} ({k + 1} of {self.degree})",
             )
-            for k, z_k, weight, which in self._samples
+            for k, (z_k, weight) in enumerate(zip(*self.quadrature, strict=True))
         ]
 
     def locate(self, state: History, action: str, measurement: float) -> History | None:
@@ -270,7 +233,11 @@ class Exploration:
         nearest = min(safe, key=lambda outcome: abs(outcome.reward - measurement), default=None)
         return None if nearest is None else nearest.state
 
-    def whiten(self, nodes: Sequence[int]) -> list[float]:
+    def _move(self, state: History, action: str) -> Cell:
+        (x, y), (east, north) = state.path[-1], MOVES[action]
+        return x + east, y + north
+
+    def _whiten(self, nodes: Sequence[int]) -> list[float]:
         """Return the samples of a history in whitened coordinates, the first one excepted."""
         z, _ = self.quadrature
         return [z[k] for k in nodes]
@@ -281,29 +248,69 @@ class Exploration:
         return spacing * abs(other[0] - one[0]), spacing * abs(other[1] - one[1])
 
     def reward_to_go_bound(self, state: History, step: int) -> float:
-        """Return an upper bound on what any policy can still earn; see `outlook`."""
-        left = self.horizon - step
-        if left <= 0:
-            return 0.0
-        samples = [self.first_node, *self.whiten(state.nodes)]
-        outlook = self._look_ahead(state.path, left)
-        return outlook.bound(samples, max(0.0, self.collision_reward), self.discount)
+        """Return an upper bound on what any policy can still earn; see `field`."""
+        means, weights, deviations, distances = self._look_ahead(state.path, self.horizon - step)
+        expected = means + self._find_samples(state) @ weights
+        bound = 0.0
+        for k, deviation in enumerate(deviations):
+            most = max(0.0, self.collision_reward, expected[distances <= k + 1].max())
+            bound += self.discount**k * (most + deviation * math.sqrt(k))
+        return float(bound)
 
     def value_to_go_bound(self, state: History, step: int, price: float) -> float:
-        """Return an upper bound on reward less price times risk; see `outlook`."""
-        left = self.horizon - step
-        if left <= 0:
-            return 0.0
-        samples = [self.first_node, *self.whiten(state.nodes)]
-        failure = self.collision_reward - price
-        outlook = self._look_ahead(state.path, left)
+        """Return an upper bound on reward less price times risk; see `field`."""
+        left, failure = self.horizon - step, self.collision_reward - price
+        means, weights, deviations, distances = self._look_ahead(state.path, left)
         risks = self._find_risks(state.path[-1], left)
-        return outlook.value(samples, risks, self.norms, failure, self.discount)
+        pays = np.maximum(means + self._find_samples(state) @ weights, 0.0).reshape(risks.shape[1:])
+        best = np.zeros(pays.shape)
+        for risk in risks[::-1]:
+            best = step_back((1 - risk) * (pays + self.discount * best) + risk * failure)
+        later = np.arange(len(deviations))
+        learned = (deviations * self.norms[later]) @ self.discount**later
+        return float(best.flat[distances == 0].sum() + learned)
+
+    def _find_samples(self, state: History) -> Array:
+        """Return all samples of a history in whitened coordinates."""
+        return np.array([self.first_node, *self._whiten(state.nodes)])
+
+    def _find_reach(self, here: Cell, moves: int) -> tuple[range, range]:
+        """Return the columns and the rows of the map within some moves of a cell."""
+        (x, y), area = here, self.area
+        columns = range(max(0, x - moves), min(area.columns, x + moves + 1))
+        return columns, range(max(0, y - moves), min(area.rows, y + moves + 1))
+
+    @_remember(OUTLOOKS_KEPT)
+    def _look_ahead(
+        self, path: tuple[Cell, ...], moves: int
+    ) -> tuple[Array, Array, Array, NDArray[np.intp]]:
+        """Return what can be sampled in the cells within some moves of the end of a path.
+
+        That is `mean` and `weights` of `predict` in each cell, 0 in those visited before, the
+        largest deviation within 1, 2, ... moves, and the moves to each cell.
+        """
+        cells = np.stack(np.meshgrid(*self._find_reach(path[-1], moves)), axis=-1).reshape(-1, 2)
+        visited, rows = self._sample(path)
+        origin, spacing = self.area.origin, self.area.spacing
+        known, places = (origin + spacing * np.array(some) for some in (visited, cells))
+        means, weights, left = predict(self.field, known, rows, places)
+        old = (cells[:, None] == np.array(visited)).all(axis=2).any(axis=1)
+        means[old], weights[:, old], left[old] = 0.0, 0.0, 0.0
+        distances = np.abs(cells - path[-1]).max(axis=1)
+        most = [left[distances <= k].max() for k in range(1, moves + 1)]
+        return means, weights, np.sqrt(most), distances
+
+    @_remember(OUTLOOKS_KEPT)
+    def _find_risks(self, here: Cell, moves: int) -> Array:
+        """Return the risks of the cells within reach at each of the moves left."""
+        columns, lines = self._find_reach(here, moves)
+        steps = range(self.horizon - moves + 1, self.horizon + 1)
+        risks = [[[self.risk((x, y), t) for x in columns] for y in lines] for t in steps]
+        return np.array(risks).reshape(len(steps), len(lines), len(columns))
 
     def risk_to_go_bound(self, state: History, action: str, step: int) -> float:
         """Return the risk of the action itself."""
-        (x, y), (east, north) = state.path[-1], MOVES[action]
-        return self.risk((x + east, y + north), step + 1)
+        return self.risk(self._move(state, action), step + 1)
 
     def page_map(self) -> PageMap:
         """Return the map for pages, in units of cells: obstacles, and samples as expected."""
@@ -365,47 +372,19 @@ class Exploration:
 
         return compile_exploration(self, state)
 
-    @cached_property
-    def _samples(self) -> tuple[tuple[int, float, float, str], ...]:
-        """Number, node and probability of each outcome of a sample, and what it is called."""
-        names = [f"({k} of {self.degree})" for k in range(1, self.degree + 1)]
-        return tuple(zip(range(self.degree), *self.quadrature, names, strict=True))
-
-    @_remember()
-    def _find_moves(self, cell: Cell) -> list[str]:
-        (x, y), contains = cell, self.area.contains
-        return [name for name, (dx, dy) in MOVES.items() if contains((x + dx, y + dy))]
-
     @_remember()
     def risk(self, cell: Cell, step: int) -> float:
         """Return the probability of a collision in a cell after this many actions."""
         place, variance = self.area.locate(cell), self.vehicle.variance_after(step)
         return min(1.0, sum(o.risk(place, variance) for o in self.area.obstacles))
 
-    @_remember(OUTLOOKS_KEPT)
-    def _find_risks(self, here: Cell, left: int) -> NDArray[np.float64]:
-        """Return the risks of the cells around, for each of the moves left."""
-        columns, rows = find_reach(self.area, here, left)
-        steps = range(self.horizon - left + 1, self.horizon + 1)
-        risks = [[[self.risk((x, y), t) for x in columns] for y in rows] for t in steps]
-        return np.array(risks, np.float64)
-
-    @_remember(TRACKS_KEPT)
-    def follow(self, path: tuple[Cell, ...]) -> Track:
-        """Return what follows from a path alone, from that of all but its last cell."""
+    @_remember(PATHS_KEPT)
+    def _sample(self, path: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], tuple[Row, ...]]:
+        """Return the cells in which a path takes samples, in order, and their rows of L."""
         cell = path[-1]
-        risk = self.risk(cell, len(path) - 1)
-        cells, rows = self.follow(path[:-1])[:2] if len(path) > 1 else ((), ())
+        cells, rows = self._sample(path[:-1]) if len(path) > 1 else ((), ())
         if cell in cells:
-            return Track(cells, rows, risk, new=False)
+            return cells, rows
         # Seen from the cell, so that places apart alike have covariances that are the same number.
         row = self.field.extend([self.displace(cell, known) for known in cells], rows, (0.0, 0.0))
-        mean = self.field.mean(self.area.locate(cell))
-        base = mean + (row[0] * self.first_node if cells else 0.0)
-        return Track((*cells, cell), (*rows, row), risk, True, base, row[1:-1], row[-1])
-
-    @_remember(OUTLOOKS_KEPT)
-    def _look_ahead(self, path: tuple[Cell, ...], left: int) -> Outlook:
-        """Return what can be sampled from a path on."""
-        track = self.follow(path)
-        return look_ahead(self.area, self.field, track.cells, track.rows, path[-1], left)
+        return (*cells, cell), (*rows, row)

@@ -1,0 +1,120 @@
+"""Ctrl-C at random moments: every kind of search answers soon. (SIGTERM has the same handler.)"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import vulcan
+from tests.sampling.test_growth import Endless, Well
+from vulcan.domains import Bandit, Exploration
+from vulcan.runtime.limits import DEFAULT_SECONDS, Limits
+
+LEAST_SECONDS, MOST_SECONDS = 0.01, 1.5
+"""When the interruption comes."""
+
+ANSWER_SECONDS = 3.0
+"""Processor time until the answer, on a busy machine twice that of an idle one."""
+
+EXPLORATION = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
+
+
+class SlowBandit(Bandit):
+    """A bandit that is read, not compiled."""
+
+    compiled = None
+
+
+def on(model: Any, bound: str, solver: Any = None, **limits: Any) -> Callable[[], Any]:
+    """Return a search."""
+    return lambda: vulcan.solve(vulcan.Problem(model, bound), solver, **limits)
+
+
+def act() -> None:
+    """Act until the end, at many small steps."""
+    controller = vulcan.Controller(
+        vulcan.Problem(Well(horizon=12), "0.012*x"), samples_per_step=10_000
+    )
+    while not controller.finished:
+        controller.observe(0)
+
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "exact": on(Bandit(horizon=60), "0.002*x", gap=0),
+    "fronts": on(Bandit(horizon=40), "0.002*x", vulcan.Pareto(), gap=0),
+    "local constraint": on(Bandit(horizon=12), "0.002*x", vulcan.ForwardSearch()),
+    "linear program": on(Bandit(horizon=60), "0.002*x", vulcan.baselines.LinearProgram()),
+    "histories by default": on(Well(horizon=12), "0.012*x"),
+    "growing": on(Well(horizon=12), "0.012*x", vulcan.Growth()),
+    "growing without an end": on(Endless(horizon=12), "0.012*x"),
+    "sampling": on(Exploration(horizon=9), EXPLORATION, vulcan.Vulcan()),
+    "the paper's": on(SlowBandit(horizon=12), "0.002*x", vulcan.LocalVulcan()),
+    "acting": act,
+}
+
+
+def interrupt(search: Callable[[], Any], seconds: float) -> float | None:
+    """Return the processor time from a signal to the answer; None if the search ended before."""
+    sent: list[float] = []
+    ended = threading.Event()
+
+    def send() -> None:
+        if not ended.wait(seconds):
+            sent.append(time.process_time())
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        search()
+    except (KeyboardInterrupt, vulcan.VulcanError):
+        pass
+    finally:
+        answered = time.process_time()
+        ended.set()
+        thread.join()
+    return answered - sent[0] if sent else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_interrupted_search_answers_soon(kind: str) -> None:
+    draw = random.Random(kind)
+    search = KINDS[kind]
+    interrupt(search, 10 * MOST_SECONDS)  # kernels are compiled, or loaded
+    times = []
+    for _ in range(10):
+        seconds = draw.uniform(LEAST_SECONDS, MOST_SECONDS)
+        try:
+            times.append(interrupt(search, seconds))
+        except KeyboardInterrupt:  # it came when the search had just ended
+            continue
+    answered = [taken for taken in times if taken is not None]
+    assert len(answered) >= 5
+    assert max(answered) < ANSWER_SECONDS
+
+
+def test_without_limits_a_growing_search_has_some() -> None:
+    limits = Limits().by_default(spent=3.0)
+    assert limits.time_limit == 3.0 + DEFAULT_SECONDS
+    assert limits.memory is not None
+    assert limits.memory <= 2 << 30
+    given = Limits(time_limit=7.0, memory=10**9)
+    assert given.by_default() == given
+
+
+@pytest.mark.slow
+def test_a_search_without_limits_ends_by_itself_and_says_how_to_go_on() -> None:
+    for solver in (vulcan.Growth(), vulcan.LocalVulcan()):
+        began = time.perf_counter()
+        result = vulcan.solve(vulcan.Problem(Well(horizon=14), "0.012*x"), solver)
+        assert time.perf_counter() - began < 2 * DEFAULT_SECONDS
+        assert result.stopped_by == vulcan.planning.StopReason.TIME
+        assert "20 s by default, time_limit=60 goes on for longer" in result.explanation
