@@ -1,14 +1,11 @@
 """RAO* as Santana, Thiébaux and Williams published it (2016), in plain Python, and where it loses.
 
-`python -m reproduction.rao_star` prints what it loses on 1,000 random trees, a line for each.
-
 The oracle of `RAOStar()`, whose kernel works on arrays. See `vulcan.baselines.rao_star` for the
 algorithm in words. Here states are observed, so that a belief is a history.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from math import inf
 from random import Random
@@ -19,7 +16,10 @@ from vulcan import Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import TOLERANCE
 
-__all__ = ["COIN", "Tree", "grow_tree", "rao_star"]
+__all__ = ["COIN", "TREE_BOUND", "Tree", "compare_on_trees", "grow_tree", "rao_star"]
+
+TREE_BOUND = 0.03
+"""The bound under which random trees are solved."""
 
 History = tuple[tuple[str, int], ...]  # for each action its label, and the number of the outcome
 
@@ -248,18 +248,21 @@ def grow_tree(random: Random, horizon: int, actions: int) -> Tree:
     return Tree(table, horizon)
 
 
-def main() -> None:
-    """Print horizon, actions, seed, what RAO* finds (reward, risk, safe), and the optimum."""
-    for horizon, actions in ((2, 2), (2, 4), (3, 2), (3, 4)):
-        for seed in range(250):
-            random = Random(f"{horizon} {actions} {seed}")  # noqa: S311
-            model = grow_tree(random, horizon, actions)
-            problem = vulcan.Problem(model, vulcan.Constant(0.03))
-            found = vulcan.solve(problem, vulcan.baselines.RAOStar()).certificate
-            best = vulcan.solve(problem, vulcan.Pareto()).certificate
-            what = found and [float(found.reward), float(found.risk), found.safe]
-            print(json.dumps([horizon, actions, seed, what, best and float(best.reward)]))
+def compare_on_trees(horizon: int, actions: int, trees: int) -> dict[str, Any]:
+    """Return what RAO* and the best policy earn on random trees, under the bound 0.03.
 
-
-if __name__ == "__main__":
-    main()
+    For each tree with a policy within the bound: the reward of RAO* (None where it finds no policy)
+    and that of the best one. Seeds are 0, 1, ...
+    """
+    rewards, largest_risk = [], 0.0
+    for seed in range(trees):
+        model = grow_tree(Random(f"{horizon} {actions} {seed}"), horizon, actions)  # noqa: S311
+        problem = vulcan.Problem(model, vulcan.Constant(TREE_BOUND))
+        best = vulcan.solve(problem, vulcan.Pareto()).certificate
+        found = vulcan.solve(problem, vulcan.baselines.RAOStar()).certificate
+        if found is not None:
+            largest_risk = max(largest_risk, float(found.risk))
+        if best is not None:
+            reward = None if found is None else round(float(found.reward), 12)
+            rewards.append([reward, round(float(best.reward), 12)])
+    return {"rewards": rewards, "largest risk": largest_risk}

@@ -104,7 +104,7 @@ EXPLANATION: Final = (
 
 PRINTED: Final = ("printed", "tuned")
 LATE: Final = {True: 1000, False: 200}
-LATE_RUNS: Final = 20
+LATE_RUNS: Final = 10
 LAST: Final = {True: 5000, False: 500}
 """From so many thousand samples on there are few runs, and no more than so many: the algorithm as
 printed takes long, and the other has the policy of forward search before that."""
@@ -144,6 +144,7 @@ def describe_run(result: Result, seconds: float) -> dict[str, Any]:
         "estimate": result.estimate,
         "samples": statistics.samples,
         "evaluations": statistics.evaluations,
+        "histories": statistics.histories,
         "seconds": seconds,
     }
 

@@ -49,15 +49,13 @@ __all__ = ["ExplorationMission"]
 
 BOUND: Final = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
 HORIZON: Final = 9
-MAPS: Final = ("narrow", "wide")
+MAPS: Final = ("narrow", "wide", "wider")
 
-PRINTED: Final = ("as printed", "as printed, c = 4")
+PRINTED: Final = "as printed, c = 2"
 SHOWN, PRICES = "LocalVulcan, A", "Vulcan()"
 PLANNERS: Final[Mapping[str, Solver]] = {
-    PRINTED[0]: Vulcan.paper(),
-    PRINTED[1]: Vulcan.paper(4.0),
+    PRINTED: Vulcan.paper(2.0),
     SHOWN: LocalVulcan(constraint=CONSTRAINTS["A"]),
-    "LocalVulcan, B": LocalVulcan(constraint=CONSTRAINTS["B"]),
     PRICES: Vulcan(),
 }
 """The last is the planner that this library takes by default; it also bounds all others."""
@@ -223,14 +221,14 @@ def _judge(found: Found) -> str:
     """Return what the difference means."""
     texts = []
     for where in MAPS:
-        printed, other = _find_printed(found, where), found.get((where, SHOWN))
+        printed, other = found.get((where, PRINTED)), found.get((where, SHOWN))
         if printed and other:
             risks = [100 * run["risk"] / run["allowed"] for run in (printed, other)]
             texts.append(
                 f"On the {where} map the policy as printed takes {risks[0]:.2g} % of the risk that "
                 f"its reward would allow, that of {SHOWN} {risks[1]:.2g} %."
             )
-    whole = [run for (_, planner), run in found.items() if planner not in PRINTED]
+    whole = [run for (_, planner), run in found.items() if planner != PRINTED]
     if whole and all(run["complete"] and run["passes"] for run in whole):
         texts.append(
             "Policies of the paper satisfy the bound only up to the states explored; those of "
@@ -248,9 +246,9 @@ def _judge(found: Found) -> str:
 
 def _list_claims(found: Found) -> list[Claim]:
     pairs = {
-        where: (printed, found[where, SHOWN])
+        where: (found[where, PRINTED], found[where, SHOWN])
         for where in MAPS
-        if (printed := _find_printed(found, where)) and (where, SHOWN) in found
+        if (where, PRINTED) in found and (where, SHOWN) in found
     }
     if len(pairs) < len(MAPS):
         return []
@@ -283,12 +281,6 @@ def _list_claims(found: Found) -> list[Claim]:
             ),
         ),
     ]
-
-
-def _find_printed(found: Found, where: str) -> Mapping[str, Any] | None:
-    """Return the better policy of the algorithm as printed."""
-    runs = [found[where, planner] for planner in PRINTED if (where, planner) in found]
-    return max(runs, key=lambda run: run["reward"], default=None)
 
 
 def _add_best(found: Found, where: str) -> str:

@@ -14,6 +14,7 @@ from reproduction.paper import COMPLETE_LOSS, COMPLETE_SECONDS, RAO_STAR_SECONDS
 from reproduction.part import Record, Section, Task, leave_open
 from reproduction.parts.horizon_ten import HORIZON, Findings
 from reproduction.parts.race import BOUND, Race
+from reproduction.rao_star import compare_on_trees
 from reproduction.runs import (
     CONSTRAINTS,
     VARIANTS,
@@ -43,16 +44,21 @@ EXACT: Final[dict[str, tuple[Solver, Constant, bool]]] = {
 }
 """Solver, bound, and whether histories merge."""
 
-THOUSANDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+THOUSANDS: Final = (1, 10, 100, 500, 2000)
 QUICK_THOUSANDS: Final = (1, 10, 100)
-RUNS, QUICK_RUNS = 100, 5
+RUNS, QUICK_RUNS = 10, 5
 
 REPEATS: Final = 3
 """Exact solvers are run so often, and the least time is taken."""
 
+LONG: Final = {30_000_000: 3, 100_000_000: 1}
+"""Samples with which the algorithm as printed ends with a complete policy: runs of each."""
 
-LONG, LONG_RUNS = 30_000_000, 3
-"""Samples with which the algorithm as printed ends with a complete policy, and runs of that."""
+SIZES: Final = ((2, 2), (4, 2), (2, 3), (4, 3))
+"""Actions and depths of random trees."""
+
+TREES, QUICK_TREES = 250, 20
+"""Trees of each size."""
 
 
 class HeuristicSearch:
@@ -66,17 +72,20 @@ class HeuristicSearch:
         """Return tasks for exact solvers, for every ten runs with a budget, and for the race."""
         exact = ({"what": "exact", "solver": solver} for solver in EXACT)
         race = ({"what": "race", **task} for task in Race.list_tasks(quick))
-        seeds = (
-            list_seeds(QUICK_THOUSANDS, QUICK_RUNS)
-            if quick
-            else list_seeds(THOUSANDS, RUNS, late=True)
-        )
+        seeds = list_seeds(QUICK_THOUSANDS, QUICK_RUNS) if quick else list_seeds(THOUSANDS, RUNS)
         long = [
-            {"variant": variant, "samples": LONG, "first": first, "runs": 1}
+            {"variant": variant, "samples": samples, "first": first, "runs": 1}
             for variant in ("printed", "tuned")
-            for first in range(0 if quick else LONG_RUNS)
+            for samples, runs in LONG.items()
+            for first in range(0 if quick else runs)
         ]
-        return [*exact, *race, *({"what": "runs", **task} for task in (*seeds, *long))]
+        trees = [
+            {"what": "trees", "actions": actions, "depth": depth, "trees": count}
+            for actions, depth in SIZES
+            for count in [QUICK_TREES if quick else TREES]
+        ]
+        runs = ({"what": "runs", **task} for task in (*seeds, *long))
+        return [*exact, *race, *trees, *runs]
 
     def estimate(self, task: Task) -> float:
         """Return about how many seconds a task takes."""
@@ -84,10 +93,14 @@ class HeuristicSearch:
             return 2.0
         if task["what"] == "race":
             return Race.estimate(task)
+        if task["what"] == "trees":
+            return 0.03 * float(task["trees"])
         return estimate_seeds(task)
 
     def run(self, task: Task) -> dict[str, Any]:
         """Solve exactly, run some seeds with one budget, or race to the final solution."""
+        if task["what"] == "trees":
+            return compare_on_trees(task["depth"], task["actions"], task["trees"])
         load_kernels(BOUND)
         if task["what"] == "race":
             return Race.run(task)

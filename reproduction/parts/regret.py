@@ -38,7 +38,7 @@ HORIZON: Final = 4
 BOUND: Final = Linear(0.002)
 BUDGETS: Final = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 QUICK_BUDGETS: Final = (100, 1_000, 10_000)
-RUNS, QUICK_RUNS = 200, 20
+RUNS, QUICK_RUNS = 50, 20
 JUDGED: Final = ("printed", "tuned")
 
 FIRST: Final = 1_000
