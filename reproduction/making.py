@@ -33,7 +33,7 @@ def describe_making() -> dict[str, str]:
     return found
 
 
-def tabulate_making(parts: Iterable[tuple[Part, Sequence[Record]]]) -> Table:
+def tabulate_making(parts: Iterable[tuple[Part, Sequence[Record]]], quick: bool = False) -> Table:
     """Return when, from what and with what the records of each part were made."""
     rows: list[list[str | float | None]] = []
     for part, records in parts:
@@ -45,7 +45,9 @@ def tabulate_making(parts: Iterable[tuple[Part, Sequence[Record]]]) -> Table:
         ]
         hours = sum(record.seconds for record in records) / 3600
         made = [_join(makings, name) for name in ("date", "commit")]
-        rows.append([part.title, len(records), f"{hours:.2f}", *made, ", ".join(versions)])
+        total = len(part.tasks(quick))
+        done = f"{len(records):,}" + f" of {total:,}" * (len(records) < total)
+        rows.append([part.title, done, f"{hours:.2f}", *made, ", ".join(versions)])
     caption = "When, from which commit and with which versions the records were made"
     header = ["part", "tasks", "hours", "date", "commit", "versions"]
     return Table("making", caption, header, rows, brief=True)

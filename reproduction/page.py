@@ -1,7 +1,10 @@
-"""Write docs/reproduction.md from a full reproduction: its claims, texts, short tables, figures.
+"""Write docs/reproduction.md from records of full runs: its claims, texts, short tables, figures.
 
-make reproduce
-python -m reproduction.page report docs
+The records of the page are in reproduction/data:
+
+    python -m reproduction.page reproduction/data docs
+
+A full run in the folder report has its own in report/data.
 """
 
 from __future__ import annotations
@@ -28,16 +31,35 @@ OPENING: Final = Path(__file__).with_name("opening.md")
 Shown = tuple[Part, Section, Sequence[Record]]
 
 
-def write_page(shown: list[Shown], figures: Path) -> Iterator[str]:
-    """Yield the lines of the page, and save its figures."""
+def read_shown(data: Path) -> list[Shown]:
+    """Return what the page shows of the records in a folder; SystemExit if a part has none."""
+    store, shown = Store(data), list[Shown]()
+    for part in PARTS:
+        records = store.find(part, part.tasks(False))
+        if not records:
+            raise SystemExit(f"{data} has no records of {part.name}")
+        shown.append((part, part.show(records, quick=False), records))
+    return shown
+
+
+def write_page(shown: list[Shown], figures: Path | None) -> Iterator[str]:
+    """Yield the lines of the page, and save its figures if there is a folder for them."""
     yield OPENING.read_text(encoding="utf-8")
     claims = [claim for _, section, _ in shown for claim in section.claims]
     counted = Counter(claim.verdict for claim in claims)
-    tally = ", ".join(f"**{counted[verdict]}** {verdict.mark} {verdict}" for verdict in Verdict)
-    yield f"## All claims\n\n{len(claims)} claims: {tally}.\n"
-    for verdict in Verdict:
-        yield f"- {verdict.mark} {verdict}: {verdict.meaning}."
-    yield "\n| the paper says | paper | ours | verdict |\n|---|---|---|---|"
+    tally = ", ".join(
+        f"**{counted[verdict]}** {verdict.mark} {verdict} ({verdict.meaning})"
+        for verdict in Verdict
+        if counted[verdict]
+    )
+    yield f"## All claims\n\nOf {len(claims)} claims: {tally}.\n"
+    yield (
+        "One number to a cell; seconds are the processor's, and the paper's machine was another. "
+        "When and from which commit each part was measured is [at the end]"
+        "(#when-and-with-what-it-was-run); the raw data are in "
+        "[`reproduction/data`](../reproduction/data/README.md).\n"
+    )
+    yield "| claim | paper | ours | verdict |\n|---|---:|---:|---|"
     for claim in claims:
         cells = (claim.text, claim.paper, claim.ours or claim.found)
         yield f"| {' | '.join(map(escape, cells))} | {claim.verdict.mark} {claim.verdict} |"
@@ -54,7 +76,8 @@ def write_page(shown: list[Shown], figures: Path) -> Iterator[str]:
             if table.brief:
                 yield from write_table(table)
         for figure in section.figures:
-            save(figure.draw(), figures / f"{figure.name}.png")
+            if figures is not None and (axes := figure.draw()) is not None:
+                save(axes, figures / f"{figure.name}.png")
             caption = escape(figure.caption)
             yield f"![{caption}]({FIGURES.name}/{figure.name}.png)\n*{caption}*\n"
     yield "\n## When and with what it was run\n"
@@ -69,8 +92,15 @@ def write_table(table: Table) -> Iterator[str]:
     yield "| " + " | ".join(map(escape, table.header)) + " |"
     yield "|" + "|".join("---:" if is_number else "---" for is_number in numeric) + "|"
     for row in table.rows:
-        yield "| " + " | ".join(escape(to_text(cell)) for cell in row) + " |"
+        yield "| " + " | ".join(escape(to_digits(cell)) for cell in row) + " |"
     yield ""
+
+
+def to_digits(cell: str | float | None) -> str:
+    """Return a cell with at most five digits, the paper's precision."""
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 10_000 else f"{cell:.{5 if abs(cell) >= 1 else 3}g}"
+    return to_text(cell)
 
 
 def escape(text: str) -> str:
@@ -81,21 +111,13 @@ def escape(text: str) -> str:
 def main() -> None:
     """Read the data and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("report", type=Path, help="folder of a full reproduction")
+    parser.add_argument("data", type=Path, help="folder of the records of full runs")
     parser.add_argument("docs", type=Path, help="folder of the page")
     options = parser.parse_args()
-    store = Store(options.report / "data")
     figures = options.docs / FIGURES
     figures.mkdir(parents=True, exist_ok=True)
-    shown: list[Shown] = []
-    for part in PARTS:
-        missing = store.missing(part, part.tasks(False))
-        if missing:
-            raise SystemExit(f"{part.name}: {len(missing)} tasks were not run yet")
-        records = store.find(part, part.tasks(False))
-        shown.append((part, part.show(records, quick=False), records))
-    text = "\n".join(write_page(shown, figures)) + "\n"
-    (options.docs / PAGE).write_text(text)
+    text = "\n".join(write_page(read_shown(options.data), figures)) + "\n"
+    (options.docs / PAGE).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

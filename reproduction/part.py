@@ -88,7 +88,8 @@ class Figure:
     caption
         What it shows.
     draw
-        Draws it and returns its axes, with functions of `vulcan.plotting`.
+        Draws it and returns its axes, with functions of `vulcan.plotting`; nothing where the
+        records lack what it shows.
     """
 
     name: str

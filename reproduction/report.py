@@ -92,11 +92,11 @@ def write_report(folder: Path, shown: Sequence[Shown], quick: bool) -> Path:
     """
     for name in ("figures", "tables"):
         (folder / name).mkdir(exist_ok=True)
-    making = tabulate_making([(one.part, one.records) for one in shown])
+    making = tabulate_making([(one.part, one.records) for one in shown], quick)
     for one in shown:
         for figure in one.section.figures:
             axes = figure.draw()
-            for ending in ("png", "svg"):
+            for ending in ("png", "svg") if axes is not None else ():
                 save(axes, folder / "figures" / f"{figure.name}.{ending}")
     for table in (making, *(table for one in shown for table in one.section.tables)):
         write_atomically(folder / "tables" / f"{table.name}.csv", _to_csv(table))

@@ -41,6 +41,7 @@ __all__ = [
     "load_kernels",
     "run_seeds",
     "show_mean",
+    "show_power",
     "show_share",
     "solve_timed",
 ]
@@ -101,6 +102,8 @@ EXPLANATION: Final = (
     "counts, solved parts not sampled again, completed policies."
 )
 """What has to be known of the algorithm as printed."""
+
+SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 PRINTED: Final = ("printed", "tuned")
 LATE: Final = {True: 1000, False: 200}
@@ -260,6 +263,12 @@ def show_share(values: Sequence[float]) -> str:
     )
     low, high = max(0.0, centre - reach), min(1.0, centre + reach)
     return f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
+
+
+def show_power(number: float) -> str:
+    """Return a large number with two digits and a power of ten."""
+    digits, power = f"{number:.1e}".split("e")
+    return f"{digits}·10{str(int(power)).translate(SUPERSCRIPTS)}"
 
 
 def find_lasting(

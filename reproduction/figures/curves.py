@@ -37,6 +37,9 @@ STYLES: Final[Sequence[Mapping[str, Any]]] = (
 )
 """How curves are told apart, in their order: no two have the same line and marker."""
 
+ARROW, ARROW_STEP = 18.0, 4.0
+"""Height of an arrow, and how far apart those of two curves end, in points."""
+
 MOST_MARKERS: Final = 14
 """A curve of more points has a marker on some of them only."""
 
@@ -89,6 +92,9 @@ def plot_curves(
             ax.set_yscale("log")
         for k, (name, points) in enumerate(curves.items()):
             _draw_curve(ax, name, points, (stopped or {}).get(name), k, len(curves))
+        if stopped:  # room for arrows
+            low, high = ax.get_ylim()
+            ax.set_ylim(top=high * (high / low) ** 0.06 if logarithmic else high)
         for k, (name, height) in enumerate((levels or {}).items()):
             dashes = (0, (1, 1)) if k % 2 else (0, (6, 2))
             ax.axhline(height, color=INK, linewidth=0.8, linestyle=dashes, label=name)
@@ -118,11 +124,17 @@ def _draw_curve(
         ax.plot(*zip(*points, strict=True), label=name, markevery=every, **style)
     if stopped is None:
         return
-    # An arrow upwards: it takes so long, or longer.
-    bar: dict[str, Any] = {"lolims": True, "capsize": 2.5, "linewidth": 1.0}
+    # An arrow upwards: it takes so long, or longer. Those of several curves fan out.
     look: dict[str, Any] = {**style, "linestyle": "", "markerfacecolor": "white"}
-    place, height = stopped
-    ax.errorbar(place, height, yerr=0.6 * height, **bar, **look)
+    ax.plot(*stopped, **look)
+    ax.annotate(
+        "",
+        xy=stopped,
+        xytext=(ARROW_STEP * (number - (count - 1) / 2), ARROW),
+        textcoords="offset points",
+        arrowprops={"arrowstyle": "<|-", "color": style["color"], "linewidth": 1.0},
+        annotation_clip=False,
+    )
     if points:
         ends = zip(points[-1], stopped, strict=True)
         ax.plot(*ends, color=style["color"], linestyle=":", linewidth=0.8)

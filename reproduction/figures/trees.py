@@ -108,6 +108,15 @@ def plot_credits(outcomes: Sequence[tuple[float, float]], slope: float) -> Axes:
     return left
 
 
+PHASES: Final = {
+    "a": "before Cleanup",
+    "b": "refused: its action is deleted",
+    "c": "refused again: none is left",
+    "d": "after: the other action of the root",
+}
+"""What the panels of the figure of Cleanup show."""
+
+
 def plot_cleanup(pictures: Sequence[Mapping[str, Any]]) -> Axes:
     """Draw a partly sampled tree before Cleanup, at each refusal, and after it.
 
@@ -124,9 +133,8 @@ def plot_cleanup(pictures: Sequence[Mapping[str, Any]]) -> Axes:
         for ax, picture, letter in zip(panels, pictures, "abcd", strict=True):
             _draw_picture(ax, picture, places)
             refused = [name for name, _, is_refused in picture["nodes"] if is_refused]
-            text = "one is refused" if refused else "before" if letter == "a" else "after"
-            _finish(ax, f"({letter}) {text}")
-        panels[2].set_xlabel("the root above, two steps down")
+            _finish(ax, f"({letter}) {PHASES[letter]}")
+            assert bool(refused) == (letter in "bc")
     return panels[2]
 
 

@@ -297,35 +297,44 @@ def _list_claims(n: Mapping[str, float | int]) -> list[Claim]:
     halves = [n[f"mean loss, {half} half A"] for half in ("first", "second")]
     claims = [
         Claim(
-            f"VulcanFS loses {ALPHA_MEAN_LOSS} % on average where it loses anything, over α",
+            "Mean loss of VulcanFS over α, where there is one",
             f"{n['mean loss A']:.4f} % over the {n['values with a loss A']:,} of {n['values A']:,} "
             f"values of α with a loss; {n['largest loss A']:.1f} % at most",
             weigh(abs(n["mean loss A"] - ALPHA_MEAN_LOSS) < HALF_A_DIGIT, Verdict.PARTLY),
+            f"{ALPHA_MEAN_LOSS} %",
+            f"{n['mean loss A']:.2f} %",
         ),
         Claim(
-            f"More than {ALPHA_HIGH_LOSS} % is lost in relatively small regions only",
+            f"Share of the range of α in which more than {ALPHA_HIGH_LOSS} % is lost",
             f"{share:.0f} % of the range, in {n['regions of high loss A']} regions",
             weigh(share <= WIDE, Verdict.PARTLY),
+            "“small”",
+            f"{share:.0f} %",
         ),
         Claim(
-            "The loss falls as the bound becomes less restrictive",
+            "Loss in the upper half of the range of α, in units of that in the lower half",
             f"{halves[0]:.2f} % in the lower half of the range, {halves[1]:.2f} % in the upper",
             weigh(halves[1] < halves[0]),
+            "< 1",
+            f"{halves[1] / halves[0]:.2f}" if halves[0] else "",
         ),
     ]
     if "least histories A" in n:
         claims.append(
             Claim(
-                "Run time is not a strong function of the bound",
+                "Run time depends little on the bound: most histories of VulcanFS over fewest",
                 f"{_span(n, 'histories', 'A, printed')} histories as printed at every bound, "
                 f"{_span(n, 'histories', 'A')} where inadmissible actions are left early",
                 weigh(n["most histories A, printed"] == n["least histories A, printed"]),
+                "about 1",
+                f"{n['most histories A, printed'] / n['least histories A, printed']:.2g}",
             )
         )
     if n["values outside A"]:
         found = f"{max(0.0, outside):.2g} % at most, at {n['values outside A']} values"
-        text = "Nothing is lost outside the range of α"
-        claims.append(Claim(text, found, weigh(outside <= 100 * NOTHING)))
+        text = "Largest loss outside the range of α"
+        ours = f"{round(max(0.0, outside), 6):g} %"
+        claims.append(Claim(text, found, weigh(outside <= 100 * NOTHING), "0 %", ours))
     return claims
 
 

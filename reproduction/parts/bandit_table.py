@@ -245,26 +245,31 @@ def _list_claims(found: dict[tuple[int, str], float]) -> list[Claim]:
         texts += _judge_optima(found)
         claims.append(
             Claim(
-                "Optimal rewards at horizons 2 to 8, as in its table",
+                "Optimal rewards at horizons 2 to 8 that agree in all digits",
                 "; ".join(texts),
                 weigh(len(matched["optimum"]) == known, Verdict.PARTLY),
+                f"{known}",
+                f"{len(matched['optimum'])}",
             )
         )
     plain = [h for h in BANDIT_TABLE if (h, "A") in found]
     same = [h for h in plain if abs(found[h, "A"] - BANDIT_TABLE[h][1]) <= PRINTED]
     if plain:
         text = f"{len(same)} of {len(plain)} agree in all digits printed"
-        name = "VulcanFS's rewards at horizons 2 to 8, as in its table"
-        claims.append(Claim(name, text, weigh(len(same) == len(plain), Verdict.PARTLY)))
+        name = "VulcanFS's rewards at horizons 2 to 8 that agree in all digits"
+        verdict = weigh(len(same) == len(plain), Verdict.PARTLY)
+        claims.append(Claim(name, text, verdict, f"{len(plain)}", f"{len(same)}"))
     if losses := _compare_penalties(found):
         swept, local = zip(*losses.values(), strict=True)
         claims.append(
             Claim(
-                "Penalties can't stand for a risk bound in general",
+                "Penalties can't stand for a risk bound in general: most that they lose here",
                 f"as the counterexample shows; at {_name(list(losses))} of this bandit the "
                 f"best of {len(SHARES) + 1} certified ones loses {min(swept):.1f} to "
                 f"{max(swept):.1f} %, VulcanFS {min(local):.1f} to {max(local):.1f} %",
                 weigh(max(swept) > 0),
+                "a loss",
+                f"{max(swept):.1f} %",
             )
         )
     return claims

@@ -142,10 +142,13 @@ def _list_claims(found: Mapping[tuple[int, str], Mapping[str, Any]]) -> list[Cla
     same = [h for h, difference in apart.items() if difference < SAME]
     return [
         Claim(
-            "A concave Δ can't directly be used with dynamic programming",
+            "A concave Δ can't directly be used with dynamic programming: horizons at which fronts "
+            "prove the optimum",
             f"one dynamic program with fronts proves the optimum at {len(same)} of {len(apart)} "
             "horizons, the same as the integer program with tangent cuts",
             # Not one sweep with one price, as the paper means it, but with fronts.
             weigh(not same, Verdict.PARTLY),
+            "0",
+            f"{len(same)} of {len(apart)}",
         )
     ]

@@ -8,7 +8,12 @@ from statistics import fmean
 from typing import Any, Final
 
 from reproduction.figures.convergence import Curve, Panel, plot_convergence
-from reproduction.paper import COMPLETE_LOSS, RAO_STAR_SECONDS, RAO_STAR_SPEEDUP
+from reproduction.paper import (
+    COMPLETE_LOSS,
+    COMPLETE_SECONDS,
+    RAO_STAR_SECONDS,
+    RAO_STAR_SPEEDUP,
+)
 from reproduction.part import Claim, Figure, Record, Table, Verdict, weigh
 from reproduction.parts.race import BOUND
 from reproduction.runs import (
@@ -18,7 +23,6 @@ from reproduction.runs import (
     Runs,
     find_lasting,
     find_margin,
-    show_mean,
     show_share,
 )
 
@@ -29,8 +33,10 @@ HORIZON: Final = 10
 HALF_A_DIGIT: Final = 0.05
 """Percentage points: closer than this, losses agree as far as they are printed."""
 
-NEAR: Final = 0.1
-"""Percentage points: so close to the best that the constraint admits, it is found."""
+EARLY: Final = 2_000_000
+"""Samples up to which many runs are made."""
+
+PRINTED: Final = ("printed", "tuned")
 
 DRAWN: Final = ("tuned", "A", "B")
 """Variants in the figure; the table has all."""
@@ -73,7 +79,7 @@ class Findings:
 
     def judge(self) -> Iterator[str]:
         """Yield what the differences mean."""
-        for variant in ("printed", "tuned"):
+        for variant in PRINTED:
             yield from self._judge_printed(variant)
         losses = {letter: self.lose(letter) for letter in CONSTRAINTS}
         if losses["A"] is not None and losses["B"] is not None:
@@ -130,79 +136,80 @@ class Findings:
         best, keys = self.exact.get("A"), self.budgets("tuned")
         if best is None or not keys:
             return
-        estimates = [self.runs.mean(key, "estimate") for key in keys]
-        highest = max(estimates)
-        falls = Verdict.OPEN if estimates[-1] == highest else Verdict.HOLDS
+        early = [key for key in keys if key[1] <= EARLY]
+        if early:
+            highest = max(self.runs.mean(key, "estimate") for key in early)
+            yield Claim(
+                f"Rewards are overestimated first: highest mean estimate at horizon {HORIZON}",
+                f"up to {highest:.3f} on average, where constraint A admits {best['reward']:.3f}",
+                weigh(highest > best["reward"]),
+                f"> {best['reward']:.2f}",
+                f"{highest:.2f}",
+            )
+        whole = [key for v in PRINTED if (key := self._first_complete(v)) is not None]
+        fastest = min(whole, key=lambda key: self.runs.mean(key, "seconds"), default=None)
+        seconds = None if fastest is None else self.runs.mean(fastest, "seconds")
         yield Claim(
-            "Rewards are overestimated first, and less with more time",
-            f"up to {highest:.3f} on average, {estimates[-1]:.3f} in the end, where constraint A "
-            f"admits {best['reward']:.3f}",
-            falls if highest > best["reward"] else Verdict.FAILS,
+            f"Seconds after which all policies are complete at horizon {HORIZON}",
+            f"{VARIANTS[fastest[0]].name}, {fastest[1]:,} samples, {len(self.runs[fastest])} runs"
+            if fastest
+            else "not within the samples tried",
+            weigh(seconds is not None and seconds <= COMPLETE_SECONDS, Verdict.FAILS),
+            f"{COMPLETE_SECONDS} s",
+            "" if seconds is None else f"{seconds:.0f} s",
         )
-        whole = self._first_complete("tuned")
-        share = max(self.runs.mean(key, "complete") for key in keys)
-        yield Claim(
-            "With more time, all policies are complete",
-            f"from {whole[1]:,} samples on"
-            if whole
-            else f"{show_share(self.runs.collect(keys[-1], 'complete'))} after {keys[-1][1]:,} "
-            "samples as printed; LocalVulcan completes all of its own",
-            weigh(whole is not None, Verdict.PARTLY if share > 0 else Verdict.FAILS),
-        )
-        yield from self._weigh_loss()
-        yield from self._weigh_speed()
+        yield from self._weigh_loss(fastest)
+        yield from self._weigh_speed(seconds)
 
-    def _weigh_loss(self) -> Iterator[Claim]:
-        """Yield what complete policies lose: the best that the constraint admits, and what was run.
-
-        They converge to the best that constraint A admits, so that this decides.
-        """
-        loss, best = self.lose("A"), self.exact.get("optimum")
-        if loss is None or best is None:
+    def _weigh_loss(self, whole: tuple[Any, ...] | None) -> Iterator[Claim]:
+        """Yield what complete policies lose: those that were found, and the best there is."""
+        loss = self.lose("A")
+        if loss is None or whole is None:
             return
-        texts = [f"the best that constraint A admits loses {loss:.2f} %"]
-        for variant in ("tuned", "A"):
-            key = self.budgets(variant)[-1] if self.budgets(variant) else None
-            whole = [
-                100 * (1 - run["reward"] / best["reward"])
-                for run in self.runs.get(key or (), ())
-                if run["complete"]
-            ]
-            if key is not None and whole:
-                count = f"{len(whole)} of {len(self.runs[key])} runs"
-                texts.append(f"{VARIANTS[variant].name} {show_mean(whole, 3)} % ({count})")
+        lost = self.lose(whole) or 0.0
+        longest = max((key for v in PRINTED for key in self.budgets(v)), key=lambda key: key[1])
         idle = "; the bound itself costs nothing" * self._is_idle()
-        key = self.budgets("tuned")[-1] if self.budgets("tuned") else None
-        near = key is not None and abs((self.lose(key) or 0.0) - COMPLETE_LOSS) < NEAR
         yield Claim(
-            f"Complete policies lose {COMPLETE_LOSS} %",
-            ", ".join(texts) + idle,
+            "Complete policies lose then, on average",
+            f"{VARIANTS[whole[0]].name}, {whole[1]:,} samples: {lost:.2f} %; "
+            f"{VARIANTS[longest[0]].name}, {longest[1]:,} samples: {self.lose(longest):.2f} %; the "
+            f"best that constraint A admits: {loss:.2f} %{idle}",
             # The constraint's best loses that; what the printed algorithm returns loses more.
-            weigh(abs(loss - COMPLETE_LOSS) < HALF_A_DIGIT and near, Verdict.PARTLY),
+            weigh(abs(lost - COMPLETE_LOSS) < HALF_A_DIGIT, Verdict.PARTLY),
+            f"{COMPLETE_LOSS} %",
+            f"{lost:.1f} %",
         )
 
-    def _weigh_speed(self) -> Iterator[Claim]:
+    def _weigh_speed(self, took: float | None) -> Iterator[Claim]:
         """Yield how long RAO* takes, and Vulcan until all its policies are complete."""
         rao, best = self.exact.get("RAO*"), self.exact.get("optimum")
         if rao is None or best is None:
             return
+        found = abs(rao["reward"] - best["reward"]) < HALF_A_DIGIT / 100
         yield Claim(
-            f"RAO* finds the optimum at horizon {HORIZON}, in {RAO_STAR_SECONDS:,} s",
-            f"it finds {rao['reward']:.6f} in {rao['seconds']:.2g} s, the optimum is "
-            f"{best['reward']:.6f}; RAO* need not find it elsewhere",
-            weigh(abs(rao["reward"] - best["reward"]) < HALF_A_DIGIT / 100),
+            f"RAO* finds the optimum at horizon {HORIZON}",
+            f"it finds {rao['reward']:.6f}, the optimum is {best['reward']:.6f}; it need not find "
+            "it elsewhere",
+            weigh(found),
+            "yes",
+            "yes" if found else "no",
+        )
+        yield Claim(
+            f"Seconds of RAO* at horizon {HORIZON}",
+            f"{rao['seconds']:.2g} s for {rao.get('histories', 0):,} histories, compiled",
+            weigh(rao["seconds"] >= RAO_STAR_SECONDS / 2),
             f"{RAO_STAR_SECONDS:,} s",
             f"{rao['seconds']:.2g} s",
         )
-        keys = [k for v in ("printed", "tuned") if (k := self._first_complete(v)) is not None]
-        took = [self.runs.mean(key, "seconds") for key in keys]
+        if took is None:
+            return
+        ratio = rao["seconds"] / took
         yield Claim(
-            f"They are found {RAO_STAR_SPEEDUP} times faster than by RAO*",
-            f"RAO* takes {rao['seconds']:.2g} s, Vulcan as printed "
-            + (f"{min(took):.2g} s" if took else "longer than its budgets"),
-            weigh(bool(took) and rao["seconds"] >= RAO_STAR_SPEEDUP * min(took)),
-            f"{RAO_STAR_SPEEDUP} times",
-            f"{rao['seconds'] / min(took):.2g} times" if took else "",
+            f"Seconds of RAO* over those of Vulcan until its policies are complete, {HORIZON}",
+            f"{ratio:.2g} times: RAO* takes {rao['seconds']:.2g} s, Vulcan as printed {took:.2g} s",
+            weigh(ratio >= RAO_STAR_SPEEDUP),
+            f"{RAO_STAR_SPEEDUP}",
+            f"{ratio:.2g}",
         )
 
     def tabulate_last(self) -> Table:

@@ -144,10 +144,12 @@ def _list_ranges(trials: Sequence[Sequence[Any]]) -> Iterator[Range]:
 def _summarise(ranges: Sequence[Range], solved: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     actions = evaluate_actions()
     within = [name for name, (reward, risk) in actions.items() if risk <= BOUND(reward)]
+    best = max(within, key=lambda name: actions[name][0])
     return {
-        "best action": max(within, key=lambda name: actions[name][0]),
+        "best action": best,
         "penalties": sum(one[2] for one in ranges),
         "actions found by penalties": sorted({one[3] for one in ranges}),
+        "penalties that find the best action": sum(one[2] for one in ranges if one[3] == best),
         "ties": [begin for _, begin, _ in find_envelope(actions, SHOWN)[1:]],
         **{
             f"action of {name}": _name_action(one["reward"], one["risk"])
@@ -203,9 +205,13 @@ def _list_claims(numbers: Mapping[str, Any]) -> list[Claim]:
         return []
     best, reached = numbers["best action"], numbers["actions found by penalties"]
     found = f"{numbers['penalties']:,} penalties find {' and '.join(reached)}"
-    claims = [Claim("No penalty on failure finds a2", found, weigh(best not in reached))]
+    hits = numbers["penalties that find the best action"]
+    text = "Penalties on failure that find a2 in the example of three actions"
+    ours = f"{hits:,} of {numbers['penalties']:,}"
+    claims = [Claim(text, found, weigh(best not in reached), "0", ours)]
     if (action := numbers.get("action of Vulcan, as printed")) is not None:
-        claims.append(Claim("Vulcan finds a2", f"it finds {action}", weigh(action == best)))
+        text = "What Vulcan finds in this example"
+        claims.append(Claim(text, f"it finds {action}", weigh(action == best), "a2", action))
     return claims
 
 

@@ -22,7 +22,7 @@ from reproduction.paper import (
     UNSOLVED_HORIZON,
 )
 from reproduction.part import Claim, Figure, Record, Section, Table, Task, Verdict, weigh
-from reproduction.parts.timing import Found
+from reproduction.parts.timing import Found, Ratio
 from reproduction.runs import PlainBandit, solve_timed
 from vulcan.baselines.forward_search import ForwardSearch
 from vulcan.baselines.integer_program import IntegerProgram
@@ -299,14 +299,22 @@ def _weigh(found: Found, slow: str) -> tuple[Verdict, str] | None:
     return weigh(all(ratio.times >= claim for ratio in ratios.values()), Verdict.PARTLY), there
 
 
+def _find_most(found: Found, slow: str) -> Ratio | None:
+    """Return what speaks most for the claim, over all forms of VulcanFS."""
+    ratios = [ratio for fast in FORMS if (ratio := found.compare_most(slow, fast)) is not None]
+    return max(ratios, key=lambda ratio: ratio.times, default=None)
+
+
 def _list_claims(found: Found) -> list[Claim]:
     claims = []
     for slow, (claim, named) in SPEEDUPS.items():
         if weighed := _weigh(found, slow):
             horizon = f" at horizon {SPEEDUP_HORIZON}" * named
             more = "" if named else "over "
-            text = f"VulcanFS is {more}{claim} times as fast as the {slow}{horizon}"
-            claims.append(Claim(text, weighed[1], weighed[0]))
+            text = f"VulcanFS against the {slow}{horizon}: times as fast"
+            ours = found.compare_best(slow, MERGED) if named else _find_most(found, slow)
+            number = "" if ours is None else ours.number
+            claims.append(Claim(text, weighed[1], weighed[0], f"{more}{claim}", number))
     solved = {
         name: run["seconds"]
         for name in PUBLISHED
@@ -314,7 +322,8 @@ def _list_claims(found: Found) -> list[Claim]:
     }
     if any(found.find(name, UNSOLVED_HORIZON) for name in PUBLISHED):
         texts = [f"the {name} takes {show_seconds(seconds)}" for name, seconds in solved.items()]
-        text = f"No program is solved at horizon {UNSOLVED_HORIZON} in two hours"
+        text = f"No program is solved at horizon {UNSOLVED_HORIZON}: time of the fastest"
+        fastest = show_seconds(min(solved.values())) if solved else "over the limit"
         claims.append(
             Claim(
                 text,
@@ -322,6 +331,8 @@ def _list_claims(found: Found) -> list[Claim]:
                 weigh(
                     not solved, Verdict.PARTLY if len(solved) < len(PUBLISHED) else Verdict.FAILS
                 ),
+                "over 2 h",
+                fastest,
             )
         )
     return claims

@@ -192,10 +192,10 @@ class Findings:
             for keys in ends
         )
         verdict = Verdict.HOLDS if all(kept) else Verdict.PARTLY if any(kept) else Verdict.FAILS
-        text = "The regret bounds of UCT apply: the expected error shrinks like log N / N"
+        text = "The expected error of UCT shrinks like log N / N: growth of error · N / log N"
         rate = "no slower than" if all(kept) else "slower than"
         found = f"mean error at the root, horizon {HORIZON}: {errors}; {rate} log N / N"
-        return [Claim(text, found, verdict)]
+        return [Claim(text, found, verdict, "bounded", f"{max(growths):.2g} times")]
 
     def tabulate(self) -> Table:
         """Return all budgets."""

@@ -338,10 +338,12 @@ def _list_claims(
         )
         claims.append(
             Claim(
-                "ser is the risk of a collapsed model over what it leaves, and its mean the risk",
+                "The mean of ser over safe histories less the risk of the policy",
                 f"{one['numerator']:.4g} and {one['collapsed risk']:.4g}, {one['mean ser']:.4g} "
                 f"and {one['risk']:.4g}",
                 weigh(apart < EXACTLY),
+                "0",
+                f"{round(apart, 12):g}",
             )
         )
     losses = _find_losses(bandit)
@@ -349,10 +351,12 @@ def _list_claims(
         holds = one["g"] < one["f₁"] and min(losses.values()) > -1e-9
         claims.append(
             Claim(
-                "With f = g unlikely poor outcomes delete actions that f₁ keeps",
+                "f = g deletes actions that f₁ keeps: most that it loses on the bandit",
                 f"{one['g']:.3g} instead of {one['f₁']:.3g} in the example; on the bandit f = g "
                 f"loses {min(losses.values()):.1f} to {max(losses.values()):.1f} % against f₁",
                 weigh(holds),
+                "a loss",
+                f"{max(losses.values()):.0f} %",
             )
         )
     if one := found.get("cleanup"):
@@ -360,9 +364,11 @@ def _list_claims(
         ends = [n for n, label, chosen in one["pictures"][-1]["actions"] if n == "" and chosen]
         claims.append(
             Claim(
-                "Cleanup deletes what refuses, goes up where nothing remains, and ends safely",
+                "Refusals until Cleanup has gone up and ended safely, in the tree of its figure",
                 "as in the figure: two refusals below one outcome, then the root's other action",
                 weigh(names[0] == names[-1] == [] and bool(ends)),
+                "2",
+                f"{sum(map(len, names))}",
             )
         )
     return claims

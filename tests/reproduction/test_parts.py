@@ -20,7 +20,7 @@ from reproduction.parts.alpha import FINE, INSIDE, Alpha
 from reproduction.parts.bandit_table import BanditTable
 from reproduction.parts.concave import ConcaveBounds
 from reproduction.parts.convergence import Convergence
-from reproduction.parts.exploration import MAPS, PLANNERS, ExplorationMission
+from reproduction.parts.exploration import DRAWN, ExplorationMission
 from reproduction.parts.heuristic_search import HeuristicSearch
 from reproduction.parts.penalty import PenaltyExample, list_penalties
 from reproduction.parts.planning_time import METHODS, PlanningTime
@@ -201,17 +201,21 @@ def run(planner, where, samples=64):
 
 def test_exploration():
     part = ExplorationMission()
-    record, again = (run("LocalVulcan, A", "narrow") for _ in range(2))
+    record, again = (run("Vulcan()", "wider") for _ in range(2))
     assert without_times(record.found) == without_times(again.found)
     policy = decode_policy(zlib.decompress(base64.b64decode(record.found["policy"])))
     assert len(policy) == record.found["decisions"]
-    records = [run(planner, where) for where in MAPS for planner in PLANNERS]
-    section = part.show(records, False)
+    tasks = [task for task in part.tasks(quick=True) if "planner" in task]
+    records = [run(task["planner"], task["map"]) for task in tasks]
+    count = {"count": "histories", "map": "narrow", "horizon": 2}
+    section = part.show([*records, run_task(part, count)], False)
     check_section(section)
-    assert len(section.figures) == 4
+    assert len(section.figures) == 2 * len(DRAWN)
     assert len(section.numbers) == len(records)
     assert all(one["risk"] <= one["allowed"] for one in section.numbers.values())
-    enough, daring = section.claims
+    enough, daring, histories = section.claims
+    assert histories.ours == "9.3·10²"  # 8 moves of 4 values; then 7 of 4, and one of 1 back
+    assert histories.verdict == "holds in part"
     assert enough.verdict == "holds in part"  # the printed one is not complete
     assert daring.verdict == "does not hold"  # three steps lead to no gap
     assert "Vulcan()" in enough.found
@@ -243,28 +247,30 @@ def test_heuristic_search(exact):
     ]
     racers = [
         {"what": "race", "racer": racer, "merges": merges, "horizon": 3}
-        for racer in ("RAO*", "A", "B")
+        for racer in ("RAO*", "A")
         for merges in (True, False)
     ]
     racers.append({"what": "race", "racer": "printed", "merges": False, "horizon": 3})
     races = [run_task(part, task) for task in racers]
-    section = part.show([*exact, *runs, *races], True)
+    trees = run_task(part, {"what": "trees", "actions": 4, "depth": 2, "trees": 20})
+    cleanup = run_task(part, {"what": "cleanup", "samples": 3000})
+    section = part.show([*exact, *runs, *races, trees, cleanup], True)
     check_section(section)
     assert len(section.figures) == 2
+    (row,) = next(table for table in section.tables if table.name == "rao-star-trees").rows
+    assert row[1] > row[2] > 0  # RAO* loses on some of them
+    assert row[-1] == "yes"
+    assert "RAO* earns 1 where 9.5 is possible" in section.meaning
     numbers = section.numbers
     assert numbers["Vulcan A, complete"] == numbers["Vulcan B, complete"] == 1
     assert numbers["Vulcan printed, complete"] == 0
     assert numbers["Vulcan printed, estimate"] > numbers["Vulcan printed, reward"]
     rewards = {round(one["reward"], 9) for record in races for one in record.found["runs"]}
     assert max(rewards) - min(rewards) < 2e-3  # the bound does not bind at horizon 3
-    verdicts = [claim.verdict.value for claim in section.claims]
-    assert verdicts[1:] == [
-        "left open",
-        "left open",
-        "holds",
-        "left open",
-        "left open",
-    ]  # budgets are small
+    verdicts = {claim.text: claim.verdict for claim in section.claims}
+    assert verdicts["RAO* finds the optimum at horizon 10"] == "holds"
+    assert verdicts["Seconds of RAO* at horizon 10"] == "left open"  # others may hold in a full run
+    assert all(claim.paper and claim.ours for claim in section.claims if claim.verdict == "holds")
     assert part.show([*runs, *races[:1]], True).meaning == ""
     show_any(part, [*exact, *runs, *races])
 
