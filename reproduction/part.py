@@ -42,7 +42,7 @@ class Record:
     seconds
         How long it took.
     made
-        When, from which commit and with which versions: names and texts. Empty if nobody kept it.
+        When, from which commit and with which versions: names and texts. Empty if it was not kept.
     """
 
     task: dict[str, Any]

@@ -50,7 +50,7 @@ SLOW_PLACES = (
     "sampling/test_distributed",
 )
 SLOW_TESTS = {
-    "cli/test_solve": "a_search_is_resumed",
+    "cli/test_solve": "a_search_is_resumed the_readme_shows",
     "cli/test_application": "a_built_in_model_imports a_module_from_here_does_not",
     "domains/exploration/test_model": "model_keeps_all",
     "package/test_package": "nothing_that_reads nothing_is_evaluated no_connection the_hook",

@@ -6,6 +6,7 @@ import math
 import pickle
 import random
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from vulcan_rddl.model import RDDLFiles, from_rddl
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOMAIN, INSTANCE = str(EXAMPLES / "courier.rddl"), str(EXAMPLES / "courier_instance.rddl")
-SAMPLES = 4000
+SAMPLES = 1500
 
 # Everything in one file, with a gap for the fluents and one for what becomes of them.
 SMALL = """domain small {{
@@ -62,11 +63,14 @@ def write_small(folder: Path, **parts: str) -> str:
     return str(path)
 
 
+load_simulator = cache(RDDLFiles.load)
+
+
 def sample(model: Any, state: Any, action: str, count: int, seed: int = 0) -> Counter[Any]:
     """Return how often pyRDDLGym's simulator came to each next state, with each reward."""
     import numpy as np
 
-    rddl, simulator = model.source.load()
+    rddl, simulator = load_simulator(model.source)
     simulator.seed(seed)
     given = {}
     for part in action.split(", ") if action != "noop" else []:
@@ -158,9 +162,8 @@ def test_the_example_beside_the_simulator() -> None:
 )
 def test_expressions_beside_the_simulator(tmp_path: Path, parts: dict[str, str]) -> None:
     model = from_rddl(write_small(tmp_path, **parts))
-    for seed in (2, 3):
-        for state, action in walk(model, 3, seed):
-            compare(model, state, action, 1000)
+    for state, action in {*walk(model, 3, seed=2), *walk(model, 3, seed=3)}:
+        compare(model, state, action, 400)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +244,7 @@ def test_a_violated_invariant_is_a_failure(tmp_path: Path) -> None:
     }
 
 
-def test_what_nobody_reads_makes_no_outcomes(tmp_path: Path) -> None:
+def test_unread_fluents_make_no_outcomes(tmp_path: Path) -> None:
     path = write_small(tmp_path, fluents="idle(item) : { interm-fluent, bool };",
                        cpfs="idle(?i) = Bernoulli(0.5);")  # fmt: skip
     model = from_rddl(path)

@@ -29,9 +29,7 @@ def search(model: Table, bound: Any, solver: Any = UNDER_B) -> vulcan.Result:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=60)
 @given(table=tables(), bound=bounds(), cut_short=st.booleans(), merges=st.booleans())
-def test_returns_the_best_admissible_policy(
-    kind: str, table: Table, bound: vulcan.RiskBound, cut_short: bool, merges: bool
-) -> None:
+def test_returns_the_best_admissible_policy(kind, table, bound, cut_short, merges):
     admissible = [plan for plan in enumerate_plans(table) if admits(kind, bound, plan)]
     model = replace(table, merges=merges, calls={})
     solver = vulcan.ForwardSearch(constraint(kind, model), cut_short)
@@ -60,9 +58,7 @@ def test_returns_the_best_admissible_policy(
 
 @settings(max_examples=60)
 @given(table=tables(), bound=bounds())
-def test_merging_and_cutting_short_change_nothing_but_time(
-    table: Table, bound: vulcan.RiskBound
-) -> None:
+def test_merging_and_cutting_short_change_nothing_but_time(table, bound):
     results = [
         vulcan.solve(
             vulcan.Problem(replace(table, merges=merges, calls={}), bound),

@@ -83,7 +83,9 @@ def test_a_policy_that_was_in_doubt_holds_the_bound_each_time() -> None:
 
 @settings(max_examples=60)
 @given(table=tables(), bound=bounds())
-def test_best_corners_are_among_the_penalties(table: Table, bound: vulcan.RiskBound) -> None:
+def test_the_best_policy_points_are_among_the_penalties(
+    table: Table, bound: vulcan.RiskBound
+) -> None:
     plans = enumerate_plans(table)
     prices = (0.0, 0.3, 2.0, 50.0)
     result = vulcan.solve(vulcan.Problem(table, bound), vulcan.baselines.Penalty(prices))

@@ -121,7 +121,7 @@ fractions = st.fractions(-1000, 1000)
 
 
 @given(st.floats(0, 1).filter(bool), st.floats(1e-9, 1), st.integers(2, 6), st.integers(0, 4))
-def test_a_convex_corner_is_refused(slope, growth, count, at):
+def test_a_convex_bend_is_refused(slope, growth, count, at):
     xs = [float(k) for k in range(count + 1)]
     bend = xs[1 + at % (count - 1)]
     with pytest.raises(BoundError, match="not concave"):
@@ -173,7 +173,9 @@ factors = st.floats(1e-6, 1e6)
 
 
 @given(straight, factors, rewards)
-def test_a_scaled_straight_bound_is_straight_and_has_so_many_times_the_risk(bound, factor, reward):
+def test_a_scaled_straight_bound_is_straight_and_allows_the_multiple_of_the_risk(
+    bound, factor, reward
+):
     scaled = bound.scale(factor)
     assert type(scaled) is type(bound)
     assert parse(scaled.text) == scaled

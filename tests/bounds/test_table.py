@@ -117,7 +117,7 @@ def test_a_function_is_compared_as_if_it_were_called(given_):
     check_decisions(bound, bound.table(), credits_asked)
 
 
-def test_a_function_is_called_once_at_each_credit_asked_and_nowhere_else():
+def test_a_function_is_called_once_for_each_credit_and_nowhere_else():
     seen = []
     bound = Concave(lambda x: (seen.append(x), math.sqrt(x) if x >= 1 else -math.inf)[1])
     table = bound.table()

@@ -140,9 +140,7 @@ discounts = st.sampled_from([1.0, 0.9])
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, depths, discounts, st.integers(0, 7), st.floats(0, 0.4))
-def test_whatever_follows_is_within_the_certificate(
-    seed: int, depth: int, discount: float, bits: int, slope: float
-) -> None:
+def test_whatever_follows_is_within_the_certificate(seed, depth, discount, bits, slope):
     model = Coast(seed, 3, discount)
     problem = vulcan.Problem(model, vulcan.Linear(slope, 0.6))
     certificate = vulcan.certify(problem, make_plan(model, depth, ANY, bits))
@@ -156,9 +154,7 @@ def test_whatever_follows_is_within_the_certificate(
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, depths, discounts, st.integers(0, 7))
-def test_the_default_action_keeps_what_is_claimed_of_it(
-    seed: int, depth: int, discount: float, bits: int
-) -> None:
+def test_the_default_action_keeps_what_is_claimed_of_it(seed, depth, discount, bits):
     model = Coast(seed, 3, discount)
     certificate = vulcan.certify(vulcan.Problem(model, "0.5"), make_plan(model, depth, bits=bits))
     risk, reward = follow(model, (), 0, list_rules(model, depth, bits)[0])  # always "wait"

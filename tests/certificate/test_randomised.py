@@ -67,9 +67,7 @@ def weigh(plans: list[Plan], weights: list[float]) -> tuple[float, float]:
 
 @settings(max_examples=60)
 @given(table=tables(), bound=bounds(), seed=SEEDS)
-def test_reward_and_risk_are_weighted_sums(
-    table: Table, bound: vulcan.RiskBound, seed: int
-) -> None:
+def test_reward_and_risk_are_weighted_sums(table, bound, seed):
     plans = enumerate_plans(table)
     numbers, weights = mixtures(table, Random(seed))
     chosen = [plans[number] for number in numbers]
@@ -161,7 +159,7 @@ def walk(table: Table, choice: Any, state: int) -> set[tuple[int, str]]:
 
 
 @given(table=tables(), seed=SEEDS)
-def test_the_model_is_asked_once_over_all_members(table: Table, seed: int) -> None:
+def test_the_model_is_evaluated_once_over_all_members(table: Table, seed: int) -> None:
     random = Random(seed)
     plans = [random.choice(enumerate_plans(table)) for _ in range(3)]
     policy = RandomisedPolicy([build(table, plan) for plan in plans], [0.25, 0.25, 0.5])
@@ -175,9 +173,7 @@ def test_the_model_is_asked_once_over_all_members(table: Table, seed: int) -> No
     assert set(table.calls) == taken | {(0, name) for name in table.table[0]}
 
 
-def test_certificate_refuses_other_models_and_members_that_do_not_fit(
-    bandit: RandomisedPolicy,
-) -> None:
+def test_certificate_refuses_other_models_and_members_that_do_not_fit(bandit):
     with pytest.raises(
         vulcan.errors.MismatchError, match=r"made for Bandit\(horizon=3\).*Bandit\(horizon=4\)"
     ):

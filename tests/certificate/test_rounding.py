@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import vulcan
+from tests.helpers.certified import CERTIFIED
 from tests.helpers.plans import about, build
 from tests.helpers.tables import SEEDS, Table, one_action, random_table
 from tests.oracles.brute_force import Plan, enumerate_plans
@@ -54,9 +55,7 @@ def certify_cancelling(rewards: list[float], slope: float) -> vulcan.Certificate
         ([9.802687914432584e16, -2.535195672637561e16, -7.267492241795019e16], 0.007, 0.084),
     ],
 )
-def test_rewards_that_cancel_are_judged_right(
-    rewards: list[float], slope: float, right: float
-) -> None:
+def test_rewards_that_cancel_are_judged_right(rewards, slope, right):
     certificate = certify_cancelling(rewards, slope)
     assert certificate.refined
     assert certificate.allowed == pytest.approx(right, rel=1e-12)
@@ -128,6 +127,21 @@ def test_without_fractions_nothing_is_called_what_it_is_not(seed: int) -> None:
     assert not certificate.refined
     passes = worth.risk <= bound.exact(worth.reward) + Fraction(TOLERANCE)
     assert certificate.undecided or certificate.passes == passes
+
+
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_errors_cover_what_is_true_and_little_more(name: str) -> None:
+    problem, policy = CERTIFIED[name]
+    certificate = vulcan.certify(problem, policy)
+    exact = vulcan.certify(problem, policy, exact=True)
+    for number in ("reward", "risk", "allowed", "frontier"):
+        found, error = (getattr(certificate, each) for each in (number, f"{number}_error"))
+        assert abs(Fraction(found) - Fraction(getattr(exact, number))) <= Fraction(error)
+        # A thousand roundings of the largest number that was added up, at the most.
+        largest = max(1.0, abs(found))
+        assert error < 1e-13 * largest or name.startswith(("cancelling", "steep", "buried"))
+    assert certificate.decided in (None, exact.passes)
+    assert (certificate.margin >= 1) == exact.passes
 
 
 def test_too_large_for_fractions_is_too_close_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,9 +229,7 @@ def test_long_missions_with_products_too_small_for_floats(discount: float) -> No
 
 
 @pytest.mark.parametrize("places", [20, 60, 512])
-def test_fractions_that_are_cut_off_know_what_they_lack(
-    places: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fractions_that_are_cut_off_know_what_they_lack(places, monkeypatch):
     table, policy = make_long(0.9)
     free = vulcan.certify(vulcan.Problem(table, vulcan.Constant(1.0)), policy, exact=True)
     steep = vulcan.Linear(1e12, float(free.risk) - 1e12 * float(free.reward))

@@ -159,29 +159,6 @@ def make_chain(ways: list[tuple[Any, ...]] = WAYS, sizes: tuple[int, ...] = (1, 
     return Chain(sizes, zip(*ways, strict=True), [1.0, 0.5, 0.25])
 
 
-def test_the_parts_of_a_chain() -> None:
-    chain = make_chain()
-    assert len(chain) == 6
-    assert chain.firsts.tolist() == [0, 1, 4, 6]
-    assert chain.weights.tolist() == [1.0, 1.0, 1.0, 1.0, 0.5, 0.5]
-    assert chain.most_outcomes == 4
-    assert chain.entries.tolist() == [0, 1, 3]
-    assert np.flatnonzero(chain.fails).tolist() == [3, 7, 8, 13]
-    assert chain.risk.tolist() == [0.125, 0.0, 0.5, 0.0, 0.0, 0.5]
-    assert chain.unplanned.tolist() == [0.0, 0.0, 0.0, 0.5, 0.0, 0.0]
-    assert chain.gather(chain.reward).tolist() == [7.0, 2.0, 2.0, 1.0, 5.0, 0.0]
-    assert chain.gather(chain.reward).dtype == float
-
-
-def test_a_chain_without_places() -> None:
-    chain = Chain([], ((),) * 4, [])
-    assert len(chain) == chain.most_outcomes == 0
-    assert chain.firsts.tolist() == [0]
-    for empty in (chain.weights, chain.entries, chain.risk, chain.probability, chain.reward):
-        assert empty.tolist() == []
-    assert chain.blocks == []
-
-
 def test_the_probability_of_being_in_each_place() -> None:
     chain = make_chain()
     reach = chain.spread(np.array([0.5]), chain.probability)

@@ -99,39 +99,6 @@ def test_fractions_decide_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
         assert exact.decided is None
 
 
-@pytest.mark.parametrize(
-    ("bound", "reward", "found"),
-    [
-        (vulcan.Constant(0.25), Sum(3.0, 1.0), (0.25, 0)),
-        (vulcan.Linear(1.0), Sum(0.5, 0.25), (0.5, 0.25)),
-        (vulcan.Linear(1.0), Sum(0.5, 0), (0.5, 0)),
-        # Steep on one side and flat on the other: the larger of both counts.
-        (vulcan.PiecewiseLinear([(0.0, 0.0), (1.0, 0.5)]), Sum(1.0, 0.5), (0.5, 0.25)),
-        # Without a value on one side.
-        (vulcan.parse("sqrt(x)"), Sum(0.0, 0.5), (0.0, math.inf)),
-        (vulcan.Concave(lambda x: -math.inf), Sum(0.0, 0.5), (-math.inf, 0)),
-        (vulcan.Linear(1.0), Sum(0.5, math.inf), (0.5, math.inf)),
-        (vulcan.Linear(1.0), Sum(Fraction(1, 3), Fraction(1, 9)), (Fraction(1, 3), Fraction(1, 9))),
-        (vulcan.Linear(4.0), Sum(Fraction(1, 3), Fraction(0)), (Fraction(4, 3), 0)),
-    ],
-)
-def test_what_a_bound_allows_for_an_uncertain_reward(
-    bound: vulcan.RiskBound, reward: Sum, found: tuple[Any, Any]
-) -> None:
-    allowed = certificates._allow(bound, reward)
-    assert allowed == found
-    assert type(allowed.value) is type(reward.value)
-
-
-def test_the_largest_weight_bears_what_is_missing() -> None:
-    for weights in ([0.1] * 10, [0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [1.0]):
-        exact = certificates._to_exact_weights(weights)
-        assert sum(exact) == 1
-        largest = weights.index(max(weights))
-        others = [k for k in range(len(weights)) if k != largest]
-        assert [exact[k] for k in others] == [Fraction(weights[k]) for k in others]
-
-
 def test_a_policy_of_another_model_is_refused() -> None:
     other = replace(TRIP, table={**TRIP.table, 0: {"go": TRIP.table[1]["go"]}})
     with pytest.raises(vulcan.errors.MismatchError):

@@ -117,7 +117,7 @@ class Days:
         return [*days, Outcome.failure(0.25)]
 
 
-def test_states_that_nobody_comes_to_again_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_that_are_not_reached_again_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = vulcan.Problem(Days(), vulcan.Constant(1.0))
     policy = vulcan.solve(problem, vulcan.LocalVulcan(), samples=10_000).policy
     assert policy is not None
@@ -152,23 +152,6 @@ def test_histories_that_come_to_the_same_place_go_on_as_one() -> None:
     chain, evaluations = follow_policy(mixed.policy, ModelReader(mixed.problem.model))
     assert chain.sizes.tolist() == [3, 6, 9, 9, 9]
     assert evaluations == 4
-
-
-def test_a_chain_has_the_numbers_that_the_model_said() -> None:
-    third = Fraction(1, 3)
-    model = Table({0: {"a": [Outcome(third, 1, 0), Outcome(1 - third, third, 1)]}}, horizon=2)
-    model.discount = Fraction(1, 7)  # type: ignore[assignment]
-    chain = follow(model, build_merged(model))
-    assert chain.sizes.tolist() == [1, 1]
-    assert chain.source.tolist() == [0, 0, 1, 1]
-    assert chain.target.tolist() == [1, END, END, END]
-    assert [list(said) for said in chain.model_numbers] == [[third, 1 - third] * 2, [1, third] * 2]
-    assert chain.discounts == [Fraction(1, 7)] * 2
-    safe = [Outcome(np.float32(0.5), 3, 1), Outcome(Fraction(1, 4), np.int64(2), 2)]
-    model = one_action(*safe, Outcome.failure(0.25))
-    numbers = follow(model, build_merged(model)).model_numbers
-    assert [column.tolist() for column in numbers] == [[0.5, 0.25, 0.25], [3.0, 2.0, 0.0]]
-    assert [column.dtype for column in numbers] == [float, float]
 
 
 def test_a_policy_without_decisions() -> None:
@@ -218,9 +201,7 @@ def change(name: str, place: int, value: float) -> Policy:
         ("child", 9, 0),
     ],
 )
-def test_a_policy_that_differs_from_the_model_is_refused(
-    name: str, place: int, value: float
-) -> None:
+def test_a_policy_that_differs_from_the_model_is_refused(name, place, value):
     assert PLANNED.child.tolist() == [1, 2, FAILED, 3, END, 4, 3, END, END, END]
     with pytest.raises(vulcan.errors.MismatchError):
         follow(MODEL, change(name, place, value))
@@ -237,7 +218,7 @@ def test_labels_of_the_model_must_be_those_of_the_policy() -> None:
             follow(answer(labels), policy)
 
 
-def test_decisions_that_nothing_leads_to_are_not_asked_for() -> None:
+def test_unreachable_decisions_are_not_evaluated() -> None:
     assert follow(MODEL, change("child", 1, UNPLANNED)).sizes.tolist() == [1, 1, 1]
     policy = build_merged(MODEL, lambda level, state, names: None if state == 4 else names[0])
     assert UNPLANNED in follow(MODEL, policy).target
@@ -296,7 +277,7 @@ def test_another_number_of_outcomes_and_another_action() -> None:
     assert follow(MODEL, rebuild(same)).sizes.tolist() == [1]
 
 
-def test_states_that_end_are_asked_once() -> None:
+def test_terminal_states_are_queried_once() -> None:
     class Counting(Table):
         """Counts how often actions are asked for."""
 

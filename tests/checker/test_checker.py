@@ -87,9 +87,7 @@ def test_it_agrees_with_exact_certificates(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"discount": 1.0}, {"initial_action": False}])
-def test_a_difference_would_be_noticed(
-    wrong: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_difference_would_be_noticed(wrong, tmp_path, monkeypatch):
     right = vulcan_check.evaluate_member
     monkeypatch.setattr(
         vulcan_check, "evaluate_member", lambda about, columns: right({**about, **wrong}, columns)
@@ -128,9 +126,7 @@ def test_answers_and_exit_codes(saved: Path, capsys: pytest.CaptureFixture[str])
     assert "Traceback" not in capsys.readouterr().out
 
 
-def test_a_bound_in_the_file_never_makes_a_policy_safe(
-    saved: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bound_in_the_file_never_makes_a_policy_safe(saved, capsys):
     content = unseal(saved)
     for text, code in (("0.9", OWN_BOUND), ("1e-9", NOT_SAFE), ("0.9 # *x", CANNOT_SAY)):
         content["about"]["risk_bound"] = text
@@ -143,9 +139,7 @@ def test_a_bound_in_the_file_never_makes_a_policy_safe(
     assert check(saved, "--bound", "0.002*x") == SAFE
 
 
-def test_the_discount_that_it_counts_with_is_shown(
-    saved: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_discount_that_it_counts_with_is_shown(saved, capsys):
     content = unseal(saved)
     content["about"]["discount"] = 0.75
     saved.write_bytes(seal(content))
@@ -153,9 +147,7 @@ def test_the_discount_that_it_counts_with_is_shown(
     assert "  discount  0.75\n" in capsys.readouterr().out
 
 
-def test_every_byte_that_changes_and_every_cut_is_noticed(
-    saved: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_byte_that_changes_and_every_cut_is_noticed(saved, capsys):
     data = saved.read_bytes()
     for place in range(len(data)):
         changed = bytearray(data)
@@ -175,7 +167,7 @@ def test_damage_under_a_right_checksum_gives_an_answer(version: int, tmp_path: P
     (mix_bandit() if version == 2 else mix().members[0]).save(path)
     content = path.read_bytes()[HEADER.size : -32]
     random, answers = Random(version), []
-    for _ in range(1500):
+    for _ in range(500):
         changed = bytearray(content)
         for _ in range(random.choice([1, 1, 2, 8])):
             changed[random.randrange(len(changed))] = random.randrange(256)
@@ -183,7 +175,7 @@ def test_damage_under_a_right_checksum_gives_an_answer(version: int, tmp_path: P
         answers.append(check(path))
         if answers[-1] in (OWN_BOUND, NOT_SAFE):
             Policy.load(path)  # which refuses whatever the format does not allow
-    assert answers.count(BAD_FILE) > 300
+    assert answers.count(BAD_FILE) > 100
     assert set(answers) <= {OWN_BOUND, NOT_SAFE, BAD_FILE, CANNOT_SAY}
 
 
@@ -234,15 +226,7 @@ def test_a_length_beyond_the_file_takes_no_memory(tmp_path: Path) -> None:
         ("reward", "<f8", 0, math.nan, "not a reward"),
     ],
 )
-def test_sealed_nonsense_is_refused(
-    saved: Path,
-    array: str,
-    kind: str,
-    position: int,
-    value: float,
-    problem: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_sealed_nonsense_is_refused(saved, array, kind, position, value, problem, capsys):
     content = unseal(saved)
     changed = np.frombuffer(content["arrays"][array], kind).copy()
     changed[position] = value
@@ -325,7 +309,7 @@ def enclose(text: str, x: float) -> tuple[Fraction, Fraction]:
 def test_functions_are_enclosed_narrowly(function: str) -> None:
     random = Random(function)
     exact = getattr(math, function)
-    for _ in range(60):
+    for _ in range(30):
         x = random.choice([1, -1]) * 10 ** random.uniform(-6, 2)
         x = abs(x) if function in ("log", "sqrt") else max(x, -0.9) if function == "log1p" else x
         low, high = enclose(f"{function}(x)", x)
@@ -384,9 +368,7 @@ def test_what_is_no_bound_is_never_run(saved: Path, text: str) -> None:
         ("0.25 - 1e-12 * exp(0)", CANNOT_SAY),  # between numbers below and above the risk
     ],
 )
-def test_the_tolerance_is_exact_and_what_is_too_close_is_not_decided(
-    bound: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tolerance_is_exact_and_what_is_too_close_is_not_decided(bound, code, tmp_path, capsys):
     table = one_action(Outcome(0.75, 1.0, 1), Outcome.failure(0.25))
     path = tmp_path / "plan.vulcan"
     vulcan.solve(vulcan.Problem(table, 0.5)).policy.save(path)
@@ -420,9 +402,7 @@ def test_the_tolerance_is_exact_and_what_is_too_close_is_not_decided(
         *("piecewise((0, 0.5), (0, 0.6))", "0.9 + (x - 1) ** 3"),
     ],
 )
-def test_a_bound_that_is_not_concave_and_nondecreasing_is_refused(
-    saved: Path, text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bound_that_is_not_concave_and_nondecreasing_is_refused(saved, text, capsys):
     assert check(saved, f"--bound={text}") == CANNOT_SAY
     told = capsys.readouterr().out
     assert "concave and nondecreasing" in told or "must go to the right" in told

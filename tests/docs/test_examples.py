@@ -54,7 +54,7 @@ def test_a_town_needs_room() -> None:
         Drone(size=5)
 
 
-def test_a_treatment_has_outcomes_that_nobody_can_tell_apart() -> None:
+def test_a_treatment_has_indistinguishable_outcomes() -> None:
     treatment = Treatment()
     patient = treatment.initial_state()._replace(severity=0)
     outcomes = treatment.outcomes(patient, "tablets")

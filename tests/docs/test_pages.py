@@ -85,25 +85,6 @@ def check(root: Path) -> tuple[int, list[str]]:
     return found.returncode, found.stdout.splitlines()
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project of its own, in which git ignores the directory `drafts`."""
-    root = tmp_path / "project"
-    (root / "docs").mkdir(parents=True)
-    (root / "drafts").mkdir()
-    (root / ".gitignore").write_text("drafts/\n")
-    (root / "drafts" / "plan.png").touch()
-    (root / "docs" / "picture (1).png").touch()
-    (root / "script.py").touch()
-    (tmp_path / "outside.md").touch()
-    assert run("git", "init", "--quiet", root).returncode == 0
-    (root / "docs" / "guide.md").write_text(
-        "# The guide: `solve_it`, *quickly* & well\n\n## Twice\n\n## Twice ##\n\n"
-        "```python\n# Not a heading\n```\n<!--\n# Nor this\n-->\n\n### [A link](../script.py)\n"
-    )
-    return root
-
-
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="git knows which files are ours")
 def test_links_of_this_project_lead_somewhere() -> None:
     assert check(ROOT)[1] == ["every link leads somewhere"]

@@ -102,9 +102,7 @@ def test_every_snippet_is_found() -> None:
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_page)
-def test_commands_run(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for command in find_commands(page):

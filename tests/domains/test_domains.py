@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import vulcan
 from tests.helpers.plain_models import PlainBandit
 from vulcan.domains import Bandit, Grid, ThreeActions, TreasureGrid
 from vulcan.domains.bandit import MACHINES, Machine
-from vulcan.numerics import END, UNPLANNED
-from vulcan.policy.policy import Policy
 from vulcan.testing import check_compiled, check_model
 
 UNDER_A = vulcan.solvers.SequenceConstraint()
@@ -69,41 +66,6 @@ def test_what_has_no_compiled_form() -> None:
     assert PlainBandit(4, merges=False).compiled is None
     for machine in (replace(SURE, p1=1.0), replace(SURE, risk=1.0)):
         assert Bandit(4, merges=False, machines=(machine,)).compiled is None
-
-
-@pytest.mark.parametrize(
-    "solver",
-    [
-        vulcan.LocalVulcan(complete=False),
-        vulcan.LocalVulcan(constraint=UNDER_A, complete=False),
-        vulcan.LocalVulcan.paper(),
-    ],
-)
-@pytest.mark.parametrize(("horizon", "samples"), [(4, 1000), (7, 2000)])
-def test_search_is_the_same_whether_histories_merge_or_not(solver, horizon, samples) -> None:
-    forms = (Bandit(horizon), PlainBandit(horizon, merges=False), Bandit(horizon, merges=False))
-    # Completion is left out: where histories merge they share decisions.
-    merged, plain, compiled = (
-        vulcan.solve(
-            vulcan.Problem(form, vulcan.Linear(0.002)),
-            solver,
-            samples=samples,
-            seed=3,
-        )
-        for form in forms
-    )
-    assert plain.policy == compiled.policy
-    # Where histories merge, another one may have told that a mission is over.
-    for name in Policy.ARRAYS:
-        known, found = (getattr(result.policy, name) for result in (merged, plain))
-        assert np.all((known == found) | ((known == END) & (found == UNPLANNED)))
-    for of in ("samples", "histories"):
-        found = {getattr(result.statistics, of) for result in (merged, plain, compiled)}
-        assert len(found) == 1
-    # What is compiled is not kept, and the last decisions of the policy are asked for again.
-    again = compiled.statistics.evaluations - plain.statistics.evaluations
-    assert 0 <= again <= 4 * len(compiled.policy)
-    assert again == 0 or not solver.as_printed
 
 
 def test_belief_follows_bayes_step_by_step() -> None:

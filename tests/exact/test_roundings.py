@@ -249,9 +249,7 @@ def test_a_piecewise_bound_of_no_width_is_solved_by_programs(width: float) -> No
     ],
     ids=lambda thing: type(thing).__name__ if isinstance(thing, vulcan.solvers.Solver) else "",
 )
-def test_a_search_ends_where_rewards_are_the_smallest_floats(
-    solver: vulcan.solvers.Solver, options: dict[str, float]
-) -> None:
+def test_a_search_ends_where_rewards_are_the_smallest_floats(solver, options):
     # A share of such a size is 0, which no number of doublings makes any larger.
     again = [Outcome(0.975609756097561, 5e-324, 0), Outcome.failure(0.02439024390243903)]
     table = Table({0: {"again": again, "end": [Outcome(1.0, 5e-324, 1)]}}, 5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vulcan
-from tests.helpers.tables import Table, bounds, tables
+from tests.helpers.tables import bounds, tables
 from vulcan.domains import TreasureGrid
 from vulcan.exact import sweeps
 from vulcan.model.reader import ModelReader
@@ -24,9 +23,7 @@ SOLVERS = (vulcan.Lagrangian(randomised=True), vulcan.Pareto(), vulcan.Automatic
 
 @settings(max_examples=30, deadline=None)
 @given(table=tables(), bound=bounds(), solver=st.sampled_from(SOLVERS))
-def test_threads_change_nothing(
-    table: Table, bound: vulcan.RiskBound, solver: vulcan.solvers.Solver
-) -> None:
+def test_threads_change_nothing(table, bound, solver):
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps, "LEAST_OUTCOMES", 1)  # cut every level that has two pairs
@@ -39,27 +36,6 @@ def test_threads_change_nothing(
     assert found[0] == found[1] == found[2]
 
 
-@given(
-    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=8),
-    least=st.integers(1, 12),
-    most=st.integers(1, 5),
-)
-def test_blocks_are_the_whole_graph_and_large_enough(
-    sizes: list[int], least: int, most: int
-) -> None:
-    first = np.concatenate([[0], np.cumsum(sizes)])
-    at = int(first[-1])
-    for blocks in sweeps.cut_levels(first, least, most):
-        assert len(blocks) <= most
-        assert blocks[-1][1] == at
-        assert all(end == begin for (_, end), (begin, _) in pairwise(blocks))
-        if len(blocks) > 1:
-            assert at - blocks[0][0] in sizes
-            assert min(end - begin for begin, end in blocks) >= least
-        at = blocks[0][0]
-    assert at == 0
-
-
 def test_processes_ask_and_threads_compute() -> None:
     problem = vulcan.Problem(TreasureGrid(8), vulcan.Constant(0.15))
     alone, shared = (vulcan.solve(problem, vulcan.Pareto(), parallel=w) for w in (None, 2))
@@ -68,7 +44,7 @@ def test_processes_ask_and_threads_compute() -> None:
     assert shared.upper_bound == alone.upper_bound
 
 
-def test_nobody_is_asked_for_a_model_that_is_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_array_models_need_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("no process is needed")
 

@@ -30,9 +30,7 @@ def test_an_upper_bound_of_any_problem() -> None:
     assert late.upper is None or late.upper >= found.upper
 
 
-def test_the_models_own_bound_serves_where_the_graph_is_too_large(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_models_own_bound_serves_where_the_graph_is_too_large(monkeypatch):
     allow_questions(monkeypatch, -1)
     problem = vulcan.Problem(Bandit(6), LINEAR)
     assert bound_reward(problem).upper == Bandit(6).reward_to_go_bound((0,) * 6, 0)

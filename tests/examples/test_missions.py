@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,14 +12,9 @@ from PIL import Image
 
 import vulcan
 from examples.exploration import drawing
-from examples.exploration.drawing.figures import (
-    predict_field,
-)
-from examples.exploration.drawing.outcomes import AWAY, INTO, THROUGH, TURNED, find_routes
 from tests.helpers.rule_policies import (
     BOUND,
     MISSION,
-    cross_wall,
     find_journey,
     plan_by_rule,
 )
@@ -124,65 +117,6 @@ def test_what_does_not_belong_together_is_refused(policy):
         drawing.follow_policy(policy, Bandit())
 
 
-def test_routes_are_what_the_rule_did(journeys, truth):
-    routes = find_routes(journeys)
-    assert routes.gates == ((3, 2),)
-    for state, (rewards, _, _) in truth.histories.items():
-        number = find_journey(journeys, state.path, rewards)
-        nodes = state.nodes
-        if nodes[0] == 0:
-            kind, moment = AWAY, 1
-        elif nodes[0] == 1:
-            kind, moment = TURNED, 2
-        elif nodes[1] >= 2:
-            kind, moment = (THROUGH if nodes[1] == 3 else INTO), 3
-        else:
-            kind, moment = TURNED, 3
-        assert (routes.kind[number], routes.moment[number]) == (kind, moment)
-
-
-def test_six_outcomes_are_distinct_and_of_the_policy(policy, journeys):
-    outcomes = drawing.choose_outcomes(journeys)
-    assert len({outcome.number for outcome in outcomes}) == len(outcomes) == 6
-    kinds = [int(find_routes(journeys).kind[outcome.number]) for outcome in outcomes]
-    assert kinds == sorted(kinds)
-    assert set(kinds) == {THROUGH, INTO, TURNED, AWAY}
-    for outcome in outcomes:
-        run = policy.start()
-        for reward, risk in zip(outcome.journey.rewards, outcome.journey.risks, strict=True):
-            labels = run.expected
-            label = next(
-                label
-                for label in labels
-                if label.startswith(f"{reward:.3f} ") or (reward == 0 and label.startswith("visi"))
-            )
-            assert labels.get("collision", 0) == risk
-            run.observe(label)
-        assert run.finished
-        assert not run.failed
-
-
-def test_the_field_is_what_the_model_expects(journeys, truth):
-    for state, (rewards, _, _) in list(truth.histories.items())[::20]:
-        journey = journeys.journey(find_journey(journeys, state.path, rewards))
-        for moves in range(4):
-            cell = journey.path[moves + 1]
-            if not journey.sampled[moves]:
-                continue
-            cells, values = journey.samples(moves)
-            (mean,) = predict_field(MISSION, cells, values, np.array([cell], float))
-            past = state._replace(
-                path=state.path[: moves + 1], nodes=state.nodes[: sum(journey.sampled[:moves])]
-            )
-            safe = [o for o in MISSION.outcomes(past, cross_wall(past)) if not o.fails]
-            chance = sum(o.probability for o in safe)
-            expected = sum(o.probability * o.reward for o in safe) / chance
-            assert mean == pytest.approx(expected, abs=1e-9)
-        cells, values = journey.samples()
-        known = predict_field(MISSION, cells, values, np.array(cells, float))
-        assert known == pytest.approx(values, abs=1e-6)
-
-
 def test_an_animation_has_a_frame_per_step(short, tmp_path):
     path = tmp_path / "mission.GIF"
     outcome = drawing.choose_outcomes(short)[0]
@@ -203,20 +137,3 @@ def test_an_animation_has_a_frame_per_step(short, tmp_path):
         height, width = changed.shape
         assert not changed[int(0.93 * height) :].any()
         assert not changed[:, : int(0.05 * width)].any()
-
-
-def test_missions_are_drawn_without_the_library_that_opens_windows(tmp_path):
-    code = """
-import sys
-from examples.exploration import drawing
-assert "matplotlib" not in sys.modules
-from tests.helpers.rule_policies import go_east, plan_by_rule
-from vulcan.domains import Exploration
-mission = Exploration(map="wide", horizon=1, degree=2)
-journeys = drawing.follow_policy(plan_by_rule(mission, go_east), mission)
-drawing.animate_mission(journeys.journey(0), sys.argv[1])
-assert "matplotlib.pyplot" not in sys.modules
-"""
-    command = [sys.executable, "-c", code, str(tmp_path / "a.gif")]
-    subprocess.run(command, check=True)
-    assert (tmp_path / "a.gif").stat().st_size > 5000

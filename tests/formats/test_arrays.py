@@ -133,9 +133,7 @@ def spoil(place: tuple[int, ...], value: float) -> np.ndarray:
         (MOVES, {"terminal": [0, 1, 2]}, OptionError, "transitions have no decisions"),
     ],
 )
-def test_what_is_wrong_is_named(
-    transitions: Any, options: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_what_is_wrong_is_named(transitions, options, error, message):
     with pytest.raises(error, match=message):
         from_arrays(transitions, **{"horizon": 3, "failure": [3], "start": 0} | options)
 
@@ -175,9 +173,7 @@ def test_a_file_is_solved(tmp_path: Path) -> None:
         ({"transitions": np.array([{}], dtype=object)}, "not what numpy.savez writes"),
     ],
 )
-def test_files_with_mistakes_are_named(
-    tmp_path: Path, arrays: dict[str, Any], message: str
-) -> None:
+def test_files_with_mistakes_are_named(tmp_path, arrays, message):
     path = tmp_path / "cells.npz"
     np.savez(path, **arrays)
     with pytest.raises(OptionError, match=message) as caught:

@@ -43,7 +43,7 @@ def test_options_go_to_the_environment() -> None:
     assert from_gymnasium(own).outcomes(0, 1) == [Outcome.failure(1.0)]
 
 
-def test_whoever_falls_off_the_cliff_fails_although_the_environment_goes_on() -> None:
+def test_falling_off_the_cliff_is_a_failure_although_the_environment_goes_on() -> None:
     model = from_gymnasium("CliffWalking-v1", horizon=50, is_slippery=True)
     assert model.initial_state() == 36
     falls = [o for o in model.outcomes(36, 1) if o.fails]
@@ -153,9 +153,7 @@ def test_what_is_wrong_is_named(environment: Any, options: dict[str, Any], messa
         from_gymnasium(environment, **options)
 
 
-def test_without_gymnasium_the_message_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_gymnasium_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(OptionError, match=r"pip install 'vulcan-planner\[gymnasium\]'"):
         from_gymnasium("FrozenLake-v1")
@@ -170,9 +168,7 @@ def test_without_gymnasium_the_message_says_what_to_install(
         ("Taxi-v4", {"is_rainy": True, "horizon": 20}, 0.1),
     ],
 )
-def test_the_environment_does_what_the_certificate_says(
-    name: str, options: dict[str, Any], bound: float
-) -> None:
+def test_the_environment_does_what_the_certificate_says(name, options, bound):
     model = from_gymnasium(name, **options)
     result = vulcan.solve(vulcan.Problem(model, bound))
     environment = gymnasium.make(name, **{k: v for k, v in options.items() if k == "is_rainy"})

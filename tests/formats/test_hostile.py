@@ -45,9 +45,7 @@ def test_an_array_that_claims_more_than_there_is_takes_no_memory(tmp_path: Path)
             open_model(str(path), ["horizon=3"])
 
 
-def test_an_archive_is_not_unpacked_beyond_what_a_search_may_take(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_is_not_unpacked_beyond_what_a_search_may_take(tmp_path, monkeypatch):
     path = tmp_path / "model.npz"
     np.savez_compressed(path, transitions=np.zeros((1000, 4)))
     assert path.stat().st_size < 1000
@@ -104,9 +102,7 @@ def test_nesting_and_endless_numbers(tmp_path: Path, name: str, content: str, pr
 
 
 @pytest.mark.parametrize("name", ["model.json", "mission.toml"])
-def test_texts_are_read_up_to_a_size(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_read_up_to_a_size(tmp_path, name, monkeypatch):
     monkeypatch.setattr(texts, "LARGEST_TEXT", 1 << 20)
     path = tmp_path / name
     path.write_bytes(b" " * ((1 << 20) + 1))

@@ -167,9 +167,7 @@ def test_refused_values(walk: Path, change: dict[str, Any], message: str) -> Non
         ("init 0;", ";", "initial states"),
     ],
 )
-def test_malformed_files(
-    stormpy: Any, tmp_path: Path, capfd: Any, old: str, new: str, message: str
-) -> None:
+def test_malformed_files(stormpy, tmp_path, capfd, old, new, message):
     text = WALK.replace(old, new, 1)
     assert text != WALK
     if "initial" in message:

@@ -36,9 +36,7 @@ def find_first(means: Means) -> Finding:
     raise AssertionError("nothing was found")
 
 
-def test_a_finding_becomes_a_small_test_that_fails_as_long_as_the_defect_is_there(
-    tmp_path: Path,
-) -> None:
+def test_a_finding_becomes_a_small_test_that_fails_as_long_as_the_defect_is_there(tmp_path):
     finding = find_first(UPPER)
     small = shrink(finding, UPPER, seconds=5.0)
     assert small.faults[0].check == finding.faults[0].check
@@ -66,7 +64,7 @@ def test_counts_add_up_and_make_a_page() -> None:
     assert "## By solver" in page
 
 
-def test_every_solver_is_asked() -> None:
+def test_every_solver_is_drawn() -> None:
     from random import Random
 
     from fuzzing.planners import draw_planner

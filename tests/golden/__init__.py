@@ -11,15 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.certified import CERTIFIED, record_certificate
 from tests.helpers.recorded import CASES, record
-from tests.helpers.small_cases import SMALL
 
 FOLDER = Path(__file__).parent
 DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
-    "certificates.json": lambda: {n: record_certificate(case) for n, case in CERTIFIED.items()},
     "recorded.json": lambda: {name: record(case) for name, case in CASES.items()},
-    "small.json": lambda: {name: record(case) for name, case in SMALL.items()},
 }
 
 

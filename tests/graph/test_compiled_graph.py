@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,19 +48,6 @@ SAMPLERS = [
     vulcan.LocalVulcan(default_policy="random"),
     vulcan.baselines.UCT(),
 ]
-
-
-@pytest.mark.parametrize("solver", SAMPLERS, ids=str)
-def test_same_seed_and_samples_give_the_same_policy(solver: Any) -> None:
-    options: dict[str, Any] = {**CROOKED, "degree": 2, "horizon": 4}
-    form, plain = (
-        solve(kind(**options), solver, CURVED, samples=1200, seed=7)
-        for kind in (WithoutBound, PlainExploration)
-    )
-    assert form.statistics.samples == plain.statistics.samples == 1200
-    assert form.statistics.histories == plain.statistics.histories
-    assert form.policy == plain.policy
-    assert form.certificate.safe == plain.certificate.safe
 
 
 # Charts
@@ -121,31 +107,6 @@ def test_action_that_surely_fails(constraint: Any, status: Status) -> None:
 # Searches
 
 
-@pytest.mark.parametrize("first", [1000, 1024, 3333])
-def test_checkpoints_resume_bit_for_bit(tmp_path: Path, first: int) -> None:
-    mission, options = Exploration(**CROOKED, degree=2, horizon=6), {"seed": 5}
-    unbroken = solve(mission, vulcan.LocalVulcan(), CURVED, samples=6000, **options)
-    options["checkpoint"] = tmp_path / "search"
-    broken = solve(mission, vulcan.LocalVulcan(), CURVED, samples=first, **options)
-    assert broken.statistics.samples == first
-    options["checkpoint"] = vulcan.Checkpoint(tmp_path / "search", resume=True)
-    resumed = solve(mission, vulcan.LocalVulcan(), CURVED, samples=6000, **options)
-    assert resumed.policy == unbroken.policy
-    assert resumed.certificate == unbroken.certificate
-    for name in ("histories", "samples", "evaluations"):
-        found, expected = (getattr(r.statistics, name) for r in (resumed, unbroken))
-        assert found == expected, name
-
-
-@pytest.mark.parametrize("limit", [1_000_000, 3_000_000, 20_000_000])
-def test_memory_limit_holds(limit: int) -> None:
-    mission = Exploration(**CROOKED, degree=2, horizon=6)
-    result = solve(mission, vulcan.LocalVulcan(), CURVED, limits=vulcan.Limits(memory=limit))
-    assert result.stopped_by == "limit of memory"
-    assert result.statistics.memory <= limit
-    assert result.safe
-
-
 def test_bound_leads_to_the_same_reward_with_less_work() -> None:
     mission = {**CROOKED, "degree": 2, "horizon": 4}
     free = solve(WithoutBound(**mission), vulcan.LocalVulcan(), CURVED)
@@ -155,7 +116,7 @@ def test_bound_leads_to_the_same_reward_with_less_work() -> None:
     assert bounded.statistics.histories < free.statistics.histories
 
 
-def test_models_that_are_asked_in_python_all_the_same() -> None:
+def test_models_with_a_credit_in_python_are_evaluated_in_python() -> None:
     """A credit of the user's own gets the model's own states."""
     seen: set[Any] = set()
 

@@ -1,13 +1,8 @@
-"""Small policies whose certificates are recorded in tests/golden/certificates.json.
-
-Each has something that rounds, cancels, vanishes or decides: with all errors recorded bit for bit,
-a slip in the analysis of roundings shows at once. Factors of the margin are recorded to eleven
-digits: between them are powers, which not every machine rounds alike.
-"""
+"""Small policies, each with something that rounds, cancels, vanishes or decides."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -142,9 +137,3 @@ def _list_cases() -> dict[str, Certified]:
 
 
 CERTIFIED = _list_cases()
-
-
-def record_certificate(case: Certified) -> dict[str, Any]:
-    """Return all numbers of a certificate as text."""
-    certificate = vulcan.certify(case.problem, case.policy)
-    return {field.name: repr(getattr(certificate, field.name)) for field in fields(certificate)}

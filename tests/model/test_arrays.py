@@ -85,7 +85,7 @@ def test_names_stand_for_numbers() -> None:
     assert other.fingerprint != model.fingerprint
 
 
-def test_nothing_is_asked_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_evaluated_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = Grid(horizon=20)
     reader = ModelReader(grid)
     graph = open_graph(reader)
@@ -139,9 +139,7 @@ def test_rows_that_look_the_same_are_added_up() -> None:
         ),
     ],
 )
-def test_what_breaks_a_rule_is_named(
-    rows: list[tuple[Any, ...]], options: dict[str, Any], message: str
-) -> None:
+def test_what_breaks_a_rule_is_named(rows, options, message):
     with pytest.raises(ModelError, match=message):
         make(rows, **options)
 

@@ -258,9 +258,7 @@ class Alone:
 @pytest.mark.parametrize("label", [None, "on"])
 @pytest.mark.parametrize("text", [None, "alone"])
 @pytest.mark.parametrize("merges", [False, True])
-def test_states_without_equality_need_not_merge_and_a_label(
-    merges: bool, text: str | None, label: str | None
-) -> None:
+def test_states_without_equality_need_not_merge_and_a_label(merges, text, label):
     model = Mission(
         merges=merges,
         initial_state=Alone,

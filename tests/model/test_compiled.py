@@ -209,7 +209,7 @@ class Unlabelled(Chart):
 
 
 @pytest.mark.parametrize("solver", LIED_TO, ids=str)
-def test_outcomes_that_nobody_can_tell_apart(solver: Any) -> None:
+def test_indistinguishable_outcomes(solver: Any) -> None:
     alike: Any = {(0, "left"): [(0.25, 1.0, 1), (0.5, 1.0, 1), (0.25, 0.0, 1)]}
     with pytest.raises(ModelError, match="that agree in state and reward are to be one outcome"):
         solve(Unlabelled(alike, 2), solver)

@@ -85,7 +85,7 @@ MODELS = [Voyage, Told, Wearing, Ending]
 
 
 @pytest.mark.parametrize("model", [*(kind() for kind in MODELS), Voyage(merges=False)])
-def test_the_checker_asks_both(model: Voyage) -> None:
+def test_the_checker_evaluates_both(model: Voyage) -> None:
     report = check_model(model)
     assert report.duplicates
     violation = report.violations[0]
@@ -124,7 +124,7 @@ def test_what_does_not_matter_may_differ(kind: type[Voyage]) -> None:
     assert vulcan.solve(vulcan.Problem(kind(matters=False), 1.0)).safe
 
 
-def test_states_that_are_alike_are_not_asked_again() -> None:
+def test_states_that_are_alike_are_evaluated_once() -> None:
     asked: list[Any] = []
 
     def outcomes(state: Any, action: str) -> list[Outcome]:

@@ -21,7 +21,6 @@ import pytest
 from vulcan import Outcome, Start
 from vulcan.domains import Bandit
 from vulcan.errors import ModelError, PolicyError
-from vulcan.model import reader as reader_module
 from vulcan.model.interface import FAILURE, describe_model, stable_text
 from vulcan.model.reader import ModelReader, add_up, fit_labels, observe_outcomes
 from vulcan.model.rules import LONGEST_HORIZON, Rule, Violation, read_frame
@@ -118,20 +117,6 @@ def test_labels_of_actions() -> None:
     reader = ModelReader(Walk(initial_state=lambda: start, action_label=give("label")))
     assert list(reader.actions(start)) == ["here"]
     assert list(reader.actions(0)) == ["label"]
-
-
-@pytest.mark.parametrize("kind", ["actions", "outcomes"])
-def test_lists_end(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader_module, "MOST_ANSWERS", 3)
-    where = (0,) if kind == "actions" else (0, "go")
-    for make in (list, iter):
-        answer = make(range(3))
-        assert ModelReader(Walk(**{kind: give(answer)}))._call_list(kind, *where) == (0, 1, 2)
-        reader = ModelReader(Walk(**{kind: give(make(range(4)))}))
-        violation = refuse(lambda reader=reader: reader._call_list(kind, *where))
-        assert violation.rule == f"{kind} end"
-        assert (violation.state, violation.action) == (0, where[1] if where[1:] else None)
-        assert "more than 3" in violation.message
 
 
 @pytest.mark.parametrize("answer", [{"go": 1}.keys(), ("go",), iter(["go"]), {"go": 1}])

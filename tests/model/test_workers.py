@@ -6,7 +6,6 @@ import os
 import signal
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,9 +125,7 @@ def solve_alone_and_shared(
 
 
 @pytest.mark.parametrize("name", ["processes", "ray"])
-def test_a_worker_that_is_killed_changes_nothing_and_is_counted(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_worker_that_is_killed_changes_nothing_and_is_counted(name, tmp_path, request):
     executor = request.getfixturevalue("ray_executor") if name == "ray" else name
     model = Costly(4, file=str(tmp_path / "killed"), owner=os.getpid())
     result = solve_alone_and_shared(vulcan.Problem(model, BOUND), executor)

@@ -62,7 +62,7 @@ def test_nothing_imports_what_is_not_installed_with_the_library() -> None:
     assert find_importers("reproduction", "tests", "benchmarks") == set()
 
 
-def test_storm_is_imported_in_one_place_and_only_when_asked_for() -> None:
+def test_storm_is_imported_in_one_place_and_only_when_needed() -> None:
     assert find_importers("stormpy") == {"vulcan.certificate.verify"}
     code = (
         "import sys, vulcan, vulcan.formats.prism, vulcan.certificate.verify; "

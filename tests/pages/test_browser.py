@@ -252,6 +252,7 @@ def test_odd_plans_are_shown_as_well(kind, folder, visit):
     assert page.locator(".notice").count() == 0
 
 
+@pytest.mark.slow
 def test_87_000_decisions_take_6_megabytes_and_are_gone_down(large, visit):
     """How long that takes is measured in `benchmarks/test_pages.py`."""
     assert large.stat().st_size < 6_000_000

@@ -76,7 +76,7 @@ def test_what_was_rejected_stands_where_it_was(treatment):
     ]
 
 
-def test_a_page_asks_for_nothing_from_elsewhere(treatment):
+def test_a_page_loads_nothing_from_elsewhere(treatment):
     html = treatment[1].html
     addresses = set(re.findall(r"https?://[^\s\"'`)]+", html))
     assert all(address.startswith("http://www.w3.org/") for address in addresses), addresses

@@ -39,9 +39,7 @@ def test_listeners_beyond_loopback_would_be_found() -> None:
         assert ("0.0.0.0", server.getsockname()[1]) in list_listeners({os.getpid()})
 
 
-def test_ray_that_would_listen_everywhere_is_not_started(
-    ray_cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ray_that_would_listen_everywhere_is_not_started(ray_cluster, monkeypatch):
     from ray._private import ray_constants
 
     monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
@@ -73,7 +71,7 @@ def test_another_cluster_than_the_program_has_is_refused(ray_cluster: Any) -> No
         Ray("127.0.0.1:9")
 
 
-def test_an_address_where_nobody_answers_is_refused_at_once() -> None:
+def test_an_unreachable_address_is_refused_at_once() -> None:
     began = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -67,9 +67,7 @@ def test_an_error_ends_its_own_task_and_arrives_as_what_it_was(pool: WorkerPool)
         pool.map("say", ["first", "second"])
 
 
-def test_errors_that_cannot_be_pickled_keep_their_words(
-    pool: WorkerPool, executor: Executor
-) -> None:
+def test_errors_that_cannot_be_pickled_keep_their_words(pool, executor):
     odd, locked = do(pool, "say", "odd").error, do(pool, "say", "lock").error
     assert "odd here 1" in str(odd)
     assert "with a lock" in str(locked)
@@ -81,7 +79,9 @@ def test_errors_that_cannot_be_pickled_keep_their_words(
         assert any("in say" in note for note in odd.__notes__)  # where it was raised
 
 
-def test_what_cannot_be_sent_is_said_and_harms_nobody(pool: WorkerPool, executor: Executor) -> None:
+def test_what_cannot_be_sent_is_an_error_of_its_task_alone(
+    pool: WorkerPool, executor: Executor
+) -> None:
     if executor.in_process:
         return  # nothing is sent
     for name, arguments in (
@@ -143,9 +143,7 @@ def test_a_pool_can_be_closed_while_it_works_and_used_again(executor: Executor) 
     pool.close()
 
 
-def test_a_lost_worker_is_replaced_and_its_task_repeated(
-    pool: WorkerPool, executor: Executor, tmp_path: Any
-) -> None:
+def test_a_lost_worker_is_replaced_and_its_task_repeated(pool, executor, tmp_path):
     if executor.in_process:
         return  # it would take this process with it
     before, file = pool.lost, str(tmp_path / "died")

@@ -115,9 +115,7 @@ def run_script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_script_that_starts_workers_when_it_is_imported_is_told_what_to_write(
-    tmp_path: Path,
-) -> None:
+def test_a_script_that_starts_workers_when_it_is_imported_is_told_what_to_write(tmp_path):
     done = run_script(tmp_path, SCRIPT.format(guard=""))
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]

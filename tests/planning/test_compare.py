@@ -21,14 +21,13 @@ from vulcan.planning.compare import compare
 from vulcan.solvers import Solver
 
 SMALL = Problem(Bandit(horizon=4), Linear(0.002))
-"""The limits that each solver knows, a target gap aside."""
 
 BEST, BEST_RANDOMISED = 2.0627119821, 2.0673313852
 
 
 @pytest.fixture(scope="module")
 def everything():
-    return compare(SMALL, time_limit=60)
+    return compare(SMALL, samples=20_000)
 
 
 def rows_by_name(comparison):

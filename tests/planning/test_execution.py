@@ -147,7 +147,7 @@ TREATMENT = Table(
 
 
 @pytest.mark.parametrize("solver", SOLVERS[:4], ids=str)
-def test_no_policy_acts_on_what_nobody_sees(solver: Any) -> None:
+def test_no_policy_acts_on_what_is_not_observed(solver: Any) -> None:
     # To operate in half of the cases would be within the bound, but there are no halves to see.
     result = vulcan.solve(vulcan.Problem(TREATMENT, vulcan.Constant(0.01)), solver)
     assert (result.certificate.reward, result.certificate.risk) == (0, 0)

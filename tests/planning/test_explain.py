@@ -64,9 +64,7 @@ def test_another_model_is_refused() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(table=tables(), bound=bounds())
-def test_no_alternative_is_better_than_the_best_policy(
-    table: Table, bound: vulcan.RiskBound
-) -> None:
+def test_no_alternative_is_better_than_the_best_policy(table, bound):
     problem = vulcan.Problem(table, bound)
     result = vulcan.solve(problem, vulcan.Pareto(), gap=0)
     if result.policy is None or result.gap != 0:

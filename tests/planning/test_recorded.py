@@ -6,18 +6,14 @@ import pytest
 
 from tests.golden import read_golden
 from tests.helpers.recorded import CASES, record
-from tests.helpers.small_cases import SMALL
 
-ALL = {**CASES, **{f"small-{name}": case for name, case in SMALL.items()}}
-RECORDED = read_golden("recorded.json") | {
-    f"small-{name}": record for name, record in read_golden("small.json").items()
-}
+RECORDED = read_golden("recorded.json")
 
 
 def test_every_case_is_recorded() -> None:
-    assert set(RECORDED) == set(ALL)
+    assert set(RECORDED) == set(CASES)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", CASES)
 def test_nothing_has_changed(name: str) -> None:
-    assert record(ALL[name]) == RECORDED[name]
+    assert record(CASES[name]) == RECORDED[name]

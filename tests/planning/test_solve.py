@@ -84,6 +84,7 @@ def test_solver_that_is_none(solver) -> None:
         vulcan.ForwardSearch(solver)
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_progress_is_told() -> None:
     told: list[Progress] = []
     vulcan.solve(
@@ -106,17 +107,19 @@ def test_progress_is_told() -> None:
 )
 def test_signals_return_the_best_so_far(number: int, name: str) -> None:
     usual = signal.getsignal(number)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
-    timer.start()
-    result = vulcan.solve(vulcan.Problem(Bandit(14), LINEAR), FORWARD_SEARCH)
-    timer.join()
+
+    def press(progress: Progress) -> None:
+        if progress.reward is not None:
+            signal.raise_signal(number)
+
+    result = vulcan.solve(vulcan.Problem(Bandit(14), LINEAR), FORWARD_SEARCH, progress=press)
     assert result.status is Status.STOPPED
     assert f"stopped by {name} after" in result.explanation
     assert result.safe
     assert signal.getsignal(number) is usual
 
 
-def test_a_signal_that_somebody_handles_is_left_to_them() -> None:
+def test_a_signal_with_a_handler_is_left_to_the_handler() -> None:
     seen: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
     try:
@@ -185,12 +188,7 @@ def test_a_second_ctrl_c_while_certifying_keeps_the_policy(monkeypatch: pytest.M
     [(300_000, "roundings misled the search"), (0, "so close to what is allowed that roundings")],
 )
 @pytest.mark.parametrize("solver", [None, FORWARD_SEARCH, vulcan.Pareto()], ids=str)
-def test_roundings_prove_nothing(
-    solver: vulcan.solvers.Solver | None,
-    most_ways: int,
-    explanation: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_roundings_prove_nothing(solver, most_ways, explanation, monkeypatch):
     monkeypatch.setattr("vulcan.certificate.certify.MOST_WAYS", most_ways)
     rewards = [88180747.6, -20541439.5, -67639307.76666667]
     outcomes = [Outcome(0.3, reward, k) for k, reward in enumerate(rewards, 1)]
@@ -241,9 +239,7 @@ PROBLEM = vulcan.Problem(Bandit(4), vulcan.Linear(0.002))
 
 @pytest.mark.parametrize("change", [{"reward": 0.5}, {"risk": 0.01}], ids=str)
 @pytest.mark.parametrize("name", load_solvers())
-def test_a_search_that_errs_is_found_out(
-    name: str, change: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_that_errs_is_found_out(name, change, monkeypatch):
     kind = load_solvers()[name]
     search = kind.search
     problem = PROBLEM

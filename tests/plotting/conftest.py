@@ -17,4 +17,4 @@ def frontier():
 
 @pytest.fixture(scope="module")
 def comparison():
-    return compare(PROBLEM, time_limit=60)
+    return compare(PROBLEM, samples=20_000)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import pickle
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -205,9 +204,7 @@ def test_a_run_follows_the_member_that_was_drawn(bandit: RandomisedPolicy) -> No
         assert member.finished
 
 
-def test_bound_policies_give_the_models_own_actions(
-    bandit: RandomisedPolicy, saved_bandit: Path
-) -> None:
+def test_bound_policies_give_the_models_own_actions(bandit, saved_bandit):
     loaded = Policy.load(saved_bandit)
     model = Bandit(3)
     bound = loaded.bind(model)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import msgspec
@@ -40,38 +39,6 @@ def test_round_trip(bandit: RandomisedPolicy, saved_bandit: Path) -> None:
     loaded.save(saved_bandit)
     assert saved_bandit.read_bytes() == before
     assert HEADER.unpack_from(before)[1] == 2
-
-
-def test_file_changed_or_cut_anywhere(saved_bandit: Path) -> None:
-    data = saved_bandit.read_bytes()
-    for place in range(0, len(data), 5):
-        changed = bytearray(data)
-        changed[place] ^= 0x41
-        for damaged in (bytes(changed), data[:place]):
-            saved_bandit.write_bytes(damaged)
-            with pytest.raises(vulcan.errors.PolicyFileError):
-                Policy.load(saved_bandit)
-
-
-def test_sealed_damage_is_refused_or_harmless(bandit: RandomisedPolicy, saved_bandit: Path) -> None:
-    """Whoever can compute a checksum still gets a checked policy or the one error."""
-    content = saved_bandit.read_bytes()[HEADER.size : -32]
-    random = Random(0)
-    refused = 0
-    for _ in range(600):
-        changed = bytearray(content)
-        for _ in range(random.choice([1, 1, 2, 8])):
-            changed[random.randrange(len(changed))] = random.randrange(256)
-        saved_bandit.write_bytes(seal(bytes(changed)))
-        try:
-            loaded = Policy.load(saved_bandit)
-        except vulcan.errors.PolicyFileError:
-            refused += 1
-        else:
-            assert isinstance(loaded, RandomisedPolicy)
-            assert math.fsum(loaded.weights) == pytest.approx(1, abs=1e-12)
-            assert loaded.draw()
-    assert 100 < refused < 600
 
 
 def change_weights(content: dict[str, Any], *weights: Any) -> None:
@@ -121,13 +88,3 @@ def test_sealed_nonsense_is_refused(saved_bandit: Path, change: Any, problem: st
         Policy.load(saved_bandit)
     with pytest.raises(vulcan.errors.PolicyFileError, match=problem):
         Policy.load(saved_bandit)
-
-
-def test_deep_nonsense_is_refused(saved_bandit: Path) -> None:
-    for content in (
-        b"\x82\xa7weights\x91\xcb?\xf0" + b"\x00" * 6 + b"\xa7members" + b"\x91" * 100_000,
-        b"\x81\xa7members" + b"\x81\xa7members" * 50_000 + b"\xc0",
-    ):
-        saved_bandit.write_bytes(seal(content))
-        with pytest.raises(vulcan.errors.PolicyFileError, match="not a policy"):
-            Policy.load(saved_bandit)

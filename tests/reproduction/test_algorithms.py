@@ -114,9 +114,7 @@ def test_forward_search_on_random_models(table: Table, bound: vulcan.RiskBound) 
 
 
 @given(table=simple_tables, bound=nonnegative_bounds)
-def test_forward_search_finds_the_best_of_all_policies(
-    table: Table, bound: vulcan.RiskBound
-) -> None:
+def test_forward_search_finds_the_best_of_all_policies(table, bound):
     rewards = [plan.reward for plan in enumerate_plans(table) if admits("A", bound, plan)]
     value, _ = algorithms.forward_search(vulcan.Problem(table, bound))
     assert value == pytest.approx(max(rewards, default=-math.inf), abs=1e-9)
@@ -211,9 +209,7 @@ def test_the_estimate_is_the_value_after_cleanup() -> None:
 
 
 @pytest.mark.parametrize("certify_early", [False, True])
-def test_no_policy_of_an_earlier_round_is_returned(
-    certify_early: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_policy_of_an_earlier_round_is_returned(certify_early, monkeypatch):
     share = math.inf if certify_early else 0.0
     monkeypatch.setattr("vulcan.sampling.incumbent.SHARE_OF_CERTIFYING", share)
     table = gamble(1e-9)

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import vulcan
 from reproduction import Part, Record, Task, Verdict
 from reproduction.paper import BANDIT_TABLE
-from reproduction.parts import alpha, heuristic_search, planning_time
+from reproduction.parts import alpha, heuristic_search
 from reproduction.parts.alpha import FINE, INSIDE, Alpha
 from reproduction.parts.bandit_table import BanditTable
 from reproduction.parts.concave import ConcaveBounds
@@ -23,10 +23,8 @@ from reproduction.parts.convergence import Convergence
 from reproduction.parts.exploration import DRAWN, ExplorationMission
 from reproduction.parts.heuristic_search import HeuristicSearch
 from reproduction.parts.penalty import PenaltyExample, list_penalties
-from reproduction.parts.planning_time import METHODS, PlanningTime
 from reproduction.parts.policy_space import SPACES, PolicySpace, enumerate_policies
 from reproduction.parts.regret import JUDGED, Regret
-from reproduction.parts.slow_model import COST, SlowModel, charge
 from reproduction.parts.small_figures import SmallFigures
 from vulcan.domains import Bandit
 from vulcan.policy.file import decode_policy
@@ -296,33 +294,6 @@ def test_no_penalty_finds_the_second_action(penalty_records: list[Record]) -> No
     assert all(reward == pytest.approx(5) for m, reward, *_ in trials if m > 125)
 
 
-def test_planning_times_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning_time, "REPEATS", 1)
-    part = PlanningTime()
-    tasks = [task for task in part.tasks(quick=True) if task["horizon"] <= 3]
-    records = run_tasks(part, tasks)
-    optimal = {"stochastic": 1.537402, "deterministic": 1.528002, "fronts": 1.528002}
-    asked = {}
-    for record in records:
-        found, (method, horizon, _) = record.found, record.task.values()
-        assert found["proved"]
-        assert found["ended"]
-        assert found["seconds"] > 0
-        if horizon == 3:
-            reward = optimal.get(method.split()[0], 1.489224)
-            assert found["reward"] == pytest.approx(reward, abs=5e-7)
-            asked[method] = found["evaluations"]
-    assert asked["VulcanFS"] < asked["stochastic graph"] == asked["deterministic tree"] == 112
-    assert asked["VulcanFS, as printed"] == 172 > asked["VulcanFS, compiled model"] > 112
-    section = part.show(records, quick=True)
-    check_section(section)
-    ratios, seconds, _ = section.tables
-    assert len(seconds.rows) == len(METHODS)
-    assert ratios.brief
-    assert all(isinstance(cell, str) for row in ratios.rows for cell in row)
-    show_any(part, records)
-
-
 @pytest.fixture(scope="module")
 def space_records() -> list[Record]:
     return run_tasks(PolicySpace(), list(SPACES))
@@ -356,25 +327,6 @@ def test_the_error_at_the_root_is_measured():
     section = part.show(records, quick=True)
     check_section(section)
     assert section.numbers["printed 1000, mean error"] > section.numbers["printed 4000, mean error"]
-    show_any(part, records)
-
-
-def test_slow_model():
-    part = SlowModel()
-    horizon = {"horizon": 4}
-    records = [run_task(part, {"variant": "forward", "constraint": c, **horizon}) for c in "AB"]
-    for samples in (10, 1000):
-        for variant in ("A", "B"):
-            budget = {"samples": samples, "runs": 2}
-            records.append(run_task(part, {"variant": variant, **horizon, **budget}))
-    section = part.show(records, True)
-    check_section(section)
-    row = section.tables[0].rows[0]
-    assert row[0] == 4
-    assert row[1:3] == [charge(record.found) for record in records[:2]]
-    assert [record.found["evaluations"] for record in records[:2]] == [868, 884]
-    assert row[2] > 884 * COST
-    assert part.show(records[2:], True).figures == []
     show_any(part, records)
 
 

@@ -135,9 +135,7 @@ def test_page_has_all_that_it_points_to(folder: Path) -> None:
             assert (folder / place).stat().st_size > 0
 
 
-def test_a_task_that_fails_is_named_and_the_others_are_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_that_fails_is_named_and_the_others_are_run(tmp_path, monkeypatch):
     monkeypatch.setattr("reproduction.reproduction.PARTS", [FailingPart("broken")])
     for _ in range(2):
         with pytest.raises(VulcanError, match=r"1 tasks failed(.|\n)*'broken'\}: out of tea"):
@@ -148,9 +146,7 @@ def test_a_task_that_fails_is_named_and_the_others_are_run(
     assert len((tmp_path / "data-quick" / "failing.jsonl").read_text().splitlines()) == 4
 
 
-def test_a_killed_worker_is_told_and_what_was_run_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_worker_is_told_and_what_was_run_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("reproduction.reproduction.PARTS", [FailingPart("killed")])
     with pytest.raises(VulcanError, match=r"1 tasks failed(.|\n)*its worker was killed"):
         reproduce(tmp_path, quick=True, parallel=1)

@@ -76,6 +76,7 @@ def test_files_get_lines_at_times_that_double(capsys):
     assert lines[-1].startswith("searching   80 %   8 s, about 2 s left   ")
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_a_tree_search_shows_its_progress(terminal):
     bound = vulcan.Linear(0.002)
     vulcan.solve(vulcan.Problem(Bandit(horizon=1), bound), vulcan.Vulcan())

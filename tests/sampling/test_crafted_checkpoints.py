@@ -118,9 +118,7 @@ def split_soon(monkeypatch: pytest.MonkeyPatch) -> None:
         ("local", "control", set_field("phase", 0, 3), "in no phase"),
     ],
 )
-def test_it_is_said_what_is_wrong(
-    kind: str, name: str, change: Change, problem: str, tmp_path: Path
-) -> None:
+def test_it_is_said_what_is_wrong(kind, name, change, problem, tmp_path):
     path = tmp_path / "search"
     snapshot = make_snapshot(kind)
     change_array(snapshot, name, change)
@@ -141,7 +139,7 @@ def test_it_is_said_what_is_wrong(
         ("states", set_field("action_count", 0, -2)),
     ],
 )
-def test_a_compiled_model_is_asked_again(name: str, change: Change, tmp_path: Path) -> None:
+def test_a_compiled_model_is_evaluated_again(name: str, change: Change, tmp_path: Path) -> None:
     path = tmp_path / "search"
     snapshot = make_snapshot("compiled")
     assert "records" not in snapshot.graph  # which its functions would believe

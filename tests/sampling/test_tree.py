@@ -1,10 +1,8 @@
-"""Trees after a search: true deletions, exact values."""
+"""Trees after a search: nothing admissible is deleted, and values are exact."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,78 +14,19 @@ import vulcan
 from tests.helpers.constraints import KINDS, constraint
 from tests.helpers.tables import Table, bounds, tables
 from tests.helpers.trees import (
-    TINY,
-    TINY_BOUND,
     Node,
     sample,
     start,
     unfold,
-    walk,
 )
 from tests.oracles.brute_force import admits, enumerate_plans
 from tests.oracles.priced_trees import Place, grow
-from vulcan import Constant, Outcome, RiskBound
+from vulcan import Outcome
 from vulcan.domains import Bandit
-from vulcan.kernels.paper_tree import DELETED, LIVE, SHARE, SOLVED
+from vulcan.kernels.paper_tree import DELETED
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
 from vulcan.sampling.price_search import PriceRun
-
-
-@dataclass
-class Oracle:
-    """Forward search in plain recursion: the value of the best admissible way on."""
-
-    table: Table
-    bound: RiskBound
-    kind: str
-    own: Any = None
-
-    def passes(self, survival: float, credit: float) -> bool:
-        risk = 1 - survival
-        if self.kind != "B":
-            if survival <= 0:
-                return False
-            risk /= survival
-        return risk <= self.bound(credit) + 1e-12
-
-    def value(self, state: Any, level: int, survival: float, credit: float) -> float:
-        actions = self.table.table.get(state, {})
-        if level == self.table.horizon or not actions:
-            return 0.0 if self.passes(survival, credit) else -math.inf
-        return max(self.action_value(state, a, level, survival, credit) for a in actions)
-
-    def action_value(
-        self, state: Any, action: str, level: int, survival: float, credit: float
-    ) -> float:
-        outcomes = self.table.table[state][action]
-        weight = self.table.discount**level
-        safe = [o for o in outcomes if not o.fails]
-        failing = [o for o in outcomes if o.fails]
-        risk = math.fsum(o.probability for o in failing) if safe else 1.0
-        mean = math.fsum(o.probability * o.reward for o in outcomes)
-        after = survival * (1 - risk)
-
-        def claim(outcome: Outcome | None) -> float:
-            if self.kind == "B":
-                return credit + weight * survival * mean
-            if self.kind == "A":
-                return credit + weight * mean
-            if self.kind == "A own":
-                return credit + weight * self.own(state, action)
-            return credit + weight * outcome.reward
-
-        if self.kind != "B":
-            if not safe or any(self.bound(claim(o)) < -1e-12 for o in failing):
-                return -math.inf
-        elif not safe:
-            return mean if self.passes(0.0, claim(None)) else -math.inf
-        values = [self.value(o.state, level + 1, after, claim(o)) for o in safe]
-        if -math.inf in values:
-            return -math.inf
-        return mean + self.table.discount * math.fsum(
-            o.probability * value for o, value in zip(safe, values, strict=True)
-        )
 
 
 def sample_tree(problem: vulcan.Problem, samples: int, seed: int = 0) -> PriceRun:
@@ -97,134 +36,6 @@ def sample_tree(problem: vulcan.Problem, samples: int, seed: int = 0) -> PriceRu
     while run.can_sample(samples):
         run.advance(samples)
     return run
-
-
-# Facts about any tree.
-
-
-@pytest.mark.parametrize("printed", [False, True])
-@pytest.mark.parametrize("completed", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=50)
-@given(
-    table=tables(),
-    bound=bounds(),
-    samples=st.integers(1, 60),
-    seed=st.integers(0, 1 << 40),
-)
-def test_deletions_and_solved_values_are_true(
-    kind: str,
-    completed: bool,
-    printed: bool,
-    table: Table,
-    bound: RiskBound,
-    samples: int,
-    seed: int,
-) -> None:
-    under = constraint(kind, table)
-    run = start(table, bound, under, seed=seed, as_printed=printed)
-    sample(run, samples)
-    if completed and not run.exhausted:
-        assert run._finalise_tree(True, lambda: False)
-    oracle = Oracle(table, bound, kind, getattr(under, "own_credit", None))
-    root = unfold(run, kind)
-    best = oracle.value(table.start, 0, 1.0, 0.0)
-    assert run.exhausted <= (best == -math.inf)
-    for node in walk(root):
-        if node.state == "failed":
-            continue
-        place = (node.state, node.level, *node.expected)
-        if node.solved and not printed:
-            assert node.value == pytest.approx(oracle.value(*place), abs=1e-9)
-        for edge in node.edges:
-            value = oracle.action_value(node.state, edge.label, *place[1:])
-            if edge.mark == DELETED:
-                assert value == -math.inf
-            elif edge.mark == SOLVED:
-                assert edge.value == pytest.approx(value, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
-@given(table=tables(), bound=bounds(), seed=st.integers(0, 1 << 40))
-def test_one_step_is_worth_the_best_action_that_passes(
-    kind: str, table: Table, bound: RiskBound, seed: int
-) -> None:
-    table = replace(table, horizon=1, calls={})
-    run = start(table, bound, constraint(kind, table), seed=seed)
-    sample(run, 100)
-    rewards = [plan.reward for plan in enumerate_plans(table) if admits(kind, bound, plan)]
-    assert (run.solved, run.exhausted) == (bool(rewards), not rewards)
-    assert (run.samples, run.histories) == (len(rewards) > 0, 1)
-    root = unfold(run, kind)
-    assert root.value == pytest.approx(max(rewards, default=-math.inf), abs=1e-12)
-    assert root.edges == ()
-    assert all(calls == 1 for calls in table.calls.values())
-    candidate = run.plan(True, lambda: False)
-    assert (candidate is None) == (not rewards)
-    if candidate is not None:
-        assert candidate.reward == pytest.approx(root.value, abs=1e-12)
-        assert candidate.judgement.complete
-    assert all(edge.mark == LIVE for edge in unfold(run, kind).edges)
-
-
-HORIZON = 6
-
-
-def make_chain(reward: float, paid: float, merges: bool) -> Table:
-    """Return a mission that goes on for a reward a step, or ends for pay for all steps left."""
-    table: dict = {"over": {}}
-    for step in range(HORIZON):
-        rows = {"end": [Outcome(1.0, paid * (HORIZON - step), "over")]}
-        for name in ("left", "right"):
-            rows[name] = [Outcome(0.5, reward, (step + 1, k)) for k in range(2)]
-        for k in range(2):
-            table[step, k] = rows
-    return Table(table, horizon=HORIZON, start=(0, 0), merges=merges)
-
-
-def list_first_tries(root: Node, later_than: int) -> Iterator[str]:
-    """List the actions taken in histories that were sampled once, but not in the first ones."""
-    for node in walk(root):
-        if node.visits == 1 and node.edges and node.number > later_than:
-            yield from (edge.label for edge in node.edges if edge.visits)
-
-
-@pytest.mark.parametrize("merges", [False, True])
-@pytest.mark.parametrize(
-    ("reward", "paid", "ends"),
-    [(0.5, 0.25, False), (0.2, 0.25, True), (-1.0, 0.0, True), (-1.0, -2.0, False)],
-)
-def test_greedy_ends_only_where_going_on_earned_less(
-    reward: float, paid: float, ends: bool, merges: bool
-) -> None:
-    run = start(
-        make_chain(reward, paid, merges), Constant(0.0), default_policy="greedy", exploration=0.1
-    )
-    sample(run, 60)
-    early = run.histories // 2
-    tried = set(list_first_tries(unfold(run), early))
-    assert tried == ({"end"} if ends else {"left"})
-
-
-@pytest.mark.parametrize("default_policy", ["random", "greedy"])
-def test_every_action_gets_its_share(default_policy: str) -> None:
-    for printed in (False, True):
-        run = start(
-            Table(TINY.table, horizon=6, start=TINY.start),
-            TINY_BOUND,
-            exploration=0.0,
-            default_policy=default_policy,
-            as_printed=printed,
-        )
-        sample(run, 3000)
-        short = [
-            edge
-            for node in walk(unfold(run))
-            for edge in node.edges
-            if edge.mark == LIVE and edge.visits + 1 < SHARE * node.visits / len(node.edges)
-        ]
-        assert bool(short) == printed
 
 
 def require_kept(node: Node | None, choice: Any) -> None:
@@ -251,23 +62,15 @@ CEILINGS = st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.5]).map(vulcan.Constant)
     samples=st.integers(1, 40),
     seed=st.integers(0, 1 << 40),
 )
-def test_no_admissible_policy_is_ever_refused(
-    kind: str,
-    table: Table,
-    bound: RiskBound,
-    merges: bool,
-    completed: bool,
-    samples: int,
-    seed: int,
-) -> None:
+def test_no_admissible_policy_is_ever_refused(kind, table, bound, merges, completed, samples, seed):
     # Early refusal included: under a constant bound the risk alone may be too large.
     model = replace(table, merges=merges, calls={})
     plans = [plan for plan in enumerate_plans(table) if admits(kind, bound, plan)]
-    run = start(model, bound, constraint(kind, model), seed=seed)
+    run = start(model, bound, constraint(kind, model), seed)
     sample(run, samples)
     if completed and not run.exhausted:
         assert run._finalise_tree(True, lambda: False)
-    root = unfold(run, kind)
+    root = unfold(run)
     for plan in plans:
         require_kept(root, plan.choice)
     # To its end, the search finds the best policy, or that there is none.
@@ -275,7 +78,7 @@ def test_no_admissible_policy_is_ever_refused(
     assert (run.solved, run.exhausted) == (bool(plans), not plans)
     if plans:
         best = max(plan.reward for plan in plans)
-        assert unfold(run, kind).value == pytest.approx(best, abs=1e-9)
+        assert unfold(run).value == pytest.approx(best, abs=1e-9)
 
 
 LEAP = {
@@ -300,9 +103,7 @@ LEAP = {
     ],
 )
 @pytest.mark.parametrize("kind", ["A", "A received", "B"])
-def test_more_risk_than_the_bound_ever_allows_is_refused_at_once(
-    kind: str, bound: RiskBound, entered: bool
-) -> None:
+def test_more_risk_than_the_bound_ever_allows_is_refused_at_once(kind, bound, entered):
     # Nothing bounds what the valley earns; but no reward justifies the leap where Δ has a ceiling.
     model = Table(LEAP, 5, start="cliff", merges=False)
     solver = vulcan.LocalVulcan(constraint=constraint(kind, model))
@@ -345,9 +146,7 @@ def require_exact(run: PriceRun, number: int, place: Place) -> None:
 
 @settings(max_examples=60)
 @given(table=tables(), bound=bounds(), merges=st.booleans(), seed=st.integers(0, 99))
-def test_sampling_ends_with_exact_values(
-    table: Table, bound: vulcan.RiskBound, merges: bool, seed: int
-) -> None:
+def test_sampling_ends_with_exact_values(table, bound, merges, seed):
     model = replace(table, merges=merges, calls={})
     run = sample_tree(vulcan.Problem(model, bound), ENOUGH, seed)
     assert run.solved
@@ -404,9 +203,7 @@ def test_moved_prices_leave_values_that_agree(samples: int) -> None:
 
 @settings(max_examples=60)
 @given(table=tables(), shares=st.lists(st.floats(0, 1), min_size=8, max_size=8))
-def test_moved_prices_leave_upper_bounds_of_what_is_solved(
-    table: Table, shares: list[float]
-) -> None:
+def test_moved_prices_leave_upper_bounds_of_what_is_solved(table, shares):
     run = sample_tree(vulcan.Problem(table, HALF), ENOUGH)
     old, root = run.prices[0].astype(float), grow(table)
     run.move_prices(old[0] + np.array(sorted(shares)) * (old[-1] - old[0]))

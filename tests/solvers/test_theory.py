@@ -36,9 +36,7 @@ def test_lemmas_1_and_2_safe_histories_divided_by_survival(table: Table) -> None
 @pytest.mark.parametrize("kind", ["A", "A received", "A own", "B"])
 @settings(max_examples=60)
 @given(table=tables(), bound=bounds())
-def test_theorems_every_admissible_policy_satisfies_the_bound(
-    kind: str, table: Table, bound: vulcan.RiskBound
-) -> None:
+def test_theorems_every_admissible_policy_satisfies_the_bound(kind, table, bound):
     for plan in enumerate_plans(table):
         if admits(kind, bound, plan):
             assert plan.risk <= bound(plan.reward) + 1e-11
@@ -233,9 +231,7 @@ def test_nothing_is_dropped_that_a_better_policy_needs(seed: int, bound: vulcan.
 
 @settings(max_examples=60)
 @given(seed=SEEDS, share=st.floats(0.01, 0.99), steepness=st.floats(0, 0.95), which=SEEDS)
-def test_switching_histories_comes_close_to_the_mixture(
-    seed: int, share: float, steepness: float, which: int
-) -> None:
+def test_switching_histories_comes_close_to_the_mixture(seed, share, steepness, which):
     table = split_table(seed)
     root = grow(table)
     prices = find_edges([(g, x) for x, g in root.find_front()])

@@ -57,9 +57,7 @@ def scale(table: Table, factor: float) -> Table:
     offset=st.sampled_from([0.0, 0.01, 0.1]),
     slope=st.sampled_from([0.0, 0.01, 0.05]),
 )
-def test_scaled_rewards_change_nothing(
-    name: str, factor: float, table: Table, offset: float, slope: float
-) -> None:
+def test_scaled_rewards_change_nothing(name, factor, table, offset, slope):
     solver, options = SOLVERS[name]
     one = vulcan.solve(vulcan.Problem(table, vulcan.Linear(slope, offset)), solver, **options)
     bound = vulcan.Linear(slope / factor, offset)

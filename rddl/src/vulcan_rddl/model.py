@@ -87,14 +87,23 @@ class RDDLFiles(NamedTuple):
             return rddl, RDDLSimulator(rddl)
 
 
-def _parse(lines: Sequence[tuple[str, int, str]], files: str) -> Any:
-    """Return the syntax tree; errors name the line of the file, not that of the joined text."""
+@cache
+def _build_parser() -> Any:
+    """Return pyRDDLGym's parser, whose tables take a second to build."""
     from ply.yacc import NullLogger
-    from pyRDDLGym.core.debug.exception import RDDLParseError
     from pyRDDLGym.core.parser.parser import RDDLParser
 
     parser = RDDLParser(lexer=None, verbose=False)
     parser.build(debug=False, write_tables=False, errorlog=NullLogger())
+    return parser
+
+
+def _parse(lines: Sequence[tuple[str, int, str]], files: str) -> Any:
+    """Return the syntax tree; errors name the line of the file, not that of the joined text."""
+    from pyRDDLGym.core.debug.exception import RDDLParseError
+
+    parser = _build_parser()
+    parser.lexer.build()  # it counts lines from 1 again
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore")

@@ -34,7 +34,7 @@ COMMANDS: Final = {
     "certify": "certify",
     "verify": "certify",
     "explain": "explain",
-    "simulate": "simulate",
+    "simulate": "run",
     "run": "run",
     "show": "show",
     "explore": "show",

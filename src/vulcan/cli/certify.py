@@ -41,14 +41,12 @@ def certify(
     """
     import vulcan
 
-    policy = vulcan.Policy.load(plan)
     with options.keep_off_stdout():
-        judged, chosen, source = options.open_with_bound(model, settings, bound, policy.about)
-        if chosen is None:
+        policy, problem, source = options.open_plan(plan, model, settings, bound)
+        if source == "":
             raise OptionError(
                 f"{plan} was made for a bound that can't be written down; give one with --bound"
             )
-        problem = vulcan.Problem(judged, chosen)
         certificate = vulcan.certify(problem, policy, exact=exact)
     by_itself = source is None
     if as_json:
@@ -123,12 +121,9 @@ def verify(
     vulcan verify plan.vulcan model.prism --horizon 30 --set failure=attacked
     """
     import vulcan
-    from vulcan.bounds.forms import Constant
 
-    policy = vulcan.Policy.load(plan)
     with options.keep_off_stdout():
-        judged, chosen, _ = options.open_with_bound(model, settings, None, policy.about)
-        problem = vulcan.Problem(judged, Constant(1.0) if chosen is None else chosen)
+        policy, problem, _ = options.open_plan(plan, model, settings)
         verification = vulcan.verify(problem, policy)
     _show_verification(problem, verification, as_json)
     raise typer.Exit(ExitCode.YES if verification.agrees else ExitCode.DEFECT)

@@ -45,14 +45,11 @@ def explain(
     vulcan explain plan.vulcan mission.toml --json
     """
     import vulcan
-    from vulcan.bounds.forms import Constant
 
-    policy = vulcan.Policy.load(plan)
     with options.keep_off_stdout():
-        opened, chosen, _ = options.open_with_bound(model, settings, bound, policy.about)
-        problem = vulcan.Problem(opened, Constant(1.0) if chosen is None else chosen)
+        policy, problem, source = options.open_plan(plan, model, settings, bound)
         # Without a bound nothing is too risky, so that rejected actions can't be explained.
-        places = 0 if chosen is None else rows
+        places = 0 if source == "" else rows
         explanation = vulcan.explain(problem, policy, places=places)
     if as_json:
         documents.print_document(documents.describe_explanation(explanation, problem, rows))

@@ -19,8 +19,9 @@ import typer
 from vulcan.errors import OptionError
 
 if TYPE_CHECKING:
-    from vulcan.bounds.base import RiskBound
-    from vulcan.policy.policy import About
+    from pathlib import Path
+
+    from vulcan.policy.policy import AnyPolicy
     from vulcan.problem import Problem
 
 PROBLEM: Final = "Model and bound"
@@ -309,23 +310,31 @@ def find_problem(text: str, settings: Sequence[str] | None, bound: str | None) -
     return Problem(model, chosen)
 
 
-def open_with_bound(
-    text: str, settings: Sequence[str] | None, bound: str | None, about: About
-) -> tuple[Any, RiskBound | None, str | None]:
-    """Return the model of a policy, the bound to judge the policy by, and where that is from.
+def open_plan(
+    plan: Path, text: str, settings: Sequence[str] | None, bound: str | None = None
+) -> tuple[AnyPolicy, Problem, str | None]:
+    """Return a policy, its model with the bound to judge it by, and where the bound is from.
 
     The bound is `--bound`, or else that of the mission file (named by its path), or else the one
-    that the policy was made for (None). There is no bound if that can't be written down.
+    that the policy was made for (None). If that can't be written down, every risk is allowed, and
+    the source is "".
     """
+    from vulcan.bounds.forms import Constant
     from vulcan.bounds.parse import parse
     from vulcan.formats.registry import open_model
+    from vulcan.policy.policy import Policy
+    from vulcan.problem import Problem
 
+    policy = Policy.load(plan)
     model, own_bound = open_model(text, settings or ())
-    if bound is not None:
-        return model, parse(bound), "--bound"
-    if own_bound is not None:
-        return model, parse(own_bound), f"the bound in {text}"
-    return model, None if about.risk_bound is None else parse(about.risk_bound), None
+    source = "--bound" if bound is not None else None
+    if bound is None and own_bound is not None:
+        bound, source = own_bound, f"the bound in {text}"
+    if bound is None:
+        bound = policy.about.risk_bound
+    if bound is None:
+        return policy, Problem(model, Constant(1.0)), ""
+    return policy, Problem(model, parse(bound)), source
 
 
 def keep_off_stdout() -> AbstractContextManager[Any]:

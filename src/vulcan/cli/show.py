@@ -131,12 +131,10 @@ def explore(
     import vulcan
 
     output.check_output(file)
-    policy = vulcan.Policy.load(plan)
     with options.keep_off_stdout():
-        opened, chosen, _ = options.open_with_bound(model, settings, bound, policy.about)
-        if chosen is None:
+        policy, problem, source = options.open_plan(plan, model, settings, bound)
+        if source == "":
             raise OptionError("Missing option '--bound': the policy file has none")
-        problem = vulcan.Problem(opened, chosen)
         page = vulcan.explore(problem, policy, what_if=what_if or None)
     page.save(file)
     rows = [(answer.question, answer.words) for answer in page.answers]

@@ -47,7 +47,7 @@ def build_table(
 ) -> str:
     """Return a table of texts, with a note below it.
 
-    The header may be empty. So many columns from the left hold words, and so does a last column
+    The header may be empty. This many columns from the left hold words, and so does a last column
     without a name.
     """
     words = [k < left or (k == len(header) - 1 and not name) for k, name in enumerate(header)]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +12,7 @@ from tests.helpers.plain_models import PlainExploration
 from vulcan.domains.exploration.field import Field
 from vulcan.domains.exploration.maps import Map, Obstacle, Vehicle
 from vulcan.domains.exploration.model import MOVES, Exploration
-from vulcan.testing import CompiledAnswers, check_compiled
+from vulcan.testing import check_compiled
 
 
 @st.composite
@@ -44,26 +42,6 @@ def missions(draw: Callable[..., Any]) -> Exploration:
         collision_reward=draw(st.sampled_from([0.0, -3.0, 1.5])),
         discount=draw(st.sampled_from([1.0, 0.8, 0.0])),
     )
-
-
-@pytest.mark.slow
-@settings(max_examples=60)
-@given(mission=missions(), seed=st.integers(0, 1 << 32))
-def test_compiled_exploration_says_what_the_plain_one_says(mission: Exploration, seed: int) -> None:
-    asked, rng = CompiledAnswers(mission.compiled), random.Random(seed)
-    state, record = mission.initial_state(), mission.compiled.initial
-    for _ in range(mission.horizon):
-        after = []
-        for number, move in enumerate(MOVES):
-            answers, records = asked.outcomes(record, number)
-            plain = mission.outcomes(state, move) if move in mission.actions(state) else []
-            # To the last bit.
-            assert answers == [(o.probability, o.reward, o.fails) for o in plain]
-            pairs = zip(plain, records, strict=True)
-            after += [(o.state, then.reshape(1)) for o, then in pairs if not o.fails]
-        if not after:
-            break
-        state, record = rng.choice(after)
 
 
 @settings(max_examples=20)

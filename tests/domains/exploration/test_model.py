@@ -212,9 +212,7 @@ def small_missions(draw: Callable[..., Any]) -> Exploration:
 @given(
     mission=small_missions(), price=st.floats(0, 30), taken=st.integers(0, 2), seed=st.integers(0)
 )
-def test_no_policy_is_worth_more_than_the_bound_at_any_price(
-    mission: Exploration, price: float, taken: int, seed: int
-) -> None:
+def test_no_policy_is_worth_more_than_the_bound_at_any_price(mission, price, taken, seed):
     step = max(taken, mission.horizon - 3)
     state = wander(mission, seed, min(step, mission.horizon))
     bound = mission.value_to_go_bound(state, step, price)
