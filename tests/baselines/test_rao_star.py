@@ -45,7 +45,7 @@ def test_rao_star_that_is_stopped_has_an_upper_bound() -> None:
     result = vulcan.solve(
         vulcan.Problem(Bandit(12), LINEAR),
         EXACT,
-        time_limit=0.3,
+        limits=vulcan.Limits(memory=1_000_000),
         progress=told.append,
     )
     assert result.status is Status.STOPPED
@@ -262,7 +262,7 @@ def test_as_published_it_is_for_constant_bounds() -> None:
 
 def test_as_published_it_can_be_stopped_at_any_time() -> None:
     problem = vulcan.Problem(Bandit(12), vulcan.Constant(0.0125))
-    small = vulcan.solve(problem, PUBLISHED, limits=vulcan.Limits(memory=10_000_000))
+    small = vulcan.solve(problem, PUBLISHED, limits=vulcan.Limits(memory=4_000_000))
     assert small.status is Status.STOPPED
     assert small.stopped_by is vulcan.planning.StopReason.MEMORY
     assert not small.policy.complete

@@ -22,7 +22,7 @@ from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.policy.policy import PolicyBuilder
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(table=tables(), bound=bounds())
 def test_any_policy_is_certified_to_the_last_digit(table: Table, bound: vulcan.RiskBound) -> None:
     problem = vulcan.Problem(table, bound)

@@ -288,19 +288,3 @@ def test_terminal_states_are_queried_once() -> None:
     model = Counting(MODEL.table, horizon=3)
     follow_policy(RandomisedPolicy([PLANNED] * 2, [0.5] * 2), ModelReader(model))
     assert model.calls[9, "actions"] == 1
-
-
-def test_states_that_can_not_be_compared_are_an_error() -> None:
-    class Odd:
-        """Is looked up where 0 is, and can't be told from it."""
-
-        def __hash__(self) -> int:
-            return hash(0)
-
-        def __eq__(self, other: object) -> bool:
-            raise ZeroDivisionError
-
-    model = one_action(Outcome(1.0, 1.0, Odd(), "odd"))
-    policy = build_merged(one_action(Outcome(1.0, 1.0, 1, "odd")))
-    with pytest.raises(vulcan.errors.ModelError, match="comparing a state with others raised"):
-        follow_policy(policy, ModelReader(model))

@@ -86,7 +86,7 @@ def solve_first(random: Random, problem: vulcan.Problem) -> vulcan.Result:
     return vulcan.solve(problem, random.choice([poor, poor, vulcan.Lagrangian()]))
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(seed=SEEDS)
 def test_any_replanning_keeps_the_promise_of_the_whole(seed: int) -> None:
     random = Random(seed)

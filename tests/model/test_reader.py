@@ -22,7 +22,7 @@ from vulcan import Outcome, Start
 from vulcan.domains import Bandit
 from vulcan.errors import ModelError, PolicyError
 from vulcan.model.interface import FAILURE, describe_model, stable_text
-from vulcan.model.reader import ModelReader, add_up, fit_labels, observe_outcomes
+from vulcan.model.reader import ModelReader, add_up, observe_outcomes
 from vulcan.model.rules import LONGEST_HORIZON, Rule, Violation, read_frame
 from vulcan.numerics import LARGEST_REWARD
 
@@ -286,17 +286,6 @@ def test_safe_outcomes_come_first() -> None:
         given = [Outcome(chance(o.probability), o.reward, o.state) for o in mixed]
         found = observe_outcomes(0, "go", given)
         assert [o.state for o in found] == [1, FAILURE, FAILURE]
-
-
-def test_labels_fit_where_nothing_else_is_known_by_them() -> None:
-    named, nameless = Outcome(0.5, 0, 1, "a"), Outcome(0.5, 0, 2)
-    assert fit_labels([named, nameless], ["a", "2"], ["a", "2"])
-    assert fit_labels([named, nameless], ["a", "two"], ["a", "2"])  # the same state, told otherwise
-    assert not fit_labels([named, nameless], ["b", "2"], ["a", "2"])
-    assert not fit_labels([nameless, nameless], ["2", "1"], ["1", "2"])
-    assert not fit_labels([nameless], ["2"], ["2", "3"])
-    assert not fit_labels([nameless, named], ["2", "a"], ["2"])
-    assert not fit_labels([nameless, named], ["2", "a"], ["two", "b"])
 
 
 class Maintenance:

@@ -61,7 +61,7 @@ def mission(folder):
     """The narrow mission, shorter and with few samples: the gaps are within reach all the same."""
     problem = vulcan.Problem(Exploration(horizon=5), MISSION_BOUND)
     result = vulcan.solve(problem, samples=20_000)
-    page = result.explore(what_if=2.0, scales=[0.5])
+    page = result.explore(what_if=0.5, scales=[0.5])
     page.save(folder / "mission.html")
     return result, page, folder / "mission.html"
 

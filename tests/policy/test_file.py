@@ -47,6 +47,7 @@ def test_saving_replaces_at_once_or_not_at_all(policy, saved, monkeypatch):
 
 
 def test_file_cut_at_every_length(saved: Path) -> None:
+    make_chain(1).save(saved)
     data = saved.read_bytes()
     for length in range(len(data)):
         saved.write_bytes(data[:length])
@@ -58,6 +59,7 @@ def test_file_cut_at_every_length(saved: Path) -> None:
 
 
 def test_file_changed_at_every_byte(saved: Path) -> None:
+    make_chain(1).save(saved)
     data = saved.read_bytes()
     for place in range(len(data)):
         changed = bytearray(data)

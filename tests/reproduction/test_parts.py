@@ -24,7 +24,6 @@ from reproduction.parts.exploration import DRAWN, ExplorationMission
 from reproduction.parts.heuristic_search import HeuristicSearch
 from reproduction.parts.penalty import PenaltyExample, list_penalties
 from reproduction.parts.policy_space import SPACES, PolicySpace, enumerate_policies
-from reproduction.parts.regret import JUDGED, Regret
 from reproduction.parts.small_figures import SmallFigures
 from vulcan.domains import Bandit
 from vulcan.policy.file import decode_policy
@@ -319,17 +318,6 @@ def test_the_policy_space(space_records: list[Record]) -> None:
     assert len(section.figures) == 2
 
 
-def test_the_error_at_the_root_is_measured():
-    part = Regret()
-    tasks = [{"variant": "forward"}]
-    tasks += [{"variant": v, "samples": n, "runs": 8} for v in JUDGED for n in (1000, 4000)]
-    records = [run_task(part, task) for task in tasks]
-    section = part.show(records, quick=True)
-    check_section(section)
-    assert section.numbers["printed 1000, mean error"] > section.numbers["printed 4000, mean error"]
-    show_any(part, records)
-
-
 @pytest.fixture(scope="module")
 def records():
     part = SmallFigures()
@@ -344,14 +332,3 @@ def test_small_figures_are_what_the_paper_says(records):
     assert section.numbers["ser"]["risk"] == pytest.approx(0.18)
     assert section.numbers["credit"] == {"f₁": pytest.approx(4.8), "g": pytest.approx(1.0)}
     show_any(SmallFigures(), records)
-
-
-def test_cleanup_goes_on_as_in_the_figure(records):
-    pictures = next(r.found["pictures"] for r in records if r.task["what"] == "cleanup")
-    refused = [[name for name, _, is_refused in p["nodes"] if is_refused] for p in pictures]
-    assert list(map(len, refused)) == [0, 1, 1, 0]
-    first, second = refused[1][0], refused[2][0]
-    assert first[:2] == second[:2] == "l2"  # below one outcome, by one action and then the other
-    assert first[2] != second[2]
-    remaining = [{label for name, label, _ in p["actions"] if name == ""} for p in pictures]
-    assert remaining == [{"left", "right"}] * 3 + [{"right"}]

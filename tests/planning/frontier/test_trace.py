@@ -33,7 +33,7 @@ def levels_between(risks: set[float]) -> list[float]:
 
 
 @given(tables(sure_failure=False))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_every_point_is_the_best_of_all_policies(table):
     plans = enumerate_plans(table)
     levels = [
@@ -52,7 +52,7 @@ def test_every_point_is_the_best_of_all_policies(table):
 
 
 @given(tables(), bounds())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_a_frontier_never_falls_and_every_policy_in_it_passes(table, bound):
     problem = Problem(table, bound)
     scaled = trace_frontier(problem, solver=vulcan.Vulcan(), scales=[0.3, 1, 2.5], samples=40)
