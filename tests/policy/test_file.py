@@ -22,7 +22,7 @@ from vulcan.domains import Bandit
 from vulcan.errors import CheckpointError, PolicyFileError
 from vulcan.numerics import FAILED, UNPLANNED
 from vulcan.policy import RandomisedPolicy
-from vulcan.policy.file import BOUNDED_SEAL, SEAL, Content, decode_policy, encode_policy
+from vulcan.policy.file import SEAL, Content, decode_policy, encode_policy
 from vulcan.runtime.files import DIGEST_SIZE, HEADER, Seal
 
 
@@ -83,7 +83,7 @@ def test_foreign_and_missing_files(tmp_path: Path) -> None:
         Policy.load(tmp_path / "nowhere")
 
 
-def seal(content: bytes, version: int = SEAL.version) -> bytes:
+def seal(content: bytes, version: int = 1) -> bytes:
     data = HEADER.pack(SEAL.magic, version, len(content)) + content
     return data + hashlib.sha256(data).digest()
 
@@ -111,7 +111,7 @@ def test_old_files_stay_readable_and_are_written_as_ever(tmp_path: Path) -> None
 
 
 def test_newer_format_is_refused(saved: Path) -> None:
-    saved.write_bytes(seal(b"anything", BOUNDED_SEAL.version + 1))
+    saved.write_bytes(seal(b"anything", SEAL.version + 1))
     with pytest.raises(vulcan.errors.PolicyFileError, match="format 4; this Vulcan reads up to 3"):
         Policy.load(saved)
 

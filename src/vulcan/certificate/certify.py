@@ -49,8 +49,7 @@ from vulcan.model.reader import StrictReader
 from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float
 from vulcan.policy.policy import AnyPolicy, require_own_model
 from vulcan.problem import Problem, require_problem
-from vulcan.runtime.formatting import show_probability
-from vulcan.runtime.markup import BAD, GOOD, build_card, build_table
+from vulcan.runtime.formatting import BAD, GOOD, build_card, build_table, show_probability
 from vulcan.runtime.memory import pause_collection
 
 __all__ = ["Certificate", "Judgement", "certify", "describe_frontier"]

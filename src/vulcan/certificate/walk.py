@@ -5,8 +5,8 @@ the same place are merged. Places are numbered level by level. Each outcome at a
 transition: to a place of the next level, to failure, to an end, or to a history without a planned
 action. A chain holds the model's numbers; `vulcan.certificate.sums` computes with them.
 
-`follow_policy` builds the chain. It evaluates each (state, action) pair once, numbers states, and
-compares every answer with the policy's record (`ModelCheck`).
+`follow_policy` builds the chain, from answers that are compared with the policy's record
+(`vulcan.policy.walk`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, FAILED, NONE, UNPLANNED, Number
+from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.policy.policy import AnyPolicy
-from vulcan.policy.walk import MemberLists, ModelAnswer, ModelCheck
-from vulcan.runtime.arrays import ranges, starts
+from vulcan.policy.walk import Evaluations
+from vulcan.runtime.arrays import starts
 from vulcan.runtime.limits import check_time
 
 __all__ = ["Chain", "Leave", "Watch", "follow_policy"]
@@ -207,11 +206,8 @@ def follow_policy(
 
     The first level has one place for each member.
     """
-    evaluated = _Evaluations(ModelCheck(policy.about, reader), reader)
-    members = [MemberLists(member) for member in policy.members]
-    for member in members:
-        if not member.action:
-            evaluated.check.require_end(reader.root, 0)
+    evaluated = Evaluations(policy, reader)
+    members = evaluated.members
     # A place is the number of a member, a node of it, and the number of a state.
     places = [(number, 0, 0) for number, member in enumerate(members) if member.action]
     rows, targets = array("i"), array("i")
@@ -247,136 +243,3 @@ def follow_policy(
         watch((level + 1) / reader.levels)
     discounts = map(reader.discount_after, range(len(sizes)))
     return Chain(sizes, evaluated.list_transitions(rows, targets), discounts), evaluated.count
-
-
-class _Evaluations:
-    """The answers for the (state, action) pairs of a policy, each evaluated once.
-
-    A pair has a *row*: a range of its outcomes in flat columns. All states are numbered.
-    """
-
-    def __init__(self, check: ModelCheck, reader: ModelReader) -> None:
-        self.check = check
-        self.states: list[Any] = [reader.root]
-        self._reader = reader
-        self._numbers: dict[Any, int] = {reader.root: 0}
-        self._rows: dict[tuple[int, str], int] = {}
-        self._ends: set[int] = set()
-        self._released = self._level = 0  # of the states: those released, and those before a level
-        # Of each outcome. A probability or reward that no float holds is beside its column.
-        self._first = array("q", [0])
-        self._label: list[str] = []
-        self._named, self._fails = bytearray(), bytearray()
-        self._probability, self._reward = array("d"), array("d")
-        self._arrival = array("i")
-        self._exact: tuple[dict[int, Number], dict[int, Number]] = {}, {}
-
-    @property
-    def count(self) -> int:
-        """The number of pairs."""
-        return len(self._first) - 1
-
-    def find(
-        self, state: int, member: MemberLists, node: int, level: int
-    ) -> tuple[int, Sequence[int]]:
-        """Return the row for a state at a node, and the numbers of the next states.
-
-        Raises
-        ------
-        MismatchError
-            If the answer differs from the node's record.
-        """
-        label = member.action[node]
-        row = self._rows.get((state, label))
-        if row is None:
-            answer = self.check.evaluate(self.states[state], label, level)
-            self._rows[state, label] = row = self._add(answer)
-        mine = slice(self._first[row], self._first[row + 1])
-        theirs = member.find(node)
-        if not (
-            self._label[mine] == member.label[theirs]
-            and self._probability[mine] == member.probability[theirs]
-            and self._reward[mine] == member.reward[theirs]
-            and self._fails[mine] == member.fails[theirs]
-        ):
-            self.check.compare(self._read(mine), member.read(node)[0], self.states[state], level)
-        return row, self._arrival[mine]
-
-    def require_end(self, state: int, level: int) -> None:
-        """Refuse a state that has actions, where the policy ends."""
-        if state not in self._ends:
-            self.check.require_end(self.states[state], level)
-            self._ends.add(state)
-
-    def release(self) -> None:
-        """Forget the states of a level, if states never merge: they are not reached again."""
-        if not self._reader.merges:
-            self.states[self._released : self._level] = [None] * (self._level - self._released)
-            self._rows.clear()
-            self._ends.clear()
-        self._released, self._level = self._level, len(self.states)
-
-    def list_transitions(self, rows: Sequence[int], targets: Sequence[int]) -> Iterable[Any]:
-        """Return the columns of a chain whose places have these pairs and targets."""
-        here, first = np.array(rows), np.array(self._first)
-        counts = (first[1:] - first[:-1])[here]
-        flat = ranges(first[here], counts)
-        source = np.repeat(np.arange(len(here)), counts)
-        columns = zip((self._probability, self._reward), self._exact, strict=True)
-        return source, targets, *(_put_back(column, exact)[flat] for column, exact in columns)
-
-    def _add(self, answer: ModelAnswer) -> int:
-        """Add the outcomes of a pair, and return its row."""
-        for outcome, label in zip(answer.outcomes, answer.labels, strict=True):
-            probability, reward, state = outcome.probability, outcome.reward, outcome.state
-            if type(probability) is not float or type(reward) is not float:
-                for number, exact in zip((probability, reward), self._exact, strict=True):
-                    if float(number) != number:
-                        exact[len(self._label)] = number
-            fails = state is FAILURE
-            self._label.append(label)
-            self._named.append(outcome.label is not None)
-            self._fails.append(fails)
-            self._probability.append(probability)
-            self._reward.append(reward)
-            self._arrival.append(NONE if fails else self._number(state))
-        self._first.append(len(self._label))
-        return self.count - 1
-
-    def _read(self, row: slice) -> ModelAnswer:
-        """Return an answer again, in floats."""
-        columns = (self._probability, self._reward, self._arrival, self._label, self._named)
-        outcomes = [
-            Outcome(
-                probability,
-                reward,
-                FAILURE if arrival == NONE else self.states[arrival],
-                label if named else None,
-            )
-            for probability, reward, arrival, label, named in zip(
-                *(column[row] for column in columns), strict=True
-            )
-        ]
-        return ModelAnswer(None, outcomes, self._label[row])
-
-    def _number(self, state: Any) -> int:
-        number = len(self.states)
-        if self._reader.merges:
-            try:
-                number = self._numbers.setdefault(state, number)
-            except Exception as error:
-                raise self._reader.refuse_comparison(state, error) from error
-        if number == len(self.states):
-            self.states.append(state)
-        return number
-
-
-def _put_back(column: array[float], exact: dict[int, Number]) -> NDArray[Any]:
-    """Return a column of floats, or of numbers of any kind if some would be rounded."""
-    numbers = np.array(column)
-    if not exact:
-        return numbers
-    numbers = numbers.astype(object)
-    for place, number in exact.items():
-        numbers[place] = number
-    return numbers

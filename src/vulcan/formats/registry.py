@@ -10,30 +10,40 @@ module (`rover:Rover`). Each format is a module with
 so that a new format is a file and a line here. An installed distribution adds a format by an entry
 point of the group `vulcan.formats`: `rddl` reads files `.rddl` and strings `rddl:...`.
 Parameters of the model are given as `name=value`, and override those of a file.
+
+This module is itself the format of classes in Python: `module:Class`, `path/to/file.py:Class`, and
+built-in names. Finding a class runs its module, and creating a model calls the class. Installed
+modules come before those of the current directory, so that a file there never shadows an installed
+module. Only classes with the methods of a model are called, never `os:system`.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import os
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from vulcan.bounds.parse import parse
+from vulcan.domains import DOMAINS
 from vulcan.errors import BoundError, OptionError, VulcanError
 from vulcan.model.arrays import ArrayModel
 from vulcan.parameters import shorten, suggest
+from vulcan.runtime.files import load_file
 
 FORMATS: Final = {
-    "": "vulcan.formats.python",
-    ".py": "vulcan.formats.python",
+    "": "vulcan.formats.registry",
+    ".py": "vulcan.formats.registry",
     ".toml": "vulcan.formats.missions",
     ".txt": "vulcan.formats.missions",
     **dict.fromkeys((".prism", ".pm", ".nm", ".jani", ".drn"), "vulcan.formats.prism"),
@@ -45,6 +55,13 @@ FORMATS: Final = {
 
 SEPARATE: Final = dict.fromkeys((".rddl", "rddl:"), "vulcan-planner-rddl")
 """Distributions of formats that are installed separately."""
+
+
+FORMS: Final = {
+    ", ".join(DOMAINS): "built in",
+    "module:Class": "installed, or else in this directory; runs the module",
+    "path/to/file.py:Class": "a file; runs it",
+}
 
 
 @dataclass(frozen=True)
@@ -244,3 +261,58 @@ def describe_fault(error: BaseException) -> str:
         if not frame.filename.startswith(("<", here))
     ]
     return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else text
+
+
+METHODS: Final = ("initial_state", "actions", "outcomes")
+
+
+def find_maker(text: str) -> Maker:
+    """Return the maker for a class in Python; an error for a missing one lists those there are."""
+    place, colon, name = DOMAINS.get(text, text).rpartition(":")
+    if text.endswith(".py"):
+        place, name = text, ""
+    if place.endswith(".py"):
+        if not Path(place).is_file():
+            raise OptionError(f"there is no file {place}")
+        return _find_class(run_module(place, lambda: load_file(Path(place))), place, name)
+    if not colon or not place:
+        hint = suggest(text, DOMAINS)
+        raise OptionError(f"there is no model {text!r}{hint}\na model is one of\n{list_formats()}")
+    if text not in DOMAINS:
+        run_module(place, lambda: _search_here(place))
+    return _find_class(run_module(place, lambda: import_module(place)), place, name)
+
+
+def _search_here(place: str) -> None:
+    """Append the current directory to the module path if a module is not found elsewhere."""
+    package = place.partition(".")[0]
+    if package and package not in sys.modules and find_spec(package) is None:
+        sys.path.append(os.getcwd())  # permanently: later imports and workers need it
+
+
+def _find_class(module: ModuleType, place: str, name: str) -> Maker:
+    """Return the maker for a class of a module; an error lists those that it has."""
+    kind = getattr(module, name, None) if name else None
+    if kind is None:
+        known = [f"{place}:{known}" for known in _list_classes(module)]
+        listed = ", ".join(known) if known else f"no class with {', '.join(METHODS)}"
+        problem = f"{place} has no {name!r}" if name else f"{place} needs a class after it"
+        raise OptionError(f"{problem}; it has {listed}")
+    if not isinstance(kind, type):
+        raise OptionError(f"{place}:{name} is a {type(kind).__name__}, not the class of a model")
+    if missing := _list_missing(kind):
+        raise OptionError(f"{place}:{name} is not a model: it has no {', '.join(missing)}")
+    return Maker(kind.__name__, kind)
+
+
+def _list_missing(kind: type) -> list[str]:
+    """Return the methods of a model that a class lacks."""
+    return [method for method in METHODS if not callable(getattr(kind, method, None))]
+
+
+def _list_classes(module: ModuleType) -> list[str]:
+    return [
+        name
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and not _list_missing(kind)
+    ]

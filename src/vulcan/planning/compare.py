@@ -30,6 +30,8 @@ from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import (
     MISSING,
     TextTable,
+    build_card,
+    build_table,
     show_count,
     show_gap,
     show_probability,
@@ -37,7 +39,6 @@ from vulcan.runtime.formatting import (
     show_seconds,
 )
 from vulcan.runtime.limits import Limits, OnProgress, StopReason
-from vulcan.runtime.markup import build_card, build_table
 from vulcan.solvers.base import Coverage, Options, Solver, load_solvers, require_solver
 
 __all__ = ["Comparison", "ComparisonRow", "compare"]

@@ -60,9 +60,16 @@ from vulcan.planning.result import Result
 from vulcan.planning.sweep import ResultRow, describe_error, open_sweep
 from vulcan.policy.policy import AnyPolicy, RandomisedPolicy
 from vulcan.problem import Problem
-from vulcan.runtime.formatting import MISSING, TextTable, show_gap, show_probability, show_reward
+from vulcan.runtime.formatting import (
+    MISSING,
+    TextTable,
+    build_card,
+    build_table,
+    show_gap,
+    show_probability,
+    show_reward,
+)
 from vulcan.runtime.limits import Limits, OnProgress, StopReason
-from vulcan.runtime.markup import build_card, build_table
 from vulcan.solvers.base import Options, Solver, require_solver
 from vulcan.solvers.finding import Worth
 

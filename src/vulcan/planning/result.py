@@ -13,9 +13,15 @@ from vulcan.model.interface import describe_model
 from vulcan.numerics import EXACT_GAP
 from vulcan.planning.explain import describe_sure_failures
 from vulcan.problem import Problem
-from vulcan.runtime.formatting import show_gap, show_probability, show_reward
+from vulcan.runtime.formatting import (
+    BAD,
+    build_card,
+    build_table,
+    show_gap,
+    show_probability,
+    show_reward,
+)
 from vulcan.runtime.limits import Progress, StopReason
-from vulcan.runtime.markup import BAD, build_card, build_table
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, find_distance, find_gap
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ little-endian bytes:
 
     format 1   `Content`            a deterministic policy
     format 2   `RandomisedContent`  weights, and a `Content` for each member
-    format 3   `BoundedContent`     a deterministic policy, and what bounds its frontier
+    format 3   `Content`            a deterministic policy, and what bounds its frontier
 
 docs/reference/policy-format.md describes the format for other readers.
 
@@ -33,9 +33,7 @@ from vulcan.runtime.files import Seal
 
 __all__ = ["decode_policy", "encode_policy", "load_policy", "save_policy"]
 
-SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 1, PolicyFileError)
-RANDOMISED_SEAL: Final = replace(SEAL, version=2)
-BOUNDED_SEAL: Final = replace(SEAL, version=3)
+SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 3, PolicyFileError)
 
 TYPES: Final = {
     "action": "<i4",
@@ -50,14 +48,6 @@ TYPES: Final = {
 Decoded = TypeVar("Decoded")
 
 
-class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of a file with a deterministic policy."""
-
-    about: About
-    labels: list[str]
-    arrays: dict[str, bytes]
-
-
 class BeyondContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What bounds the frontier of a policy: a `Beyond`."""
 
@@ -66,10 +56,13 @@ class BeyondContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reward: bytes
 
 
-class BoundedContent(Content, frozen=True, forbid_unknown_fields=True):
-    """The content of a file with a policy whose frontier is bounded."""
+class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The content of a file with a deterministic policy."""
 
-    beyond: BeyondContent
+    about: About
+    labels: list[str]
+    arrays: dict[str, bytes]
+    beyond: BeyondContent | None = None
 
 
 class RandomisedContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,28 +80,29 @@ def encode_policy(policy: Policy) -> bytes:
 def decode_policy(content: bytes) -> Policy:
     """Return a deterministic policy from bytes, validated."""
     try:
-        return _read(content)
+        return _build(_decode(content, Content))
     except PolicyError as error:
         raise PolicyFileError(f"the content is not a policy: {error}") from error
 
 
 def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy to a file, atomically."""
+    content: Content | RandomisedContent
     if isinstance(policy, Policy):
-        seal = SEAL if policy.beyond is None else BOUNDED_SEAL
-        seal.write(path, encode_policy(policy))
+        content, version = _describe(policy), 1 if policy.beyond is None else 3
     else:
-        content = RandomisedContent(list(policy.weights), [_describe(m) for m in policy.members])
-        RANDOMISED_SEAL.write(path, msgspec.msgpack.encode(content))
+        members = [_describe(member) for member in policy.members]
+        content, version = RandomisedContent(list(policy.weights), members), 2
+    replace(SEAL, version=version).write(path, msgspec.msgpack.encode(content))
 
 
 def load_policy(path: str | os.PathLike[str]) -> AnyPolicy:
     """Return a policy of either kind from a file, validated."""
-    content = BOUNDED_SEAL.read(path)
+    content = SEAL.read(path)
     try:
         if "members" in _decode(content, dict[str, msgspec.Raw]):
             return _build_randomised(_decode(content, RandomisedContent))
-        return _read(content)
+        return _build(_decode(content, Content))
     except PolicyError as error:
         raise PolicyFileError(f"{path}: the content is not a policy: {error}") from error
 
@@ -120,19 +114,13 @@ def _decode(content: bytes, kind: type[Decoded]) -> Decoded:
         raise PolicyError(str(error)) from error
 
 
-def _read(content: bytes) -> Policy:
-    """Return a deterministic policy, whether its frontier is bounded or not."""
-    bounded = "beyond" in _decode(content, dict[str, msgspec.Raw])
-    return _build(_decode(content, BoundedContent if bounded else Content))
-
-
 def _describe(policy: Policy) -> Content:
     arrays = {name: getattr(policy, name).astype(kind).tobytes() for name, kind in TYPES.items()}
-    if policy.beyond is None:
-        return Content(policy.about, list(policy.labels), arrays)
-    claim, *numbers = policy.beyond
-    beyond = BeyondContent(claim, *(column.astype("<f8").tobytes() for column in numbers))
-    return BoundedContent(policy.about, list(policy.labels), arrays, beyond)
+    beyond = None
+    if policy.beyond is not None:
+        claim, *numbers = policy.beyond
+        beyond = BeyondContent(claim, *(column.astype("<f8").tobytes() for column in numbers))
+    return Content(policy.about, list(policy.labels), arrays, beyond)
 
 
 def _build(content: Content) -> Policy:
@@ -145,7 +133,7 @@ def _build(content: Content) -> Policy:
             for name, kind in TYPES.items()
         }
         beyond = None
-        if isinstance(content, BoundedContent):
+        if content.beyond is not None:
             columns = (content.beyond.risk, content.beyond.reward)
             numbers = (np.frombuffer(column, "<f8").astype("f8") for column in columns)
             beyond = Beyond(content.beyond.claim, *numbers)

@@ -37,8 +37,14 @@ from vulcan.policy.walk import (
     number_labels,
 )
 from vulcan.runtime.files import write_atomically
-from vulcan.runtime.formatting import MISSING, TextTable, show_percent, show_probability
-from vulcan.runtime.markup import build_card, build_table
+from vulcan.runtime.formatting import (
+    MISSING,
+    TextTable,
+    build_card,
+    build_table,
+    show_percent,
+    show_probability,
+)
 
 __all__ = [
     "MOST_ROWS",

@@ -15,22 +15,23 @@ A model that is followed along a policy must answer as it did when the policy wa
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import MismatchError
-from vulcan.model.interface import Outcome, Start, stable_text
+from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
 from vulcan.model.reader import ModelReader, fit_labels, label_outcomes
-from vulcan.numerics import END, FAILED, NONE
+from vulcan.numerics import END, FAILED, NONE, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import About, AnyPolicy, Policy, describe_mismatch
 from vulcan.runtime.arrays import ranges
 
 __all__ = [
     "DecisionPoints",
+    "Evaluations",
     "MemberLists",
     "ModelAnswer",
     "ModelCheck",
@@ -128,14 +129,6 @@ class ModelCheck:
         """Refuse a decision beyond the horizon."""
         if level >= self._reader.levels:
             raise self.refuse(f"the policy acts beyond the horizon, in {shorten(state)}")
-
-    def compare_ends(self, answer: ModelAnswer, children: Sequence[int], level: int) -> None:
-        """Refuse an answer after which the model ends where the policy goes on, or vice versa."""
-        for outcome, child in zip(answer.outcomes, children, strict=True):
-            if child == END:
-                self.require_end(outcome.state, level + 1)
-            elif child >= 0:
-                self.require_step(outcome.state, level + 1)
 
     def refuse(self, detail: str) -> MismatchError:
         """Return the error that says how policy and model differ."""
@@ -242,18 +235,18 @@ def find_decision_points(policy: AnyPolicy, reader: ModelReader | None = None) -
     MismatchError
         If the model differs.
     """
-    states = None if reader is None else _States(policy, reader)
+    states = None if reader is None else Evaluations(policy, reader)
     rows, edges = [np.zeros(0, POINT)], [np.zeros(0, EDGE)]
     for number in range(len(policy.members)):
         for here, onward in _follow(policy, number, sum(map(len, rows)), states):
             rows.append(here)
             edges.append(onward)
-    known = [] if states is None else states.objects
+    known = [] if states is None else states.states
     return DecisionPoints(policy, np.concatenate(rows), np.concatenate(edges), known)
 
 
 def _follow(
-    policy: AnyPolicy, number: int, begin: int, states: _States | None
+    policy: AnyPolicy, number: int, begin: int, states: Evaluations | None
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Yield the decision points of a member and the edges from them, level by level.
 
@@ -305,50 +298,156 @@ def _arrive(
     return there
 
 
-class _States:
-    """Numbers the states along a policy; the model evaluates each (state, action) pair once."""
+class Evaluations:
+    """The model's answers for the (state, action) pairs of a policy, each evaluated once.
+
+    A pair has a *row*: a range of its outcomes in flat columns. All states are numbered. Every
+    answer is compared with the policy's record.
+    """
 
     def __init__(self, policy: AnyPolicy, reader: ModelReader) -> None:
-        self.objects: list[Any] = [reader.root]
+        self.check = ModelCheck(policy.about, reader)
+        self.members = [MemberLists(member) for member in policy.members]
+        self.states: list[Any] = [reader.root]
+        self._reader = reader
         self._numbers: dict[Any, int] = {reader.root: 0}
-        self._reader, self._check = reader, ModelCheck(policy.about, reader)
-        self._members = [MemberLists(member) for member in policy.members]
-        self._answers: dict[tuple[int, str], ModelAnswer] = {}
-        for member in self._members:
-            if not member.action:
-                self._check.require_end(reader.root, 0)
+        self._rows: dict[tuple[int, str], int] = {}
+        self._ends: set[int] = set()
+        self._released = self._level = 0  # of the states: those released, and those before a level
+        # Of each outcome. A probability or reward that no float holds is beside its column.
+        self._first = array("q", [0])
+        self._label: list[str] = []
+        self._named, self._fails = bytearray(), bytearray()
+        self._probability, self._reward = array("d"), array("d")
+        self._arrival = array("i")
+        self._exact: tuple[dict[int, Number], dict[int, Number]] = {}, {}
+        if not all(member.action for member in self.members):
+            self.check.require_end(reader.root, 0)
+
+    @property
+    def count(self) -> int:
+        """The number of pairs."""
+        return len(self._first) - 1
+
+    def find(
+        self, state: int, member: MemberLists, node: int, level: int
+    ) -> tuple[int, Sequence[int]]:
+        """Return the row for a state at a node, and the numbers of the next states.
+
+        Raises
+        ------
+        MismatchError
+            If the answer differs from the node's record.
+        """
+        label = member.action[node]
+        row = self._rows.get((state, label))
+        if row is None:
+            answer = self.check.evaluate(self.states[state], label, level)
+            self._rows[state, label] = row = self._add(answer)
+        mine = slice(self._first[row], self._first[row + 1])
+        theirs = member.find(node)
+        if not (
+            self._label[mine] == member.label[theirs]
+            and self._probability[mine] == member.probability[theirs]
+            and self._reward[mine] == member.reward[theirs]
+            and self._fails[mine] == member.fails[theirs]
+        ):
+            self.check.compare(self._read(mine), member.read(node)[0], self.states[state], level)
+        return row, self._arrival[mine]
 
     def follow(self, here: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the state after each outcome of the points of a level, NONE after failures."""
+        """Return the number of the state after each outcome of the points of a level."""
         numbers: list[int] = []
         columns = (here[name].tolist() for name in ("member", "node", "state", "level"))
-        for member, node, state, level in zip(*columns, strict=True):
-            recorded, children = self._members[member].read(node)
-            answer = self._evaluate(state, recorded.action, level)
-            self._check.compare(answer, recorded, self.objects[state], level)
-            self._check.compare_ends(answer, children, level)
-            for outcome, child in zip(answer.outcomes, children, strict=True):
-                numbers.append(self._number(outcome.state) if child >= 0 else NONE)
+        for number, node, state, level in zip(*columns, strict=True):
+            member = self.members[number]
+            _, arrivals = self.find(state, member, node, level)
+            numbers.extend(arrivals)
+            for child, arrival in zip(member.child[member.find(node)], arrivals, strict=True):
+                if child == END:
+                    self.require_end(arrival, level + 1)
+                elif child >= 0:
+                    self.check.require_step(self.states[arrival], level + 1)
         return np.array(numbers, np.int64)
 
-    def _evaluate(self, state: int, label: str, level: int) -> ModelAnswer:
-        answer = self._answers.get((state, label))
-        if answer is None:
-            answer = self._check.evaluate(self.objects[state], label, level)
-            if self._reader.merges:  # else it is not needed again
-                self._answers[state, label] = answer
-        return answer
+    def require_end(self, state: int, level: int) -> None:
+        """Refuse a state that has actions, where the policy ends."""
+        if state not in self._ends:
+            self.check.require_end(self.states[state], level)
+            self._ends.add(state)
+
+    def release(self) -> None:
+        """Forget the states of a level, if states never merge: they are not reached again."""
+        if not self._reader.merges:
+            self.states[self._released : self._level] = [None] * (self._level - self._released)
+            self._rows.clear()
+            self._ends.clear()
+        self._released, self._level = self._level, len(self.states)
+
+    def list_transitions(self, rows: Sequence[int], targets: Sequence[int]) -> Iterable[Any]:
+        """Return the columns of a chain whose places have these pairs and targets."""
+        here, first = np.array(rows), np.array(self._first)
+        counts = (first[1:] - first[:-1])[here]
+        flat = ranges(first[here], counts)
+        source = np.repeat(np.arange(len(here)), counts)
+        columns = zip((self._probability, self._reward), self._exact, strict=True)
+        return source, targets, *(_put_back(column, exact)[flat] for column, exact in columns)
+
+    def _add(self, answer: ModelAnswer) -> int:
+        """Add the outcomes of a pair, and return its row."""
+        for outcome, label in zip(answer.outcomes, answer.labels, strict=True):
+            probability, reward, state = outcome.probability, outcome.reward, outcome.state
+            if type(probability) is not float or type(reward) is not float:
+                for number, exact in zip((probability, reward), self._exact, strict=True):
+                    if float(number) != number:
+                        exact[len(self._label)] = number
+            fails = state is FAILURE
+            self._label.append(label)
+            self._named.append(outcome.label is not None)
+            self._fails.append(fails)
+            self._probability.append(probability)
+            self._reward.append(reward)
+            self._arrival.append(NONE if fails else self._number(state))
+        self._first.append(len(self._label))
+        return self.count - 1
+
+    def _read(self, row: slice) -> ModelAnswer:
+        """Return an answer again, in floats."""
+        columns = (self._probability, self._reward, self._arrival, self._label, self._named)
+        outcomes = [
+            Outcome(
+                probability,
+                reward,
+                FAILURE if arrival == NONE else self.states[arrival],
+                label if named else None,
+            )
+            for probability, reward, arrival, label, named in zip(
+                *(column[row] for column in columns), strict=True
+            )
+        ]
+        return ModelAnswer(None, outcomes, self._label[row])
 
     def _number(self, state: Any) -> int:
-        number = count = len(self.objects)
+        number = len(self.states)
         if self._reader.merges:
             try:
-                number = self._numbers.setdefault(state, count)
+                number = self._numbers.setdefault(state, number)
             except Exception as error:
                 raise self._reader.refuse_comparison(state, error) from error
-        if number == count:
-            self.objects.append(state)
+        if number == len(self.states):
+            self.states.append(state)
         return number
+
+
+def _put_back(column: array[float], exact: dict[int, Number]) -> NDArray[Any]:
+    """Return a column of floats, or of numbers of any kind if some would be rounded."""
+    numbers = np.array(column)
+    if not exact:
+        return numbers
+    numbers = numbers.astype(object)
+    for place, number in exact.items():
+        numbers[place] = number
+    return numbers
 
 
 def find_values(points: DecisionPoints, reader: ModelReader | None) -> dict[str, NDArray[Any]]:
