@@ -13,8 +13,7 @@ import vulcan
 from tests.helpers.tables import Table, bounds, tables
 from vulcan import Outcome
 from vulcan.domains import Bandit
-from vulcan.execution.episodes import CHUNK, expect, play
-from vulcan.execution.simulation import ERROR_LEVEL, weigh_count, weigh_mean
+from vulcan.execution.simulation import CHUNK, ERROR_LEVEL, expect, play, weigh_count, weigh_mean
 from vulcan.numerics import FAILED
 
 PROBLEM = vulcan.Problem(Bandit(horizon=4), "0.002*x")

@@ -1,9 +1,9 @@
 """Execution: what happens after planning.
 
 `replan` finds better plans for a run that is under way, within the guarantee given at its start.
-Runs themselves live with policies. `simulation` compares episodes of a policy with its exact
-values; `episodes` plays them, compiled or in another model or environment. May import: everything
-but domains, plotting, formats, testing and cli.
+Runs themselves live with policies. `simulation` plays episodes of a policy, compiled or in another
+model or environment, and compares them with its exact values. May import: everything but domains,
+plotting, formats, testing and cli.
 """
 
 import lazy_loader

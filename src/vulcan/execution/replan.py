@@ -190,6 +190,15 @@ class Replan:
         return f"{ahead}; {promise} ({self.result.explanation})"
 
 
+STEPS: Final = {
+    "default_bounds": 1,
+    "reward_to_go_bound": 1,
+    "value_to_go_bound": 1,
+    "risk_to_go_bound": 2,
+}
+"""Optional methods of a model that take a step, and which argument that is."""
+
+
 class Rest:
     """The rest of a mission after `step` steps, as a model that begins in a state.
 
@@ -208,17 +217,12 @@ class Rest:
         if hasattr(reader.model, "compile_from"):
             self.compiled = reader.model.compile_from(state)
         # Optional methods are looked up by name: they exist here only if the model has them.
-        for name, shifted in (
-            ("action_label", reader.model),
-            ("default_action", reader.model),
-            ("default_bounds", self),
-            ("reward_to_go_bound", self),
-            ("value_to_go_bound", self),
-            ("risk_to_go_bound", self),
-        ):
+        for name in ("action_label", "default_action"):
             if hasattr(reader.model, name):
-                own = "" if shifted is reader.model else "_"
-                setattr(self, name, getattr(shifted, own + name))
+                setattr(self, name, getattr(reader.model, name))
+        for name, place in STEPS.items():
+            if hasattr(reader.model, name):
+                setattr(self, name, partial(self._shift, name, place))
 
     def __repr__(self) -> str:
         return f"{describe_model(self._model)} after {self._step} steps"
@@ -236,17 +240,10 @@ class Rest:
         answer: list[Outcome] = self._model.outcomes(state, action)
         return answer
 
-    def _default_bounds(self, state: Any, step: int) -> Any:
-        return self._model.default_bounds(state, step + self._step)
-
-    def _reward_to_go_bound(self, state: Any, step: int) -> Any:
-        return self._model.reward_to_go_bound(state, step + self._step)
-
-    def _value_to_go_bound(self, state: Any, step: int, price: float) -> Any:
-        return self._model.value_to_go_bound(state, step + self._step, price)
-
-    def _risk_to_go_bound(self, state: Any, action: Any, step: int) -> Any:
-        return self._model.risk_to_go_bound(state, action, step + self._step)
+    def _shift(self, name: str, place: int, *arguments: Any) -> Any:
+        """Call a method of the model, with its step counted from the start of the mission."""
+        step = arguments[place] + self._step
+        return getattr(self._model, name)(*arguments[:place], step, *arguments[place + 1 :])
 
 
 def begin_at(reader: ModelReader, state: Any, level: int, step: int) -> Any:
@@ -343,20 +340,14 @@ def replan(
     if run.account is None:
         run.account = open_account(bound, _look_ahead(run.whole, run.reader, 0))
     rest = begin_at(run.reader, run.state, run.level, run.step)
-    search = partial(_search, rest, read_solver(solver, limits), limits, seed, progress)
+    solver = read_solver(solver, limits)
+
+    def search(bound: RiskBound) -> Result:
+        """Solve the rest of the mission within a bound."""
+        problem = Problem(rest, bound)
+        return plan_and_certify(problem, solver, limits, Options(seed), progress=progress)
+
     return _plan_anew(run, search) if run.left_plan and run.unplanned else _improve(run, search)
-
-
-def _search(
-    rest: Any,
-    solver: Solver,
-    limits: Limits,
-    seed: int,
-    progress: bool | OnProgress,
-    bound: RiskBound,
-) -> Result:
-    """Solve the rest of a mission within a bound."""
-    return plan_and_certify(Problem(rest, bound), solver, limits, Options(seed), progress=progress)
 
 
 def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
