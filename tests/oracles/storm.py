@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from tests.helpers.unrolled import unroll_layers
 from vulcan.bounds.base import RiskBound, Tangent
 from vulcan.bounds.forms import Linear
-from vulcan.certificate.verify import build_matrix, load_storm
+from vulcan.certificate.verify import load_storm
 from vulcan.errors import OptionError
 from vulcan.graph.levels import Layers
 from vulcan.numerics import END, TOLERANCE
@@ -187,7 +187,20 @@ def _build_matrix(layers: Layers, ended: int, failed: int) -> Any:
     )
     values = np.concatenate([targets["probability"], edges["risk"][risky], [1.0, 1.0]])
     groups = np.append(nodes["first_edge"], sinks)
-    return build_matrix(rows, columns, values, groups, size=len(layers.nodes) + 2)
+    # Storm requires strictly increasing columns.
+    size = len(layers.nodes) + 2
+    places, which = np.unique(rows * size + columns, return_inverse=True)
+    rows, columns = np.divmod(places, size)
+    builder = load_storm().datastructures.SparseMatrixBuilder(
+        rows=len(edges) + 2,
+        columns=size,
+        entries=len(places),
+        has_custom_row_grouping=True,
+        row_groups=size,
+    )
+    numbers = np.bincount(which, values)
+    builder.add_next_values(rows.tolist(), columns.tolist(), numbers.tolist(), groups.tolist())
+    return builder.build()
 
 
 def _build_rewards(amounts: NDArray[np.float64]) -> Any:

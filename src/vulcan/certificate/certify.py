@@ -335,12 +335,7 @@ def describe_certificate(
 ) -> list[tuple[str, str]]:
     """Return the rows of a readable table: pairs of a name and a text.
 
-    Parameters
-    ----------
-    certificate
-        The certificate.
-    problem, nodes
-        The problem, and the number of decisions of the policy, if known.
+    The problem, and the number of decisions of the policy, are shown if they are known.
     """
     risk, allowed = to_float(certificate.risk), to_float(certificate.allowed)
     verdict = "acceptable" if certificate.passes else "NOT ACCEPTABLE"

@@ -73,16 +73,8 @@ def find_margin(
 ) -> float:
     """Return the largest factor up to which the bound is proved to hold.
 
-    Parameters
-    ----------
-    chain
-        The chain of the policy.
-    start
-        Probability of each place of its first level.
-    bound
-        The risk bound.
-    reward, passes
-        Expected reward of the unscaled policy, and whether the bound accepts it.
+    `start` has the probability of each place of the first level; `reward` and `passes` are the
+    expected reward of the unscaled policy, and whether the bound accepts it.
     """
     smallest = float(np.min(chain.risk, where=chain.risk > 0, initial=math.inf))
     if smallest == math.inf:

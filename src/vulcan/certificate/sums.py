@@ -87,15 +87,7 @@ class Sums(NamedTuple):
 
 
 def add_up(chain: Chain, start: Sequence[Number]) -> Sums:
-    """Return the sums in floating point.
-
-    Parameters
-    ----------
-    chain
-        The chain of the policy.
-    start
-        Probability of each place of the first level.
-    """
+    """Return the sums in floating point; `start` has the probability of each first place."""
     if not len(chain):
         return Sums(*[Sum(0.0, 0.0)] * 3)
     reach = chain.spread(np.array(start, float), chain.probability)
@@ -161,12 +153,7 @@ def _count_lost(chain: Chain, reach: Floats) -> tuple[Fraction, Fraction]:
 def add_up_exactly(chain: Chain, start: Sequence[Number], places: int | None = None) -> Sums:
     """Return the sums in fractions.
 
-    Parameters
-    ----------
-    chain, start
-        As for `add_up`.
-    places
-        Number of binary places to keep; None for all.
+    Only so many binary places of a probability are kept; None keeps all.
     """
     probabilities, rewards = (list(map(to_fraction, numbers)) for numbers in chain.model_numbers)
     reach = [*map(to_fraction, start), *[Fraction(0)] * (len(chain) - len(start))]

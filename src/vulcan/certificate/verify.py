@@ -36,7 +36,7 @@ from vulcan.policy.policy import AnyPolicy, Policy
 from vulcan.problem import Problem
 from vulcan.runtime.memory import pause_collection
 
-__all__ = ["Verification", "build_matrix", "load_storm", "quiet_storm", "verify"]
+__all__ = ["Verification", "load_storm", "quiet_storm", "verify"]
 
 
 def load_storm() -> Any:
@@ -62,38 +62,6 @@ def quiet_storm() -> Iterator[Any]:
         yield stormpy
     finally:
         stormpy.developer.set_log_level(level)
-
-
-def build_matrix(
-    row: NDArray[Any],
-    column: NDArray[Any],
-    probability: NDArray[np.float64],
-    groups: NDArray[Any] | None = None,
-    *,
-    size: int,
-) -> Any:
-    """Return a transition matrix.
-
-    Parameters
-    ----------
-    row, column, probability
-        The entries, in any order; duplicates are summed.
-    groups
-        The first row of each state, if states have several choices, each with its own row.
-    size
-        The number of states.
-    """
-    # Storm requires strictly increasing columns.
-    places, which = np.unique(row * size + column, return_inverse=True)
-    rows, columns = np.divmod(places, size)
-    options = {"has_custom_row_grouping": True, "row_groups": size} if groups is not None else {}
-    builder = load_storm().datastructures.SparseMatrixBuilder(
-        rows=int(rows.max(initial=-1)) + 1, columns=size, entries=len(places), **options
-    )
-    firsts = [] if groups is None else groups.tolist()
-    values = np.bincount(which, probability)
-    builder.add_next_values(rows.tolist(), columns.tolist(), values.tolist(), firsts)
-    return builder.build()
 
 
 AGREEMENT: Final = 1e-9
@@ -200,47 +168,42 @@ def _evaluate(stormpy: Any, chain: Any, query: str, environment: Any) -> float:
 def _build_chain(stormpy: Any, places: Chain, weights: Sequence[float]) -> Any:
     """Return the Markov chain of a policy: the start, its places, and the sinks."""
     count = 1 + len(places)
-    sinks = {name: count + k for k, name in enumerate(SINKS)}
+    size = count + len(SINKS)
+    sinks = np.arange(count, size)
+    ended, failed, left = sinks.tolist()
+    here, onward = 1 + np.arange(len(places)), places.target >= 0
     members = np.array(weights if len(places) else [])
-    parts: list[tuple[NDArray[Any], ...]] = [
-        (np.zeros(len(members), int), 1 + np.arange(len(members)), members)
+    parts = [
+        (np.zeros(len(members), int), 1 + np.arange(len(members)), members),
+        (here, np.full(len(here), failed), places.risk),
+        (here, np.full(len(here), left), places.unplanned),
+        (1 + places.source[onward], 1 + places.target[onward], places.probability[onward]),
+        (sinks, sinks, np.ones(len(sinks))),
     ]
-    here = 1 + np.arange(len(places))
-    parts.append((here, np.full(len(here), sinks["failed"]), places.risk))
-    parts.append((here, np.full(len(here), sinks["left"]), places.unplanned))
-    onward = places.target >= 0
-    ways = (1 + places.source[onward], 1 + places.target[onward], places.probability[onward])
-    parts.append(ways)
-    rewards = np.zeros(count + len(SINKS))
-    rewards[here] = places.weights * places.gather(places.probability * places.reward)
-    parts.append(_end(parts, count, sinks["ended"]))
-    own = np.array(list(sinks.values()))
-    parts.append((own, own, np.ones(len(own))))
+    gone = np.zeros(size)
+    for row, _, chance in parts:
+        np.add.at(gone, row, chance)
+    ends = np.flatnonzero(gone < 1)
+    parts.append((ends, np.full(len(ends), ended), 1 - gone[ends]))
     row, column, chance = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     likely = chance > 0
-    labels = stormpy.models.StateLabeling(len(rewards))
-    for label, state in (("init", 0), *sinks.items()):
+    # Storm requires strictly increasing columns.
+    cells, which = np.unique((row * size + column)[likely], return_inverse=True)
+    rows, columns = np.divmod(cells, size)
+    builder = stormpy.datastructures.SparseMatrixBuilder(size, size, len(cells))
+    values = np.bincount(which, chance[likely])
+    builder.add_next_values(rows.tolist(), columns.tolist(), values.tolist(), [])
+    labels = stormpy.models.StateLabeling(size)
+    for label, state in (("init", 0), *zip(SINKS, sinks.tolist(), strict=True)):
         labels.add_label(label)
         labels.add_label_to_state(label, state)
+    rewards = np.zeros(size)
+    rewards[here] = places.weights * places.gather(places.probability * places.reward)
     model = stormpy.models.SparseRewardModel(optional_state_reward_vector=rewards.tolist())
     return stormpy.models.SparseDtmc(
         stormpy.models.SparseModelComponents(
-            transition_matrix=build_matrix(
-                row[likely], column[likely], chance[likely], size=len(rewards)
-            ),
+            transition_matrix=builder.build(),
             state_labeling=labels,
             reward_models={"reward": model},
         )
     )
-
-
-def _end(
-    parts: Sequence[tuple[NDArray[Any], ...]], count: int, ended: int
-) -> tuple[NDArray[Any], ...]:
-    """Return the transitions to the end, with the remaining probability of each place."""
-    gone = np.zeros(count)
-    for row, _, chance in parts:
-        np.add.at(gone, row, chance)
-    rest = 1.0 - gone
-    ends = np.flatnonzero(rest > 0)
-    return ends, np.full(len(ends), ended), rest[ends]

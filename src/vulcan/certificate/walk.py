@@ -161,15 +161,9 @@ class Chain:
     ) -> Floats:
         """Return the probability of being in each place.
 
-        Parameters
-        ----------
-        start
-            Probability of each place of the first level, in any number of columns.
-        probability
-            Probability of each transition.
-        survive
-            Returns factors for a range of places, in as many columns; the transitions from a place
-            are multiplied by its factor.
+        `start` has that of each place of the first level, in any number of columns, and
+        `probability` that of each transition. `survive` returns factors for a range of places, in
+        as many columns: the transitions from a place are multiplied by its factor.
         """
         order, source, first = self._onward
         likely = probability[order].reshape(-1, *(1,) * (start.ndim - 1))

@@ -71,21 +71,11 @@ the start may be replaced by one that risks no more."""
 
 @dataclass(frozen=True)
 class Account:
-    """The risk that a run may take beyond its plan; see the head of this module.
+    """The risk that a run may take beyond its plan; see the head of this module."""
 
-    Attributes
-    ----------
-    slack
-        Risk that may still be added.
-    room
-        Reward that may still be exchanged for risk.
-    rate
-        Risk per reward.
-    """
-
-    slack: float
-    room: float
-    rate: float
+    slack: float  # risk that may still be added
+    room: float  # reward that may still be exchanged for risk
+    rate: float  # risk per reward
 
     def replace(self, old: Worth, new: Worth) -> Account | None:
         """Return the account after a replacement; None if that is not allowed."""
@@ -101,13 +91,8 @@ class Account:
     def allow(self, old: Worth, weight: float) -> RiskBound:
         """Return the risk that a new continuation may take, as the bound of its problem.
 
-        Parameters
-        ----------
-        old
-            The continuation that it may replace.
-        weight
-            The discount until here: the new problem discounts its rewards from here on. Rewards
-            below that of the old continuation don't matter.
+        The new problem discounts its rewards from here on: `weight` is the discount until here.
+        Rewards below that of the old continuation don't matter.
         """
         # A search may use all of its tolerance (optimal mixtures do); the account has half of it.
         level = min(1.0, max(0.0, old.risk + max(0.0, self.slack) - ROUNDING))
@@ -123,16 +108,9 @@ class Account:
 
 
 def open_account(bound: RiskBound, whole: Worth) -> Account:
-    """Return the account of a plan at its start.
+    """Return the account of a plan at its start, from its bound and its worth.
 
     A plan that is not within the bound has no slack; replacements then keep its distance from it.
-
-    Parameters
-    ----------
-    bound
-        The risk bound that the plan was made for.
-    whole
-        Risk and reward of the plan from the start.
     """
     reward, risk = whole.reward, whole.risk
     try:

@@ -75,16 +75,7 @@ def _load_map(place: str) -> str:
 def load_mission(path: str | os.PathLike[str]) -> tuple[Exploration, str | None]:
     """Return the mission of a file, and the text of its risk bound, None if it gives none.
 
-    Parameters
-    ----------
-    path
-        A file in TOML; see the head of this module.
-
-    Raises
-    ------
-    OptionError
-        If it can't be read or something in it is not allowed. The message names the file and the
-        key, and says what is.
+    An `OptionError` names the file and the key of what is not allowed, and says what is.
     """
     text = read_text(path)
     try:

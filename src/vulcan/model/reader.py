@@ -298,13 +298,9 @@ class ModelReader(ModelCalls):
     def bound_continuation(self, claim: str, state: Any, level: int) -> tuple[Number, Number]:
         """Return the largest risk and the least reward from a state on, by a claim of the model.
 
-        Parameters
-        ----------
-        claim
-            `ANY`: whatever happens, no outcome pays less than `least_reward`. `DEFAULT`: the
-            model's `default_bounds`, if its default action is followed.
-        state, level
-            The state, and the number of decisions before it.
+        With `ANY`, no outcome pays less than `least_reward`, whatever happens. With `DEFAULT`,
+        these are the model's `default_bounds`, if its default action is followed. `level` is the
+        number of decisions before the state.
         """
         step = level - isinstance(self.root, Start)
         if claim == ANY:

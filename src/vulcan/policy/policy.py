@@ -69,31 +69,15 @@ __all__ = [
 
 
 class About(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The origin of a policy.
+    """The origin of a policy."""
 
-    Attributes
-    ----------
-    model
-        Text of the model.
-    fingerprint
-        Its fingerprint; see `ModelReader.fingerprint`.
-    horizon, discount
-        Those of the model.
-    risk_bound
-        Text of the risk bound that it was made for; None for a function without a text.
-    solver
-        Text of the solver.
-    initial_action
-        Whether the first decision is an initial action; None in old files.
-    """
-
-    model: str
-    fingerprint: str
+    model: str  # as a text
+    fingerprint: str  # see `ModelReader.fingerprint`
     horizon: int
     discount: float
-    risk_bound: str | None
+    risk_bound: str | None  # that it was made for; None for a function without a text
     solver: str
-    initial_action: bool | None = None
+    initial_action: bool | None = None  # whether the first decision is one; None in old files
 
     @property
     def first_discount(self) -> float:
@@ -104,18 +88,10 @@ class About(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Beyond(NamedTuple):
-    """What follows the frontier of an incomplete policy risks at most, and earns at least.
+    """What follows the frontier of an incomplete policy risks at most, and earns at least."""
 
-    Attributes
-    ----------
-    claim
-        Why: `ANY` or `DEFAULT` (`vulcan.numerics`).
-    risk, reward
-        For each unplanned outcome, in the order of the outcomes; the reward is discounted from
-        there on.
-    """
-
-    claim: str
+    claim: str  # why: `ANY` or `DEFAULT` (`vulcan.numerics`)
+    # For each unplanned outcome, in the order of the outcomes; discounted from there on.
     risk: NDArray[np.float64]
     reward: NDArray[np.float64]
 
@@ -315,13 +291,9 @@ class Policy(AnyPolicy):
     def node_values(self, first: float | None = None, *, claimed: bool = True) -> NDArray[Any]:
         """Return risk, reward and other values of each node, a `vulcan.kernels.episodes.VALUE`.
 
-        Parameters
-        ----------
-        first
-            The discount after the first decision, where that is not the policy's own: after an
-            initial action it is 1.
-        claimed
-            Whether to count what is claimed of the frontier; otherwise it counts as an end.
+        `first` is the discount after the first decision, where that is not the policy's own: after
+        an initial action it is 1. What is claimed of the frontier counts, unless `claimed` is
+        False: then the frontier is an end.
         """
         from vulcan.kernels.episodes import VALUE, evaluate
 

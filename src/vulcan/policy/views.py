@@ -384,14 +384,7 @@ def build_text_table(
 ) -> TextTable:
     """Return the first rows of a table for people.
 
-    Parameters
-    ----------
-    table
-        The table.
-    most
-        Number of rows; None for all of them.
-    width
-        Length of the longest text.
+    `most` is the number of rows, None for all of them, and `width` the length of the longest text.
     """
     shown = table if most is None else table.head(most)
     names = [name for name in shown.columns if name not in HIDDEN]

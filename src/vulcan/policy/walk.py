@@ -136,19 +136,12 @@ class ModelCheck:
 
 
 class MemberLists:
-    """A member as lists, from which single numbers are read faster than from arrays.
-
-    Attributes
-    ----------
-    action
-        The label of each node's action.
-    label, probability, reward, fails, child
-        Of each outcome.
-    """
+    """A member as lists, from which single numbers are read faster than from arrays."""
 
     def __init__(self, policy: Policy) -> None:
         labels = policy.labels
         self.action: list[str] = [labels[number] for number in policy.action.tolist()]
+        # Of each outcome:
         self.label = [labels[number] for number in policy.label.tolist()]
         self.child, self._first = array("i", policy.child), array("q", policy.first_outcome)
         self.probability, self.reward = array("d", policy.probability), array("d", policy.reward)
@@ -185,24 +178,12 @@ EDGE: Final = np.dtype([("source", "i4"), ("outcome", "i4"), ("target", "i4")])
 
 
 class DecisionPoints(NamedTuple):
-    """The decision points of a policy, member by member, level by level.
-
-    Attributes
-    ----------
-    policy
-        The policy.
-    rows
-        An array of `POINT`.
-    edges
-        An array of `EDGE`, in the order of their sources.
-    states
-        The model's states, by the numbers in the rows; empty without a model.
-    """
+    """The decision points of a policy, member by member, level by level."""
 
     policy: AnyPolicy
-    rows: NDArray[Any]
-    edges: NDArray[Any]
-    states: list[Any]
+    rows: NDArray[Any]  # of `POINT`
+    edges: NDArray[Any]  # of `EDGE`, in the order of their sources
+    states: list[Any]  # of the model, by the numbers in the rows; empty without a model
 
     def list_path(self, point: int) -> list[int]:
         """Return the decision points of the likeliest history up to a point, that included."""
@@ -222,18 +203,8 @@ class DecisionPoints(NamedTuple):
 def find_decision_points(policy: AnyPolicy, reader: ModelReader | None = None) -> DecisionPoints:
     """Return all decision points that the histories of a policy reach.
 
-    Parameters
-    ----------
-    policy
-        Any policy, deterministic or randomised.
-    reader
-        Its model; with one, decision points have states, and the model is compared with the one
-        that the policy was made with.
-
-    Raises
-    ------
-    MismatchError
-        If the model differs.
+    With a reader of its model they have states, and a model that differs from the one that the
+    policy was made with raises a `MismatchError`.
     """
     states = None if reader is None else Evaluations(policy, reader)
     rows, edges = [np.zeros(0, POINT)], [np.zeros(0, EDGE)]
@@ -451,21 +422,11 @@ def _put_back(column: array[float], exact: dict[int, Number]) -> NDArray[Any]:
 
 
 def find_values(points: DecisionPoints, reader: ModelReader | None) -> dict[str, NDArray[Any]]:
-    """Return the action and the values of each decision point.
+    """Return the action and the values of each decision point, as columns.
 
-    Parameters
-    ----------
-    points
-        The decision points.
-    reader
-        The model; without one, the reward ahead of a first decision is nan where only the model
-        knows whether that is discounted.
-
-    Returns
-    -------
-    dict
-        `action`, a number of `number_labels`; `fails`, the probability that it fails at once;
-        `risk_ahead` and `reward_ahead`, from there on, this action included.
+    These are `action`, a number of `number_labels`; `fails`, the probability that it fails at once;
+    `risk_ahead` and `reward_ahead`, from there on, this action included. Without a model the reward
+    ahead of a first decision is nan where only the model knows whether that is discounted.
     """
     policy, rows, levels = points.policy, points.rows, points.rows["level"]
     if reader is not None:

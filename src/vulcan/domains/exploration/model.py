@@ -54,18 +54,10 @@ from vulcan.parameters import require_number, require_whole, shorten, suggest
 
 
 class History(NamedTuple):
-    """A state: all that happened so far.
+    """A state: all that happened so far."""
 
-    Attributes
-    ----------
-    path
-        The cells visited, the start first.
-    nodes
-        For each sample taken on the way, which node of the quadrature it was, from 0 on.
-    """
-
-    path: tuple[Cell, ...]
-    nodes: tuple[int, ...]
+    path: tuple[Cell, ...]  # the cells visited, the start first
+    nodes: tuple[int, ...]  # of the quadrature, from 0 on: one for each sample taken on the way
 
     def __str__(self) -> str:
         moves = len(self.path) - 1
