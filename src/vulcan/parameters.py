@@ -11,15 +11,6 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from vulcan.errors import OptionError, VulcanError
 
-__all__ = [
-    "knows_parameters",
-    "require_number",
-    "require_pair",
-    "require_whole",
-    "shorten",
-    "suggest",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

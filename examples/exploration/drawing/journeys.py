@@ -314,7 +314,6 @@ class _Walk:
             recorded, children = self.members[place.member].read(place.node)
             answer = self.check.evaluate(place.state, recorded.action, before.moves)
             self.check.compare(answer, recorded, place.state, before.moves)
-            self.check.compare_ends(answer, children, before.moves)
             east, north = MOVES[recorded.action]
             x, y = place.state.path[-1]
             target = (x + east, y + north)
@@ -325,6 +324,7 @@ class _Walk:
                     risk += outcome.probability
                     failing_reward += outcome.probability * outcome.reward
                     continue
+                self.check.compare_end(child, outcome.state, level.moves)
                 level.chances.append(outcome.probability)
                 level.rewards.append(outcome.reward)
                 self._arrive(level, source, new, _Place(place.member, child, outcome.state))

@@ -26,8 +26,6 @@ from vulcan.numerics import ANY, DEFAULT, END, FAILED, UNPLANNED, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import AnyPolicy, Policy, describe_mismatch
 
-__all__ = ["FrontierClaims", "find_claims"]
-
 
 def find_claims(policy: AnyPolicy, reader: ModelReader) -> FrontierClaims | None:
     """Return what a policy and its model claim of its frontier; None if they claim nothing."""

@@ -52,8 +52,6 @@ from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import BAD, GOOD, build_card, build_table, show_probability
 from vulcan.runtime.memory import pause_collection
 
-__all__ = ["Certificate", "Judgement", "certify", "describe_frontier"]
-
 BESIDE: Final = 1e-3
 """The bound must be concave this far from the reward, relative to the larger of it and 1."""
 

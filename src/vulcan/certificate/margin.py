@@ -47,8 +47,6 @@ from vulcan.errors import BoundError
 from vulcan.numerics import TOLERANCE, Number
 from vulcan.runtime.limits import TimeUp
 
-__all__ = ["find_margin"]
-
 # Initial ends of intervals: dense where it matters, then ever wider apart.
 FACTORS: Final = (1.0001, 1.01, 1.2, 2.0, 5.0, 20.0, 100.0, 1e3, 1e4, 1e6, 1e9, 1e12)
 

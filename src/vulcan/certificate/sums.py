@@ -44,8 +44,6 @@ from vulcan.certificate.walk import NEGLIGIBLE, Chain, Floats
 from vulcan.numerics import FAILED, Number, is_infinite, round_up
 from vulcan.runtime.limits import check_time
 
-__all__ = ["Sum", "Sums", "add_by_halves", "add_up", "add_up_exactly", "find_share"]
-
 UNIT: Final = 2.0**-53
 """Largest relative error of a floating-point operation."""
 

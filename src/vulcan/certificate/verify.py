@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.certificate.walk import Chain, follow_policy
@@ -35,8 +34,6 @@ from vulcan.model.reader import ModelReader
 from vulcan.policy.policy import AnyPolicy, Policy
 from vulcan.problem import Problem
 from vulcan.runtime.memory import pause_collection
-
-__all__ = ["Verification", "load_storm", "quiet_storm", "verify"]
 
 
 def load_storm() -> Any:

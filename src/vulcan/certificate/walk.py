@@ -26,8 +26,6 @@ from vulcan.policy.walk import Evaluations
 from vulcan.runtime.arrays import starts
 from vulcan.runtime.limits import check_time
 
-__all__ = ["Chain", "Leave", "Watch", "follow_policy"]
-
 NEGLIGIBLE: Final = 1e-200
 """Smaller probabilities count as 0."""
 

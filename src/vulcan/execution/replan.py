@@ -56,9 +56,6 @@ from vulcan.runtime.limits import Limits, OnProgress
 from vulcan.solvers.base import Options, Solver
 from vulcan.solvers.finding import Worth
 
-__all__ = ["Account", "Replan", "open_account", "replan"]
-
-
 SHARE_OF_ROOM: Final = 0.1
 """Extra reward that may be exchanged for risk, as a share of the planned reward: a longer chord
 is less steep, and plans are seldom so far from the optimum."""

@@ -74,19 +74,6 @@ from vulcan.numerics import ANY, LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLER
 from vulcan.parameters import shorten
 from vulcan.runtime.limits import TimeUp, check_time, model_call, note_answer
 
-__all__ = [
-    "ModelCalls",
-    "ModelReader",
-    "StrictReader",
-    "add_up",
-    "fit_labels",
-    "group_outcomes",
-    "label_outcomes",
-    "make_plain",
-    "merge_outcomes",
-    "observe_outcomes",
-]
-
 STRINGS: Final = frozenset((str,))
 
 PLAIN_NUMBERS: Final = frozenset((float, int, np.float64))

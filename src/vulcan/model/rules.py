@@ -32,29 +32,6 @@ from vulcan.model.interface import FAILURE, Outcome, Start
 from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
 
-__all__ = [
-    "ModelFrame",
-    "Number",
-    "Rule",
-    "Violation",
-    "attempt",
-    "check_actions",
-    "check_outcomes",
-    "check_state",
-    "copy_value",
-    "describe_duplicate",
-    "describe_number",
-    "find_difference",
-    "is_equal",
-    "is_number",
-    "is_similar",
-    "read_attribute",
-    "read_frame",
-    "read_number",
-    "recheck_frame",
-    "refuse_small",
-]
-
 Number = float | int | Fraction
 
 PLAIN: Final = frozenset((float, int, Fraction))

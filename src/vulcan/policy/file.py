@@ -31,8 +31,6 @@ from vulcan.numerics import LARGEST_REWARD, SUM_TOLERANCE, UNPLANNED
 from vulcan.policy.policy import About, AnyPolicy, Beyond, Policy, RandomisedPolicy
 from vulcan.runtime.files import Seal
 
-__all__ = ["decode_policy", "encode_policy", "load_policy", "save_policy"]
-
 SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 3, PolicyFileError)
 
 TYPES: Final = {

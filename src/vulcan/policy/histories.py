@@ -20,8 +20,6 @@ from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.policy.policy import Policy
 
-__all__ = ["er", "f1", "g", "ser"]
-
 History = Sequence[tuple[str, str]]
 
 

@@ -54,19 +54,6 @@ if TYPE_CHECKING:
     from vulcan.policy.run import Run
     from vulcan.policy.views import PolicyTable
 
-__all__ = [
-    "About",
-    "AnyPolicy",
-    "Beyond",
-    "Policy",
-    "PolicyBuilder",
-    "RandomisedPolicy",
-    "build_plan",
-    "describe_mismatch",
-    "open_own_model",
-    "require_own_model",
-]
-
 
 class About(msgspec.Struct, frozen=True, omit_defaults=True):
     """The origin of a policy."""

@@ -36,9 +36,6 @@ from vulcan.policy.walk import ModelCheck, RecordedDecision
 if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
 
-__all__ = ["ExpectedOutcome", "Run", "match_observation"]
-
-
 SAME_REWARD: Final = 1e-9
 """Relative difference below which an observed reward is that of an outcome."""
 

@@ -46,19 +46,6 @@ from vulcan.runtime.formatting import (
     show_probability,
 )
 
-__all__ = [
-    "MOST_ROWS",
-    "PolicyTable",
-    "build_text_table",
-    "check_table_file",
-    "describe_left_out",
-    "describe_members",
-    "draw_policy",
-    "tabulate",
-    "to_words",
-    "write_policy",
-]
-
 DEEPEST: Final = 200
 """Deepest level that is drawn: Python's own stack is limited."""
 

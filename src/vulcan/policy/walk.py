@@ -29,19 +29,6 @@ from vulcan.parameters import shorten
 from vulcan.policy.policy import About, AnyPolicy, Policy, describe_mismatch
 from vulcan.runtime.arrays import ranges
 
-__all__ = [
-    "DecisionPoints",
-    "Evaluations",
-    "MemberLists",
-    "ModelAnswer",
-    "ModelCheck",
-    "RecordedDecision",
-    "find_decision_points",
-    "find_values",
-    "name_state",
-    "number_labels",
-]
-
 
 class RecordedDecision(NamedTuple):
     """A decision as the policy recorded it: action, outcome labels and outcomes.
@@ -129,6 +116,13 @@ class ModelCheck:
         """Refuse a decision beyond the horizon."""
         if level >= self._reader.levels:
             raise self.refuse(f"the policy acts beyond the horizon, in {shorten(state)}")
+
+    def compare_end(self, child: int, state: Any, level: int) -> None:
+        """Refuse a state where the model ends and the policy goes on, or vice versa."""
+        if child == END:
+            self.require_end(state, level)
+        elif child >= 0:
+            self.require_step(state, level)
 
     def refuse(self, detail: str) -> MismatchError:
         """Return the error that says how policy and model differ."""
@@ -335,10 +329,7 @@ class Evaluations:
             _, arrivals = self.find(state, member, node, level)
             numbers.extend(arrivals)
             for child, arrival in zip(member.child[member.find(node)], arrivals, strict=True):
-                if child == END:
-                    self.require_end(arrival, level + 1)
-                elif child >= 0:
-                    self.check.require_step(self.states[arrival], level + 1)
+                self.check.compare_end(child, self.states[arrival], level + 1)
         return np.array(numbers, np.int64)
 
     def require_end(self, state: int, level: int) -> None:

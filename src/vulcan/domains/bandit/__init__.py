@@ -22,8 +22,6 @@ from typing import Final
 from vulcan.model.compiled import CompiledModel
 from vulcan.model.interface import Outcome
 
-__all__ = ["MACHINES", "Bandit", "Machine"]
-
 STOP: Final = "stop"
 STOPPED: Final = "stopped"
 
