@@ -23,7 +23,7 @@ A randomised policy has one initial place for each member, reached with the prob
 weight of the member.
 
 What may follow the frontier of an incomplete policy counts, if the policy records a bound on it
-that the model confirms (`vulcan.certificate.beyond`). Reward and risk are then those that hold
+that the model confirms (`vulcan.certificate.walk`). Reward and risk are then those that hold
 whatever follows.
 
 `vulcan.certificate.margin` computes the margin: by how much the model's risks may be wrong.
@@ -40,10 +40,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from vulcan.bounds.base import RiskBound
-from vulcan.certificate.beyond import find_claims
 from vulcan.certificate.margin import find_margin
 from vulcan.certificate.sums import Sum, Sums, add_up, add_up_exactly
-from vulcan.certificate.walk import Chain, Watch, follow_policy
+from vulcan.certificate.walk import Chain, Watch, find_claims, follow_policy
 from vulcan.errors import BoundError
 from vulcan.model.reader import StrictReader
 from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float

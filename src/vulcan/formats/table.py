@@ -29,7 +29,7 @@ from vulcan.errors import ModelError, OptionError
 from vulcan.formats.registry import Maker, make_from_file
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.interface import FAILURE
-from vulcan.model.rules import Rule, Violation, is_number
+from vulcan.model.rules import Rule, Violation, read_number
 from vulcan.parameters import shorten, suggest
 from vulcan.runtime.files import read_text
 
@@ -115,7 +115,7 @@ def _read_outcomes(
         raise _refuse(Rule.OUTCOMES_LISTED, message, state, action)
     for place, outcome in enumerate(outcomes):
         listed = isinstance(outcome, Sequence) and not isinstance(outcome, str)
-        if not listed or len(outcome) not in (2, 3) or not all(map(is_number, outcome[::2])):
+        if not listed or len(outcome) not in (2, 3) or None in map(read_number, outcome[::2]):
             form = "(probability, next state) or (probability, next state, reward)"
             message = f"outcome {place} must be {form}, not {shorten(outcome)}"
             raise _refuse(Rule.OUTCOMES_TYPED, message, state, action)
@@ -136,7 +136,7 @@ def _read_start(start: Any, states: Mapping[Any, int]) -> Any:
         return _find("start is", start, states)
     chances: list[Any] = [0.0] * len(states)
     for state, chance in start.items():
-        if not is_number(chance):
+        if read_number(chance) is None:
             raise OptionError(f"start[{state!r}] must be a probability, not {shorten(chance)}")
         chances[_find("start has", state, states)] = chance
     return chances

@@ -267,6 +267,10 @@ class ModelReader(ModelCalls):
         """Yield `evaluate` of each state."""
         return map(self.evaluate, states)
 
+    def evaluate_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
+        """Return the outcomes of (state, action) pairs."""
+        return [self.outcomes(*pair) for pair in pairs]
+
     def discount_after(self, level: int) -> Number:
         """Return the discount after a decision, as exact as the model gave it."""
         first = level == 0 and isinstance(self.root, Start)
@@ -310,13 +314,8 @@ class ModelReader(ModelCalls):
 
     def _read_least_reward(self) -> Number | None:
         given = self._guard(read_attribute, self.model, "least_reward")
-        if given is None:
-            return None
-        number = read_number(given)
-        if number is None or not -LARGEST_REWARD <= number <= LARGEST_REWARD:
-            message = f"least_reward must be a finite number, not {describe_number(given)}"
-            raise self._refuse(Rule.REWARD_BOUNDS, message, None, None, given)
-        return number
+        limits = (-LARGEST_REWARD, LARGEST_REWARD, "a finite number")
+        return None if given is None else self._require("least_reward", given, *limits)
 
     def bound_reward(self, state: Any, step: int) -> float:
         """Return the model's upper bound on the reward to go, checked to be a number."""
@@ -331,20 +330,31 @@ class ModelReader(ModelCalls):
     def bound_risk(self, state: Any, action: Any, step: int) -> float:
         """Return the model's lower bound on the risk to go, checked to be a probability."""
         bound = self._call("risk_to_go_bound", (state, action, step), state, action)
-        number = read_number(bound)
-        if number is None or not 0 <= number <= 1:
-            allowed = "a number from 0 to 1"
-            message = f"risk_to_go_bound must be {allowed}, not {describe_number(bound)}"
-            raise self._refuse(Rule.RISK_BOUNDS, message, state, action, bound)
-        return float(number)
+        limits = (0, 1, "a number from 0 to 1", Rule.RISK_BOUNDS)
+        return float(self._require("risk_to_go_bound", bound, *limits, state, action))
 
     def _bound(self, method: str, state: Any, *arguments: Any) -> float:
         bound = self._call(method, (state, *arguments), state)
-        number = read_number(bound)
-        if number is None or math.isnan(number):
-            message = f"{method} must be a number, not {describe_number(bound)}"
-            raise self._refuse(Rule.REWARD_BOUNDS, message, state, None, bound)
-        return float(number)
+        limits = (-math.inf, math.inf, "a number", Rule.REWARD_BOUNDS)
+        return float(self._require(method, bound, *limits, state))
+
+    def _require(
+        self,
+        name: str,
+        value: Any,
+        low: float,
+        high: float,
+        allowed: str,
+        rule: Rule = Rule.REWARD_BOUNDS,
+        state: Any = None,
+        action: Any = None,
+    ) -> Number:
+        """Return a number of the model, or raise the error that says what is allowed."""
+        number = read_number(value)
+        if number is None or not low <= number <= high:
+            message = f"{name} must be {allowed}, not {describe_number(value)}"
+            raise self._refuse(rule, message, state, action, value)
+        return number
 
     def locate(self, state: Any, action: Any, measurement: Any) -> Any:
         """Return the label or next state of a measured outcome; None if it is impossible."""

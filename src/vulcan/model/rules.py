@@ -185,9 +185,7 @@ def check_state(
     if state is None or state is FAILURE:
         message = f"{what} is {state!r}; a failure is written Outcome.failure(probability, reward)"
         yield Violation(Rule.STATES, message, source, action, state)
-    try:
-        hash(state)
-    except Exception:
+    if attempt(hash, state) is None:
         message = f"{what}, {shorten(state)}, can't be hashed; use a tuple or a frozen dataclass"
         yield Violation(Rule.STATES_HASHABLE, message, source, action, state)
 
@@ -208,19 +206,15 @@ def check_actions(state: Any, actions: Sequence[Any], labels: Sequence[str]) -> 
     """Yield the violations of the actions of a state."""
     if isinstance(state, Start) and not actions:
         yield Violation(Rule.ACTIONS_EXIST, "a Start needs at least one choice", state)
-    hashable = True
-    for action in actions:
-        try:
-            hash(action)
-        except Exception:
-            message = f"action {shorten(action)} can't be hashed"
-            yield Violation(Rule.ACTIONS_HASHABLE, message, state, None, action)
-            hashable = False
+    unhashable = [action for action in actions if attempt(hash, action) is None]
+    for action in unhashable:
+        message = f"action {shorten(action)} can't be hashed"
+        yield Violation(Rule.ACTIONS_HASHABLE, message, state, None, action)
     repeated = _repeated(labels)
     for twice in repeated:
         message = f"two actions have the same label {twice!r}"
         yield Violation(Rule.ACTION_LABELS_DIFFER, message, state, None, twice)
-    for twice in _repeated(actions) if hashable and not repeated else ():
+    for twice in _repeated(actions) if not (unhashable or repeated) else ():
         message = f"two actions are equal: {shorten(twice)}"
         yield Violation(Rule.ACTIONS_DIFFER, message, state, None, twice)
 
@@ -313,11 +307,6 @@ def read_number(value: Any) -> Number | None:
         return None
 
 
-def is_number(value: Any) -> bool:
-    """Return whether a value is a real number that does not contradict itself."""
-    return read_number(value) is not None
-
-
 def _convert(value: Any) -> Number:
     """Convert a number without the methods of a derived class, where Python has its own."""
     if isinstance(value, float):
@@ -340,7 +329,7 @@ def _read_whole(value: Any) -> int | None:
 def describe_number(value: Any) -> str:
     """Return the text of an invalid number in messages."""
     text, kind = shorten(value), type(value)
-    if isinstance(value, bool) or not isinstance(value, Real) or is_number(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or read_number(value) is not None:
         return text
     try:
         converted = shorten(float(value))

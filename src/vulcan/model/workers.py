@@ -39,7 +39,7 @@ class WorkerReader(ModelReader):
     def __init__(self, model: Any, executor: Executor) -> None:
         super().__init__(model)
         self._workers = executor.workers
-        self._pool = WorkerPool(executor, _Evaluator, forget_compiled(model))
+        self._pool = WorkerPool(executor, _open_reader, forget_compiled(model))
 
     def __enter__(self) -> Self:
         return self
@@ -62,17 +62,17 @@ class WorkerReader(ModelReader):
             for state, some in zip(states, actions, strict=True)
             for action in some.values()
         ]
-        answers = iter(self._evaluate_pairs(pairs))
+        answers = iter(self.evaluate_pairs(pairs))
         for some in actions:
             yield [(label, action, next(answers)) for label, action in some.items()]
 
-    def _evaluate_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
-        """Return the outcomes of (state, action) pairs."""
+    def evaluate_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
+        """Return the outcomes of (state, action) pairs, evaluated in parallel."""
         portion = max(1, len(pairs) // (PORTIONS * self._workers))
         portions = [pairs[k : k + portion] for k in range(0, len(pairs), portion)]
         began = perf_counter()
         try:
-            answers = self._pool.map("evaluate", portions, lambda: is_late(began))
+            answers = self._pool.map("evaluate_pairs", portions, lambda: is_late(began))
         except (ModelError, OptionError):
             raise
         except TimeoutError as error:
@@ -84,12 +84,6 @@ class WorkerReader(ModelReader):
         return [outcomes for some in answers for outcomes in some]
 
 
-class _Evaluator:
-    """The object in a worker: a reader of the model."""
-
-    def __init__(self, channel: Channel, model: Any) -> None:
-        self._reader = ModelReader(model)
-
-    def evaluate(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
-        """Return the outcomes of (state, action) pairs."""
-        return [self._reader.outcomes(*pair) for pair in pairs]
+def _open_reader(channel: Channel, model: Any) -> ModelReader:
+    """Return the object in a worker."""
+    return ModelReader(model)

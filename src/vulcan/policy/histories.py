@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from vulcan.errors import OptionError, PolicyError
 from vulcan.model.interface import FAILURE, Outcome
@@ -21,12 +21,6 @@ from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.policy.policy import Policy
 
 History = Sequence[tuple[str, str]]
-
-
-class _Step(NamedTuple):
-    weight: float  # γ^t
-    taken: Outcome
-    outcomes: list[Outcome]
 
 
 def g(model: Any, history: History) -> float:
@@ -38,25 +32,25 @@ def g(model: Any, history: History) -> float:
     >>> g(Bandit(3), [("play 1", "pays 1"), ("play 3", "pays 0.4")])
     1.4
     """
-    return math.fsum(step.weight * float(step.taken.reward) for step in _walk(model, history))
+    return math.fsum(weight * float(taken.reward) for weight, taken, _ in _walk(model, history))
 
 
 def f1(model: Any, history: History) -> float:
     """Return f₁, the paper's choice of f: the sum of the expected rewards of its actions."""
     return math.fsum(
-        step.weight * float(outcome.probability * outcome.reward)
-        for step in _walk(model, history)
-        for outcome in step.outcomes
+        weight * float(outcome.probability * outcome.reward)
+        for weight, _, outcomes in _walk(model, history)
+        for outcome in outcomes
     )
 
 
 def ser(model: Any, history: History) -> float:
     """Return the sequence execution risk of a history; 0 for one that ends in failure."""
     survival = 1.0
-    for step in _walk(model, history):
-        if step.taken.state is FAILURE:
+    for _, taken, outcomes in _walk(model, history):
+        if taken.fails:
             return 0.0
-        survival *= 1 - math.fsum(float(o.probability) for o in step.outcomes if o.fails)
+        survival *= 1 - math.fsum(float(o.probability) for o in outcomes if o.fails)
     return (1 - survival) / survival
 
 
@@ -77,8 +71,8 @@ def er(policy: Policy, history: History = ()) -> float:
     return run.risk
 
 
-def _walk(model: Any, history: History) -> Iterator[_Step]:
-    """Yield the decisions of a history, as the model answers."""
+def _walk(model: Any, history: History) -> Iterator[tuple[float, Outcome, list[Outcome]]]:
+    """Yield the discount γ^t, the outcome and all outcomes of each decision of a history."""
     reader = ModelReader(model)
     state = reader.root
     for level, (action, outcome) in enumerate(history):
@@ -95,5 +89,5 @@ def _walk(model: Any, history: History) -> Iterator[_Step]:
                 f"step {level + 1}: {action!r} has no outcome {outcome!r}, but {known}"
             )
         taken = outcomes[labels.index(outcome)]
-        yield _Step(float(reader.weights[level]), taken, outcomes)
+        yield float(reader.weights[level]), taken, outcomes
         state = taken.state
