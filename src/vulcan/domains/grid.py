@@ -108,11 +108,9 @@ class Grid:
         return best * (self.horizon - step)
 
     def page_map(self) -> PageMap:
-        """Return the map for pages."""
         return PageMap.from_lines(self.rows)
 
     def page_position(self, state: Cell) -> Position:
-        """Return where on the map of a page a cell is."""
         return state[1], len(self.rows) - 1 - state[0]
 
     def _steps(self, action: str) -> list[tuple[Cell, float]]:

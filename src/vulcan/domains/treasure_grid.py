@@ -19,7 +19,6 @@ policy are the slides: coins that the world throws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -69,7 +68,7 @@ class TreasureGrid:
         for name in ("slide", "trap"):
             if require_number(name, getattr(self, name), least=0.0) > 1:
                 raise OptionError(f"{name} must be a probability, not {getattr(self, name)!r}")
-        _check(self.rows)
+        self._check_map()
 
     @cached_property
     def rows(self) -> list[str]:
@@ -104,11 +103,9 @@ class TreasureGrid:
         return float(min(state[1].bit_count(), self.horizon - step))
 
     def page_map(self) -> PageMap:
-        """Return the map for pages."""
         return PageMap.from_lines(self.rows)
 
     def page_position(self, state: State) -> Position:
-        """Return where on the map of a page a state is."""
         (row, column), _ = state
         return column, len(self.rows) - 1 - row
 
@@ -151,17 +148,13 @@ class TreasureGrid:
             if mark in marks
         ]
 
-
-def _check(rows: Sequence[str]) -> None:
-    """Refuse what is no map."""
-    for number, row in enumerate(rows, 1):
-        for mark in row:
-            if mark not in ".#TGB":
-                raise OptionError(
-                    f"line {number}: {mark!r} is no cell of a map; cells are . (free), # (wall), "
-                    "T (trap), G (gold) and B (start)"
-                )
-        if len(row) != len(rows[0]):
-            raise OptionError("the lines of a map must be of the same length")
-    if (starts := sum(row.count("B") for row in rows)) != 1:
-        raise OptionError(f"a map has one start, B, not {starts}")
+    def _check_map(self) -> None:
+        """Refuse what is no map."""
+        cells = "cells are . (free), # (wall), T (trap), G (gold) and B (start)"
+        for number, row in enumerate(self.rows, 1):
+            if unknown := row.strip(".#TGB"):
+                raise OptionError(f"line {number}: {unknown[0]!r} is no cell of a map; {cells}")
+            if len(row) != len(self.rows[0]):
+                raise OptionError("the lines of a map must be of the same length")
+        if (starts := len(self._find("B"))) != 1:
+            raise OptionError(f"a map has one start, B, not {starts}")

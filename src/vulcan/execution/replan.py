@@ -207,11 +207,9 @@ class Rest:
         return self._state
 
     def actions(self, state: Any) -> Any:
-        """Return the model's actions."""
         return self._model.actions(state)
 
     def outcomes(self, state: Any, action: Any) -> list[Outcome]:
-        """Return the model's outcomes."""
         answer: list[Outcome] = self._model.outcomes(state, action)
         return answer
 

@@ -40,22 +40,12 @@ class GymnasiumModel(ArrayModel):
     """The model of an environment; `from_gymnasium` returns it.
 
     States are the environment's observations, and actions its actions.
-
-    Attributes
-    ----------
-    name
-        The name of the environment.
-    environment
-        The environment without wrappers, and so without their step limit.
-    observations
-        Number of observations of the environment.
-    ends
-        By observation, the separate end states of observations that histories also pass through.
     """
 
-    name: str
-    environment: Any
-    observations: int
+    name: str  # of the environment
+    environment: Any  # without wrappers, and so without their step limit
+    observations: int  # the number of them
+    # By observation, the separate end states of observations that histories also pass through.
     ends: Mapping[int, int]
     _fails: Failure
 
@@ -175,12 +165,10 @@ def _make(name: str, options: Mapping[str, Any]) -> Any:
 def _read_table(environment: Any) -> tuple[list[tuple[Transition, Any]], int]:
     """Return the steps of an environment with their probabilities, and the number of states."""
     inner = environment.unwrapped
-    name = type(inner).__name__
     table = getattr(inner, "P", None)
     if not isinstance(table, Mapping | Sequence) or not table:
-        raise OptionError(
-            f"{name} has no transition table, env.unwrapped.P; {ENVIRONMENTS} have one"
-        )
+        needed = "no transition table, env.unwrapped.P"
+        raise OptionError(f"{type(inner).__name__} has {needed}; {ENVIRONMENTS} have one")
     if getattr(inner, "fickle_passenger", False):
         raise OptionError("fickle_passenger=True is not in the transition table of the taxi")
     states = int(getattr(environment.observation_space, "n", len(table)))
@@ -193,14 +181,15 @@ def _list_items(table: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _list_steps(table: Any, states: int) -> Iterator[tuple[Transition, Any]]:
+    """Yield the steps of a table with their probabilities."""
     for state, actions in _list_items(table):
         for action, outcomes in _list_items(actions):
             for place, outcome in enumerate(outcomes):
                 where = f"P[{state}][{action}][{place}]"
                 try:
-                    chance, target, reward, terminated = outcome
+                    chance, target, reward, ends = outcome
                     step = Transition(
-                        int(state), int(action), int(target), float(reward), bool(terminated)
+                        int(state), int(action), int(target), float(reward), bool(ends)
                     )
                     float(chance)
                 except (TypeError, ValueError):
@@ -245,15 +234,7 @@ def _read_horizon(horizon: int | None, environment: Any) -> int:
 
 
 class Transition(NamedTuple):
-    """A step that an environment can make.
-
-    Attributes
-    ----------
-    state, action
-        State and action of the step.
-    next_state, reward, terminated
-        Its outcome.
-    """
+    """A step that an environment can make."""
 
     state: int
     action: int

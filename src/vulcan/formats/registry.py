@@ -238,14 +238,11 @@ def run_module(place: str, load: Callable[[], Loaded]) -> Loaded:
     """Run a user's module; its exceptions become errors that name it."""
     try:
         return load()
-    except ModuleNotFoundError as error:
-        # The module itself is missing, not one of its imports.
-        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
-            raise OptionError(
-                f"there is no module {error.name!r} here or among the installed packages"
-            ) from None
-        raise OptionError(f"{place} can't be imported: {describe_fault(error)}") from error
     except (Exception, SystemExit) as error:
+        # The module itself is missing, not one of its imports.
+        if isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{error.name}."):
+            missing = f"there is no module {error.name!r} here or among the installed packages"
+            raise OptionError(missing) from None
         raise OptionError(f"{place} can't be imported: {describe_fault(error)}") from error
 
 

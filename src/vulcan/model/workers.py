@@ -31,7 +31,7 @@ PORTIONS: Final = 4
 
 
 class WorkerReader(ModelReader):
-    """A reader that evaluates the outcomes of a state in the workers of an executor.
+    """A reader that evaluates the outcomes of a state, or of many, in the workers of an executor.
 
     The model, its states and its actions must be picklable.
     """
@@ -48,11 +48,9 @@ class WorkerReader(ModelReader):
         self._pool.close()
 
     def evaluate(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
-        """Return each action of a state with its label and its outcomes, evaluated in parallel."""
         return next(self.evaluate_all([state]))
 
     def evaluate_all(self, states: Sequence[Any]) -> Iterator[list[tuple[str, Any, list[Outcome]]]]:
-        """Yield `evaluate` of each state, all in parallel."""
         if any(isinstance(state, Start) for state in states):
             yield from map(super().evaluate, states)
             return

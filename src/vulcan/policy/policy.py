@@ -124,7 +124,7 @@ class AnyPolicy(ABC):
 
     @abstractmethod
     def start(self, seed: int | None = None) -> Run:
-        """Begin to follow the policy.
+        """Begin to follow the policy, or the member that is drawn: the `policy` of the run.
 
         Where the model draws its start (`Start.draw`), the first observation is the drawn state.
 
@@ -245,11 +245,9 @@ class Policy(AnyPolicy):
 
     @property
     def members(self) -> tuple[Policy, ...]:
-        """The policy itself."""
         return (self,)
 
     def __len__(self) -> int:
-        """Return the number of decision nodes."""
         return len(self.action)
 
     def __eq__(self, other: object) -> bool:
@@ -292,7 +290,6 @@ class Policy(AnyPolicy):
         return self._node_values[key]
 
     def attach(self, reader: ModelReader | None) -> Policy:
-        """Return the same policy bound to its model, without a check; None for no model."""
         bound = self.cut_off()
         bound.beyond = self.beyond
         bound.reader = reader
@@ -309,7 +306,6 @@ class Policy(AnyPolicy):
         return (_rebuild, (self.about, self.labels, *arrays, self.beyond, model))
 
     def start(self, seed: int | None = None) -> Run:
-        """Begin to follow the policy; the seed has no effect."""
         from vulcan.policy.run import Run
 
         return Run(self, self.reader)
@@ -382,7 +378,6 @@ class RandomisedPolicy(AnyPolicy):
 
     @property
     def members(self) -> tuple[Policy, ...]:
-        """The policies of which one is drawn."""
         return self._members
 
     def __eq__(self, other: object) -> bool:
@@ -401,17 +396,9 @@ class RandomisedPolicy(AnyPolicy):
         )
 
     def attach(self, reader: ModelReader | None) -> RandomisedPolicy:
-        """Return the same policy bound to its model, without a check; None for no model."""
         return RandomisedPolicy([member.attach(reader) for member in self.members], self.weights)
 
     def start(self, seed: int | None = None) -> Run:
-        """Draw a member and begin to follow it; it is the `policy` of the run.
-
-        Parameters
-        ----------
-        seed
-            Seed of the draw; by default each start draws anew.
-        """
         drawn = np.random.default_rng(seed).choice(len(self.members), p=self.weights)
         run = self.members[drawn].start()
         run.whole = self

@@ -14,7 +14,6 @@ whenever the time has doubled.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -28,7 +27,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vulcan.runtime.formatting import show_count, show_gap, show_probability
-from vulcan.runtime.limits import OnProgress, Progress
+from vulcan.runtime.limits import OnProgress, Progress, is_notebook
 
 Draw = Callable[[Progress, str], None]
 
@@ -49,7 +48,7 @@ def show_progress(delay: float = DELAY) -> Iterator[OnProgress]:
     """
     console = Console(stderr=True, highlight=False)
     lasting = not console.is_terminal or console.is_dumb_terminal
-    drawer = _update_cell if _is_notebook() else _write_lines if lasting else _update_terminal
+    drawer = _update_cell if is_notebook() else _write_lines if lasting else _update_terminal
     first: Progress | None = None
     with drawer(console) as draw:
 
@@ -107,13 +106,6 @@ def _update_terminal(console: Console) -> Iterator[Draw]:
         yield draw
     finally:
         live.stop()
-
-
-def _is_notebook() -> bool:
-    """Return whether this is the kernel of a notebook, not IPython in a terminal."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return getattr(shell, "kernel", None) is not None
 
 
 @contextmanager

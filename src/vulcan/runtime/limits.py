@@ -235,13 +235,17 @@ def watch_progress(progress: bool | OnProgress | None) -> Iterator[OnProgress | 
         yield None
 
 
+def is_notebook() -> bool:
+    """Return whether this is the kernel of a notebook, not IPython in a terminal."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
 def _is_watched() -> bool:
     """Return whether standard error is a terminal, or this is the kernel of a notebook."""
     if threading.current_thread() is not threading.main_thread():
         return False
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    notebook = getattr(shell, "kernel", None) is not None
-    return notebook or (sys.stderr is not None and sys.stderr.isatty())
+    return is_notebook() or (sys.stderr is not None and sys.stderr.isatty())
 
 
 DEFAULT_HANDLERS: Final[dict[int, Any]] = {
@@ -353,17 +357,7 @@ def check_time() -> None:
 
 
 class Monitor(Interruption):
-    """Watches the clock, the limits and signals for a search, and passes its progress on.
-
-    Attributes
-    ----------
-    stopped_by
-        Why the search had to stop; None if it had not.
-    slowest
-        Seconds of the slowest answer of the model.
-    started
-        Whether the clock runs: the search is ready to begin.
-    """
+    """Watches the clock, the limits and signals for a search, and passes its progress on."""
 
     _entered: ClassVar[int] = 0
     _lock: ClassVar[threading.Lock] = threading.Lock()
@@ -371,9 +365,9 @@ class Monitor(Interruption):
     def __init__(self, limits: Limits, on_progress: OnProgress | None = None) -> None:
         super().__init__()
         self.limits = limits
-        self.stopped_by: StopReason | None = None
-        self.slowest = 0.0
-        self.started = False
+        self.stopped_by: StopReason | None = None  # why the search had to stop, if it had to
+        self.slowest = 0.0  # seconds of the slowest answer of the model
+        self.started = False  # whether the clock runs: the search is ready to begin
         self._on_progress = on_progress
         self._began = self._reported = time.perf_counter()
         self._granted = 0.0

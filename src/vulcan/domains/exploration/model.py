@@ -231,8 +231,7 @@ class Exploration:
 
     def _whiten(self, nodes: Sequence[int]) -> list[float]:
         """Return the samples of a history in whitened coordinates, the first one excepted."""
-        z, _ = self.quadrature
-        return [z[k] for k in nodes]
+        return [self.quadrature[0][k] for k in nodes]
 
     def displace(self, one: Cell, other: Cell) -> Point:
         """Return how far apart two cells are, to the east and to the north."""
@@ -325,7 +324,6 @@ class Exploration:
         )
 
     def page_position(self, state: History) -> Position:
-        """Return where on the map of a page a history is."""
         return state.path[-1]
 
     @property
