@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 import vulcan
 import vulcan_check
+from tests.helpers.builder import PolicyBuilder
 from vulcan import Outcome, Policy
 from vulcan.errors import MismatchError, PolicyError, PolicyFileError, VulcanError
 from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.numerics import ANY, DEFAULT, END, FAILED, UNPLANNED
-from vulcan.policy.policy import Beyond, PolicyBuilder, RandomisedPolicy
+from vulcan.policy.policy import Beyond, RandomisedPolicy
 from vulcan.solvers.base import describe_origin
 
 TOLERANCE = 1e-9

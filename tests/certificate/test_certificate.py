@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import vulcan
+from tests.helpers.builder import PolicyBuilder
 from tests.helpers.plans import about, build
 from tests.helpers.tables import Table, bounds, one_action, tables
 from tests.oracles.brute_force import enumerate_plans
@@ -19,7 +20,6 @@ from vulcan.certificate import certify as certificates
 from vulcan.certificate.certify import describe_certificate, judge_certificate
 from vulcan.domains import Bandit
 from vulcan.numerics import END, FAILED, UNPLANNED
-from vulcan.policy.policy import PolicyBuilder
 
 
 @settings(max_examples=60)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import vulcan
+from tests.helpers.builder import PolicyBuilder
 from tests.helpers.mixtures import CHOICE, mix, mix_bandit, take
 from tests.helpers.plans import about, build
 from tests.helpers.tables import SEEDS, Table, bounds, random_bound, tables
@@ -18,7 +19,7 @@ from tests.oracles.brute_force import Plan, enumerate_plans
 from vulcan import Outcome
 from vulcan.domains import Bandit
 from vulcan.numerics import END, FAILED, UNPLANNED
-from vulcan.policy.policy import PolicyBuilder, RandomisedPolicy
+from vulcan.policy.policy import RandomisedPolicy
 
 
 @pytest.fixture

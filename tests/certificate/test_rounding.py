@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import vulcan
+from tests.helpers.builder import PolicyBuilder
 from tests.helpers.certified import CERTIFIED
 from tests.helpers.plans import about, build
 from tests.helpers.tables import SEEDS, Table, one_action, random_table
@@ -20,7 +21,7 @@ from vulcan.certificate import certify as certificates
 from vulcan.certificate.certify import describe_certificate
 from vulcan.cli.documents import describe
 from vulcan.numerics import END, FAILED, TOLERANCE
-from vulcan.policy.policy import Policy, PolicyBuilder
+from vulcan.policy.policy import Policy
 
 # Tiny, ordinary, huge, of both signs, and such as nearly cancel.
 ODD_REWARDS = [1e-9, -3e-10, 1e-300, 0.1, -0.3, 1 / 3, 1e8 / 3, -1e8 / 7, 1e17 / 3, -1e17 / 3]

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 
 import vulcan
+from tests.helpers.builder import PolicyBuilder
 from tests.helpers.certified import CERTIFIED, FADING, TRIP, VANISHING
 from tests.helpers.plans import build, build_merged
 from tests.helpers.tables import SEEDS, Table, one_action, tables
@@ -28,7 +29,7 @@ from vulcan.domains import Bandit, Grid
 from vulcan.model import reader as strict_reader
 from vulcan.model.reader import ModelReader, StrictReader
 from vulcan.numerics import END, FAILED, UNPLANNED
-from vulcan.policy.policy import AnyPolicy, Policy, PolicyBuilder, RandomisedPolicy
+from vulcan.policy.policy import AnyPolicy, Policy, RandomisedPolicy
 
 
 def follow(model: Any, policy: AnyPolicy) -> Chain:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.helpers.builder import PolicyBuilder
 from tests.helpers.tables import Table
 from tests.oracles.brute_force import Plan
 from vulcan import Outcome, Policy
 from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.numerics import END, FAILED, UNPLANNED
-from vulcan.policy.policy import About, PolicyBuilder
+from vulcan.policy.policy import About
 
 
 def about(model: Any) -> About:

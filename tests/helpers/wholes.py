@@ -10,13 +10,13 @@ from itertools import product
 from random import Random
 from typing import Any, ClassVar
 
+from tests.helpers.builder import PolicyBuilder
 from vulcan import Policy, Problem
 from vulcan.errors import BoundError
 from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED
 from vulcan.policy import Run
-from vulcan.policy.policy import PolicyBuilder
 from vulcan.runtime.limits import Monitor
 from vulcan.solvers import Solver
 from vulcan.solvers.base import Options, describe_origin

@@ -29,13 +29,14 @@ import msgspec
 
 import vulcan
 import vulcan_check
+from tests.helpers.builder import PolicyBuilder
 from tests.helpers.plans import about
 from tests.helpers.tables import REWARDS, random_bound, random_table
 from vulcan import Outcome, Policy, Start
 from vulcan.bounds.forms import Concave
 from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.numerics import END, FAILED, UNPLANNED
-from vulcan.policy.policy import AnyPolicy, PolicyBuilder, RandomisedPolicy
+from vulcan.policy.policy import AnyPolicy, RandomisedPolicy
 
 CURVES = (  # concave and nondecreasing on the rewards that there are
     "0.1 * log1p(x + 30) - 0.2",

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 import vulcan
+from tests.helpers.builder import PolicyBuilder
 from tests.helpers.mixtures import CHOICE, mix, take
 from tests.helpers.tables import Table, one_action
 from vulcan import Outcome, Policy
@@ -16,7 +17,7 @@ from vulcan.domains import Bandit
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.policy import RandomisedPolicy
-from vulcan.policy.policy import About, PolicyBuilder
+from vulcan.policy.policy import About
 
 ABOUT = About("Walk(5)", "123", 5, 0.5, None, "hand")
 

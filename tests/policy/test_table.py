@@ -14,13 +14,14 @@ import pytest
 
 import vulcan
 from examples.treatment import Treatment
+from tests.helpers.builder import PolicyBuilder
 from tests.helpers.mixtures import mix_bandit
 from vulcan import Outcome
 from vulcan.domains import Bandit
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END
-from vulcan.policy.policy import About, PolicyBuilder
+from vulcan.policy.policy import About
 from vulcan.policy.views import PolicyTable
 from vulcan.policy.walk import find_decision_points
 

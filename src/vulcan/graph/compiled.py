@@ -47,7 +47,7 @@ from vulcan.numerics import (
     SMALLEST_PROBABILITY,
     UNEVALUATED,
 )
-from vulcan.policy.policy import About, Policy, PolicyBuilder
+from vulcan.policy.policy import About, Policy, build_policy
 from vulcan.runtime.arrays import (
     pack_array,
     ranges,
@@ -252,7 +252,10 @@ class CompiledGraph(Graph):
 
     def write_policy(self, answers: NDArray[Any], children: Numbers, about: About) -> Policy:
         """Return the policy of action rows, of this graph or of another one."""
-        builder = PolicyBuilder(about)
+        return build_policy(about, self._list_decisions(answers, children))
+
+    def _list_decisions(self, answers: NDArray[Any], children: Numbers) -> Iterator[Any]:
+        """Yield the decisions of a policy for `build_policy`."""
         states: dict[int, Any] = {0: self.reader.root}
         following = iter(children)
         for node, answer in enumerate(answers):
@@ -260,7 +263,7 @@ class CompiledGraph(Graph):
             label = self.compiled.actions[answer["number"]]
             outcomes = self._evaluate_plain(state, label, answer)
             below = list(islice(following, int(answer["safe_count"])))
-            builder.add(
+            yield (
                 label,
                 label_outcomes(outcomes),
                 [float(outcome.probability) for outcome in outcomes],
@@ -270,7 +273,6 @@ class CompiledGraph(Graph):
             for child, outcome in zip(below, outcomes, strict=False):
                 if child >= 0:
                     states[child] = outcome.state
-        return builder.build()
 
     def _evaluate_plain(self, state: Any, label: str, answer: Any) -> list[Outcome]:
         """Return the plain model's outcomes, which must agree with the compiled ones."""

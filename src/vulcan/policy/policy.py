@@ -38,7 +38,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import msgspec
@@ -467,47 +467,27 @@ def describe_mismatch(about: About, reader: ModelReader, detail: str) -> Mismatc
     )
 
 
-class PolicyBuilder:
-    """Collects nodes in the order of their numbers."""
+def build_policy(
+    about: About,
+    decisions: Iterable[tuple[str, Sequence[str], Sequence[float], Sequence[float], Sequence[int]]],
+) -> Policy:
+    """Return the policy of decisions in the order of their nodes' numbers.
 
-    def __init__(self, about: About) -> None:
-        self._about = about
-        self._numbers: dict[str, int] = {}
-        self._action: list[int] = []
-        self._first: list[int] = [0]
-        self._label: list[int] = []
-        self._probability: list[float] = []
-        self._reward: list[float] = []
-        self._child: list[int] = []
-
-    def add(
-        self,
-        action: str,
-        labels: Sequence[str],
-        probabilities: Sequence[float],
-        rewards: Sequence[float],
-        children: Sequence[int],
-    ) -> None:
-        """Add the next node: its action, and a row per outcome."""
-        self._action.append(self._number(action))
-        self._label.extend(self._number(label) for label in labels)
-        self._probability.extend(probabilities)
-        self._reward.extend(rewards)
-        self._child.extend(children)
-        self._first.append(len(self._label))
-
-    def build(self) -> Policy:
-        """Return the policy."""
-        return Policy(
-            self._about,
-            tuple(self._numbers),
-            np.array(self._action, np.int32),
-            np.array(self._first, np.int64),
-            np.array(self._label, np.int32),
-            np.array(self._probability, np.float64),
-            np.array(self._reward, np.float64),
-            np.array(self._child, np.int32),
-        )
-
-    def _number(self, label: str) -> int:
-        return self._numbers.setdefault(label, len(self._numbers))
+    A decision is an action, and the label, probability, reward and child of each of its outcomes.
+    """
+    numbers: dict[str, int] = {}
+    actions: list[int] = []
+    first = [0]
+    rows: list[tuple[int, float, float, int]] = []
+    for action, labels, *columns in decisions:
+        actions.append(numbers.setdefault(action, len(numbers)))
+        named = [numbers.setdefault(label, len(numbers)) for label in labels]
+        rows.extend(zip(named, *columns, strict=True))
+        first.append(len(rows))
+    table = np.array(
+        rows, [("label", "i4"), ("probability", "f8"), ("reward", "f8"), ("child", "i4")]
+    )
+    arrays = (table[name].copy() for name in table.dtype.names or ())
+    return Policy(
+        about, tuple(numbers), np.array(actions, np.int32), np.array(first, np.int64), *arrays
+    )
