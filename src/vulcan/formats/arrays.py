@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import OptionError, VulcanError
-from vulcan.formats.registry import Maker, make_from_file
+from vulcan.formats.registry import Maker, make_from_file, require_known
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel, check_numbers
-from vulcan.parameters import shorten, suggest
+from vulcan.parameters import shorten
 from vulcan.runtime.memory import find_default_memory
 
 FORMS: Final = {"path/to/model.npz": "transitions and rewards as arrays"}
@@ -219,10 +219,7 @@ def find_maker(text: str) -> Maker:
     """Return the maker of the model of a file, whose arrays are its defaults."""
     values = _read_archive(text)
     allowed = [*inspect.signature(from_arrays).parameters, "bound"]
-    for name in values:
-        if name not in allowed:
-            hint = f"allowed are {', '.join(allowed)}{suggest(name, allowed)}"
-            raise OptionError(f"{text}: has an array {name!r}; {hint}")
+    require_known(f"{text}: ", "an array", values, allowed)
     if "transitions" not in values:
         raise OptionError(f"{text}: has no array 'transitions'")
     # Numbers and texts are stored as arrays of no dimension, and names as arrays of texts.

@@ -31,8 +31,8 @@ from typing import Any, Final, TypeVar
 from vulcan.domains.exploration import Exploration, Field, Map, Obstacle, Vehicle
 from vulcan.domains.treasure_grid import TreasureGrid
 from vulcan.errors import OptionError
-from vulcan.formats.registry import Maker, require_bound
-from vulcan.parameters import shorten, suggest
+from vulcan.formats.registry import Maker, require_bound, require_known
+from vulcan.parameters import shorten
 from vulcan.runtime.files import read_text
 
 FORMS: Final = {
@@ -118,11 +118,7 @@ def _make(place: str, kind: type[Made], values: Any) -> Made:
     """Return what a table describes: its keys are the parameters of a dataclass."""
     if not isinstance(values, dict):
         raise OptionError(f"{place}must be a table, not {shorten(values)}")
-    known = [part.name for part in fields(kind)]  # type: ignore[arg-type]
-    for key in values:
-        if key not in known:
-            allowed = f"allowed are {', '.join(known)}{suggest(key, known)}"
-            raise OptionError(f"{place}has a key {key!r}; {allowed}")
+    require_known(place, "a key", values, [part.name for part in fields(kind)])  # type: ignore[arg-type]
     try:
         return kind(**values)
     except (OptionError, TypeError) as error:  # a TypeError names what is missing

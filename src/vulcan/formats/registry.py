@@ -24,7 +24,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -215,6 +215,14 @@ def require_bound(path: str, bound: Any) -> str | None:
     except BoundError as error:
         raise OptionError(f"{path}: bound: {error}") from None
     return bound
+
+
+def require_known(place: str, what: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a name that a file may not have."""
+    for name in given:
+        if name not in known:
+            allowed = f"allowed are {', '.join(known)}{suggest(name, known)}"
+            raise OptionError(f"{place}has {what} {name!r}; {allowed}")
 
 
 def make_from_file(path: str, function: Callable[..., ArrayModel], values: dict[str, Any]) -> Maker:

@@ -26,7 +26,7 @@ from functools import partial
 from typing import Any, Final
 
 from vulcan.errors import ModelError, OptionError
-from vulcan.formats.registry import Maker, make_from_file
+from vulcan.formats.registry import Maker, make_from_file, require_known
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.interface import FAILURE
 from vulcan.model.rules import Rule, Violation, read_number
@@ -175,10 +175,7 @@ def _load(path: str) -> dict[str, Any]:
         raise OptionError(f"{path}: {error}") from None
     if not isinstance(values, dict):
         raise OptionError(f"{path}: must be an object with {', '.join(KEYS)}")
-    for key in values:
-        if key not in KEYS:
-            allowed = f"allowed are {', '.join(KEYS)}{suggest(key, KEYS)}"
-            raise OptionError(f"{path}: has a key {key!r}; {allowed}")
+    require_known(f"{path}: ", "a key", values, KEYS)
     if "states" not in values:
         raise OptionError(f"{path}: has no key 'states'")
     return values
