@@ -484,10 +484,8 @@ def build_policy(
         named = [numbers.setdefault(label, len(numbers)) for label in labels]
         rows.extend(zip(named, *columns, strict=True))
         first.append(len(rows))
-    table = np.array(
-        rows, [("label", "i4"), ("probability", "f8"), ("reward", "f8"), ("child", "i4")]
-    )
-    arrays = (table[name].copy() for name in table.dtype.names or ())
-    return Policy(
-        about, tuple(numbers), np.array(actions, np.int32), np.array(first, np.int64), *arrays
-    )
+    kinds = {"label": "i4", "probability": "f8", "reward": "f8", "child": "i4"}
+    table = np.array(rows, list(kinds.items()))
+    nodes = np.array(actions, np.int32), np.array(first, np.int64)
+    label, probability, reward, child = (table[name].copy() for name in kinds)
+    return Policy(about, tuple(numbers), *nodes, label, probability, reward, child)
