@@ -55,7 +55,7 @@ def test_files_that_pages_name_exist(page: str) -> None:
 
 def test_the_page_on_theory_names_tests_that_exist() -> None:
     text = (ROOT / "docs" / "theory" / "proofs.md").read_text()
-    rows = re.findall(r"`(tests/[\w/]+\.py)`: (.*?)\|", text)
+    rows = re.findall(r"`(tests/[\w/]+\.py)`: ([^;|]*)", text)
     assert sum(len(re.findall(r"`test_\w+`", names)) for _, names in rows) > 20
     for path, names in rows:
         for name in re.findall(r"`(test_\w+)`", names):

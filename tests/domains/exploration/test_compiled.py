@@ -12,6 +12,7 @@ from tests.helpers.plain_models import PlainExploration
 from vulcan.domains.exploration.field import Field
 from vulcan.domains.exploration.maps import Map, Obstacle, Vehicle
 from vulcan.domains.exploration.model import MOVES, Exploration
+from vulcan.numerics import SMALLEST_PROBABILITY
 from vulcan.testing import check_compiled
 
 
@@ -48,6 +49,15 @@ def missions(draw: Callable[..., Any]) -> Exploration:
 @given(mission=missions())
 def test_what_the_functions_note_in_their_parameters_never_shows(mission: Exploration) -> None:
     report = check_compiled(mission, most_states=60)
+    assert report.ok, report
+
+
+def test_risks_too_small_to_be_probabilities_are_the_smallest_one() -> None:
+    far = Obstacle(((4.5, 0.0), (5.5, 0.0), (5.5, 1.0), (4.5, 1.0)))
+    area = Map(1, 2, (0, 0), (far,), 1.0, (-1.5, 0.5))
+    mission = Exploration(horizon=2, map=area, vehicle=Vehicle(0.005, 0.01))
+    assert mission.risk((0, 0), 2) == SMALLEST_PROBABILITY
+    report = check_compiled(mission)
     assert report.ok, report
 
 

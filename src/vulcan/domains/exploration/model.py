@@ -49,6 +49,7 @@ from vulcan.domains.exploration.maps import MAPS, Cell, Map, Point, Vehicle
 from vulcan.errors import OptionError
 from vulcan.model.compiled import CompiledModel
 from vulcan.model.interface import Outcome
+from vulcan.numerics import SMALLEST_PROBABILITY
 from vulcan.pages.maps import PageMap, Position
 from vulcan.parameters import require_number, require_whole, shorten, suggest
 
@@ -366,7 +367,9 @@ class Exploration:
     def risk(self, cell: Cell, step: int) -> float:
         """Return the probability of a collision in a cell after this many actions."""
         place, variance = self.area.locate(cell), self.vehicle.variance_after(step)
-        return min(1.0, sum(o.risk(place, variance) for o in self.area.obstacles))
+        risk = sum(o.risk(place, variance) for o in self.area.obstacles)
+        # Tails far away are smaller than a model's probabilities may be: rounded up, not to 0.
+        return min(1.0, max(risk, SMALLEST_PROBABILITY)) if risk > 0 else 0.0
 
     @_remember(PATHS_KEPT)
     def _sample(self, path: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], tuple[Row, ...]]:
