@@ -6,8 +6,8 @@ plan goes through `vulcan.replan`, which follows it only if it is better and the
 So the whole keeps the guarantee of the first certificate, whatever happens on the way.
 
 Where plans grow (`vulcan.sampling.growth`), the tree below the observed history is grown again
-from the model's answers of the last step, which are remembered (`Answers`): what was known costs
-nearly nothing. Certificates ask the model itself.
+from the model's answers of the last step, which are remembered: what was known costs nearly
+nothing. Certificates ask the model itself.
 
 This is the tool for missions that are too large to be planned to the end at once, where there is
 time to think between two actions. A plan alone says what it is worth before it is executed; of a
@@ -20,9 +20,8 @@ import heapq
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections import ChainMap
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -77,43 +76,27 @@ FORGETTING: Final = 0.8
 """Factor on the longest time by which a step was late, from step to step."""
 
 
-class Answers:
-    """The model's answers in the last two steps, by state and action."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
-        self._before: dict[Any, Any] = {}
-
-    def turn(self) -> None:
-        """Forget what was not needed in the last step."""
-        self._before, self._known = self._known, {}
-
-    def get(self, key: Any, ask: Any, *where: Any) -> Any:
-        """Return a known answer, or ask for it."""
-        found = self._known.get(key)
-        if found is None:
-            found = self._before.get(key)
-            self._known[key] = found = ask(*where) if found is None else found
-        return found
-
-
 class _RememberingReader(ModelReader):
-    """A reader that evaluates nothing twice."""
+    """A reader that evaluates nothing twice: answers are kept by state, or by state and action."""
 
-    def __init__(self, model: Any, answers: Answers) -> None:
+    def __init__(self, model: Any, answers: ChainMap[Any, Any]) -> None:
         super().__init__(model)
         self._answers = answers
 
     def actions(self, state: Any) -> dict[str, Any]:
         """Return the actions of a state by their labels."""
-        actions: dict[str, Any] = self._answers.get(state, super().actions, state)
+        actions: dict[str, Any] = self._recall(state, super().actions, state)
         return actions
 
     def outcomes(self, state: Any, action: Any) -> list[Outcome]:
         """Return the outcomes of an action."""
-        where = state, action
-        outcomes: list[Outcome] = self._answers.get(where, super().outcomes, *where)
+        outcomes: list[Outcome] = self._recall((state, action), super().outcomes, state, action)
         return outcomes
+
+    def _recall(self, key: Any, ask: Any, *where: Any) -> Any:
+        found = self._answers.get(key)
+        self._answers[key] = found = ask(*where) if found is None else found
+        return found
 
 
 class Foresight(Groups):
@@ -129,16 +112,8 @@ class Foresight(Groups):
     ) -> str | None:
         """Return the label of the best action in a state; None for the default that ends it.
 
-        Parameters
-        ----------
-        evaluator
-            The model, which counts evaluations for this step.
-        state, level
-            Where the mission is.
-        bound
-            What is allowed from here on, by rewards that are discounted from here on.
-        until
-            The number of evaluations.
+        The bound is for rewards that are discounted from here on, and `until` is the number of
+        evaluations of this step, which the evaluator counts.
         """
         self._evaluator = evaluator
         root, _ = self._place(state, level, 1.0, evaluator.rows(state))
@@ -242,49 +217,26 @@ class _ActingPlan(GrowingPlan):
         return arrays
 
 
-class _Memory:
-    """What a controller keeps from step to step: answers, and the groups of the mission."""
-
-    def __init__(self, model: Any, default: Default) -> None:
-        self.answers = Answers()
-        self._reader = self.remember(ModelReader(model))
-        self._default = default
-        self._foresight: Foresight | None = None
-
-    def remember(self, reader: ModelReader) -> ModelReader:
-        """Return a reader that remembers answers, where states can be compared."""
-        return _RememberingReader(reader.model, self.answers) if reader.merges else reader
-
-    def advise(
-        self, state: Any, level: int, bound: RiskBound, until: int, stop: Callable[[], bool]
-    ) -> str | None:
-        """Return the label of the best next action; see `Foresight.advise`."""
-        evaluator = Evaluator(self._reader, stop)
-        if self._foresight is None:
-            self._foresight = Foresight(evaluator, PlanTree(evaluator, self._default).measure)
-        return self._foresight.advise(evaluator, state, level, bound, until)
-
-
-@dataclass(frozen=True)
 class _Regrowth(Growth):
     """`Growth` from where a mission is, with what was learnt in earlier steps.
 
-    Parameters
-    ----------
-    memory
-        That.
-    level
-        Number of decisions so far.
-    floor
-        Reward of the plan that is replaced.
+    That is the model's answers in the last two steps, and the groups of the whole mission.
     """
 
-    memory: _Memory
-    level: int = 0
-    floor: float = -math.inf
+    def __init__(self, model: Any, default: Default) -> None:
+        self.level, self.floor = 0, -math.inf  # the plan that is replaced: its level, its reward
+        self._answers: ChainMap[Any, Any] = ChainMap({}, {})
+        self._reader = self._remember(ModelReader(model))
+        self._default = default
+        self._foresight: Foresight | None = None
 
     def __repr__(self) -> str:
         return "Growth()"
+
+    def move_on(self, level: int, floor: float) -> None:
+        """Prepare for the next step; forget answers that were not needed in the last one."""
+        self.level, self.floor = level, floor
+        self._answers.maps[:] = [{}, self._answers.maps[0]]
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -295,18 +247,19 @@ class _Regrowth(Growth):
         limits = monitor.limits
         ends = FORESEEING * (math.inf if limits.time_limit is None else limits.time_limit)
         until = sys.maxsize if limits.samples is None else int(FORESEEING * limits.samples)
-        first = self.memory.advise(
-            reader.root,
-            self.level,
-            problem.risk_bound,
-            until,
-            lambda: monitor.requested or monitor.seconds > ends,
-        )
+        evaluator = Evaluator(self._reader, lambda: monitor.requested or monitor.seconds > ends)
+        if self._foresight is None:
+            self._foresight = Foresight(evaluator, PlanTree(evaluator, self._default).measure)
+        bound = problem.risk_bound
+        first = self._foresight.advise(evaluator, reader.root, self.level, bound, until)
         begin = None
         if first is not None:
             begin = partial(_ActingPlan, first=first, floor=self.floor)
-        known = self.memory.remember(reader)
-        return GrowthRun(self, problem, known, monitor, begin).search()
+        return GrowthRun(self, problem, self._remember(reader), monitor, begin).search()
+
+    def _remember(self, reader: ModelReader) -> ModelReader:
+        """Return a reader that remembers answers, where states can be compared."""
+        return _RememberingReader(reader.model, self._answers) if reader.merges else reader
 
 
 class Controller:
@@ -384,12 +337,12 @@ class Controller:
         self._bound = problem.risk_bound if problem.risk_bound.text is None else None
         self.run: Run = self.result.policy.start()
         self.replans: list[Replan] = []
-        self._memory: _Memory | None = None
+        self._regrowth: _Regrowth | None = None
         if solver is None and not self.result.statistics.nodes:
             reader = ModelReader(problem.model)
             default = None if find_compiled(reader) else find_default(reader)
             if default is not None:
-                self._memory = _Memory(problem.model, default)
+                self._regrowth = _Regrowth(problem.model, default)
                 self._plan(first, samples_per_step and BEGINNING * samples_per_step)
         self._begun = copy(self.run)
 
@@ -440,12 +393,11 @@ class Controller:
 
     def _plan(self, seconds: float | None, samples: int | None) -> Replan:
         """Plan anew from where the run is."""
-        run, solver = self.run, self._solver
-        if self._memory is not None:
-            self._memory.answers.turn()
+        run = self.run
+        if self._regrowth is not None:
             weight = float(run.reader.weights[run.level])
-            floor = run.reward_ahead / weight if weight else math.inf
-            solver = _Regrowth(self._memory, run.level, floor)
+            self._regrowth.move_on(run.level, run.reward_ahead / weight if weight else math.inf)
+        solver = self._regrowth or self._solver
         found = replan(run, solver, risk_bound=self._bound, time_limit=seconds, samples=samples)
         _pass_on(found.result)
         return found
