@@ -164,20 +164,6 @@ class Foresight(Groups):
         return best
 
 
-class _LedGroups(Groups):
-    """Groups whose rules begin with a given action."""
-
-    first: str | None = None
-
-    def find_rule(self, bound: RiskBound, size: float, until: int, price: float) -> Rule:
-        """Return the best rule of a size that begins with the action."""
-        rule = super().find_rule(bound, size, until, price)
-        labels = [row.label for row in self.rows[0]]
-        if self.first in labels:
-            rule.actions[0] = labels.index(self.first)
-        return rule
-
-
 class _ActingPlan(GrowingPlan):
     """A plan of which only the first action will be executed, before it is grown again.
 
@@ -191,10 +177,13 @@ class _ActingPlan(GrowingPlan):
         self._first, self._floor, self._restricted = first, floor, False
         super().__init__(problem, evaluator, default)
 
-    def _begin_groups(self) -> Groups:
-        groups = _LedGroups(self._evaluator, self.tree.measure)
-        groups.first = self._first
-        return groups
+    def _find_rule(self, size: float, until: int) -> Rule:
+        """Return the best rule of a size that begins with the action."""
+        rule = super()._find_rule(size, until)
+        labels = [row.label for row in self._groups.rows[0]]
+        if self._first in labels:
+            rule.actions[0] = labels.index(self._first)
+        return rule
 
     def grow(self, budget: int) -> None:
         """Run one more round."""

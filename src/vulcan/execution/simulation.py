@@ -65,7 +65,6 @@ from vulcan.runtime.limits import Limits, Monitor, OnProgress, Progress, watch_p
 ERROR_LEVEL: Final = 1e-6
 """Largest probability of a false alarm."""
 
-
 GoOn = Callable[[int, float], bool]
 """Called with the number of episodes so far and their mean reward; returns whether to go on."""
 
@@ -198,8 +197,9 @@ class Simulation:
             rows.append(("leaves the plan", self._compare(self.frontier, show_probability)))
         if self.strayed:
             rows.append(("strays", f"{show_percent(self.strayed / self.episodes)}  {self.example}"))
-        unit = "thread" if self.workers == 1 else "threads"
-        how = f"{self.engine}, {self.workers} {unit}" if self.engine == "compiled" else self.engine
+        how = self.engine
+        if how == "compiled":
+            how = f"compiled, {self.workers} {'thread' if self.workers == 1 else 'threads'}"
         return [
             *rows,
             ("spread", f"{self.deviation:.6f}  from {self.least:.6g} to {self.most:.6g}"),
@@ -207,14 +207,11 @@ class Simulation:
             ("time", f"{show_seconds(self.seconds)}  {how}, seed {self.seed}"),
         ]
 
-    @property
-    def _exactly(self) -> str:
-        """The name of exact values: outside of the policy's own model they need not hold."""
-        return "exactly" if self.engine == "compiled" else "in its own model"
-
     def _compare(self, estimate: Estimate, show: Any) -> str:
         interval = f"{100 * self.confidence:g} %: {show(estimate.low)} to {show(estimate.high)}"
-        return f"{show(estimate.value)}  ({interval})  {self._exactly} {show(estimate.exact)}"
+        # Outside of the policy's own model exact values need not hold.
+        exactly = "exactly" if self.engine == "compiled" else "in its own model"
+        return f"{show(estimate.value)}  ({interval})  {exactly} {show(estimate.exact)}"
 
     def __repr__(self) -> str:
         return (
@@ -223,9 +220,10 @@ class Simulation:
         )
 
     def __str__(self) -> str:
-        width = max(len(name) for name, _ in self.rows())
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
         lines = [f"{self.episodes:,} episodes of {self.model}"]
-        lines += [f"  {name:<{width}}  {text}" for name, text in self.rows()]
+        lines += [f"  {name:<{width}}  {text}" for name, text in rows]
         lines += ["", *(f"  Disagreement: {text}" for text in self.disagreements)]
         return "\n".join(lines).rstrip()
 
@@ -237,9 +235,8 @@ def judge(episodes: Episodes, exact: Expected, confidence: float) -> dict[str, A
     rewards, ends = episodes.rewards, episodes.ends
     count, mean = len(rewards), float(rewards.mean())
     deviation = float(rewards.std(ddof=1)) if count > 1 else 0.0
-    half = (
-        float(stats.t.ppf(0.5 + confidence / 2, max(1, count - 1))) * deviation / math.sqrt(count)
-    )
+    spread = float(stats.t.ppf(0.5 + confidence / 2, max(1, count - 1)))
+    half = spread * deviation / math.sqrt(count)
 
     def estimate(end: int, probability: float) -> Estimate:
         found = int((ends == end).sum())
@@ -440,17 +437,17 @@ def _recognise(policy: AnyPolicy, model: Any) -> tuple[ModelReader | None, dict[
     return ModelReader(model), {name: float(getattr(certificate, name)) for name in names}
 
 
-def _find_discounts(policy: AnyPolicy, reader: ModelReader | None) -> Sequence[float]:
+def _find_discounts(policy: AnyPolicy, reader: ModelReader | None) -> tuple[float, float]:
     """Return the discounts after the first decision, and after any later one."""
     if reader is not None:
         return (float(reader.discount_after(0)), float(reader.discount))
-    about = policy.about
-    if math.isnan(about.first_discount):
+    first, later = policy.about.first_discount, policy.about.discount
+    if math.isnan(first):
         raise PolicyError(
-            f"this policy has the discount {about.discount!r}, and only its model knows whether "
+            f"this policy has the discount {later!r}, and only its model knows whether "
             "the first decision is discounted: give the model, or bind the policy to it"
         )
-    return (about.first_discount, about.discount)
+    return (first, later)
 
 
 def expect(policy: AnyPolicy, first: float) -> Expected:
@@ -488,10 +485,7 @@ def play(
     workers: int,
     go_on: GoOn = lambda *_: True,
 ) -> Episodes:
-    """Return compiled episodes of a policy, the same for a seed whatever the number of threads.
-
-    `first` is the discount after the first decision.
-    """
+    """Return compiled episodes of a policy, the same for a seed whatever the number of threads."""
     from vulcan.kernels.episodes import STREAM
     from vulcan.kernels.episodes import play as play_plan
 
@@ -549,26 +543,23 @@ def play_in_world(
     discounts: Sequence[float],
     go_on: GoOn,
 ) -> Episodes:
-    """Return episodes of a policy in another model or environment.
-
-    `discounts` are those after the first decision, and after any later one.
-    """
+    """Return episodes of a policy in another model or environment."""
     rng = np.random.default_rng(seed)
-    if is_environment(world):
-        if policy.reader is None or not hasattr(policy.reader.model, "locate"):
-            raise OptionError(
-                "an environment needs a policy that is bound to a model with locate(state, action, "
-                "measurement): simulate(policy.bind(model), environment)"
-            )
-        player: _World = _Environment(policy.reader, world, seed)
-    else:
+    if not is_environment(world):
         player = _World(ModelReader(world), rng)
+    elif policy.reader is None or not hasattr(policy.reader.model, "locate"):
+        raise OptionError(
+            "an environment needs a policy that is bound to a model with locate(state, action, "
+            "measurement): simulate(policy.bind(model), environment)"
+        )
+    else:
+        player = _World(policy.reader, rng, world, seed)
     members = [MemberLists(member) for member in policy.members]
     weights = _normalise(policy)
     found: list[tuple[float, int, int]] = []
     collected, example = 0.0, None
     for played, member in enumerate(rng.choice(len(members), episodes, p=weights), 1):
-        reward, end, level = _play(player, members[member], discounts)
+        reward, end, level = player.play(members[member], discounts)
         if isinstance(end, str):
             example, end = example or end, STRAYED
         found.append((reward, end, level))
@@ -580,36 +571,39 @@ def play_in_world(
     return Episodes(*columns, example)
 
 
-def _play(
-    world: _World, member: MemberLists, discounts: Sequence[float]
-) -> tuple[float, int | str, int]:
-    """Return the reward of an episode, how it ended, and its number of decisions."""
-    world.reset()
-    following: int | str = 0 if member.action else END
-    collected, weight, level = 0.0, 1.0, 0
-    while isinstance(following, int) and following >= 0:
-        reward, following = world.act(*member.read(following), level)
-        collected += weight * reward
-        weight *= discounts[min(level, 1)]
-        level += 1
-    return collected, following, level
-
-
 class _World:
-    """A model as a world: it draws the outcomes itself."""
+    """A model that draws the outcomes itself, or an environment whose steps the model explains."""
 
-    def __init__(self, reader: ModelReader, rng: np.random.Generator) -> None:
-        self._reader, self._rng = reader, rng
+    def __init__(
+        self,
+        reader: ModelReader,
+        rng: np.random.Generator,
+        environment: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        self._reader, self._rng, self._environment, self._seed = reader, rng, environment, seed
         self._answers: dict[Any, tuple[Any, list[Outcome], list[str], list[float]]] = {}
 
-    def reset(self) -> None:
-        """Begin an episode."""
-        self._state = self._reader.root
+    def play(self, member: MemberLists, discounts: Sequence[float]) -> tuple[float, int | str, int]:
+        """Return the reward of an episode, how it ended, and its number of decisions."""
+        self._state, act = self._reader.root, self._draw
+        if self._environment is not None:
+            self._measured, act = self._environment.reset(seed=self._seed), self._step
+            self._seed = None  # the environment goes on with its own random numbers
+        following: int | str = 0 if member.action else END
+        collected, weight, level = 0.0, 1.0, 0
+        while isinstance(following, int) and following >= 0:
+            reward, following = act(*member.read(following), level)
+            collected += weight * reward
+            weight *= discounts[min(level, 1)]
+            level += 1
+        return collected, following, level
 
-    def act(
+    # These return the reward, and the next decision, how the episode ended, or how it strayed.
+
+    def _draw(
         self, planned: RecordedDecision, children: list[int], level: int
     ) -> tuple[float, int | str]:
-        """Return the reward, and the next decision, how the episode ended, or how it strayed."""
         answer = self._evaluate(planned.action)
         if answer is None:
             where = f"in state {shorten(self._state)}"
@@ -626,42 +620,13 @@ class _World:
             return reward, END  # expectations don't matter where nothing is left to decide
         child = dict(zip(planned.labels, children, strict=True)).get(label, FAILED)
         if child == FAILED:
-            return reward, _describe_surprise(planned, label)
+            came, expected = shorten(label), shorten(", ".join(map(repr, planned.labels)))
+            return reward, f"after {planned.action!r} came {came}; the policy expects {expected}"
         if child == END:
             return reward, f"the policy ends after {label!r}, and the model does not"
         return reward, child
 
-    def _evaluate(self, label: str) -> tuple[Any, list[Outcome], list[str], list[float]] | None:
-        """Return an action here, its outcomes, their labels and their cumulated probabilities."""
-        key = (self._state, label)
-        try:
-            known = key in self._answers
-        except Exception as error:
-            raise self._reader.refuse_comparison(self._state, error) from error
-        if not known:
-            actions = self._reader.actions(self._state)
-            if label not in actions:
-                return None
-            outcomes = self._reader.outcomes(self._state, actions[label])
-            chances = list(accumulate(float(outcome.probability) for outcome in outcomes))
-            self._answers[key] = (actions[label], outcomes, label_outcomes(outcomes), chances)
-        return self._answers[key]
-
-
-class _Environment(_World):
-    """An environment of Gymnasium's kind; the policy's model tells what its steps mean."""
-
-    def __init__(self, reader: ModelReader, environment: Any, seed: int) -> None:
-        super().__init__(reader, np.random.default_rng(seed))
-        self._environment = environment
-        self._seed: int | None = seed
-
-    def reset(self) -> None:
-        super().reset()
-        self._measured = self._environment.reset(seed=self._seed)
-        self._seed = None  # the environment goes on with its own random numbers
-
-    def act(
+    def _step(
         self, planned: RecordedDecision, children: list[int], level: int
     ) -> tuple[float, int | str]:
         state, reward, over = self._state, 0.0, False
@@ -682,7 +647,18 @@ class _Environment(_World):
                 return reward, END if over and child >= 0 else child
         return reward, f"the model has no outcome {shorten(self._measured)} of {planned.action!r}"
 
-
-def _describe_surprise(planned: RecordedDecision, label: str) -> str:
-    expected = ", ".join(map(repr, planned.labels))
-    return f"after {planned.action!r} came {shorten(label)}; the policy expects {shorten(expected)}"
+    def _evaluate(self, label: str) -> tuple[Any, list[Outcome], list[str], list[float]] | None:
+        """Return an action here, its outcomes, their labels and their cumulated probabilities."""
+        key = (self._state, label)
+        try:
+            known = key in self._answers
+        except Exception as error:
+            raise self._reader.refuse_comparison(self._state, error) from error
+        if not known:
+            actions = self._reader.actions(self._state)
+            if label not in actions:
+                return None
+            outcomes = self._reader.outcomes(self._state, actions[label])
+            chances = list(accumulate(float(outcome.probability) for outcome in outcomes))
+            self._answers[key] = (actions[label], outcomes, label_outcomes(outcomes), chances)
+        return self._answers[key]

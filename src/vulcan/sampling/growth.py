@@ -396,7 +396,7 @@ class GrowingPlan:
             self.tree.open_root(actions)
         else:
             self.tree.close(0, actions)
-        self._groups = self._begin_groups()
+        self._groups = Groups(evaluator, self.tree.measure)
         self._described: dict[int, Any] = {}  # the answers of likely histories
         # In this round: the groups of these histories, and those after an action of a group.
         self._located: dict[int, int] = {}
@@ -407,16 +407,13 @@ class GrowingPlan:
         self.exhausted = False
         self._keep(self.choose())
 
-    def _begin_groups(self) -> Groups:
-        return Groups(self._evaluator, self.tree.measure)
-
     def grow(self, budget: int) -> None:
         """Run one more round, with this budget of evaluations."""
         begin = self._evaluator.count
         until = begin + budget
         size = len(self.tree) + SMALLER * budget
         rule_until = begin + math.ceil(SHARE_OF_RULE * budget)
-        rule = self._groups.find_rule(self._bound, size, rule_until, self._price)
+        rule = self._find_rule(size, rule_until)
         self._price = rule.price
         self._located, self._below = {}, {}
         waiting: Following = [(0, 0)]
@@ -427,6 +424,10 @@ class GrowingPlan:
                 break
         self.exhausted = self._evaluator.count == begin
         self._keep(self.choose())
+
+    def _find_rule(self, size: float, until: int) -> Rule:
+        """Return the best rule of a size."""
+        return self._groups.find_rule(self._bound, size, until, self._price)
 
     def choose(self, decision_price: float = 0.0) -> Chosen | None:
         """Return the best plan found that the bound accepts, if any.
