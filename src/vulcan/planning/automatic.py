@@ -86,7 +86,8 @@ class Automatic(Solver):
         if finding is None:
             finding = self._sample_on(run, options)
         elif options.checkpoint is not None:
-            finding = _remark(finding, "no checkpoint: only a search that samples writes one")
+            remark = "no checkpoint: only a search that samples writes one"
+            finding = replace(finding, explanation=f"{finding.explanation} ({remark})")
         return finding
 
     def _search_graph(self, run: ExactSearch) -> Finding | None:
@@ -94,10 +95,9 @@ class Automatic(Solver):
         monitor = run.monitor
         if run.unroll(while_it_pays=True):
             narrow(run, RANDOMISED if self.randomised else AUTOMATIC)
-            found = (
-                "randomised policy found" if self.randomised else "policy found, with a proved gap"
-            )
-            return run.find(f"best {found}")
+            if self.randomised:
+                return run.find("best randomised policy found")
+            return run.find("best policy found, with a proved gap")
         if run.finds_histories and monitor.stopped_by is None:
             monitor.limits = monitor.limits.by_default(monitor.seconds)
             if find_compiled(run.reader) is None and not self.randomised:
@@ -143,17 +143,6 @@ class Automatic(Solver):
             run.offer(point)
         found = "the most cautious policy that looks one step ahead"
         return run.find(found if run.best is not None else "no policy found within the limits")
-
-
-def _is_short(monitor: Monitor) -> bool:
-    """Whether too little time is left for samples."""
-    limit = monitor.limits.time_limit
-    return limit is not None and limit - monitor.seconds < SHORT
-
-
-def _remark(finding: Finding, text: str) -> Finding:
-    """Return the same, with a remark in its explanation."""
-    return replace(finding, explanation=f"{finding.explanation} ({text})")
 
 
 def read_solver(solver: Solver | str | None, limits: Limits) -> Solver:

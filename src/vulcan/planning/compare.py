@@ -13,7 +13,7 @@ machine. Their results do not depend on that, as long as limits of time and memo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
@@ -31,7 +31,6 @@ from vulcan.runtime.formatting import (
     MISSING,
     TextTable,
     build_card,
-    build_table,
     show_count,
     show_gap,
     show_probability,
@@ -173,7 +172,7 @@ class Comparison:
         table = self.tabulate()
         return build_card(
             f"{len(self)} solvers",
-            build_table(table.header, table.rows, table.left),
+            table.html,
             remark=f"{describe_model(self.problem.model)}, Δ(x) = {self.problem.risk_bound}",
         )
 
@@ -203,14 +202,9 @@ def compare(
     solvers
         The solvers, by the names that they are to have, or without; by default one of each kind.
         A string such as "pareto" is the name of a solver on the command line.
-    time_limit
-        Seconds for each search; 10 by default. Solvers get only the limits that they support.
-    samples
-        Samples for each search.
-    seed
-        Seed of the random numbers of each search.
-    limits
-        The limits above and others; without `time_limit` there is no limit of time.
+    time_limit, samples, seed, limits
+        Of each search, as in `solve`; by default 10 seconds. Solvers get only the limits that they
+        support.
     upper_bound
         Find an upper bound on the reward of any policy, if no solver has one of its own. It may
         take as long again as the time limit, once.
@@ -263,8 +257,12 @@ def compare(
         if upper_bound and not any(map(_bounds_every_policy, found.values())):
             added = sweep.call("bound", limits) or added
     rows = [found[name] for name in named if name in found]
-    of_all = _find_least(added, rows)
-    of_every_policy = _find_least(added, filter(_bounds_every_policy, rows))
+    uppers = [added.upper, *(row.upper_bound for row in rows)]
+    every = [added.upper, *(row.upper_bound for row in rows if _bounds_every_policy(row))]
+    of_all, of_every_policy = (
+        min((float(upper) for upper in known if upper is not None), default=None)
+        for known in (uppers, every)
+    )
     for k, row in enumerate(rows):
         if row.result is not None:
             upper = of_every_policy if row.deterministic is False else of_all
@@ -284,12 +282,6 @@ def _bounds_every_policy(row: ComparisonRow) -> bool:
     if row.upper_bound is None:
         return False
     return row.deterministic is False or row.solver.covers is Coverage.EVERY
-
-
-def _find_least(added: RewardBound, rows: Iterable[ComparisonRow]) -> float | None:
-    """Return the least upper bound of some rows; None without one."""
-    uppers = [added.upper, *(row.upper_bound for row in rows)]
-    return min((float(upper) for upper in uppers if upper is not None), default=None)
 
 
 def _name_solvers(

@@ -93,34 +93,17 @@ ASSUMED: Final = (
 
 @dataclass(frozen=True)
 class Choice:
-    """Total effects of an action, over all histories in which it is taken.
-
-    Attributes
-    ----------
-    action, state
-        The action and the state in which it is taken; "" for all states together.
-    times
-        Expected number of times it is taken.
-    reward
-        Its expected discounted reward.
-    risk
-        Probability that the mission fails by it.
-    accepted
-        By how much its decisions raise the risk that can't be avoided any more.
-    tempting
-        The part of this risk taken where failing pays more than going on.
-    instead, instead_risk
-        Of an action that surely fails in a state: the action there with the least immediate risk,
-        and that risk. None if all others surely fail as well, and for all other actions.
-    """
+    """Total effects of an action, over all histories in which it is taken."""
 
     action: str
-    state: str
-    times: float = 0.0
-    reward: float = 0.0
-    risk: float = 0.0
-    accepted: float = 0.0
-    tempting: float = 0.0
+    state: str  # in which it is taken; "" for all states together
+    times: float = 0.0  # expected number of times it is taken
+    reward: float = 0.0  # expected and discounted
+    risk: float = 0.0  # probability that the mission fails by it
+    accepted: float = 0.0  # by how much its decisions raise the risk that can't be avoided any more
+    tempting: float = 0.0  # the part of it taken where failing pays more than going on
+    # Of an action that surely fails in a state: the action there with the least immediate risk.
+    # None if all others surely fail as well, and for all other actions.
     instead: str | None = None
     instead_risk: float | None = None
 
@@ -129,67 +112,35 @@ class Choice:
 class Alternative:
     """Another action at a place, with the rest of the plan unchanged.
 
-    Attributes
-    ----------
-    action
-        The other action.
-    reward_change, risk_change
-        Changes of the whole plan's expected reward and risk.
-    allowed
-        The risk that the bound would then accept for the whole plan.
-    verdict
-        "worth less", "as good" up to rounding, "too risky" for the bound, or "better": the plan is
-        not optimal. "not known" instead of "better" if only the step itself could be compared.
-    careful
-        If it is too risky: the change of the whole plan's reward (nearly always negative) if it
-        went on as safely as possible. None if that is too risky as well, or not known.
+    The verdict is "worth less", "as good" up to rounding, "too risky" for the bound, or "better":
+    the plan is not optimal. It is "not known" instead if only the step itself could be compared.
     """
 
     action: str
-    reward_change: float
+    reward_change: float  # of the whole plan's expected reward
     risk_change: float
-    allowed: float
+    allowed: float  # the risk that the bound would then accept for the whole plan
     verdict: str
+    # If it is too risky: the change of the whole plan's reward (nearly always negative) if it went
+    # on as safely as possible. None if that is too risky as well, or not known.
     careful: float | None = None
 
 
 @dataclass(frozen=True)
 class RiskyPlace:
-    """A place of the plan that accepts risk.
+    """A place of the plan that accepts risk."""
 
-    Attributes
-    ----------
-    action, state
-        The action taken there, and the state.
-    step
-        Number of decisions before it.
-    history
-        Action and outcome of each of these, in the likeliest history to the place.
-    reach
-        Probability of reaching the place.
-    fails
-        Immediate risk of the action.
-    risk
-        The product of both: the probability that the mission fails there.
-    accepted
-        By how much the decision there raises the risk that can't be avoided any more.
-    alike, alike_accepted
-        Number of places with the same action in the same state, and what they accept together.
-    alternative
-        The best of the other actions; None if there is none.
-    """
-
-    action: str
+    action: str  # taken there
     state: str
-    step: int
-    history: tuple[tuple[str, str], ...]
-    reach: float
-    fails: float
-    risk: float
-    accepted: float
-    alike: int
-    alike_accepted: float
-    alternative: Alternative | None = None
+    step: int  # number of decisions before it
+    history: tuple[tuple[str, str], ...]  # their actions and outcomes, in the likeliest history
+    reach: float  # probability of reaching the place
+    fails: float  # immediate risk of the action
+    risk: float  # the product of both: the probability that the mission fails there
+    accepted: float  # by how much the decision raises the risk that can't be avoided any more
+    alike: int  # number of places with the same action in the same state
+    alike_accepted: float  # what they accept together
+    alternative: Alternative | None = None  # the best of the other actions, if there is one
 
 
 @dataclass(frozen=True)
@@ -290,9 +241,9 @@ def explain(problem: Problem, policy: AnyPolicy, *, places: int = 10) -> Explana
     reader = open_own_model(policy.about, problem.model)
     with pause_collection():
         plan = _Plan(problem, find_decision_points(policy, reader), reader)
-    sweeps = _find_sweeps(reader) if places else None
-    plan.attribute_risk(sweeps)
-    continuations = None if sweeps is None else _find_continuations(problem, sweeps)
+    if places:
+        plan.compute_continuations()
+    plan.attribute_risk()
     riskiest = list(islice(plan.list_riskiest(), places))
     return Explanation(
         reward=plan.reward,
@@ -300,68 +251,16 @@ def explain(problem: Problem, policy: AnyPolicy, *, places: int = 10) -> Explana
         failures=plan.list_sure_failures(),
         choices=plan.list_choices(),
         actions=plan.list_choices(by_state=False),
-        places=tuple(plan.describe_place(group, continuations) for group in riskiest),
+        places=tuple(map(plan.describe_place, riskiest)),
         steps=tuple(np.bincount(plan.rows["level"], plan.point_risk).tolist()),
         unavoidable=plan.unavoidable,
-        compared=None if not riskiest else ASSUMED if continuations is None else EXACTLY,
-        price=None if continuations is None else continuations.price,
+        compared=None if not riskiest else ASSUMED if plan.best is None else EXACTLY,
+        price=plan.price,
     )
 
 
-class _Continuations:
-    """The best continuation at the price of risk, and the safest, from every state–step pair on."""
-
-    def __init__(self, sweeps: Sweeps, price: float, multiplier: float) -> None:
-        self.price, self.multiplier = price, multiplier
-        self._levels, graph = sweeps.levels, sweeps.levels.graph
-        self._graph = graph
-        self._best = sweeps.follow(1.0, multiplier)
-        self._safest = sweeps.follow(0.0, 1.0)
-        self._numbers = {graph.state_object(k): k for k in range(graph.states.count)}
-
-    def evaluate(self, state: Any, level: int) -> dict[str, tuple[Worth, Worth]]:
-        """Return the worth of each action, followed by the best and by the safest plan."""
-        arrays = self._levels.arrays
-        number = self._numbers[state]
-        first, end = (int(n) for n in arrays.first[level : level + 2])
-        pair = first + int(arrays.state[first:end].searchsorted(number))
-        row = int(arrays.first_action[number])
-        return {
-            label: (
-                self._add_up(pair, row + k, level, self._best),
-                self._add_up(pair, row + k, level, self._safest),
-            )
-            for k, label in enumerate(self._graph.action_labels(number))
-        }
-
-    def _add_up(
-        self, pair: int, row: int, level: int, ahead: tuple[NDArray[np.float64], ...]
-    ) -> Worth:
-        arrays = self._levels.arrays
-        reward = float(arrays.weights[level] * arrays.expected_reward[row])
-        risk = float(arrays.immediate_risk[row])
-        for probability, target in self._levels.list_targets(pair, row):
-            if target != END:
-                reward += probability * float(ahead[0][target])
-                risk += probability * float(ahead[1][target])
-        return Worth(reward, risk)
-
-
-def _find_sweeps(reader: ModelReader) -> Sweeps | None:
-    """Return dynamic programs over all state–step pairs; None if the model is too large."""
-    if not reader.merges:
-        return None
-    graph = open_graph(reader)
-    levels = build_levels(graph, may_go_on=lambda *_: graph.evaluations <= MOST_EVALUATIONS)
-    return None if levels is None or not len(levels) else Sweeps(levels)
-
-
-def _find_continuations(problem: Problem, sweeps: Sweeps) -> _Continuations | None:
-    """Return them; None if no policy is within the bound."""
-    dual = Dual(BoundTest(problem.risk_bound), sweeps.find_best).search()
-    if math.isinf(dual.upper_bound) or not math.isfinite(dual.multiplier):
-        return None
-    return _Continuations(sweeps, dual.price, dual.multiplier)
+Values = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Rewards and risks from each state–step pair on."""
 
 
 class _Plan:
@@ -382,6 +281,36 @@ class _Plan:
         self._first, self._group = _group_equal(np.stack((self._action, self.rows["state"])))
         self._accepted = self.point_risk
         self.unavoidable = 0.0
+        self.price: float | None = None
+        self.safest: Values | None = None
+        self.best: Values | None = None
+
+    def compute_continuations(self) -> None:
+        """Find the safest continuation, and the best at the price of risk, from every pair on.
+
+        There is none where the model is too large, and no best one if no policy is acceptable.
+        """
+        if not self._reader.merges:
+            return
+        graph = open_graph(self._reader)
+        levels = build_levels(graph, may_go_on=lambda *_: graph.evaluations <= MOST_EVALUATIONS)
+        if levels is None or not len(levels):
+            return
+        sweeps = Sweeps(levels)
+        self._levels, self._graph = levels, graph
+        self._numbers = {graph.state_object(k): k for k in range(graph.states.count)}
+        self.safest = sweeps.follow(0.0, 1.0)
+        dual = Dual(BoundTest(self._bound), sweeps.find_best).search()
+        if not math.isinf(dual.upper_bound) and math.isfinite(dual.multiplier):
+            self.price, self._multiplier = dual.price, dual.multiplier
+            self.best = sweeps.follow(1.0, dual.multiplier)
+
+    def _find_pair(self, point: int) -> tuple[int, int]:
+        """Return the state–step pair of a point, and the number of its state."""
+        arrays, level = self._levels.arrays, int(self.rows["level"][point])
+        number = self._numbers[self._find_state(point)]
+        first, end = (int(n) for n in arrays.first[level : level + 2])
+        return first + int(arrays.state[first:end].searchsorted(number)), number
 
     def list_riskiest(self) -> Iterator[int]:
         """Yield the groups that accept risk, then others that take some where they need not fail.
@@ -398,7 +327,7 @@ class _Plan:
             ):
                 yield group
 
-    def attribute_risk(self, sweeps: Sweeps | None) -> None:
+    def attribute_risk(self) -> None:
         """Find out how much risk each decision accepts; see the head of this module."""
         if not len(self.rows):
             return
@@ -408,14 +337,16 @@ class _Plan:
         for number, policy in enumerate(self._points.policy.members):
             mine = member == number
             chance[mine] = policy.probability[edges["outcome"][mine]]
-        least = np.zeros(len(self.rows)) if sweeps is None else self._look_up(sweeps)
+        least = np.zeros(len(self.rows))
+        if self.safest is not None:
+            least[:] = [self.safest[1][self._find_pair(k)[0]] for k in range(len(least))]
         after, left = self._fails.copy(), MOST_EVALUATIONS
         for level in range(int(self.rows["level"].max()), -1, -1):
             here = np.flatnonzero(self.rows["level"] == level)
             leaving = np.flatnonzero(self.rows["level"][edges["source"]] == level)
             ahead = chance[leaving] * least[edges["target"][leaving]]
             after += np.bincount(edges["source"][leaving], ahead, len(after))
-            for point in here[after[here] > 0].tolist() if sweeps is None else ():
+            for point in here[after[here] > 0].tolist() if self.safest is None else ():
                 others = self._list_others(point) if left > 0 else {"unknown": []}
                 left -= len(others)
                 risks = [_add_up(outcomes).risk for outcomes in others.values()]
@@ -424,18 +355,6 @@ class _Plan:
         self._accepted = reach * np.where(raised > TOLERANCE * after, raised, 0.0)
         starts = self.rows["level"] == 0
         self.unavoidable = float(reach[starts] @ least[starts])
-
-    def _look_up(self, sweeps: Sweeps) -> NDArray[np.float64]:
-        """Return the least risk of any policy from each point on."""
-        _, risks = sweeps.follow(0.0, 1.0)
-        arrays, graph = sweeps.levels.arrays, sweeps.levels.graph
-        numbers = {graph.state_object(k): k for k in range(graph.states.count)}
-        least = np.zeros(len(self.rows))
-        for point, level in enumerate(self.rows["level"].tolist()):
-            first, end = (int(n) for n in arrays.first[level : level + 2])
-            number = numbers[self._find_state(point)]
-            least[point] = risks[first + int(arrays.state[first:end].searchsorted(number))]
-        return least
 
     def _is_tempting(self) -> NDArray[np.bool_]:
         """Return where failing pays more than going on."""
@@ -494,7 +413,7 @@ class _Plan:
             )
         return tuple(sorted(failures, key=lambda failure: -failure.times))
 
-    def describe_place(self, group: int, continuations: _Continuations | None) -> RiskyPlace:
+    def describe_place(self, group: int) -> RiskyPlace:
         """Return the riskiest point of a group, with the best other action there."""
         alike = np.flatnonzero(self._group == group)
         point = int(alike[self._accepted[alike].argmax()])
@@ -510,31 +429,42 @@ class _Plan:
             accepted=float(self._accepted[point]),
             alike=len(alike),
             alike_accepted=float(self._accepted[alike].sum()),
-            alternative=(
-                self._compare_step(point)
-                if continuations is None
-                else self._compare_exactly(point, continuations)
-            ),
+            alternative=self._compare(point),
         )
 
-    def _compare_exactly(self, point: int, continuations: _Continuations) -> Alternative | None:
+    def _compare(self, point: int) -> Alternative | None:
         """Return the best other action at the price of risk, with its best continuation."""
-        level = int(self.rows["level"][point])
-        worths = continuations.evaluate(self._find_state(point), level)
-        worths.pop(self._labels[self._action[point]], None)
-        if not worths:
+        if self.best is None or self.safest is None:
+            return self._compare_step(point)
+        _, number = self._find_pair(point)
+        first = int(self._levels.arrays.first_action[number])
+        rows = {label: first + k for k, label in enumerate(self._graph.action_labels(number))}
+        rows.pop(self._labels[self._action[point]], None)
+        if not rows:
             return None
-        price = continuations.multiplier
-        label = max(worths, key=lambda name: worths[name][0].reward - price * worths[name][0].risk)
-        best, safest = worths[label]
-        judged = self._judge(point, label, best)
+        worths = {label: self._add_ahead(point, row, self.best) for label, row in rows.items()}
+        price = self._multiplier
+        label = max(worths, key=lambda name: worths[name].reward - price * worths[name].risk)
+        judged = self._judge(point, label, worths[label])
         if judged.verdict != "too risky":
             return judged
-        careful = self._judge(point, label, safest)
+        careful = self._judge(point, label, self._add_ahead(point, rows[label], self.safest))
         if careful.verdict == "better":
             return careful
         acceptable = self.risk + careful.risk_change <= careful.allowed + TOLERANCE
         return replace(judged, careful=careful.reward_change if acceptable else None)
+
+    def _add_ahead(self, point: int, row: int, ahead: Values) -> Worth:
+        """Return the worth of an action at a point with one of the continuations."""
+        arrays, level = self._levels.arrays, int(self.rows["level"][point])
+        pair, _ = self._find_pair(point)
+        reward = float(arrays.weights[level] * arrays.expected_reward[row])
+        risk = float(arrays.immediate_risk[row])
+        for probability, target in self._levels.list_targets(pair, row):
+            if target != END:
+                reward += probability * float(ahead[0][target])
+                risk += probability * float(ahead[1][target])
+        return Worth(reward, risk)
 
     def _compare_step(self, point: int) -> Alternative | None:
         """Return the other action of largest reward, if it is followed like the one taken."""

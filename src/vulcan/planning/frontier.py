@@ -64,7 +64,6 @@ from vulcan.runtime.formatting import (
     MISSING,
     TextTable,
     build_card,
-    build_table,
     show_gap,
     show_probability,
     show_reward,
@@ -278,7 +277,8 @@ class Frontier:
 
     def find_limit(self, place: float) -> float:
         """Return an upper bound on the reward there; inf if nothing is proved."""
-        limit = self._carry_limit(place)
+        number = bisect_left(self.limits, place, key=lambda step: step[0])
+        limit = self.limits[number][1] if number < len(self.limits) else math.inf
         return min(limit, self._follow_lines(place, limit))
 
     def find_corners(self) -> list[float]:
@@ -328,15 +328,7 @@ class Frontier:
         return [step for pair in ends for step in self._bend(*pair, most, depth - 1)]
 
     def choose_places(self, places: Sequence[float], count: int) -> list[float]:
-        """Return where the next points go; fewer than `count` if nothing is left to be seen.
-
-        Parameters
-        ----------
-        places
-            The levels or scales of the points so far, in order.
-        count
-            Number of places.
-        """
+        """Return where the next points go, between those so far; at most `count`, perhaps none."""
         lowest = self.steps[0][1] if self.steps else 0.0
         gaps = {pair: self._measure(*pair, lowest) for pair in pairwise(places)}
         highest = max((gap for found in gaps.values() for gap in found), default=0.0)
@@ -377,11 +369,6 @@ class Frontier:
         sums = list(accumulate(gaps))
         cell = bisect_left(sums, sums[-1] / 2)
         return low + (high - low) * (cell + 0.5) / CELLS
-
-    def _carry_limit(self, place: float) -> float:
-        """Return the least upper bound of a point for as much or more; inf without one."""
-        number = bisect_left(self.limits, place, key=lambda step: step[0])
-        return self.limits[number][1] if number < len(self.limits) else math.inf
 
     def _follow_lines(self, place: float, most: float) -> float:
         """Return the least limit of the lines."""
@@ -436,7 +423,7 @@ class Frontier:
         bound = "constant bounds" if self.bound is None else f"multiples of {self.bound}"
         return build_card(
             f"Frontier of {len(self)} points",
-            build_table(table.header, table.rows, table.left),
+            table.html,
             remark=f"{self.model}, {bound}",
         )
 
@@ -497,17 +484,11 @@ def trace_frontier(
     points
         Largest number of points of a span. They are placed where the frontier bends: where the
         certified reward and the proved upper bound are furthest apart.
-    time_limit
-        Seconds for the search of each point.
+    time_limit, samples, seed, limits
+        Of the search of each point, as in `solve`.
     gap
         Stop the search of a point when its policy is proved to be within this share of the best. By
         default 0.001, unless there is another solver or another limit.
-    samples
-        Samples for each point.
-    seed
-        Seed of the random numbers of each search.
-    limits
-        The limits above and others, for each point.
     parallel
         Number of points that are solved at once, or where: see `solve`. Several are processes by
         default, for which all arguments must be picklable. The points don't depend on it, as long
@@ -575,7 +556,11 @@ def trace_frontier(
             bounds = {at: own.risk_bound.scale(at) if scaled else Constant(at) for at in places}
             for at, result, error in sweep.solve({at: (bounds[at], *how) for at in places}):
                 if result is not None:
-                    found[at] = _make_point(bounds[at], at, scaled, result)
+                    best = result
+                    if not result.safe:
+                        best = replace(result, policy=None, certificate=None)
+                    level, scale = (None, at) if scaled else (at, None)
+                    found[at] = FrontierPoint(bounds[at], level, scale, result, best)
                 elif error is not None:
                     errors[at] = error
             count = sweep.total - len(found) - len(errors)
@@ -597,40 +582,30 @@ def trace_frontier(
     )
 
 
-def _make_point(bound: RiskBound, at: float, scaled: bool, result: Result) -> FrontierPoint:
-    best = result if result.safe else replace(result, policy=None, certificate=None)
-    return FrontierPoint(bound, None if scaled else at, at if scaled else None, result, best)
-
-
 def _share_points(model: Model, frontier: Frontier) -> tuple[FrontierPoint, ...]:
     """Return the points, each with the best policy of all and the least upper bound there."""
-    found = [point for point in frontier if point.policy is not None and point.reward is not None]
-    best = sorted(found, key=lambda point: point.reward or 0.0, reverse=True)
+    known = [
+        (point.reward, point.risk, point.policy, point.at)
+        for point in frontier
+        if point.policy is not None and point.reward is not None and point.risk is not None
+    ]
+    known.sort(key=lambda policy: -policy[0])
     shared = []
     for point in frontier:
         limit = frontier.find_limit(point.at)
-        known = replace(point.best, upper_bound=None if limit == math.inf else limit)
-        shared.append(_take_policy(model, replace(point, best=known), best))
+        best = replace(point.best, upper_bound=None if limit == math.inf else limit)
+        carried_from = None
+        for reward, risk, policy, at in known:
+            if point.reward is not None and point.reward >= reward:
+                break
+            if risk <= point.bound(reward) + TOLERANCE:
+                certificate = certify(Problem(model, point.bound), policy)
+                if certificate.safe:
+                    best = replace(best, policy=policy, certificate=certificate)
+                    carried_from = at
+                    break
+        shared.append(replace(point, best=best, carried_from=carried_from))
     return tuple(shared)
-
-
-def _take_policy(
-    model: Model, point: FrontierPoint, best: Sequence[FrontierPoint]
-) -> FrontierPoint:
-    """Return a point with the first policy that is within its bound, the best ones first."""
-    for other in best:
-        assert other.policy is not None
-        assert other.reward is not None
-        assert other.risk is not None
-        if point.reward is not None and point.reward >= other.reward:
-            break
-        if other.risk > point.bound(other.reward) + TOLERANCE:
-            continue
-        certificate = certify(Problem(model, point.bound), other.policy)
-        if certificate.safe:
-            shared = replace(point.best, policy=other.policy, certificate=certificate)
-            return replace(point, best=shared, carried_from=other.at)
-    return point
 
 
 def _choose_first(
@@ -642,8 +617,8 @@ def _choose_first(
 ) -> list[float]:
     """Return the levels or scales that are solved first: those given, or the ends of a span.
 
-    If a span of scales has an end of its own, the bound itself is among them. `find_extremes` is
-    called for such ends.
+    Levels go from the smallest risk of all to that of the best policy without a bound, scales from
+    a small one to the one from which on the bound does not bind, with the bound itself among them.
     """
     name = "scales" if scaled else "levels"
     if not isinstance(wanted, Span):
@@ -660,28 +635,18 @@ def _choose_first(
     )
     extra, reason = set[float](), ""
     if low is None or high is None:
-        first, last = _find_range(bound, *find_extremes(), points, scaled)
+        safest, best = find_extremes()
+        first, last = safest.risk, max(best.risk, safest.risk)
+        if scaled:
+            allowed = bound(best.reward)
+            last = best.risk / allowed if allowed > 0 and best.risk > 0 else 1.0
+            first = last / points
         low, high = (first if low is None else low), (last if high is None else high)
         extra = {1.0} if scaled else set()
         reason = f"; by themselves they go from {first:g} to {last:g}"
     if low > high:
         raise OptionError(f"{name} can't go up from {low:g} to {high:g}{reason}")
     return sorted({low, high, *extra})
-
-
-def _find_range(
-    bound: RiskBound, safest: Worth, best: Worth, points: int, scaled: bool
-) -> tuple[float, float]:
-    """Return the levels or scales between which a frontier rises.
-
-    Levels go from the smallest risk of all to that of the best policy without a bound, scales from
-    a small one to the one from which on the bound does not bind.
-    """
-    if not scaled:
-        return safest.risk, max(best.risk, safest.risk)
-    allowed = bound(best.reward)
-    high = best.risk / allowed if allowed > 0 and best.risk > 0 else 1.0
-    return high / points, high
 
 
 def _require_place(name: str, value: Any) -> float:

@@ -130,7 +130,9 @@ class Result(Finding):
         if self.upper_bound is not None and self.safest is None:
             rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))
         rows += self._describe_infeasibility()
-        rows += self._describe_randomising()
+        if self.gain_of_randomising > WORTH_SAYING:
+            text = f"a randomised policy has reward {self.relaxed:.6f}"
+            rows.append(("randomised", f"{text} (Automatic(randomised=True), --randomised)"))
         seconds = f"{statistics.search_seconds:.3g} s"
         if self.certificate is not None:
             seconds += f", certificate {statistics.certificate_seconds:.3g} s"
@@ -163,13 +165,6 @@ class Result(Finding):
             ("planned", text),
             ("missing", f"its certificate, so that it is not called safe{again}"),
         ]
-
-    def _describe_randomising(self) -> list[tuple[str, str]]:
-        """Return the reward of a randomised policy, if the gain is large enough to mention."""
-        if self.gain_of_randomising <= WORTH_SAYING:
-            return []
-        text = f"a randomised policy has reward {self.relaxed:.6f}"
-        return [("randomised", f"{text} (Automatic(randomised=True), --randomised)")]
 
     def _describe_infeasibility(self) -> list[tuple[str, str]]:
         """Return the least risk, and a sufficient multiple, if no policy is acceptable."""

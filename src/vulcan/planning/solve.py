@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -148,7 +148,10 @@ def plan_and_certify(
     if unlimited and solver.endless:
         limits = limits.by_default()
     reader = ModelReader(problem.model) if options.graph is None else options.graph.reader
-    options = replace(options, executor=_choose_executor(parallel, reader, solver))
+    compiled = solver.threads and getattr(reader.model, "compiled", None) is not None
+    threaded = compiled or isinstance(reader.model, ArrayModel)
+    executor = choose_executor(parallel, "threads" if threaded else "processes")
+    options = replace(options, executor=executor)
     with (
         count_losses() as losses,
         _open_reader(reader, solver, options) as reader,
@@ -158,7 +161,16 @@ def plan_and_certify(
         try:
             finding = solver.search(problem, reader, monitor, options)
         except TimeUp:  # between two answers of the model
-            finding = _find_nothing(monitor)
+            monitor.stopped_by = StopReason.TIME
+            finding = Finding(
+                status=Status.STOPPED,
+                explanation=f"stopped by {StopReason.TIME}: no policy found yet",
+                policy=None,
+                reward=-math.inf,
+                risk=0.0,
+                credits=(),
+                statistics=Statistics(monitor.seconds, 0, 0),
+            )
         # Still inside, so that the first Ctrl-C does not lose the policy.
         finding = _certify(problem, finding, monitor)
         _check(problem, finding)
@@ -180,15 +192,6 @@ def plan_and_certify(
     )
 
 
-def _choose_executor(
-    parallel: int | str | Executor | None, reader: ModelReader, solver: Solver
-) -> Executor:
-    """Return the executor given; for a number of workers, the one that suits the search."""
-    compiled = solver.threads and getattr(reader.model, "compiled", None) is not None
-    threaded = compiled or isinstance(reader.model, ArrayModel)
-    return choose_executor(parallel, "threads" if threaded else "processes")
-
-
 @contextmanager
 def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Iterator[ModelReader]:
     """Yield a reader; with workers that evaluate the model, if these don't search themselves."""
@@ -202,33 +205,16 @@ def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Itera
             yield asking
 
 
-def _find_nothing(monitor: Monitor) -> Finding:
-    """Return the finding of a search that ran out of time before it found anything."""
-    monitor.stopped_by = StopReason.TIME
-    return Finding(
-        status=Status.STOPPED,
-        explanation=f"stopped by {StopReason.TIME}: no policy found yet",
-        policy=None,
-        reward=-math.inf,
-        risk=0.0,
-        credits=(),
-        statistics=Statistics(monitor.seconds, 0, 0),
-    )
-
-
 def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Finding:
     """Return the finding with the certificate of its policy, if there is time for it."""
     policy, statistics = finding.policy, finding.statistics
     if policy is None or finding.certificate is not None:
         return finding
     counts = (statistics.histories, statistics.evaluations, finding.reward)
+    rest: Any = {"pairs": statistics.nodes, "phase": "certifying"}
 
     def watch(share: float) -> None:
-        monitor.report(
-            lambda: Progress(
-                monitor.seconds, share, *counts, pairs=statistics.nodes, phase="certifying"
-            )
-        )
+        monitor.report(lambda: Progress(monitor.seconds, share, *counts, **rest))
 
     if finding.planned is None:
         monitor.grant_certificate()

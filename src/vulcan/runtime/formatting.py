@@ -46,6 +46,11 @@ class TextTable:
             lines.append("  ".join([*padded, remark]).rstrip())
         return "\n".join(lines)
 
+    @property
+    def html(self) -> str:
+        """The same for a card."""
+        return build_table(self.header, self.rows, self.left)
+
 
 def show_reward(reward: float | None) -> str:
     """Return a reward as text; a dash if there is none."""
@@ -55,8 +60,7 @@ def show_reward(reward: float | None) -> str:
 def show_probability(risk: float | None) -> str:
     """Return a probability as text.
 
-    Small ones keep their digits, down to the tolerance: smaller ones are no different from 0 in any
-    comparison with a bound.
+    Those below the tolerance are no different from 0 in any comparison with a bound.
     """
     if risk is None:
         return MISSING
