@@ -29,7 +29,7 @@ from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
 
-FAILURE_TARGET = -1
+FAILURE_TARGET: Final = -1
 
 FEWEST: Final = 1 << 20
 GAPS: Final = 64
@@ -38,10 +38,7 @@ MOST: Final = (1 << 31) - 1
 
 
 def check_numbers(states: int, actions: int, rows: int) -> None:
-    """Raise an error if numbers of states or actions have large gaps.
-
-    Arrays have a place for each number, so a single row with a large one would fill the memory.
-    """
+    """Refuse large gaps between the numbers of states or actions: each number takes memory."""
     most = min(MOST, max(FEWEST, GAPS * rows))
     for what, count in (("states", states), ("actions", actions)):
         if count > most:
@@ -130,9 +127,9 @@ class ArrayModel:
         kept = rows["probability"] > 0
         rows = {name: column[kept] for name, column in rows.items()}
         self.start = _read_start(start)
-        largest = (rows["state"].max(), rows["target"].max(), max(self.start))
+        largest = max(rows["state"].max(), rows["target"].max(), *self.start)
         # A distribution has a place for every state, also for one that nothing leads to.
-        self.states = max(1 + int(max(largest)), np.size(start))
+        self.states = max(1 + int(largest), np.size(start))
         self._actions = 1 + int(rows["action"].max())
         check_numbers(self.states, self._actions, max(len(rows["state"]), np.size(start)))
         _check_names("state_names", state_names, self.states)
@@ -162,10 +159,9 @@ class ArrayModel:
 
         `given` are the probabilities before they became floats, which may have made them 0.
         """
-        lengths = {name: len(column) for name, column in rows.items()}
-        if len(set(lengths.values())) > 1 or not lengths["state"]:
-            described = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            message = f"columns must be of one length above 0, not {described}"
+        if len(set(map(len, rows.values()))) > 1 or not len(rows["state"]):
+            lengths = ", ".join(f"{name} {len(column)}" for name, column in rows.items())
+            message = f"columns must be of one length above 0, not {lengths}"
             raise _refuse(Rule.OUTCOMES_EXIST, message)
         for name, least in (("state", 0), ("action", 0), ("target", FAILURE_TARGET)):
             if (wrong := np.flatnonzero(rows[name] < least)).size:
@@ -181,11 +177,10 @@ class ArrayModel:
         ):
             if not fine.all():
                 row = int(np.argmin(fine))
-                target = int(rows["target"][row])
-                into = f"next state {shorten(self.state_name(target))}"
-                into = "failure" if target == FAILURE_TARGET else into
-                value = str(np.asarray(values)[row])
-                message = f"the {name} of {into} must be {allowed}, not {value}"
+                target, into = int(rows["target"][row]), "failure"
+                if target != FAILURE_TARGET:
+                    into = f"next state {shorten(self.state_name(target))}"
+                message = f"the {name} of {into} must be {allowed}, not {np.asarray(values)[row]!s}"
                 raise self._refuse(rule, message, rows, row)
 
     def _check_sums(self, rows: dict[str, NDArray[Any]]) -> None:

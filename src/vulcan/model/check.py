@@ -22,13 +22,7 @@ from typing import Any, Final
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.model.interface import Outcome, Start
-from vulcan.model.reader import (
-    ModelCalls,
-    add_up,
-    group_outcomes,
-    label_outcomes,
-    make_plain,
-)
+from vulcan.model.reader import ModelCalls, add_up, group_outcomes, label_outcomes, make_plain
 from vulcan.model.rules import (
     Rule,
     Violation,
@@ -72,17 +66,12 @@ def check_model(model: Any, *, most_states: int = 100_000) -> ModelReport:
     model
         Any object that is meant to be a model; see `vulcan.model.Model`.
     most_states
-        Stop when there are more distinct states than this.
+        Stop when there are more distinct states than this: a whole number of at least 1.
 
     Returns
     -------
     ModelReport
         Its `ok` says whether the model keeps the rules; its text says where not.
-
-    Raises
-    ------
-    OptionError
-        If `most_states` is not a whole number of at least 1.
 
     Examples
     --------
@@ -164,22 +153,20 @@ class ModelReport:
         if not self.finished:
             verdict += ", but not all states were walked"
         low, high = self.reward_range or (math.nan, math.nan)
+        more = f"; and in {self.merged - 1:,} more places" if self.merged > 1 else ""
+        beside = f"{_count(self.duplicates, 'state')} beside equal ones"
         rows = [
             ("model", verdict),
             ("states", f"{self.states:,}, {self.terminals:,} of them without actions"),
             ("evaluations", f"{self.evaluations:,}"),
             ("outcomes", f"{self.outcomes:,}"),
+            ("merged", f"{self.first_merged}{more}" if self.merged else ""),
+            ("duplicates", f"{beside}, with other parts not compared" if self.duplicates else ""),
             ("rewards", f"{low:.6g} to {high:.6g}" if self.reward_range else "none"),
             ("largest risk", f"{self.largest_immediate_risk:.6g} of a single action"),
             ("levels", f"{_count(self.levels, 'decision')} in the longest history"),
         ]
-        if self.merged:
-            more = f"; and in {self.merged - 1:,} more places" if self.merged > 1 else ""
-            rows.insert(4, ("merged", f"{self.first_merged}{more}"))
-        if self.duplicates:
-            what = f"{_count(self.duplicates, 'state')} beside equal ones"
-            rows.insert(-3, ("duplicates", f"{what}, with other parts not compared"))
-        return rows
+        return [row for row in rows if row[1]]
 
     def __str__(self) -> str:
         lines = [f"{name:<13} {text}" for name, text in self.rows()]
@@ -273,13 +260,11 @@ class _CheckWalk(ModelCalls):
     def _read_duplicate(self, place: _VisitedState) -> None:
         """Evaluate a duplicate beside the state that it equals, and compare the answers."""
         one = _VisitedState(place.equal)
-        actions = (self._evaluate(one), self._evaluate(place))
-        alike = self._compare_duplicates(one, place, actions)
-        for action in actions[1] or () if alike else ():
-            outcomes = (self._evaluate(one, action), self._evaluate(place, action))
-            if not self._compare_duplicates(one, place, outcomes, action):
+        for action in self._answer_alike(one, place) or ():
+            outcomes = self._answer_alike(one, place, action)
+            if outcomes is None:
                 return
-            place.reach(action, (), outcomes[1] or ())
+            place.reach(action, (), outcomes)
 
     def _follow(self, place: _VisitedState) -> Iterator[_VisitedState]:
         """Yield the next states that are new, or duplicates of visited ones."""
@@ -366,15 +351,19 @@ class _CheckWalk(ModelCalls):
 
     def _compare(self, first: Answer, again: Answer, place: _VisitedState, *action: Any) -> None:
         """Record the first difference between two answers."""
+
+        def agree(one: Any, other: Any) -> bool:
+            labels = (attempt(label_outcomes, [outcome]) for outcome in (one, other))
+            return self.is_same_outcome(one, other) and is_equal(*labels)
+
         if first is None or again is None:
             return
-        kind, agree = "actions", self._is_same_action
-        if action:
-            kind, agree = "outcomes", self._is_repeated_outcome
+        kind = "outcomes" if action else "actions"
         value: tuple[Any, Any] | None = (len(first), len(again))
         if len(first) == len(again):
+            alike = agree if action else self._is_same_action
             pairs = zip(first, again, strict=True)
-            value = next((pair for pair in pairs if not agree(*pair)), None)
+            value = next((pair for pair in pairs if not alike(*pair)), None)
         if value is not None:
             before, after = map(shorten, value)
             message = f"evaluated again, the {kind} changed from {before} to {after}"
@@ -385,24 +374,18 @@ class _CheckWalk(ModelCalls):
         labels = (attempt(self.label, None, action) for action in (one, other))
         return is_similar(one, other) and is_equal(*labels)
 
-    def _is_repeated_outcome(self, one: Any, other: Any) -> bool:
-        """Return whether two outcomes are the same, with the same label."""
-        labels = (attempt(label_outcomes, [outcome]) for outcome in (one, other))
-        return self.is_same_outcome(one, other) and is_equal(*labels)
-
-    def _compare_duplicates(
-        self, one: _VisitedState, other: _VisitedState, answers: tuple[Answer, Answer], *action: Any
-    ) -> bool:
-        """Return whether equal states answer the same; exceptions are recorded already."""
+    def _answer_alike(self, one: _VisitedState, other: _VisitedState, *action: Any) -> Answer:
+        """Return the second answer of two equal states; None, and a violation, if they differ."""
+        answers = self._evaluate(one, *action), self._evaluate(other, *action)
         first, second = answers
         if first is None or second is None:
-            return False
+            return None
         agree = self.is_same_outcome if action else self._is_same_action
-        alike = len(first) == len(second) and all(map(agree, first, second))
-        if not alike:
-            where = (one.copy, other.copy, action[0] if action else None)
-            self._note(describe_duplicate(*where, answers))
-        return alike
+        if len(first) == len(second) and all(map(agree, first, second)):
+            return second
+        where = (one.copy, other.copy, action[0] if action else None)
+        self._note(describe_duplicate(*where, answers))
+        return None
 
     def _compare_root(self, root: _VisitedState) -> None:
         """Evaluate the root once more at the end, which exposes a model that drifts."""
@@ -410,9 +393,7 @@ class _CheckWalk(ModelCalls):
         if again is None:
             return
         started = isinstance(root.copy, Start) and isinstance(again.copy, Start)
-        repeats = not any(
-            violation.rule is Rule.ANSWERS_REPEAT for violation in self.report.violations
-        )
+        repeats = all(one.rule is not Rule.ANSWERS_REPEAT for one in self.report.violations)
         if not started and not self.is_same_state(root.copy, again.copy):
             value = (root.copy, again.copy)
             message = "the initial state was {}, and then {}".format(*map(shorten, value))
@@ -467,16 +448,16 @@ class _VisitedState:
     """A state with its hash and a copy that the model cannot modify, and the answers about it.
 
     Where a copy does not equal the state, the state itself stands in, and only its hash can tell
-    whether it was changed. `reached` has the action, the next state, and whether that is only part
-    of a merged outcome; `equal` is the copy of a visited state that this one is a duplicate of.
+    whether it was changed.
     """
 
     def __init__(self, state: Any) -> None:
         self.set_state(state)
         self.actions: Answer = None
         self.outcomes: list[Answer] = []
+        # The action, the next state, and whether that is only part of a merged outcome.
         self.reached: list[tuple[Any, _VisitedState, bool]] = []
-        self.equal: Any = None
+        self.equal: Any = None  # the copy of a visited state that this one is a duplicate of
 
     def set_state(self, state: Any) -> None:
         self.state, self.hash, copy = state, attempt(hash, state), copy_value(state)

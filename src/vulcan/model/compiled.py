@@ -26,7 +26,7 @@ are copied for each search, so that the functions may use part of them as scratc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -56,11 +56,6 @@ class CompiledModel:
         The largest number of outcomes of an action.
     outcomes, bound, value_bound
         The functions, made with `numba.cfunc`.
-
-    Raises
-    ------
-    OptionError
-        If a part is not what it should be.
     """
 
     initial: NDArray[Any]
@@ -78,28 +73,25 @@ class CompiledModel:
         objects = self.initial.dtype.hasobject or self.parameters.dtype.hasobject
         if self.initial.size != 1 or objects:
             raise OptionError("a compiled model has one initial state, and no Python objects in it")
-        labels = [label for label in self.actions if isinstance(label, str)]
-        listed = not isinstance(self.actions, str) and len(labels) == len(self.actions)
-        if not labels or not listed or len(set(labels)) != len(labels):
+        labels = {label for label in self.actions if isinstance(label, str)}
+        if isinstance(self.actions, str) or not labels or len(labels) < len(self.actions):
             raise OptionError("actions of a compiled model must be labels, each of them once")
-        whole = isinstance(self.most_outcomes, int) and not isinstance(self.most_outcomes, bool)
-        if not whole or self.most_outcomes < 1:
+        if type(self.most_outcomes) is not int or self.most_outcomes < 1:
             raise OptionError("most_outcomes of a compiled model must be at least 1")
-        self._check_function("outcomes", outcomes_signature)
-        if self.bound is not None:
-            self._check_function("bound", bound_signature)
-        if self.value_bound is not None:
-            self._check_function("value_bound", value_bound_signature)
-
-    def _check_function(self, name: str, signature: Callable[[Any, Any], Any]) -> None:
-        """Require a function of the right type: calling any other could do anything."""
-        function = getattr(self, name)
-        wanted = signature(self.initial.dtype, self.parameters.dtype)
-        if getattr(function, "_sig", None) != wanted or not hasattr(function, "address"):
-            raise OptionError(
-                f"{name} of a compiled model must be made with numba.cfunc({name}_signature(state, "
-                "parameters)), with the dtypes of `initial` and `parameters`"
-            )
+        for name, function, signature in (
+            ("outcomes", self.outcomes, outcomes_signature),
+            ("bound", self.bound, bound_signature),
+            ("value_bound", self.value_bound, value_bound_signature),
+        ):
+            if function is None and name != "outcomes":
+                continue
+            # Calling a function of any other type could do anything.
+            wanted = signature(self.initial.dtype, self.parameters.dtype)
+            if getattr(function, "_sig", None) != wanted or not hasattr(function, "address"):
+                raise OptionError(
+                    f"{name} of a compiled model must be made with numba.cfunc({name}_signature("
+                    "state, parameters)), with the dtypes of `initial` and `parameters`"
+                )
 
 
 def outcomes_signature(state: Any, parameters: Any) -> Any:

@@ -45,7 +45,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, Set
 from enum import Enum
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -194,21 +194,8 @@ def _is_unordered(answer: object) -> bool:
 class ModelReader(ModelCalls):
     """Evaluates a model and checks each answer.
 
-    Attributes
-    ----------
-    horizon, discount, merges, least_reward
-        The attributes of the model, checked.
-    root
-        The initial state, or the `Start`.
-    levels
-        Number of decisions in the longest history: the horizon, and 1 more with an initial action.
-    discounts, weights
-        See the head of this module.
-
-    Raises
-    ------
-    ModelError
-        If the horizon, the discount or the initial state break a rule.
+    `root` is the initial state, or the `Start`, and `levels` the number of decisions in the longest
+    history; see the head of this module for `discounts` and `weights`.
     """
 
     def __init__(self, model: Any) -> None:
@@ -221,7 +208,7 @@ class ModelReader(ModelCalls):
         self.merges: bool = self._frame.merges
         self.least_reward = self._read_least_reward()
         self._kept: list[tuple[Any, Any, Sequence[Any]]] = []  # answers to evaluate again
-        self._sample = _Sample(SAMPLE_SIZE)
+        self._sample = _take_fewer(SAMPLE_SIZE)
         self._root_outcomes: dict[Any, list[Outcome]] = {}
         self._named: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.root = self._guard(self._read_root)
@@ -234,11 +221,7 @@ class ModelReader(ModelCalls):
 
     def actions(self, state: Any) -> dict[str, Any]:
         """Return the actions of a state by their labels, checked."""
-        try:
-            return self._read_actions(state)
-        except Exception as error:
-            self._blame(error, state)
-            raise
+        return self._guard(self._read_actions, state)
 
     def outcomes(self, state: Any, action: Any) -> list[Outcome]:
         """Return the outcomes of an action, checked and merged: safe ones, then failures.
@@ -247,11 +230,7 @@ class ModelReader(ModelCalls):
         well, are cached.
         """
         if state is not self.root:
-            try:
-                return self._read_outcomes(state, action)
-            except Exception as error:
-                self._blame(error, state, action)
-                raise
+            return self._guard(self._read_outcomes, state, action)
         if action not in self._root_outcomes:
             self._root_outcomes[action] = self._guard(self._read_outcomes, state, action)
         return self._root_outcomes[action]
@@ -273,8 +252,7 @@ class ModelReader(ModelCalls):
 
     def discount_after(self, level: int) -> Number:
         """Return the discount after a decision, as exact as the model gave it."""
-        first = level == 0 and isinstance(self.root, Start)
-        return 1 if first else self._frame.discount
+        return 1 if level == 0 and isinstance(self.root, Start) else self._frame.discount
 
     def default_label(self, state: Any, actions: Mapping[str, Any]) -> str:
         """Return the label of the model's own default action of a state."""
@@ -283,8 +261,7 @@ class ModelReader(ModelCalls):
             if is_equal(known, action):
                 return label
         message = f"default_action must be one of the actions of the state, not {shorten(action)}"
-        violation = Violation(Rule.ACTIONS_EXIST, message, state, action)
-        raise ModelError(violation.of(self.model))
+        raise self._refuse(Rule.ACTIONS_EXIST, message, state, action)
 
     def bound_continuation(self, claim: str, state: Any, level: int) -> tuple[Number, Number]:
         """Return the largest risk and the least reward from a state on, by a claim of the model.
@@ -295,7 +272,9 @@ class ModelReader(ModelCalls):
         """
         step = level - isinstance(self.root, Start)
         if claim == ANY:
-            return 1, self._bound_any_reward(self.horizon - step)
+            least, steps = min(0.0, float(self.least_reward or 0)), self.horizon - step
+            most = steps if self.discount == 1 else min(steps, 1 / (1 - self.discount))
+            return 1, least * most * (1 + 1e-12)  # more than the product is rounded by
         bounds = self._call("default_bounds", (state, step), state)
         pair = bounds if isinstance(bounds, tuple | list) and len(bounds) == 2 else (None, None)
         risk, reward = read_number(pair[0]), read_number(pair[1])
@@ -305,12 +284,6 @@ class ModelReader(ModelCalls):
             message = f"default_bounds must be {allowed}, not {shorten(bounds)}"
             raise self._refuse(Rule.RISK_BOUNDS, message, state, None, bounds)
         return risk, reward
-
-    def _bound_any_reward(self, steps: int) -> float:
-        """Return a lower bound on the reward of any continuation of at most this many steps."""
-        least = 0.0 if self.least_reward is None else min(0.0, float(self.least_reward))
-        most = steps if self.discount == 1 else min(steps, 1 / (1 - self.discount))
-        return least * most * (1 + 1e-12)  # more than the product is rounded by
 
     def _read_least_reward(self) -> Number | None:
         given = self._guard(read_attribute, self.model, "least_reward")
@@ -365,24 +338,16 @@ class ModelReader(ModelCalls):
 
         It covers the model's class name, or its attribute `fingerprint`, the horizon, the discount,
         and the actions and outcomes of the root; labels that are texts of states are omitted.
-
-        Raises
-        ------
-        ModelError
-            If the horizon or the discount have changed.
         """
         for violation in recheck_frame(self.model, self._frame):
             raise ModelError(violation.of(self.model))
-        first = [
-            [
-                label,
-                [
-                    [str(o.label), float(o.probability), float(o.reward), o.fails]
-                    for o in self.outcomes(self.root, action)
-                ],
+        first = []
+        for label, action in self.actions(self.root).items():
+            outcomes = self.outcomes(self.root, action)
+            seen = [
+                (str(o.label), float(o.probability), float(o.reward), o.fails) for o in outcomes
             ]
-            for label, action in self.actions(self.root).items()
-        ]
+            first.append((label, seen))
         own = self._guard(read_attribute, self.model, "fingerprint")
         identity = type(self.model).__name__ if own is None else self._guard(str, own)
         text = json.dumps([identity, self.horizon, self.discount, first])
@@ -392,10 +357,10 @@ class ModelReader(ModelCalls):
         """Keep a sample of the answers, for `require_repeatable`."""
         if isinstance(state, Start):
             return  # its choices are no answers
-        if self._sample.take():
+        if next(self._sample):
             self._kept.append((state, None, [label for label, _, _ in answers]))
         for _, action, outcomes in answers:
-            if self._sample.take():
+            if next(self._sample):
                 self._kept.append((state, action, outcomes))
 
     def require_repeatable(self, may_go_on: Callable[[], bool]) -> None:
@@ -448,15 +413,12 @@ class ModelReader(ModelCalls):
         """
         try:
             return read(*where)
-        except Exception as error:
-            self._blame(error, *where)
-            raise
-
-    def _blame(self, error: Exception, *where: Any) -> None:
-        """Add the model to an error of its own; raise one for any other exception."""
-        if isinstance(error, ModelError):
+        except ModelError as error:
             error.violation = error.violation.of(self.model)
-        elif not isinstance(error, VulcanError):
+            raise
+        except VulcanError:
+            raise
+        except Exception as error:
             message = f"reading the model's answer raised {shorten(error)}"
             raise self._refuse(Rule.ANSWERS, message, *where) from error
 
@@ -504,18 +466,12 @@ class ModelReader(ModelCalls):
 
 
 class StrictReader(ModelReader):
-    """A reader that also looks for duplicates and modified states; see the head of this module.
-
-    Raises
-    ------
-    ModelError
-        Also where equal states answer differently, or a call modifies a state.
-    """
+    """A reader that also looks for duplicates and modified states; see the head of this module."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self._states, self._arrivals = _Sample(SAMPLED_STATES), _Sample(SAMPLED_STATES)
-        self._calls = _Sample(SAMPLED_CALLS)
+        self._states, self._arrivals = _take_fewer(SAMPLED_STATES), _take_fewer(SAMPLED_STATES)
+        self._calls = _take_fewer(SAMPLED_CALLS)
         self._visited: dict[Any, _Visited] = {self.root: _Visited(self.root)}
         self._waiting: deque[tuple[_Visited, Any, str | None]] = deque()
         self._duplicates_evaluated = 0
@@ -533,7 +489,7 @@ class StrictReader(ModelReader):
         return outcomes
 
     def _call_list(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
-        if not self._calls.take():
+        if not next(self._calls):
             return super()._call_list(kind, state, *action)
         before, number = copy_value(state), hash(state)
         comparable = is_equal(before, state)
@@ -560,9 +516,9 @@ class StrictReader(ModelReader):
             except Exception as error:
                 raise self.refuse_comparison(state, error) from error
             if visited is None:
-                if self._states.take():
+                if next(self._states):
                     known[state] = _Visited(state)
-            elif visited.state is not state and self._arrivals.take() and visited.add(state):
+            elif visited.state is not state and next(self._arrivals) and visited.add(state):
                 self._waiting += ((visited, state, label) for label in visited.answers)
 
     def _note(self, state: Any, answer: Sequence[Any], *action: Any) -> None:
@@ -593,22 +549,15 @@ class StrictReader(ModelReader):
             raise ModelError(describe_duplicate(visited.state, duplicate, label, answers))
 
 
-class _Sample:
-    """Takes the first `size` events, then every second one, every fourth and so on."""
-
-    def __init__(self, size: int) -> None:
-        self._size, self._stride = size, 1
-        self._seen = self._taken = 0
-
-    def take(self) -> bool:
-        """Return whether the next event is in the sample."""
-        self._seen += 1
-        if self._seen % self._stride:
-            return False
-        self._taken += 1
-        if self._taken % self._size == 0:
-            self._stride *= 2
-        return True
+def _take_fewer(size: int) -> Iterator[bool]:
+    """Yield whether to take an event: the first `size`, then every second one, and so on."""
+    taken, stride = 0, 1
+    for seen in count(1):
+        takes = seen % stride == 0
+        taken += takes
+        if takes and taken % size == 0:
+            stride *= 2
+        yield takes
 
 
 class _Visited:
@@ -637,13 +586,7 @@ class _Visited:
 
 
 def observe_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> list[Outcome]:
-    """Return the observable outcomes of an answer: the safe ones, then the failures.
-
-    Raises
-    ------
-    ModelError
-        If the answer breaks a rule, or states can't be compared.
-    """
+    """Return the observable outcomes of an answer: the safe ones, then the failures."""
     accepted = _accept(outcomes)
     if accepted is not None:
         return accepted
@@ -756,11 +699,6 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
     Labels of the model are kept. Other labels are the text of the state, with the reward where
     several outcomes lead to that state. States with the same text, or with that of a label, are
     numbered.
-
-    Raises
-    ------
-    ModelError
-        If the text of a state can't be computed.
     """
     if all(outcome.label is not None for outcome in outcomes):
         return [str(outcome.label) for outcome in outcomes]
@@ -772,8 +710,8 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
             labels.append(str(outcome.label))
             continue
         text = "failure" if outcome.fails else _write(outcome.state)
-        if reached[outcome.state] > 1:
-            text = add_reward(text, outcome.reward)
+        if reached[outcome.state] > 1:  # -0 is written 0
+            text = f"{text}, reward {repr(float(outcome.reward) + 0.0).removesuffix('.0')}"
         base, number = text, 2
         while text in used:
             text = f"{base} ({number})"
@@ -781,11 +719,6 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
         used.add(text)
         labels.append(text)
     return labels
-
-
-def add_reward(label: str, reward: float) -> str:
-    """Return the label of an outcome that only its reward tells from others; -0 is written 0."""
-    return f"{label}, reward {repr(float(reward) + 0.0).removesuffix('.0')}"
 
 
 def _write(state: Any) -> str:

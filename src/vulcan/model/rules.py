@@ -86,16 +86,9 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True)
 class Violation:
-    """One broken rule.
+    """One broken rule: what was found and what is allowed, the place and the offending value.
 
-    Attributes
-    ----------
-    rule, message
-        The rule; what was found, and what is allowed.
-    state, action, value
-        The place and the offending value; None where there is none.
-    model
-        The name of the model's class; None in a report, which is about one model.
+    `model` is the name of the model's class; None in a report, which is about one model.
     """
 
     rule: Rule
@@ -141,8 +134,9 @@ def read_frame(model: Any) -> tuple[ModelFrame, list[Violation]]:
         if not callable(given[name])
     ]
     horizon, discount, merges = (given[name] for name in ModelFrame._fields)
-    steps, rate = _read_whole(horizon), read_number(discount)
-    if steps is None or not 1 <= steps <= LONGEST_HORIZON:
+    steps, rate = read_number(horizon), read_number(discount)
+    whole = isinstance(horizon, Integral) and attempt(int, horizon) == steps
+    if not (whole and isinstance(steps, int) and 1 <= steps <= LONGEST_HORIZON):
         allowed = f"a whole number from 1 to {LONGEST_HORIZON:,}"
         message = f"horizon must be {allowed}, not {describe_number(horizon)}"
         found.append(Violation(Rule.HORIZON, message, value=horizon))
@@ -320,12 +314,6 @@ def _convert(value: Any) -> Number:
     return float(value)
 
 
-def _read_whole(value: Any) -> int | None:
-    """Return a whole number; None if the value is none, or contradicts itself."""
-    number = read_number(value) if isinstance(value, Integral) else None
-    return number if isinstance(number, int) and attempt(int, value) == number else None
-
-
 def describe_number(value: Any) -> str:
     """Return the text of an invalid number in messages."""
     text, kind = shorten(value), type(value)
@@ -343,12 +331,8 @@ def find_difference(one: Any, other: Any) -> str | None:
 
     Values whose parts can't be listed differ from all but themselves.
 
-    Examples
-    --------
     >>> find_difference(("north", 1), ("north", True))
     '[1] is 1 and True'
-    >>> find_difference(("north", 1), ("north", 1)) is None
-    True
     """
     try:
         return _find(one, other, "")
@@ -368,8 +352,9 @@ def _find(one: Any, other: Any, path: str) -> str | None:
         both = enumerate(zip(one, other, strict=False))
         pairs = [(f"[{k}]", part, partner) for k, (part, partner) in both if part is not partner]
     elif alike:
-        if kind in (set, frozenset):
-            one, other = _pair(one, other)
+        if kind in (set, frozenset):  # their elements in the same order
+            partners = {element: element for element in other}
+            one, other = list(one), [partners[element] for element in one]
         parts, others = dict(_list_parts(one)), dict(_list_parts(other))
         alike = bool(parts) and parts.keys() == others.keys()
         pairs = [(name, part, others[name]) for name, part in parts.items()] if alike else []
@@ -377,12 +362,6 @@ def _find(one: Any, other: Any, path: str) -> str | None:
         return f"{path or 'the value'} is {shorten(one)} and {shorten(other)}"
     found = (_find(part, partner, path + name) for name, part, partner in pairs)
     return next((difference for difference in found if difference is not None), None)
-
-
-def _pair(one: Any, other: Any) -> tuple[list[Any], list[Any]]:
-    """Return the elements of two equal sets in the same order."""
-    partners = {element: element for element in other}
-    return list(one), [partners[element] for element in one]
 
 
 def _list_parts(value: Any) -> Iterator[tuple[str, Any]]:

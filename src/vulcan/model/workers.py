@@ -54,15 +54,11 @@ class WorkerReader(ModelReader):
         if any(isinstance(state, Start) for state in states):
             yield from map(super().evaluate, states)
             return
-        actions = [self.actions(state) for state in states]
-        pairs = [
-            (state, action)
-            for state, some in zip(states, actions, strict=True)
-            for action in some.values()
-        ]
+        known = [(state, self.actions(state)) for state in states]
+        pairs = [(state, action) for state, actions in known for action in actions.values()]
         answers = iter(self.evaluate_pairs(pairs))
-        for some in actions:
-            yield [(label, action, next(answers)) for label, action in some.items()]
+        for _, actions in known:
+            yield [(label, action, next(answers)) for label, action in actions.items()]
 
     def evaluate_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
         """Return the outcomes of (state, action) pairs, evaluated in parallel."""
