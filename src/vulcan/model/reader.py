@@ -45,7 +45,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, Set
 from enum import Enum
-from itertools import count, islice
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -208,7 +208,7 @@ class ModelReader(ModelCalls):
         self.merges: bool = self._frame.merges
         self.least_reward = self._read_least_reward()
         self._kept: list[tuple[Any, Any, Sequence[Any]]] = []  # answers to evaluate again
-        self._sample = _take_fewer(SAMPLE_SIZE)
+        self._sample = _Sample(SAMPLE_SIZE)
         self._root_outcomes: dict[Any, list[Outcome]] = {}
         self._named: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.root = self._guard(self._read_root)
@@ -357,10 +357,10 @@ class ModelReader(ModelCalls):
         """Keep a sample of the answers, for `require_repeatable`."""
         if isinstance(state, Start):
             return  # its choices are no answers
-        if next(self._sample):
+        if self._sample.take():
             self._kept.append((state, None, [label for label, _, _ in answers]))
         for _, action, outcomes in answers:
-            if next(self._sample):
+            if self._sample.take():
                 self._kept.append((state, action, outcomes))
 
     def require_repeatable(self, may_go_on: Callable[[], bool]) -> None:
@@ -470,8 +470,8 @@ class StrictReader(ModelReader):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self._states, self._arrivals = _take_fewer(SAMPLED_STATES), _take_fewer(SAMPLED_STATES)
-        self._calls = _take_fewer(SAMPLED_CALLS)
+        self._states, self._arrivals = _Sample(SAMPLED_STATES), _Sample(SAMPLED_STATES)
+        self._calls = _Sample(SAMPLED_CALLS)
         self._visited: dict[Any, _Visited] = {self.root: _Visited(self.root)}
         self._waiting: deque[tuple[_Visited, Any, str | None]] = deque()
         self._duplicates_evaluated = 0
@@ -489,7 +489,7 @@ class StrictReader(ModelReader):
         return outcomes
 
     def _call_list(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
-        if not next(self._calls):
+        if not self._calls.take():
             return super()._call_list(kind, state, *action)
         before, number = copy_value(state), hash(state)
         comparable = is_equal(before, state)
@@ -516,9 +516,9 @@ class StrictReader(ModelReader):
             except Exception as error:
                 raise self.refuse_comparison(state, error) from error
             if visited is None:
-                if next(self._states):
+                if self._states.take():
                     known[state] = _Visited(state)
-            elif visited.state is not state and next(self._arrivals) and visited.add(state):
+            elif visited.state is not state and self._arrivals.take() and visited.add(state):
                 self._waiting += ((visited, state, label) for label in visited.answers)
 
     def _note(self, state: Any, answer: Sequence[Any], *action: Any) -> None:
@@ -549,15 +549,22 @@ class StrictReader(ModelReader):
             raise ModelError(describe_duplicate(visited.state, duplicate, label, answers))
 
 
-def _take_fewer(size: int) -> Iterator[bool]:
-    """Yield whether to take an event: the first `size`, then every second one, and so on."""
-    taken, stride = 0, 1
-    for seen in count(1):
-        takes = seen % stride == 0
-        taken += takes
-        if takes and taken % size == 0:
-            stride *= 2
-        yield takes
+class _Sample:
+    """Takes the first `size` events, then every second one, every fourth and so on."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._stride = size, 1
+        self._seen = self._taken = 0
+
+    def take(self) -> bool:
+        """Return whether the next event is in the sample."""
+        self._seen += 1
+        if self._seen % self._stride:
+            return False
+        self._taken += 1
+        if self._taken % self._size == 0:
+            self._stride *= 2
+        return True
 
 
 class _Visited:
