@@ -22,9 +22,6 @@ from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.paper_tree import draw_uniform
 from vulcan.numerics import END, FAILED, UNPLANNED
 
-__all__ = ["OUTCOME", "STREAM", "VALUE", "evaluate", "play"]
-
-
 OUTCOME = np.dtype(
     [
         ("probability", "f8"),

@@ -36,8 +36,6 @@ from vulcan.numerics import (
     UNEVALUATED,
 )
 
-__all__ = ["ProblemArrays", "replay_states"]
-
 BOUND: Final = -1  # in source.action: the model's bound violates a rule
 
 

@@ -25,17 +25,6 @@ import numpy as np
 from vulcan.kernels.compilation import kernel, part
 from vulcan.numerics import END, NONE
 
-__all__ = [
-    "CLOSED",
-    "UNKNOWN",
-    "UNREACHED",
-    "GroupArrays",
-    "PlanArrays",
-    "choose_plan",
-    "forecast",
-    "value_groups",
-]
-
 CLOSED: Final = -1
 """Instead of an action or an opening: closed by the default."""
 

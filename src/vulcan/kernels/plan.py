@@ -67,18 +67,6 @@ from vulcan.kernels.paper_tree import ends_mission, expect
 from vulcan.kernels.price_tree import PRICES
 from vulcan.numerics import END, NONE
 
-__all__ = [
-    "GROWTH",
-    "LEVEL",
-    "WRITER",
-    "UpperArrays",
-    "estimate_leaves",
-    "grow_upper_tree",
-    "merge_upper_trees",
-    "value_layers",
-    "write_plan",
-]
-
 
 @part
 def prefer_sampled(problem, tree, number, price_index):

@@ -74,7 +74,6 @@ from vulcan.kernels.expand import have_actions, have_outcomes, peek
 from vulcan.kernels.paper_tree import (
     ENDED,
     NUMBERS,
-    STEP,
     WENT_ON,
     draw_uniform,
     ends_mission,
@@ -84,8 +83,6 @@ from vulcan.kernels.paper_tree import (
     widen,
 )
 from vulcan.numerics import NONE
-
-__all__ = ["CONTROL", "FOLLOW", "ORDER", "STEP", "sample"]
 
 PRICES: Final = 8
 

@@ -32,22 +32,6 @@ from typing import Any, ClassVar
 from vulcan.errors import OptionError, VulcanError
 from vulcan.runtime.limits import listen
 
-__all__ = [
-    "Channel",
-    "Executor",
-    "Maker",
-    "Threads",
-    "Worker",
-    "WorkerLostError",
-    "count_losses",
-    "dump",
-    "load",
-    "note_loss",
-    "pack_fault",
-    "require_workers",
-    "unpack_fault",
-]
-
 Maker = Callable[..., Any]
 """Makes the object that a worker holds, given its channel and arguments."""
 

@@ -34,8 +34,6 @@ from vulcan.parallel.executors import (
 )
 from vulcan.parallel.processes import Processes
 
-__all__ = ["Task", "WorkerPool", "choose_executor"]
-
 MOST_TRIES: Final = 3
 """Number of workers that a task may lose."""
 

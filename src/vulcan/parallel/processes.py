@@ -45,7 +45,6 @@ from vulcan.runtime.files import list_loaded, load_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Processes"]
 
 # A message begins with one of these letters; the rest is pickled.
 CALL: Final = b"c"

@@ -39,8 +39,6 @@ from vulcan.parallel.executors import (
 )
 from vulcan.runtime.files import list_loaded_modules
 
-__all__ = ["Ray"]
-
 WIDE: Final = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Environment variable by which Ray listens beyond loopback; read when Ray is imported."""
 

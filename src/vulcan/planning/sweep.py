@@ -48,8 +48,6 @@ from vulcan.runtime.limits import (
 from vulcan.solvers.base import EXACT, Options, Solver
 from vulcan.solvers.finding import Worth
 
-__all__ = ["ResultRow", "Search", "Searcher", "Sweep", "describe_error", "open_sweep"]
-
 logger = logging.getLogger("vulcan")
 
 SAMPLES: Final = 100_000

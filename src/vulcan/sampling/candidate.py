@@ -16,8 +16,6 @@ from vulcan.policy.policy import About, Policy
 from vulcan.runtime.arrays import pack_array, require, require_names, unpack_array
 from vulcan.runtime.memory import pause_collection
 
-__all__ = ["FRONTS", "LOCAL", "NEUTRAL", "PAIRS", "Candidate"]
-
 ARRAYS: Final = ("rows", "firsts", "below")
 NUMBERS: Final = ("reward", "risk", "allowed", "frontier")
 

@@ -37,16 +37,6 @@ from vulcan.numerics import FAILURE_STATE, NONE
 from vulcan.runtime.arrays import ranges, require
 from vulcan.runtime.files import Seal
 
-__all__ = [
-    "Replay",
-    "Snapshot",
-    "are_price_indices",
-    "check_price_tree",
-    "check_tree",
-    "check_walk",
-    "read_snapshot",
-]
-
 SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 9, CheckpointError, oldest=9)
 
 MODEL: Final = "model"

@@ -27,18 +27,6 @@ from vulcan.numerics import NONE
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.tree import PriceArrays
 
-__all__ = [
-    "COARSE",
-    "FINE",
-    "Completion",
-    "HistoryCompletion",
-    "Points",
-    "SharedCompletion",
-    "UpperTree",
-    "grow_upper_tree",
-    "make_upper_arrays",
-]
-
 FEWEST_VISITS: Final = 64
 """A history with fewer samples is a leaf of the upper tree, unless it is solved."""
 

@@ -52,8 +52,6 @@ from vulcan.sampling.completion import (
 from vulcan.sampling.price_search import AT_ONCE, SHARE_OF_SAMPLING, PriceRun
 from vulcan.sampling.shard import Marks, Report, ShardHost
 
-__all__ = ["DistributedTree", "again_if_lost"]
-
 LOWER: Final = (1 << 32) - 1
 """The number of a history for plans is that of its shard, times 2³², plus that of its node."""
 

@@ -28,8 +28,6 @@ from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, TOLERANCE
 
-__all__ = ["BINS", "Closing", "Evaluator", "Groups", "Row", "Rule", "accepts"]
-
 BINS: Final = 48
 """Prices of a decision, each half of the next one."""
 

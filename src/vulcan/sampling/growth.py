@@ -48,8 +48,6 @@ from vulcan.sampling.groups import BINS, Closing, Evaluator, Groups, Row, Rule, 
 from vulcan.solvers.base import Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
-__all__ = ["GrowingPlan", "Growth", "find_default"]
-
 MOST_CLOSING: Final = 64
 """Decisions that a default may take until the mission ends."""
 

@@ -34,8 +34,6 @@ from vulcan.sampling.price_search import PriceRun
 from vulcan.solvers.base import Options, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
-__all__ = ["GROWTH", "Incumbent", "name_part"]
-
 FIRST_ROUND: Final = 1024
 GROWTH: Final = 4
 

@@ -20,8 +20,6 @@ from vulcan.problem import Problem
 from vulcan.runtime.memory import find_default_memory
 from vulcan.solvers.constraints import LocalConstraint
 
-__all__ = ["KernelRun"]
-
 
 class KernelRun:
     """A search in progress.

@@ -34,8 +34,6 @@ from vulcan.solvers.constraints import (
 )
 from vulcan.solvers.finding import Finding, Status, is_closed
 
-__all__ = ["DEFAULT_POLICY", "EXPLORATION", "PAPER", "LocalSearch", "LocalVulcan"]
-
 
 class LocalSearch:
     """One search by a solver; policies name another one if `name` is given."""

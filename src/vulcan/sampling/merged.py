@@ -24,8 +24,6 @@ from vulcan.runtime.limits import Limits, Monitor
 from vulcan.sampling.candidate import NEUTRAL, PAIRS, Candidate
 from vulcan.sampling.kernel_run import KernelRun
 
-__all__ = ["MergedPlan", "WorkLimit", "load_kernels", "plan_merged"]
-
 
 @dataclass
 class WorkLimit:

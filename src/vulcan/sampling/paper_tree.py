@@ -41,8 +41,6 @@ from vulcan.sampling.kernel_run import KernelRun
 from vulcan.sampling.merged import WorkLimit, load_kernels, plan_merged
 from vulcan.solvers.constraints import LocalConstraint
 
-__all__ = ["TreeRun"]
-
 GROWING: Final = ("_nodes", "_edges", "_children")
 FIXED: Final = ("_returns", "_path", "control", "test")
 """The arrays of a checkpoint, by whether they grow."""

@@ -31,8 +31,6 @@ from vulcan.sampling.candidate import FRONTS, NEUTRAL, Candidate
 from vulcan.sampling.completion import FINE, Completion
 from vulcan.sampling.price_search import PriceRun
 
-__all__ = ["Planning"]
-
 CLOSENESS: Final = 0.01
 """How much worse than the best an action may be, as a share of the range of rewards."""
 

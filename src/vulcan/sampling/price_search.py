@@ -64,17 +64,6 @@ from vulcan.sampling.completion import (
 from vulcan.sampling.tree import GROWING, PriceArrays, Subtree, make_returns, require_size
 from vulcan.solvers.base import Options
 
-__all__ = [
-    "LARGEST_BATCH",
-    "SHARE_OF_SAMPLING",
-    "PriceRun",
-    "are_alike",
-    "are_at_an_end",
-    "choose_prices",
-    "raise_prices",
-    "warm_up",
-]
-
 SHARE_OF_SAMPLING: Final = 0.65
 """Of memory."""
 

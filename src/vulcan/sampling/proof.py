@@ -38,8 +38,6 @@ from vulcan.runtime.arrays import lengthen
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.solvers.constraints import LocalConstraint
 
-__all__ = ["Proof"]
-
 WIDEST: Final = 1.2
 """The ratio of the first price on either side of the best."""
 

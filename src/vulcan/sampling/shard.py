@@ -29,8 +29,6 @@ from vulcan.sampling.completion import HistoryCompletion, Points, UpperTree, gro
 from vulcan.sampling.price_search import warm_up
 from vulcan.sampling.tree import PriceArrays, Subtree
 
-__all__ = ["Marks", "Report", "ShardHost"]
-
 Marks = tuple[list[tuple[int, int]], list[tuple[int, int]]]
 """The marks of a plan in a shard; see `PriceArrays.follow`."""
 

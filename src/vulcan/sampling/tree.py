@@ -33,16 +33,6 @@ from vulcan.runtime.arrays import lengthen, pack_array, set_apart, unpack_array
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.solvers.constraints import LocalConstraint
 
-__all__ = [
-    "GROWING",
-    "LARGEST",
-    "PrecisionError",
-    "PriceArrays",
-    "Subtree",
-    "make_returns",
-    "require_size",
-]
-
 GROWING: Final = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
 """The arrays of the tree that grow, by what they are filled with."""
 
@@ -113,7 +103,8 @@ class Subtree:
 
     def begin(self, root: int, level: int, levels: int, seed: int, exploration: float) -> None:
         """Make the arrays, given the root and its level."""
-        from vulcan.kernels.price_tree import CONTROL, STEP
+        from vulcan.kernels.paper_tree import STEP
+        from vulcan.kernels.price_tree import CONTROL
 
         self.returns, self.path = make_returns(levels), set_apart(levels + 1, STEP)
         if self.inherited is not None:

@@ -62,8 +62,6 @@ from vulcan.solvers.base import Coverage, Option, Options, Solver
 from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Finding, Status, find_gap, is_closed
 
-__all__ = ["Vulcan", "VulcanSearch"]
-
 logger = logging.getLogger("vulcan")
 
 STEPS_PER_PLACE: Final = 4
