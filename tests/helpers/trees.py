@@ -45,7 +45,7 @@ class Node:
 
 def unfold(run: TreeRun, number: int = 0) -> Node:
     """Return a history and all that follow as nested objects."""
-    row = run._nodes[number]
+    row = run.nodes[number]
     count = 0
     if row["first_edge"] != NONE:
         count = int(run.graph.states.array[row["state"]]["action_count"])
@@ -55,10 +55,10 @@ def unfold(run: TreeRun, number: int = 0) -> Node:
 def _unfold_edge(run: TreeRun, row: Any, k: int) -> Edge:
     state = int(row["state"])
     action = run.graph.actions.array[run.graph.states.array[state]["first_action"] + k]
-    kept = action["outcome_count" if run._sizes["counted"][0] else "safe_count"]
-    edge = run._edges[row["first_edge"] + k]
+    kept = action["outcome_count" if run.sizes["counted"][0] else "safe_count"]
+    edge = run.edges[row["first_edge"] + k]
     children: list[Node | None] = [None] * int(kept)
     if edge["first_child"] != NONE:
-        numbers = run._children[edge["first_child"] : edge["first_child"] + kept].tolist()
+        numbers = run.children[edge["first_child"] : edge["first_child"] + kept].tolist()
         children = [None if number == NONE else unfold(run, number) for number in numbers]
     return Edge(run.graph.action_labels(state)[k], int(edge["mark"]), tuple(children))

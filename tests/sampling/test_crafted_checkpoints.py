@@ -33,9 +33,9 @@ TYPES: dict[str, Any] = {
     "upper_nodes": np.int32,
     "subtrees": np.int64,
     "numbers": np.float64,
-    "_nodes": paper_tree.NODE,
-    "_edges": paper_tree.EDGE,
-    "_children": np.int32,
+    "local nodes": paper_tree.NODE,
+    "local edges": paper_tree.EDGE,
+    "children": np.int32,
     "_path": paper_tree.STEP,
     "control": paper_tree.CONTROL,
     "outcomes": OUTCOME,
@@ -62,8 +62,9 @@ def test_what_was_not_changed_is_searched_on(kind: str, tmp_path: Path) -> None:
     assert resumed.statistics.samples == whole.statistics.samples
 
 
-def change_array(snapshot: Snapshot, name: str, change: Change) -> None:
-    array = np.frombuffer(snapshot.arrays[name], TYPES[name]).copy()
+def change_array(snapshot: Snapshot, kind: str, name: str, change: Change) -> None:
+    rows = TYPES.get(f"{kind} {name}") or TYPES[name]
+    array = np.frombuffer(snapshot.arrays[name], rows).copy()
     change(array)
     snapshot.arrays[name] = array.tobytes()
 
@@ -109,10 +110,10 @@ def split_soon(monkeypatch: pytest.MonkeyPatch) -> None:
         ("prices", "subtrees", set_field("", 0, 1 << 40), "a subtree begins where none can"),
         ("prices", "upper_nodes", set_field("", 0, -1), "a subtree begins where none can"),
         ("prices", "numbers", set_field("", 2, np.nan), "between no numbers"),
-        ("local", "_nodes", set_field("survival", 0, 0.5), "the tree has no root"),
-        ("local", "_nodes", set_second("first_edge", -2), "outside of their array"),
-        ("local", "_edges", set_second("first_child", 1 << 30), "outside of their array"),
-        ("local", "_children", set_field("", 0, 1 << 30), "outside of their array"),
+        ("local", "nodes", set_field("survival", 0, 0.5), "the tree has no root"),
+        ("local", "nodes", set_second("first_edge", -2), "outside of their array"),
+        ("local", "edges", set_second("first_child", 1 << 30), "outside of their array"),
+        ("local", "children", set_field("", 0, 1 << 30), "outside of their array"),
         ("local", "_path", set_field("node", 0, -5), "goes where nothing is"),
         ("local", "control", set_field("depth", 0, 99), "deeper than the horizon"),
         ("local", "control", set_field("phase", 0, 3), "in no phase"),
@@ -121,7 +122,7 @@ def split_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_said_what_is_wrong(kind, name, change, problem, tmp_path):
     path = tmp_path / "search"
     snapshot = make_snapshot(kind)
-    change_array(snapshot, name, change)
+    change_array(snapshot, kind, name, change)
     snapshot.write(path)
     message = rf"search: the content is not a checkpoint: .*{re.escape(problem)}"
     with pytest.raises(vulcan.errors.CheckpointError, match=message):

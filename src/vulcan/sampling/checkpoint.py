@@ -37,7 +37,7 @@ from vulcan.numerics import FAILURE_STATE, NONE
 from vulcan.runtime.arrays import ranges, require
 from vulcan.runtime.files import Seal
 
-SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 9, CheckpointError, oldest=9)
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 10, CheckpointError, oldest=10)
 
 MODEL: Final = "model"
 """The name of the model's fingerprint in an identity."""

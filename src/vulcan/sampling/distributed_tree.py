@@ -263,11 +263,9 @@ class DistributedTree(PriceRun):
         """The numbers of all shards."""
         return dict.fromkeys(sorted(self._owners))
 
-    def follow(
-        self, actions: list[tuple[int, int]] | None, price_indices: list[tuple[int, int]]
-    ) -> None:
+    def follow(self, actions: list[tuple[int, int]], price_indices: list[tuple[int, int]]) -> None:
         marks: dict[int, Marks] = {number: ([], []) for number in (0, *self._shards)}
-        for kind, some in enumerate((actions or [], price_indices)):
+        for kind, some in enumerate((actions, price_indices)):
             for history, mark in some:
                 marks[history >> 32][kind].append((history & LOWER, mark))
         super().follow(*marks.pop(0))

@@ -1,22 +1,32 @@
 """Runs of kernels: they own the graph, the table of the risk bound, and the local constraint.
 
-A kernel returns when it meets a state that was never evaluated, or a credit at which the table must
-be finer. A `KernelRun` provides both, within a number of bytes.
+A kernel returns when it meets a state that was never evaluated, a credit at which the table must be
+finer, or the end of an array. A `KernelRun` provides what it needs, within a number of bytes.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import BoundError, ModelError
 from vulcan.graph.compiled import CompiledGraph, find_compiled
-from vulcan.graph.states import MOST_ROWS, Graph, StateGraph, open_graph
+from vulcan.graph.states import (
+    LARGE_GROWTH,
+    MOST_ROWS,
+    Graph,
+    StateGraph,
+    find_growth,
+    open_graph,
+)
+from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.problem import Problem
+from vulcan.runtime.arrays import lengthen, pack_array, unpack_array
 from vulcan.runtime.memory import find_default_memory
 from vulcan.solvers.constraints import LocalConstraint
 
@@ -27,6 +37,11 @@ class KernelRun:
     `known` is a graph of the model that was filled before, `memory` limits the bytes of tree and
     graph, and `compiled` says whether a compiled form of the model may be used.
     """
+
+    GROWING: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """The arrays of a tree that grow, by the field of `sizes` that says how far they are filled."""
+
+    sizes: NDArray[Any]
 
     def __init__(
         self,
@@ -60,8 +75,14 @@ class KernelRun:
 
     @property
     def memory(self) -> int:
-        """Bytes of tree and graph."""
-        return self.graph.capacity
+        """Bytes of the filled rows of tree and graph."""
+        return sum(array.nbytes for array in self._filled().values()) + self.graph.memory
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of all rows of tree and graph, filled or not: never more than the limit."""
+        arrays = (getattr(self, name) for names in self.GROWING.values() for name in names)
+        return int(sum(array.nbytes for array in arrays)) + self.graph.capacity
 
     @property
     def state_graph(self) -> StateGraph:
@@ -79,7 +100,21 @@ class KernelRun:
         """The graph, for other searches; None if states are not objects."""
         return self.graph if isinstance(self.graph, StateGraph) else None
 
-    # States.
+    # What kernels need.
+
+    def satisfy(self, wants: int, state: int, most: float) -> bool:
+        """Provide what a kernel needs; False if that takes more than so many bytes."""
+        if wants == codes.NEEDS_STATE:
+            return self.evaluate_state(state)
+        if wants == codes.NEEDS_ROWS:
+            return self.make_rows(most - (self.capacity - self.graph.capacity))
+        if wants == codes.NEEDS_ROOM:
+            return self.grow(most)
+        if wants == codes.NEEDS_BOUND:
+            self.refine_bound()
+        elif wants == codes.BROKEN:
+            self.raise_fault()
+        return True
 
     def evaluate_state(self, state: int) -> bool:
         """Evaluate a state of a model in Python; False without room for one more large answer."""
@@ -103,14 +138,49 @@ class KernelRun:
         assert isinstance(self.graph, CompiledGraph)
         raise ModelError(self.graph.describe_fault())
 
-    def choose_length(self, wanted: int, filled: int, *empty: NDArray[Any]) -> int:
-        """Return the length of arrays of a checkpoint: that wanted, if memory allows it.
+    # The arrays of a tree.
 
-        They hold the filled rows, and are no shorter than those that a search begins with, `empty`:
-        shorter ones can't grow.
+    def _filled(self) -> dict[str, NDArray[Any]]:
+        """Return the filled rows of the arrays that grow."""
+        return {
+            name: getattr(self, name)[: int(self.sizes[kind][0])]
+            for kind, names in self.GROWING.items()
+            for name in names
+        }
+
+    def grow(self, most: float) -> bool:
+        """Lengthen the arrays that are more than half full, as far as memory allows it."""
+        filled = {kind: int(self.sizes[kind][0]) for kind in self.GROWING}
+        short = [k for k in filled if 2 * filled[k] >= len(getattr(self, k))] or list(filled)
+        arrays = [getattr(self, name) for kind in short for name in self.GROWING[kind]]
+        share = find_growth(arrays, most - self.capacity, LARGE_GROWTH)
+        if not share:
+            return False
+        for kind in short:
+            for name in self.GROWING[kind]:
+                old = getattr(self, name)
+                setattr(self, name, lengthen(old, filled[kind], int((1 + share) * len(old))))
+        return True
+
+    def pack_tree(self) -> dict[str, bytes]:
+        """Return the growing arrays of the tree as bytes."""
+        return {name: pack_array(array) for name, array in self._filled().items()}
+
+    def unpack_tree(self, packed: Mapping[str, bytes], lengths: Mapping[str, int]) -> None:
+        """Take over the tree of a checkpoint, given the former lengths of its arrays.
+
+        They are as long as before if memory allows it, and no shorter than those that a search
+        begins with: shorter ones can't grow.
         """
-        affordable = self.limit // sum(array[:1].nbytes for array in empty)
-        return max(filled, len(empty[0]), min(wanted, affordable, MOST_ROWS))
+        for kind, names in self.GROWING.items():
+            empty = [getattr(self, name) for name in names]
+            filled = len(unpack_array(packed, kind, empty[0]))
+            affordable = self.limit // sum(array[:1].nbytes for array in empty)
+            length = max(filled, len(empty[0]), min(lengths[kind], affordable, MOST_ROWS))
+            for name, like in zip(names, empty, strict=True):
+                array = unpack_array(packed, name, like, filled)
+                setattr(self, name, lengthen(array, filled, length))
+            self.sizes[kind] = filled
 
     # The risk bound.
 

@@ -14,20 +14,19 @@ import math
 import operator
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.forms import Constant
 from vulcan.errors import CheckpointError
-from vulcan.graph.states import StateGraph, find_growth
+from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, NONE, UNPLANNED
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import (
-    lengthen,
     pack_array,
     ranges,
     require,
@@ -41,9 +40,8 @@ from vulcan.sampling.kernel_run import KernelRun
 from vulcan.sampling.merged import WorkLimit, load_kernels, plan_merged
 from vulcan.solvers.constraints import LocalConstraint
 
-GROWING: Final = ("_nodes", "_edges", "_children")
 FIXED: Final = ("_returns", "_path", "control", "test")
-"""The arrays of a checkpoint, by whether they grow."""
+"""The arrays of a checkpoint that don't grow."""
 
 SAMPLED: Final = ("depth", "phase", "samples", "exhausted", "random")
 TESTED: Final = ("least", "largest")
@@ -81,6 +79,12 @@ class TreeRun(KernelRun):
     that was finalised last.
     """
 
+    GROWING: ClassVar = {
+        "nodes": ("nodes", "choice"),
+        "edges": ("edges",),
+        "children": ("children",),
+    }
+
     def __init__(
         self,
         problem: Problem,
@@ -94,19 +98,19 @@ class TreeRun(KernelRun):
         super().__init__(problem, reader, constraint, known, memory)
         self._kernels = kernels
         levels = reader.levels
-        self._nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
-        self._edges: NDArray[Any] = np.zeros(256, kernels.EDGE)
-        self._children: NDArray[Any] = np.zeros(256, np.int32)
-        self._choice: NDArray[Any] = np.zeros(64, np.int32)
-        self._sizes = np.zeros(1, kernels.SIZE)
+        self.nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
+        self.edges: NDArray[Any] = np.zeros(256, kernels.EDGE)
+        self.children: NDArray[Any] = np.zeros(256, np.int32)
+        self.choice: NDArray[Any] = np.zeros(64, np.int32)
+        self.sizes = np.zeros(1, kernels.SIZE)
         self._returns = np.zeros(levels, kernels.RETURNS)
         self._returns["least"], self._returns["most"] = math.inf, -math.inf
         self._path = np.zeros(levels + 1, kernels.STEP)
         self._places = np.zeros(levels + 1, kernels.PLACE)
         self.control = np.zeros(1, kernels.CONTROL)
         self._walk = np.zeros(1, kernels.WALK)
-        self._sizes["nodes"] = 1
-        root = self._nodes[0]
+        self.sizes["nodes"] = 1
+        root = self.nodes[0]
         root["state"], root["first_edge"] = StateGraph.ROOT, NONE
         root["survival"], root["value"] = 1.0, -math.inf
         self.full = False
@@ -120,12 +124,12 @@ class TreeRun(KernelRun):
     @property
     def histories(self) -> int:
         """Histories in the tree."""
-        return int(self._sizes["nodes"][0])
+        return int(self.sizes["nodes"][0])
 
     @property
     def solved(self) -> bool:
         """Whether the root is solved: its value is that of the best admissible policy."""
-        return bool(self._nodes["solved"][0])
+        return bool(self.nodes["solved"][0])
 
     @property
     def exhausted(self) -> bool:
@@ -136,14 +140,8 @@ class TreeRun(KernelRun):
     @property
     def estimate(self) -> float | None:
         """The value of the root; None before it was sampled."""
-        value = float(self._nodes["value"][0])
+        value = float(self.nodes["value"][0])
         return value if math.isfinite(value) else None
-
-    @property
-    def memory(self) -> int:
-        """Bytes of tree and graph."""
-        arrays = (self._nodes, self._edges, self._children, self._choice)
-        return sum(array.nbytes for array in arrays) + self.graph.capacity
 
     def prepare(
         self,
@@ -159,7 +157,7 @@ class TreeRun(KernelRun):
         self.control["exploration"], self.control["literal"] = exploration, as_printed
         kinds = {"random": self._kernels.RANDOM, "greedy": self._kernels.GREEDY}
         self.control["default_policy"] = kinds[default_policy]
-        self._sizes["counted"] = as_printed
+        self.sizes["counted"] = as_printed
         self.test["foresight"] = not as_printed and self.constraint.constrains
         # Nothing is sampled or finalised yet: these calls compile the kernels.
         self.control["budget"] = 0
@@ -181,25 +179,8 @@ class TreeRun(KernelRun):
         self.control["pause"] = self.control["work"] + STEPS
         wants = self._call_sample()
         most = SHARE_OF_SAMPLING * self.limit
-        if self._bytes_in_use() > most:
-            self.full = True
-        elif wants == codes.NEEDS_STATE:
-            node = self._path["node"][self.control["depth"][0]]
-            self._expand(int(self._nodes["state"][node]))
-        else:
-            self.full = not self._satisfy(wants, most)
-
-    def _satisfy(self, wants: int, most: float) -> bool:
-        """Provide what a kernel needs but for states; False if that takes too many bytes."""
-        if wants == codes.NEEDS_ROWS:
-            return self._lengthen_rows(most)
-        if wants == codes.NEEDS_ROOM:
-            return self._grow(most)
-        if wants == codes.BROKEN:
-            self.raise_fault()
-        if wants == codes.NEEDS_BOUND:
-            self.refine_bound()
-        return True
+        state = int(self.nodes["state"][self._path["node"][self.control["depth"][0]]])
+        self.full = self.memory > most or not self.satisfy(wants, state, most)
 
     def plan(self, complete: bool, give_up: Callable[[], bool]) -> Candidate | None:
         """Return the policy of the tree; None without room or time for it, or without any.
@@ -208,14 +189,14 @@ class TreeRun(KernelRun):
         tested only up to the frontier. That is no proof, so the search gets its actions back
         afterwards.
         """
-        before = self._sizes[0].copy()
+        before = self.sizes[0].copy()
         nodes, edges = int(before["nodes"]), int(before["edges"])
-        kept = None if complete else (self._nodes[:nodes].copy(), self._edges[:edges].copy())
+        kept = None if complete else (self.nodes[:nodes].copy(), self.edges[:edges].copy())
         final = self._finalise_tree(complete, give_up) and not self._walk["exhausted"][0]
         candidate = self._write_outline() if final else None
         self.final_value = self._find_final_value() if final else None
         if kept is not None:
-            self._nodes[:nodes], self._edges[:edges] = kept
+            self.nodes[:nodes], self.edges[:edges] = kept
         if kept is not None or not final:
             self._roll_back(before)
         return candidate
@@ -266,10 +247,10 @@ class TreeRun(KernelRun):
 
     def _find_final_value(self) -> float:
         """Return the value of the action that was finalised at the root."""
-        taken = int(self._choice[0])
+        taken = int(self.choice[0])
         if taken == NONE:
             return 0.0  # there is nothing to decide
-        edge, root = self._edges[taken], self._nodes[0]
+        edge, root = self.edges[taken], self.nodes[0]
         if edge["value"] > -math.inf:
             return float(edge["value"])
         first = int(self.graph.states.array["first_action"][root["state"]])
@@ -281,20 +262,18 @@ class TreeRun(KernelRun):
         self._walk[["depth", "phase", "visited", "budget", "exhausted"]] = 0
         self._walk["complete"] = complete
         self._places["node"][0] = 0
-        while True:
-            wants = self._call_finalise()
-            if wants == codes.DONE:
-                return True
-            if wants == codes.NEEDS_STATE:
-                node = self._places["node"][self._walk["depth"][0]]
-                if give_up() or not self.evaluate_state(int(self._nodes["state"][node])):
-                    return False
-            elif wants == codes.PAUSED:
-                if self._walk["visited"][0] and give_up():
-                    return False
-                self._walk["budget"] += CHUNK
-            elif not self._satisfy(wants, self.limit):
+        most = (1.0 - SHARE_OF_CLEANUP * complete) * self.limit
+        while (wants := self._call_finalise()) != codes.DONE:
+            looks = wants == codes.NEEDS_STATE or (
+                wants == codes.PAUSED and self._walk["visited"][0]
+            )
+            if looks and give_up():
                 return False
+            self._walk["budget"] += CHUNK * (wants == codes.PAUSED)
+            state = int(self.nodes["state"][self._places["node"][self._walk["depth"][0]]])
+            if not self.satisfy(wants, state, most):
+                return False
+        return True
 
     def _write_outline(self) -> Candidate:
         """Return the policy that was finalised."""
@@ -325,10 +304,10 @@ class TreeRun(KernelRun):
         nodes, reach, above = np.zeros(1, np.intp), np.ones(1), np.zeros(1, np.intp)
         layers: list[tuple[NDArray[Any], ...]] = []  # row, reach, history above, outcomes, level
         goes_on: list[NDArray[np.bool_]] = []  # for each outcome of a level
-        for level in range(self.reader.levels if self._choice[0] >= 0 else 0):
-            edges = self._choice[nodes]
-            first = states["first_action"][self._nodes["state"][nodes]]
-            rows = np.where(edges < 0, NONE, first + edges - self._nodes["first_edge"][nodes])
+        for level in range(self.reader.levels if self.choice[0] >= 0 else 0):
+            edges = self.choice[nodes]
+            first = states["first_action"][self.nodes["state"][nodes]]
+            rows = np.where(edges < 0, NONE, first + edges - self.nodes["first_edge"][nodes])
             counts = np.where(rows < 0, 0, actions["safe_count"][rows]).astype(np.intp)
             layers.append((rows, reach, above, counts, np.full(len(rows), level)))
             if level + 1 == self.reader.levels:
@@ -336,10 +315,10 @@ class TreeRun(KernelRun):
                 break
             met = ranges(actions["first_outcome"][rows], counts)
             goes_on.append(states["action_count"][outcomes["state"][met]] != 0)
-            places = ranges(self._edges["first_child"][edges], counts)
+            places = ranges(self.edges["first_child"][edges], counts)
             above = np.repeat(np.arange(len(rows)), counts)[goes_on[-1]]
             reach = reach[above] * outcomes["probability"][met[goes_on[-1]]]
-            nodes = self._children[places[goes_on[-1]]]
+            nodes = self.children[places[goes_on[-1]]]
         if not layers:
             return (np.zeros(0, np.intp),) * 5
         places_by_level = _number_in_preorder([above for _, _, above, _, _ in layers])
@@ -358,38 +337,22 @@ class TreeRun(KernelRun):
         return int(self._kernels.sample(self.arrays(), self.tree(), *state))
 
     def _call_finalise(self) -> int:
-        state = (self._choice, self._places, self.test, self._walk)
+        state = (self.choice, self._places, self.test, self._walk)
         return int(self._kernels.finalise(self.arrays(), self.tree(), *state))
 
     # Memory and checkpoints.
 
     def release(self) -> None:
         """Free the memory of a tree that is not sampled any more, but for its root."""
-        self._nodes = self._nodes[:1].copy()
-        self._edges, self._children = self._edges[:0].copy(), self._children[:0].copy()
-        self._choice = self._choice[:1].copy()
-
-    def _bytes_in_use(self) -> int:
-        """Return the bytes of the filled rows of tree and graph."""
-        size = self._sizes[0]
-        nodes = int(size["nodes"]) * (self._nodes.itemsize + self._choice.itemsize)
-        edges = int(size["edges"]) * self._edges.itemsize
-        children = int(size["children"]) * self._children.itemsize
-        return nodes + edges + children + self.graph.memory
-
-    def _lengthen_rows(self, most: float) -> bool:
-        """Give a compiled model room for more rows, within this many bytes."""
-        return self.make_rows(self._spare_cleanup(most) - (self.memory - self.graph.capacity))
-
-    def _spare_cleanup(self, most: float) -> float:
-        """Return how many of these bytes may be taken now."""
-        return min(most, (1.0 - SHARE_OF_CLEANUP * bool(self._walk["complete"][0])) * self.limit)
+        self.nodes = self.nodes[:1].copy()
+        self.edges, self.children = self.edges[:0].copy(), self.children[:0].copy()
+        self.choice = self.choice[:1].copy()
 
     def take_snapshot(
         self, identity: dict[str, str], target: int, best: Candidate | None, replay: Replay
     ) -> Snapshot:
         """Return everything that is needed to resume from here."""
-        arrays = {name: pack_array(getattr(self.filled_tree(), name[1:])) for name in GROWING}
+        arrays = self.pack_tree()
         arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
         return Snapshot(
             identity=identity,
@@ -398,7 +361,7 @@ class TreeRun(KernelRun):
                 (credit, self.problem.risk_bound(credit))
                 for credit in self.table.evaluated(-math.inf, math.inf)[1:-1]
             ],
-            capacities={name: len(getattr(self, name)) for name in GROWING},
+            capacities={name: len(getattr(self, name)) for name in self.GROWING},
             arrays=arrays,
             target=target,
             best=None if best is None else best.pack(),
@@ -408,17 +371,11 @@ class TreeRun(KernelRun):
     def restore(self, snapshot: Snapshot) -> None:
         """Resume from a snapshot: evaluate the model again, and take over the checked arrays."""
         packed = snapshot.arrays
-        require_names(packed, (*GROWING, *FIXED))
-        require_names(snapshot.capacities, GROWING)
+        require_names(packed, (*self._filled(), *FIXED))
+        require_names(snapshot.capacities, self.GROWING)
         self.graph.unpack(snapshot.graph)
         self._restore_credits(snapshot.credits)
-        for name in GROWING:
-            empty = getattr(self, name)
-            array = unpack_array(packed, name, empty)
-            length = self.choose_length(snapshot.capacities[name], len(array), empty)
-            setattr(self, name, lengthen(array, len(array), length))
-            self._sizes[name[1:]] = len(array)
-        self._choice = np.zeros(len(self._nodes), np.int32)
+        self.unpack_tree(packed, snapshot.capacities)
         for name in ("_returns", "_path"):
             array = getattr(self, name)
             array[:] = unpack_array(packed, name, array, len(array))
@@ -444,7 +401,9 @@ class TreeRun(KernelRun):
 
     def _check(self) -> None:
         """Refuse arrays that kernels can't work with."""
-        tree, counted = self.filled_tree(), bool(self._sizes["counted"][0])
+        filled, counted = self._filled(), bool(self.sizes["counted"][0])
+        arrays = filled["nodes"], filled["edges"], filled["children"]
+        tree = self._kernels.Tree(*arrays, self.sizes)
         check_tree(tree, self.graph, counted)
         check_walk(tree, self.graph, self._path, self.control[0])
         require(self.samples >= 0, "there were fewer than no samples")
@@ -452,43 +411,18 @@ class TreeRun(KernelRun):
     def _roll_back(self, before: Any) -> None:
         """Forget what was added to the tree since it had these sizes."""
         nodes, edges, children = (int(before[name]) for name in ("nodes", "edges", "children"))
-        added = self._children[:children] >= nodes
-        self._children[:children][added] = NONE
-        opened = self._nodes["first_edge"][:nodes] >= edges
-        self._nodes["first_edge"][:nodes][opened] = NONE
-        tried = self._edges["first_child"][:edges] >= children
-        self._edges["first_child"][:edges][tried] = NONE
+        added = self.children[:children] >= nodes
+        self.children[:children][added] = NONE
+        opened = self.nodes["first_edge"][:nodes] >= edges
+        self.nodes["first_edge"][:nodes][opened] = NONE
+        tried = self.edges["first_child"][:edges] >= children
+        self.edges["first_child"][:edges][tried] = NONE
         for name in ("nodes", "edges", "children"):
-            self._sizes[name] = before[name]
+            self.sizes[name] = before[name]
 
     def tree(self) -> Any:
         """Return the current arrays of the tree."""
-        return self._kernels.Tree(self._nodes, self._edges, self._children, self._sizes)
-
-    def filled_tree(self) -> Any:
-        """Return views of the filled rows of the tree."""
-        arrays = {name[1:]: getattr(self, name) for name in GROWING}
-        filled = {name: array[: int(self._sizes[name][0])] for name, array in arrays.items()}
-        return self.tree()._replace(**filled)
-
-    def _grow(self, most: float) -> bool:
-        """Double the arrays that are more than half full, or as far as memory allows it."""
-        size = self._sizes[0]
-        filled = {name: int(size[name[1:]]) for name in GROWING}
-        short = [n for n, count in filled.items() if 2 * count >= len(getattr(self, n))]
-        names = short or list(filled)
-        if "_nodes" in names:
-            names = [*names, "_choice"]
-        share = find_growth(
-            [getattr(self, name) for name in names], self._spare_cleanup(most) - self.memory
-        )
-        if not share:
-            return False
-        for name in names:
-            old = getattr(self, name)
-            length = len(old) + int(share * len(old))
-            setattr(self, name, lengthen(old, filled.get(name, len(old)), length))
-        return True
+        return self._kernels.Tree(self.nodes, self.edges, self.children, self.sizes)
 
 
 def _number_in_preorder(above: list[NDArray[np.intp]]) -> list[NDArray[np.intp]]:

@@ -61,7 +61,7 @@ from vulcan.sampling.completion import (
     UpperTree,
     grow_upper_tree,
 )
-from vulcan.sampling.tree import GROWING, PriceArrays, Subtree, make_returns, require_size
+from vulcan.sampling.tree import PriceArrays, Subtree, make_returns, require_size
 from vulcan.solvers.base import Options
 
 SHARE_OF_SAMPLING: Final = 0.65
@@ -346,7 +346,7 @@ class PriceRun(PriceArrays):
             identity=identity,
             graph=self.graph.pack(),
             credits=[(low, self.allow(low)) for low in sorted(self.accepted)],
-            capacities={kind: len(getattr(self, kind)) for kind in GROWING},
+            capacities={kind: len(getattr(self, kind)) for kind in self.GROWING},
             arrays=arrays,
             target=target,
             best=None if best is None else best.pack(),
@@ -356,9 +356,8 @@ class PriceRun(PriceArrays):
     def restore(self, snapshot: Snapshot) -> None:
         """Resume from a snapshot: evaluate the model again, and take over the checked arrays."""
         packed, levels = snapshot.arrays, self.reader.levels
-        growing = [name for names in GROWING.values() for name in names]
-        require_names(packed, (*growing, *FIXED, *LISTS, *SUBTREES, "numbers"))
-        require_names(snapshot.capacities, GROWING)
+        require_names(packed, (*self._filled(), *FIXED, *LISTS, *SUBTREES, "numbers"))
+        require_names(snapshot.capacities, self.GROWING)
         root, children = int(self.nodes["first_edge"][0]), self.list_children(0)
         self.graph.unpack(snapshot.graph)
         for reward, allowed in snapshot.credits:
@@ -519,7 +518,7 @@ class SampleThreads:
         """Sample until no subtree waits, or one needs something; that one waits again."""
         run = self._run
         problem = self._evaluators[worker].lend(run.arrays(), adds_rows=True)
-        ends = {kind: int(self._ends[worker][kind][0]) for kind in GROWING}
+        ends = {kind: int(self._ends[worker][kind][0]) for kind in run.GROWING}
         rows = {kind: getattr(run, kind)[:end] for kind, end in ends.items()}
         tree = run.tree()._replace(**rows, sizes=self._sizes[worker])
         while True:
@@ -543,7 +542,7 @@ class SampleThreads:
         rows = most - run.capacity + run.graph.capacity
         if evaluator.is_short(least) and not evaluator.reserve_rows(length, rows):
             return False
-        for kind in GROWING:
+        for kind in run.GROWING:
             if self._sizes[worker][kind][0] + least <= self._ends[worker][kind][0]:
                 continue
             while run.sizes[kind][0] + length > len(getattr(run, kind)):

@@ -54,25 +54,9 @@ HISTORIES_AT_ONCE: Final = 256
 class Proof(KernelRun):
     """Upper bounds for any number of prices.
 
-    Parameters
-    ----------
-    problem, reader
-        What is to be bounded.
-    memory
-        Bytes that trees and graph may take.
-    known
-        A graph of the model that was filled before.
-
-    Attributes
-    ----------
-    upper
-        The least bound that `improve` has proved; inf at first.
-    work
-        The calls of `improve` so far. The same work gives the same bound.
-    full
-        Whether memory has run out, so that no bound can get any tighter.
-    rewards
-        Where the risk bound was evaluated: all other places are between these.
+    `upper` is the least bound that `improve` has proved, inf at first, and `work` its calls so far:
+    the same work gives the same bound. `full` says whether memory has run out, so that no bound can
+    get any tighter. The risk bound was evaluated at `rewards` and between them.
     """
 
     def __init__(
@@ -141,15 +125,7 @@ class Proof(KernelRun):
         return None
 
     def advance(self, price: float, histories: int | None = None) -> float:
-        """Tighten the bound on V_k for a price, and return it.
-
-        Parameters
-        ----------
-        price
-            The price k of failure, at least 0.
-        histories
-            How many histories to open at most.
-        """
+        """Open at most so many histories to tighten the bound on V_k, k >= 0, and return it."""
         progress = self._tree_of(price).progress[0]
         end = math.inf if histories is None else int(progress["opened"]) + histories
         while not self.is_final(price) and progress["opened"] < end:
@@ -193,10 +169,12 @@ class Proof(KernelRun):
         return least
 
     @property
-    def memory(self) -> int:
+    def capacity(self) -> int:
         """Bytes of trees and graph."""
         trees = sum(tree.nodes.nbytes + tree.edges.nbytes for tree in self._trees.values())
         return int(trees) + self.graph.capacity
+
+    memory = capacity
 
     @property
     def opened(self) -> int:
@@ -226,7 +204,7 @@ class Proof(KernelRun):
     def _grow(self, price: float) -> bool:
         """Lengthen the arrays of a tree; False if there is no memory for it."""
         tree = self._trees[price]
-        share = find_growth([tree.nodes, tree.edges], self.limit - self.memory)
+        share = find_growth([tree.nodes, tree.edges], self.limit - self.capacity)
         if not share:
             return False
         longer = {}
@@ -245,18 +223,13 @@ class Proof(KernelRun):
 
     def _answer(self, price: float, wants: int) -> bool:
         """Provide what a kernel needs; False without room for it."""
-        if wants == codes.NEEDS_STATE:
-            tree = self._trees[price]
-            return self.evaluate_state(int(tree.nodes["state"][tree.progress["node"][0]]))
-        if wants == codes.NEEDS_ROWS:
-            return self.make_rows(self.limit - (self.memory - self.graph.capacity))
         if wants == codes.NEEDS_ROOM:
             return self._grow(price)
         if wants == codes.NEEDS_LIMITS:
             self._limit_children(price)
-        elif wants == codes.BROKEN:
-            self.raise_fault()
-        return True
+            return True
+        tree = self._trees[price]
+        return self.satisfy(wants, int(tree.nodes["state"][tree.progress["node"][0]]), self.limit)
 
     def _limit_children(self, price: float) -> None:
         """Bound the histories that a kernel is about to add."""

@@ -16,25 +16,22 @@ compute in double precision and accept every reward that a model may pay.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
-from vulcan.graph.states import LARGE_GROWTH, StateGraph, find_growth
+from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
 from vulcan.problem import Problem
-from vulcan.runtime.arrays import lengthen, pack_array, set_apart, unpack_array
+from vulcan.runtime.arrays import set_apart
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.solvers.constraints import LocalConstraint
-
-GROWING: Final = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
-"""The arrays of the tree that grow, by what they are filled with."""
 
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -70,36 +67,17 @@ def make_returns(levels: int) -> NDArray[Any]:
 
 @dataclass(eq=False)
 class Subtree:
-    """A subtree, and the state of sampling in it.
+    """A subtree, and the state of sampling in it."""
 
-    Attributes
-    ----------
-    number
-        Its number, from 1 on.
-    action
-        The number of the action that leads to its root.
-    earned
-        The reward of the history between the first outcome and its root.
-    inherited
-        The returns of the larger subtree that it was split from; None if there was none.
-    returns
-        What samples collected, level by level; None before the first one, as all that follow.
-    path
-        The history of the current sample.
-    control
-        One record; see `vulcan.kernels.price_tree`.
-    orders
-        The samples to take.
-    """
-
-    number: int
-    action: int
-    earned: float = 0.0
-    inherited: NDArray[Any] | None = None
-    returns: Any = None
-    path: Any = None
-    control: Any = None
-    orders: Any = None
+    number: int  # from 1 on
+    action: int  # the number of the action that leads to its root
+    earned: float = 0.0  # between the first outcome and its root
+    inherited: NDArray[Any] | None = None  # the returns of the subtree that it was split from
+    # None before the first sample:
+    returns: Any = None  # what samples collected, level by level
+    path: Any = None  # the history of the current sample
+    control: Any = None  # one record; see `vulcan.kernels.price_tree`
+    orders: Any = None  # the samples to take
 
     def begin(self, root: int, level: int, levels: int, seed: int, exploration: float) -> None:
         """Make the arrays, given the root and its level."""
@@ -139,13 +117,11 @@ class Subtree:
 class PriceArrays(KernelRun):
     """The arrays of a tree with several prices; see `vulcan.kernels.price_tree`.
 
-    Attributes
-    ----------
-    upper_nodes
-        The upper nodes but for the root, in the order in which they were added.
-    judged
-        The constrained value of each first action.
+    `upper_nodes` are the upper nodes but for the root, in the order in which they were added, and
+    `judged` is the constrained value of each first action.
     """
+
+    GROWING: ClassVar = {"nodes": ("nodes", "node_values"), "edges": ("edges", "edge_values")}
 
     def __init__(
         self,
@@ -186,19 +162,6 @@ class PriceArrays(KernelRun):
         """Whether every continuation was sampled."""
         return bool(self.nodes["solved"][0])
 
-    @property
-    def memory(self) -> int:
-        """Bytes of the filled rows of tree and graph."""
-        tree = self.filled_tree()
-        filled = sum(getattr(tree, name).nbytes for names in GROWING.values() for name in names)
-        return int(filled) + self.graph.memory
-
-    @property
-    def capacity(self) -> int:
-        """Bytes of all rows of tree and graph, filled or not: never more than the limit."""
-        tree = sum(getattr(self, name).nbytes for names in GROWING.values() for name in names)
-        return int(tree) + self.graph.capacity
-
     def tree(self) -> Any:
         """Return the current arrays of the tree."""
         values = (self.node_values, self.edge_values, self.prices, self.sizes)
@@ -206,12 +169,7 @@ class PriceArrays(KernelRun):
 
     def filled_tree(self) -> Any:
         """Return views of the filled rows of the tree."""
-        filled = {
-            name: getattr(self, name)[: int(self.sizes[kind][0])]
-            for kind, names in GROWING.items()
-            for name in names
-        }
-        return self.tree()._replace(**filled)
+        return self.tree()._replace(**self._filled())
 
     def list_levels(self) -> list[NDArray[np.intp]]:
         """Return the nodes of each level, the deepest first."""
@@ -230,17 +188,6 @@ class PriceArrays(KernelRun):
             for child in range(edge["first_child"], edge["first_child"] + edge["children"])
         ]
 
-    def satisfy(self, wants: int, state: int, most: float) -> bool:
-        """Provide what a kernel needs; False if that takes more than so many bytes."""
-        if wants == codes.NEEDS_STATE:
-            return self.evaluate_state(state)
-        if wants == codes.NEEDS_ROWS:
-            return self.make_rows(most - (self.capacity - self.graph.capacity))
-        if wants == codes.NEEDS_ROOM:
-            return self.grow(most)
-        assert wants == codes.BROKEN
-        return self.raise_fault()
-
     def sample_subtree(self, subtree: Subtree, most: float) -> bool:
         """Take the samples that a subtree was ordered; False if memory is short."""
         while (wants := subtree.sample(self.arrays(), self.tree())) != codes.DONE:
@@ -257,24 +204,18 @@ class PriceArrays(KernelRun):
             if not self.satisfy(wants, state, math.inf):
                 self._expand(state)  # even beyond the limit: nothing works without it
 
-    def follow(
-        self, actions: list[tuple[int, int]] | None, price_indices: list[tuple[int, int]]
-    ) -> None:
+    def follow(self, actions: list[tuple[int, int]], price_indices: list[tuple[int, int]]) -> None:
         """Mark a plan in the tree, instead of the one before.
 
-        Parameters
-        ----------
-        actions
-            Nodes, and the positions of the actions that they take; None for no plan.
-        price_indices
-            Nodes below these, and the prices that they follow.
+        Nodes come with the positions of the actions that they take, and nodes below these with the
+        prices that they follow.
         """
         before = self._marked
         self.nodes["plan"][before] = self.nodes["price_index"][before] = NONE
-        for name, marks in (("plan", actions or []), ("price_index", price_indices)):
+        for name, marks in (("plan", actions), ("price_index", price_indices)):
             for node, mark in marks:
                 self.nodes[name][node] = mark
-        self._marked = np.array([node for node, _ in [*(actions or []), *price_indices]], np.int64)
+        self._marked = np.array([node for node, _ in [*actions, *price_indices]], np.int64)
 
     def merge_returns(self) -> NDArray[Any]:
         """Return what samples of all subtrees collected, level by level."""
@@ -338,34 +279,3 @@ class PriceArrays(KernelRun):
     def is_subtree(self, node: int) -> bool:
         """Whether a node is the root of a subtree."""
         return node in self._subtrees and node not in self._retired
-
-    def grow(self, most: float) -> bool:
-        """Double the arrays that are more than half full, or as far as memory allows it."""
-        filled = {kind: int(self.sizes[kind][0]) for kind in GROWING}
-        short = [k for k in GROWING if 2 * filled[k] >= len(getattr(self, k))] or list(GROWING)
-        arrays = [getattr(self, name) for kind in short for name in GROWING[kind]]
-        share = find_growth(arrays, most - self.capacity, LARGE_GROWTH)
-        if not share:
-            return False
-        for kind in short:
-            for name in GROWING[kind]:
-                old = getattr(self, name)
-                setattr(self, name, lengthen(old, filled[kind], int((1 + share) * len(old))))
-        return True
-
-    def pack_tree(self) -> dict[str, bytes]:
-        """Return the growing arrays of the tree as bytes."""
-        tree = self.filled_tree()
-        names = [name for names in GROWING.values() for name in names]
-        return {name: pack_array(getattr(tree, name)) for name in names}
-
-    def unpack_tree(self, packed: Mapping[str, bytes], lengths: Mapping[str, int]) -> None:
-        """Take over the tree of a checkpoint, given the former lengths of its arrays if known."""
-        for kind, names in GROWING.items():
-            empty = [getattr(self, name) for name in names]
-            filled = len(unpack_array(packed, kind, empty[0]))
-            length = self.choose_length(lengths.get(kind, filled), filled, *empty)
-            for name, like in zip(names, empty, strict=True):
-                array = unpack_array(packed, name, like, filled)
-                setattr(self, name, lengthen(array, filled, length))
-            self.sizes[kind] = filled
