@@ -16,7 +16,7 @@ from vulcan import Outcome, Result
 from vulcan.domains import Bandit, Exploration, TreasureGrid
 from vulcan.model.reader import ModelReader
 from vulcan.planning import Progress, Status
-from vulcan.runtime.limits import Limits, Monitor
+from vulcan.runtime.limits import Limits, Monitor, listen
 from vulcan.solvers.base import Options
 
 NINE = vulcan.Problem(Bandit(9), vulcan.Linear(0.002))
@@ -247,8 +247,8 @@ def test_ctrl_c_returns_the_best_of_any_solver(solver: Any) -> None:
 
 
 def test_ctrl_c_before_the_first_round() -> None:
-    monitor = Monitor(Limits())
-    monitor.request()
+    with listen(lambda: True):
+        monitor = Monitor(Limits())
     finding = vulcan.LocalVulcan().search(NINE, ModelReader(NINE.model), monitor, Options())
     assert finding.status is Status.STOPPED
     assert finding.policy is None

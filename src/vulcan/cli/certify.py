@@ -9,6 +9,7 @@ import typer
 
 from vulcan.cli import ExitCode, documents, options, output
 from vulcan.errors import OptionError
+from vulcan.runtime.formatting import clip
 
 if TYPE_CHECKING:
     from vulcan.certificate.certify import Certificate
@@ -94,7 +95,7 @@ def _show(
         arithmetic = "fractions, since floating point was too close to say"
     rows = [
         output.name_model(problem.model),
-        ("judged by", output.clip(source or own)),
+        ("judged by", clip(source or own)),
         *describe_certificate(certificate, problem, len(policy)),
         *output.describe_members(policy),
         ("evaluations", f"{certificate.evaluations:,} of the model"),

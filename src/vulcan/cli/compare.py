@@ -11,7 +11,7 @@ import typer
 from vulcan.cli import ExitCode, documents, find_code, options, output
 from vulcan.cli.search import make_solver, read_keywords
 from vulcan.errors import OptionError
-from vulcan.runtime.formatting import show_reward
+from vulcan.runtime.formatting import clip, show_reward
 from vulcan.solvers.base import Solver, find_solver, load_solvers
 
 if TYPE_CHECKING:
@@ -177,9 +177,9 @@ def _show_frontier(traced: Frontier, as_json: bool) -> None:
         text += f", stopped by {traced.stopped_by}"
         verdict, style = verdict if count else "? stopped", output.UNSURE
     rows = [
-        ("model", output.clip(traced.model)),
+        ("model", clip(traced.model)),
         ("bounds", "constant" if traced.bound is None else f"multiples of Δ(x) = {traced.bound}"),
-        ("solver", output.clip(traced.solver)),
+        ("solver", clip(traced.solver)),
         ("time", f"{traced.seconds:.3g} s"),
     ]
     rows += [(f"{at:g}", f"failed: {error}") for at, error in traced.failures.items()]

@@ -7,8 +7,8 @@ field of an object, except models, bounds and policies, which are described.
 
 from __future__ import annotations
 
+import json
 import math
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
@@ -33,17 +33,11 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-def print_document(document: Document, indent: int = 2) -> None:
-    """Print a document, and nothing else, on standard output; on one line if `indent` is -1."""
-    text = msgspec.json.format(msgspec.json.encode(document), indent=indent).decode()
-    # Labels may hold anything, and a terminal acts on some characters that JSON allows.
-    print(re.sub(r"[^\n -~]", _escape, text), flush=True)
-
-
-def _escape(character: re.Match[str]) -> str:
-    """Return a character as JSON writes it in ASCII: by its one or two UTF-16 units."""
-    units = character[0].encode("utf-16-be").hex()
-    return "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4))
+def print_document(document: Document, indent: int | None = 2) -> None:
+    """Print a document, and nothing else, on standard output; on one line without an indent."""
+    # In ASCII: labels may hold anything, and a terminal acts on some characters that JSON allows.
+    text = json.dumps(document, indent=indent, allow_nan=False)
+    print(text.replace("\x7f", "\\u007f"), flush=True)
 
 
 def describe(thing: Any, *properties: str, omit: Sequence[str] = (), **others: Any) -> Document:
@@ -151,17 +145,10 @@ def describe_simulation(simulation: Simulation) -> Document:
 
 
 def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | None:
-    """Return the origin, the size and the decisions of a policy.
+    """Return the origin and the size of a policy, and the decisions of its first levels, or of all.
 
     The decisions of a randomised policy are those of its members, each with its own nodes; a
     deterministic policy has no members.
-
-    Parameters
-    ----------
-    policy
-        The policy.
-    depth
-        Number of levels; None for all.
     """
     if policy is None:
         return None

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.runtime.files import find_target
+from vulcan.runtime.formatting import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,11 +61,6 @@ def printable(text: str) -> str:
     )
 
 
-def clip(text: str, most: int = 160) -> str:
-    """Return a text that is not too long for a person; for values there is `parameters.shorten`."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def name_model(model: Any) -> tuple[str, str]:
     """Return the row that names a model."""
     from vulcan.model.interface import describe_model
@@ -86,13 +82,7 @@ def show_answer(
     rows: Sequence[tuple[str, str]],
     styles: Mapping[str, str] | None = None,
 ) -> Console:
-    """Show an answer on standard output: its verdict with a sentence, and its rows.
-
-    Returns
-    -------
-    Console
-        For further parts of the answer.
-    """
+    """Show an answer: its verdict with a sentence, and its rows; return a console for the rest."""
     console = open_console()
     _show_beside(console, Text(f"{verdict}  ", style=f"bold {style}"), Text(printable(sentence)))
     console.print()
@@ -185,7 +175,7 @@ def check_plot(path: Path | None) -> None:
         from vulcan.plotting import check_figure_file
 
         check_figure_file(path)
-        check_output(path)
+        find_target(path)
 
 
 def write_and_show(

@@ -12,6 +12,7 @@ import typer
 
 from vulcan.cli import ExitCode, documents, options, output
 from vulcan.errors import OptionError, PolicyError, SimulationWarning
+from vulcan.runtime.formatting import clip
 
 if TYPE_CHECKING:
     from vulcan.execution.controller import Controller
@@ -80,7 +81,7 @@ def _show_simulation(simulation: Simulation, as_json: bool) -> None:
     verdict, style = ("✓ agrees", output.GOOD) if simulation.agrees else ("✗ disagrees", output.BAD)
     count = f"{simulation.episodes:,} episodes{' until Ctrl-C' if simulation.interrupted else ''}"
     sentence = f"{count} are consistent with the exact values"
-    rows = [("model", output.clip(simulation.model)), ("episodes", f"{simulation.episodes:,}")]
+    rows = [("model", clip(simulation.model)), ("episodes", f"{simulation.episodes:,}")]
     output.show_answer(
         verdict,
         style,
@@ -127,7 +128,7 @@ def run(
     certificate = controller.result.certificate
     assert certificate is not None
     if as_json:
-        documents.print_document({"certificate": documents.describe_certificate(certificate)}, -1)
+        documents.print_document({"certificate": documents.describe_certificate(certificate)}, None)
     else:
         rows = [output.name_model(problem.model), *controller.result.rows()[1:]]
         styles = output.style_certificate(certificate)
@@ -141,7 +142,7 @@ def run(
     end = "failed" if failed else "ended safely" if finished else "goes on"
     if as_json:
         last = {"end": end, "reward": controller.run.reward, "kept": controller.kept}
-        documents.print_document(last, -1)
+        documents.print_document(last, None)
     else:
         print(f"the mission {end}, with reward {controller.run.reward:.6g}")
     raise typer.Exit(ExitCode.NO if failed else ExitCode.YES)
@@ -150,17 +151,13 @@ def run(
 def _show_step(controller: Controller, as_json: bool) -> None:
     """Show the action to take, and what can be observed."""
     run = controller.run
-    ahead = {"reward_ahead": run.reward_ahead, "risk_ahead": run.risk}
     if as_json:
         action = {"step": run.level + 1, "action": run.action_label, "expected": run.expected}
-        documents.print_document({**action, **ahead}, -1)
+        ahead = {"reward_ahead": run.reward_ahead, "risk_ahead": run.risk}
+        documents.print_document({**action, **ahead}, None)
         return
-    print(
-        output.printable(
-            f"\nstep {run.level + 1}: {run.action_label}   (ahead: reward {run.reward_ahead:.4g}, "
-            f"risk {run.risk:.3g})"
-        )
-    )
+    rest = f"(ahead: reward {run.reward_ahead:.4g}, risk {run.risk:.3g})"
+    print(output.printable(f"\nstep {run.level + 1}: {run.action_label}   {rest}"))
     for number, (label, chance) in enumerate(run.expected.items()):
         print(output.printable(f"  {number}  {label}  ({100 * chance:.3g} %)"))
 

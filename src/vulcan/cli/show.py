@@ -9,6 +9,7 @@ import typer
 
 from vulcan.cli import ExitCode, documents, options, output
 from vulcan.errors import OptionError
+from vulcan.runtime.formatting import clip
 
 if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
@@ -93,11 +94,11 @@ def _show_tree(policy: AnyPolicy, depth: int | None) -> None:
     outcomes = sum(len(member.label) for member in policy.members)
     discounted = "" if about.discount == 1 else f", discount {about.discount!r}"
     rows = [
-        ("model", output.clip(about.model)),
+        ("model", clip(about.model)),
         ("fingerprint", about.fingerprint),
         ("horizon", f"{about.horizon:,} steps{discounted}"),
         ("risk bound", about.risk_bound or "a function that can't be written down"),
-        ("solver", output.clip(about.solver)),
+        ("solver", clip(about.solver)),
         *output.describe_members(policy),
         ("decisions", f"{len(policy):,}, with {outcomes:,} outcomes"),
         ("complete", "yes" if policy.complete else "no: some histories are not planned"),

@@ -45,15 +45,13 @@ from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
 from vulcan.policy.walk import DecisionPoints, find_values, name_state, number_labels
 from vulcan.runtime.arrays import ranges, starts
+from vulcan.runtime.formatting import clip
 
 __all__ = ["OMITTED", "Places", "collect_arrays", "pack_arrays"]
 
 
 OMITTED: Final = -4
 """The continuation is planned, but not on this page."""
-
-LONGEST_TEXT: Final = 160
-"""Characters of a state's text."""
 
 DRAW: Final = "draw one of the plans"
 NOWHERE: Final = (np.nan, np.nan)
@@ -208,14 +206,10 @@ def _number_states(
     """Return the number of the text of each place's state; new texts are added."""
     numbers, which = np.unique(places.rows["state"][kept], return_inverse=True)
     named = [
-        texts.setdefault(_shorten(name_state(places.states[number])), len(texts))
+        texts.setdefault(clip(name_state(places.states[number])), len(texts))
         for number in numbers.tolist()
     ]
     return np.array(named, np.int64)[which.ravel()]
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
 
 
 def _put_draw_first(columns: dict[str, NDArray[Any]], texts: dict[str, int]) -> None:

@@ -320,15 +320,14 @@ class Page:
         write_atomically(path, self.html.encode())
 
 
-def make_page(
-    plans: Sequence[PagePlan],
-    explanation: Explanation,
-    area: PageMap | None,
-) -> Page:
+def make_page(plans: Sequence[PagePlan], explanation: Explanation, area: PageMap | None) -> Page:
     """Return the page of the first of some plans; the others are for other bounds."""
     plan = plans[0]
     about = plan.policy.about
     answers = answer_questions(plans, explanation)
+    verdict = "✓ acceptable"
+    if not plan.certificate.safe:
+        verdict = "✗ too close to say" if plan.certificate.undecided else "✗ not acceptable"
     facts = {
         "plans": [one.describe() for one in plans],
         "riskiest": [_describe_risky(place, plan.places) for place in explanation.places],
@@ -345,7 +344,7 @@ def make_page(
         title=escape(about.model),
         style=assets.joinpath("explorer.css").read_text("utf-8"),
         kind="good" if plan.certificate.safe else "bad",
-        verdict=_judge(plan.certificate),
+        verdict=verdict,
         summary=escape(_summarise(plan)),
         answers="\n".join(map(_show_answer, answers)),
         facts=json.dumps(facts, allow_nan=False).replace("<", "\\u003c"),
@@ -354,12 +353,6 @@ def make_page(
         program=assets.joinpath("explorer.js").read_text("utf-8"),
     )
     return Page(html, tuple(answers))
-
-
-def _judge(certificate: Certificate) -> str:
-    if certificate.safe:
-        return "✓ acceptable"
-    return "✗ too close to say" if certificate.undecided else "✗ not acceptable"
 
 
 def _summarise(plan: PagePlan) -> str:

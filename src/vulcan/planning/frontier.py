@@ -54,7 +54,7 @@ from vulcan.errors import BoundError, OptionError
 from vulcan.model.interface import Model, describe_model
 from vulcan.numerics import TOLERANCE
 from vulcan.parallel.executors import Executor
-from vulcan.parameters import knows_parameters, require_number
+from vulcan.parameters import knows_parameters, require_number, require_whole
 from vulcan.planning.automatic import Automatic, read_solver
 from vulcan.planning.result import Result
 from vulcan.planning.sweep import ResultRow, describe_error, open_sweep
@@ -626,10 +626,7 @@ def _choose_first(
         if not given:
             raise OptionError(f"{name} are needed, and none are given")
         return given
-    if not isinstance(points, int) or not 2 <= points <= MOST_POINTS:
-        raise OptionError(
-            f"points must be a whole number from 2 to {MOST_POINTS:,}, not {points!r}"
-        )
+    require_whole("points", points, 2, MOST_POINTS)
     low, high = (
         None if end is None else _require_place(name, end) for end in (wanted.low, wanted.high)
     )

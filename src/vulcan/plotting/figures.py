@@ -204,18 +204,17 @@ def _group(
     width, height = (CLOSENESS * (high - low) for low, high in (rewards, risks))
     marks: dict[tuple[str, int, int], tuple[Span, list[str]]] = {}
     for row in rows:
-        if row.reward is not None and row.risk is not None:
-            key = (_kind(row), round(row.reward / width), round(row.risk / height))
-            marks.setdefault(key, ((row.reward, row.risk), []))[1].append(row.name)
+        if row.certificate is None:
+            continue
+        kind = "safe, deterministic" if row.deterministic else "safe, randomised"
+        if not row.certificate.passes:
+            kind = "not acceptable"
+        elif not row.complete:
+            kind = "incomplete"
+        place = float(row.certificate.reward), float(row.certificate.risk)
+        key = (kind, round(place[0] / width), round(place[1] / height))
+        marks.setdefault(key, (place, []))[1].append(row.name)
     return marks
-
-
-def _kind(row: ComparisonRow) -> str:
-    if row.certificate is not None and not row.certificate.passes:
-        return "not acceptable"
-    if not row.complete:
-        return "incomplete"
-    return "safe, deterministic" if row.deterministic else "safe, randomised"
 
 
 def trace_bound(bound: RiskBound, rewards: Span) -> list[Span]:

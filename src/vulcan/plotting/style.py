@@ -16,6 +16,7 @@ import numpy as np
 
 from vulcan.errors import OptionError
 from vulcan.runtime.files import write_atomically
+from vulcan.runtime.formatting import clip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,26 +43,20 @@ INK, BLUE, ORANGE, GREY, PALE = "#1a1a1a", "#0072b2", "#dd7a00", "#767676", "#e4
 """Colours that differ in lightness as well, and for the colour-blind."""
 
 STYLE: Final[Mapping[str, Any]] = {
-    "font.size": 9.0,
-    "axes.labelsize": 9.0,
-    "axes.titlesize": 9.0,
+    **dict.fromkeys(("font.size", "axes.labelsize", "axes.titlesize"), 9.0),
+    **dict.fromkeys(("legend.fontsize", "xtick.labelsize", "ytick.labelsize"), 8.0),
+    **dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.7),
     "axes.titlelocation": "left",
     "axes.edgecolor": INK,
-    "axes.linewidth": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.5,
-    "legend.fontsize": 8.0,
     "legend.frameon": False,
     "lines.linewidth": 1.3,
     "lines.markersize": 4.5,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
     "hatch.linewidth": 0.5,
 }
 
@@ -97,19 +92,13 @@ def require_matplotlib() -> Any:
 
 def use_style() -> AbstractContextManager[Any]:
     """Return a context in which figures have this style; it changes nothing outside."""
-    style: AbstractContextManager[Any] = require_matplotlib().rc_context(dict(STYLE))
-    return style
+    return require_matplotlib().rc_context(dict(STYLE))  # type: ignore[no-any-return]
 
 
 def make_axes(height: float, shares: Sequence[float] = (1.0,)) -> list[Axes]:
-    """Return the axes of a new figure, one above the other, with a common horizontal axis.
+    """Return axes above each other, of these relative heights, with a common horizontal axis.
 
-    Parameters
-    ----------
-    height
-        Of the figure, in inches.
-    shares
-        The height of each of the axes, relative to each other.
+    They are those of a new figure of some height in inches.
     """
     grid = make_figure(height).subplots(
         len(shares), sharex=True, squeeze=False, height_ratios=list(shares)
@@ -149,16 +138,14 @@ def put_title(ax: Axes, text: str, *remarks: str) -> None:
 
 def put_heading(figure: Figure, text: str, *remarks: str) -> None:
     """Put a title over a whole figure, like `put_title`."""
-    place: dict[str, Any] = {"x": 0.01, "horizontalalignment": "left", "fontsize": 9.0}
-    figure.suptitle(_clean(HEADING_LINE, text, *remarks), parse_math=False, color=INK, **place)
+    look: dict[str, Any] = {"parse_math": False, "color": INK, "fontsize": 9.0}
+    figure.suptitle(_clean(HEADING_LINE, text, *remarks), x=0.01, ha="left", **look)
 
 
 def _clean(width: int, *lines: str) -> str:
     """Return lines that are not too wide, without characters that are no letters."""
     plain = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
-    short = [
-        line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…" for line in plain
-    ]
+    short = [clip(line, LONGEST_TITLE) for line in plain]
     return "\n".join(part for line in short for part in wrap(line, width) or [""])
 
 
@@ -240,18 +227,11 @@ COVERED, CROSSED, HATCHED, OUTSIDE = 10.0, 20.0, 2_000.0, 10_000.0
 
 
 def place_labels(ax: Axes, labelled: Sequence[tuple[Point, str]]) -> None:
-    """Write a label beside each point, where it covers least, once all else is drawn.
+    """Write a label beside each point of the data, where it covers least, once all else is drawn.
 
     Of all places around a point, a label gets the one that costs least: other labels and points
     count most, then the edge and hatching, then lines, then the distance. A label that is not close
     to its point is tied to it by a line.
-
-    Parameters
-    ----------
-    ax
-        Where to write.
-    labelled
-        The points, in the coordinates of the data, and their labels.
     """
     from matplotlib.patheffects import withStroke
     from matplotlib.text import Text
@@ -262,16 +242,12 @@ def place_labels(ax: Axes, labelled: Sequence[tuple[Point, str]]) -> None:
     figure.draw_without_rendering()  # so that the axes are where they are going to be
     scale = figure.dpi / 72
     frame = ax.get_window_extent()
-    lines = [
-        line.get_transform().transform_path(line.get_path())
-        for line in ax.lines
-        if line.get_zorder() >= 2  # grids lie below
-    ]
-    hatched = [
-        patch.get_transform().transform_path(patch.get_path())
-        for patch in ax.patches
-        if patch.get_hatch()
-    ]
+
+    def find_path(drawn: Any) -> Any:
+        return drawn.get_transform().transform_path(drawn.get_path())
+
+    lines = [find_path(line) for line in ax.lines if line.get_zorder() >= 2]  # grids lie below
+    hatched = [find_path(patch) for patch in ax.patches if patch.get_hatch()]
     places = ax.transData.transform([point for point, _ in labelled] or np.empty((0, 2)))
     taken = [Bbox([place, place]).padded(9 * scale) for place in places]
     taken += [Text.get_window_extent(text).padded(2.5 * scale) for text in ax.texts]
@@ -303,11 +279,8 @@ def place_labels(ax: Axes, labelled: Sequence[tuple[Point, str]]) -> None:
             found.append((cost, distance, direction, box))
         _, distance, direction, box = min(found, key=lambda place: place[0])
         side, height = (1 + np.sign(direction)).astype(int).tolist()
-        label.set(
-            position=distance * direction,
-            horizontalalignment=("right", "center", "left")[side],
-            verticalalignment=("top", "center", "bottom")[height],
-        )
+        label.set(position=distance * direction, ha=("right", "center", "left")[side])
+        label.set_verticalalignment(("top", "center", "bottom")[height])
         assert label.arrow_patch is not None
         label.arrow_patch.set_visible(distance > DISTANCES[0])
         if any(area.intersects_bbox(box) for area in hatched):
@@ -317,6 +290,5 @@ def place_labels(ax: Axes, labelled: Sequence[tuple[Point, str]]) -> None:
 
 def _overlap(one: Any, other: Any) -> float:
     """Return the common area of two boxes, in square pixels."""
-    width = min(one.x1, other.x1) - max(one.x0, other.x0)
-    height = min(one.y1, other.y1) - max(one.y0, other.y0)
-    return float(max(0.0, width) * max(0.0, height))
+    common = one.intersection(one, other)
+    return 0.0 if common is None else float(common.width * common.height)

@@ -42,6 +42,7 @@ from vulcan.runtime.formatting import (
     TextTable,
     build_card,
     build_table,
+    clip,
     show_percent,
     show_probability,
 )
@@ -145,7 +146,7 @@ def write_policy(policy: AnyPolicy) -> str:
         words.append(f"{len(policy.members)} members, of which one is drawn")
     if not policy.complete:
         words.append("not complete")
-    title = f"Policy for {_clip(policy.about.model, 80)}"
+    title = f"Policy for {clip(policy.about.model, 80)}"
     return build_card(title, tree + below, remark=", ".join(words))
 
 
@@ -398,16 +399,12 @@ def _show(name: str, cell: Any, width: int) -> str:
     if isinstance(cell, str):
         if name == "history" and len(cell) > width:
             return f"…{cell[1 - width :]}"  # its end is of interest
-        return _clip(cell, width)
+        return clip(cell, width)
     if isinstance(cell, float | np.floating):
         if np.isnan(cell):
             return MISSING
         return SHOWN[name](float(cell)) if name in SHOWN else f"{cell:.6f}"
     return f"{cell:,}"
-
-
-def _clip(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _neutralise(cell: Any) -> Any:

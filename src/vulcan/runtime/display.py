@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from rich.console import Console, Group
 from rich.constrain import Constrain
@@ -27,25 +27,14 @@ from rich.table import Table
 from rich.text import Text
 
 from vulcan.runtime.formatting import show_count, show_gap, show_probability
-from vulcan.runtime.limits import OnProgress, Progress, is_notebook
+from vulcan.runtime.limits import DELAY, OnProgress, Progress, is_notebook
 
 Draw = Callable[[Progress, str], None]
-
-DELAY: Final = 0.5
-"""Seconds before anything is shown: shorter searches need no progress."""
 
 
 @contextmanager
 def show_progress(delay: float = DELAY) -> Iterator[OnProgress]:
-    """Show the progress of a search while inside; call what it yields with each `Progress`.
-
-    Nothing is shown before a delay in seconds.
-
-    Examples
-    --------
-    >>> with show_progress() as show:
-    ...     show(Progress(seconds=0.1, fraction=0.5, histories=1000, evaluations=10, reward=None))
-    """
+    """Yield a function that shows a `Progress`, once a delay in seconds is over."""
     console = Console(stderr=True, highlight=False)
     lasting = not console.is_terminal or console.is_dumb_terminal
     drawer = _update_cell if is_notebook() else _write_lines if lasting else _update_terminal

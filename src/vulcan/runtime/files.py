@@ -35,6 +35,7 @@ import struct
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO, Final
@@ -83,13 +84,9 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
 
 def _create_temporary(target: Path, mode: int) -> BinaryIO:
     """Create a temporary file beside a target, locked as long as it is open."""
-
-    def open_file(name: str, flags: int) -> int:
-        return os.open(name, flags, mode)
-
     while True:
         path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        stream = open(path, "xb", opener=open_file)  # noqa: SIM115
+        stream = open(path, "xb", opener=partial(os.open, mode=mode))  # noqa: SIM115
         _lock(stream)
         # Another process that removes stale files may have been faster than the lock.
         if os.fstat(stream.fileno()).st_nlink:

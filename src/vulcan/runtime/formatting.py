@@ -52,6 +52,11 @@ class TextTable:
         return build_table(self.header, self.rows, self.left)
 
 
+def clip(text: str, most: int = 160) -> str:
+    """Return a text that is not too long for a person; for values there is `parameters.shorten`."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def show_reward(reward: float | None) -> str:
     """Return a reward as text; a dash if there is none."""
     return MISSING if reward is None or math.isinf(reward) else f"{reward:z.6f}"  # no -0
@@ -139,13 +144,10 @@ def build_card(heading: str, *parts: str, remark: str = "", colour: str = "") ->
     return f'<div class="vulcan"><style>{STYLE}</style>{head}<div class="beside">{body}</div></div>'
 
 
-def build_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0, note: str = ""
-) -> str:
-    """Return a table of texts, with a note below it.
+def build_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> str:
+    """Return a table of texts, with a header unless that is empty.
 
-    The header may be empty. This many columns from the left hold words, and so does a last column
-    without a name.
+    This many columns from the left hold words, and so does a last column without a name.
     """
     words = [k < left or (k == len(header) - 1 and not name) for k, name in enumerate(header)]
     if not header:
@@ -158,5 +160,4 @@ def build_table(
 
     head = f"<thead>{write('th', header)}</thead>" if header else ""
     body = "".join(write("td", row) for row in rows)
-    below = f"<p>{escape(note)}</p>" if note else ""
-    return f"<table>{head}<tbody>{body}</tbody></table>{below}"
+    return f"<table>{head}<tbody>{body}</tbody></table>"

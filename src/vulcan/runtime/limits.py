@@ -26,7 +26,6 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from numbers import Integral, Real
-from time import perf_counter
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
@@ -56,7 +55,6 @@ LEAST_TIME: Final = 0.1
 HOPELESS: Final = 5.0
 """A certificate that is expected to take this many times as long gets none of it."""
 
-
 BETWEEN_SAMPLES: Final = 0.05
 """Seconds between two measurements of memory use."""
 
@@ -66,15 +64,15 @@ SHARE_OF_GROWTH: Final = 0.9
 UNCOUNTED: Final = 16 << 20
 """... plus this many bytes, for growth of unknown cause."""
 
-
 DEFAULT_SECONDS: Final = 20.0
 """Time of a search that samples or grows, without any limit."""
 
 DEFAULT_MEMORY: Final = 2 << 30
 """Bytes that such a search may take, or half of the limit for other searches if that is less."""
 
+DELAY: Final = 0.5
 UNASKED: Final = 2.0
-"""Seconds after which a terminal or a notebook shows progress by itself."""
+"""Seconds before progress is shown, where it was wanted, and by default."""
 
 
 class TimeUp(BaseException):
@@ -127,11 +125,11 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value: Any = getattr(self, field.name)
-            kind: type = Real if field.name in ("time_limit", "gap") else Integral
-            proper = isinstance(value, kind)
+            real = field.name in ("time_limit", "gap")
+            proper = isinstance(value, Real if real else Integral)
             if value is not None and not (proper and value >= 0):
-                name = "number" if kind is Real else "whole number"
-                raise OptionError(f"{field.name} must be a {name} of at least 0, not {value!r}")
+                kind = "number" if real else "whole number"
+                raise OptionError(f"{field.name} must be a {kind} of at least 0, not {value!r}")
 
     @staticmethod
     def combine(limits: Limits | None, **shortcuts: float | None) -> Limits:
@@ -146,17 +144,13 @@ class Limits:
         return replace(limits, **given)  # type: ignore[arg-type]
 
     def by_default(self, spent: float = 0.0) -> Limits:
-        """Return these limits with the default time and memory where none is given.
-
-        `spent` are the seconds that do not count.
-        """
-        memory = min(DEFAULT_MEMORY, find_default_memory() // 2)
-        time_limit, given = self.time_limit, self.memory
-        return replace(
-            self,
-            time_limit=spent + DEFAULT_SECONDS if time_limit is None else time_limit,
-            memory=memory if given is None else given,
-        )
+        """Return these limits with the default time, beyond what is spent, and memory, if none."""
+        time_limit, memory = self.time_limit, self.memory
+        if time_limit is None:
+            time_limit = spent + DEFAULT_SECONDS
+        if memory is None:
+            memory = min(DEFAULT_MEMORY, find_default_memory() // 2)
+        return replace(self, time_limit=time_limit, memory=memory)
 
     def keep(self, names: Collection[str]) -> Limits:
         """Return only the limits with these names."""
@@ -223,13 +217,16 @@ def watch_progress(progress: bool | OnProgress | None) -> Iterator[OnProgress | 
 
     None stands for the terminal or the notebook, if there is one, after two seconds.
     """
-    unasked = progress is None and _is_watched()
+    delay = DELAY
+    if progress is None and threading.current_thread() is threading.main_thread():
+        progress = is_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+        delay = UNASKED
     if callable(progress):
         yield progress
-    elif progress or unasked:
+    elif progress:
         from vulcan.runtime.display import show_progress
 
-        with show_progress(UNASKED) if unasked else show_progress() as show:
+        with show_progress(delay) as show:
             yield show
     else:
         yield None
@@ -241,22 +238,11 @@ def is_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def _is_watched() -> bool:
-    """Return whether standard error is a terminal, or this is the kernel of a notebook."""
-    if threading.current_thread() is not threading.main_thread():
-        return False
-    return is_notebook() or (sys.stderr is not None and sys.stderr.isatty())
-
-
-DEFAULT_HANDLERS: Final[dict[int, Any]] = {
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGTERM: signal.SIG_DFL,
+SIGNALS: Final[dict[int, tuple[Any, StopReason]]] = {
+    signal.SIGINT: (signal.default_int_handler, StopReason.INTERRUPTED),
+    signal.SIGTERM: (signal.SIG_DFL, StopReason.TERMINATED),
 }
-
-REASONS: Final = {
-    signal.SIGINT: StopReason.INTERRUPTED,
-    signal.SIGTERM: StopReason.TERMINATED,
-}
+"""Their default handlers, and what they mean."""
 
 _stop_request: ContextVar[Callable[[], bool] | None] = ContextVar("stop_request", default=None)
 
@@ -294,26 +280,20 @@ class Interruption:
         """The kind of request, Ctrl-C by default."""
         return self._reason or StopReason.INTERRUPTED
 
-    def request(self) -> None:
-        """Request to finish."""
-        self._reason = self._reason or StopReason.INTERRUPTED
-
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._taken = [
-                n for n, usual in DEFAULT_HANDLERS.items() if signal.getsignal(n) is usual
-            ]
+            self._taken = [n for n, (usual, _) in SIGNALS.items() if signal.getsignal(n) is usual]
         for number in self._taken:
             signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *error: object) -> None:
         for number in self._taken:
-            signal.signal(number, DEFAULT_HANDLERS[number])
+            signal.signal(number, SIGNALS[number][0])
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self._reason = REASONS[signal.Signals(number)]
-        signal.signal(number, DEFAULT_HANDLERS[number])
+        usual, self._reason = SIGNALS[number]
+        signal.signal(number, usual)
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -469,10 +449,7 @@ class Monitor(Interruption):
             self._set_alarm()
 
     def wants_stop(self, histories: int, samples: int = 0, reserve: float = 0.0) -> bool:
-        """Return whether the search must stop now, and set `stopped_by`.
-
-        `reserve` are the seconds that the search still needs for its result.
-        """
+        """Return whether to stop now, `reserve` seconds before a limit, and set `stopped_by`."""
         limits = self.limits
         if self.requested:
             self.stopped_by = self.reason
@@ -526,5 +503,5 @@ class Monitor(Interruption):
         caller = frame.f_back
         while caller is not None and caller.f_code not in _model_calls:
             caller = caller.f_back
-        if caller is not None and self.is_late(caller.f_locals.get("began", perf_counter())):
+        if caller is not None and self.is_late(caller.f_locals.get("began", time.perf_counter())):
             raise TimeUp
