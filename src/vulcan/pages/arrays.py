@@ -47,9 +47,6 @@ from vulcan.policy.walk import DecisionPoints, find_values, name_state, number_l
 from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.formatting import clip
 
-__all__ = ["OMITTED", "Places", "collect_arrays", "pack_arrays"]
-
-
 OMITTED: Final = -4
 """The continuation is planned, but not on this page."""
 

@@ -36,15 +36,6 @@ from vulcan.runtime.formatting import show_reward
 if TYPE_CHECKING:
     from vulcan.planning.explain import Explanation, RiskyPlace
 
-__all__ = [
-    "Page",
-    "PageAnswer",
-    "PagePlan",
-    "answer_questions",
-    "make_page",
-    "tell_percent",
-]
-
 
 CURVE_POINTS: Final = 81
 

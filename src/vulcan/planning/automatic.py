@@ -30,8 +30,6 @@ from vulcan.solvers.base import RANDOMISED as RANDOMISED_OPTION
 from vulcan.solvers.base import Coverage, Option, Options, Solver, find_solver
 from vulcan.solvers.finding import Finding
 
-__all__ = ["Automatic", "read_solver"]
-
 OVERTIME: Final = 0.1
 """Seconds that the cautious policy may take beyond all limits, and..."""
 

@@ -40,8 +40,6 @@ from vulcan.runtime.formatting import (
 from vulcan.runtime.limits import Limits, OnProgress, StopReason
 from vulcan.solvers.base import Coverage, Options, Solver, load_solvers, require_solver
 
-__all__ = ["Comparison", "ComparisonRow", "compare"]
-
 DEFAULT_SECONDS: Final = 10.0
 """Time limit of each search by default."""
 

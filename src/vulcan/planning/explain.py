@@ -63,15 +63,6 @@ from vulcan.runtime.formatting import show_percent
 from vulcan.runtime.memory import pause_collection
 from vulcan.solvers.finding import Worth
 
-__all__ = [
-    "Alternative",
-    "Choice",
-    "Explanation",
-    "RiskyPlace",
-    "describe_sure_failures",
-    "explain",
-]
-
 WORTH_TELLING: Final = 1e-9
 """Relative difference of rewards above which it is not rounding."""
 

@@ -21,8 +21,6 @@ from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_gap
 from vulcan.runtime.memory import pause_collection
 
-__all__ = ["explore"]
-
 SCALES: Final = (0.5, 0.9)
 RISKIEST: Final = 12
 

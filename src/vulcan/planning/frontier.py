@@ -72,8 +72,6 @@ from vulcan.runtime.limits import Limits, OnProgress, StopReason
 from vulcan.solvers.base import Options, Solver, require_solver
 from vulcan.solvers.finding import Worth
 
-__all__ = ["Frontier", "FrontierPoint", "Span", "trace_frontier", "trim_lines"]
-
 MOST_POINTS: Final = 10_000
 
 DEFAULT_GAP: Final = 0.001

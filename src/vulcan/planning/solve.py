@@ -40,8 +40,6 @@ from vulcan.runtime.limits import (
 from vulcan.solvers.base import Options, Solver, require_solver
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
-__all__ = ["solve"]
-
 QUERY_SECONDS: Final = 0.1
 QUERY_SHARE: Final = 0.02
 """Time for repeated queries: seconds, or a share of the search time if that is more."""

@@ -43,7 +43,6 @@ from vulcan.plotting.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_comparison", "plot_frontier", "plot_simulation", "trace_bound"]
 
 Span = tuple[float, float]
 

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "PLATE",
-    "check_figure_file",
-    "make_axes",
-    "make_figure",
-    "place_labels",
-    "put_heading",
-    "put_legend_below",
-    "put_title",
-    "save",
-    "use_style",
-]
-
 
 WIDTH: Final = 6.3
 """Inches: the text width of a page."""
