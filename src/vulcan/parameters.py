@@ -41,15 +41,7 @@ def shorten(value: object, most: int = 200) -> str:
 
 
 def suggest(given: object, known: Iterable[str]) -> str:
-    """Return the end of a message that suggests a known name; empty if none is close.
-
-    Parameters
-    ----------
-    given
-        The unknown name.
-    known
-        The allowed names.
-    """
+    """Return the end of a message that suggests a known name; empty if none is close."""
     names = {name.lower(): name for name in known}
     close = get_close_matches(given.lower(), names, n=1) if isinstance(given, str) else []
     return f"; did you mean {names[close[0]]!r}?" if close else ""
@@ -82,19 +74,7 @@ def require_number(
     above: float | None = None,
     error: type[VulcanError] = OptionError,
 ) -> float:
-    """Return a finite number as a float.
-
-    Parameters
-    ----------
-    name
-        Its name in the message.
-    value
-        The given value.
-    least, above
-        The number must be at least `least`, and larger than `above`.
-    error
-        The exception to raise otherwise.
-    """
+    """Return a finite number as a float: at least `least`, and larger than `above`."""
     number = math.nan
     if isinstance(value, Real) and not isinstance(value, bool):
         try:
@@ -110,13 +90,7 @@ def require_number(
 
 
 def require_whole(name: str, value: Any, low: int, high: int) -> int:
-    """Return a whole number from low to high.
-
-    Raises
-    ------
-    OptionError
-        If it is anything else.
-    """
+    """Return a whole number from low to high."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not low <= value <= high:
         allowed = f"a whole number from {low:,} to {high:,}"
@@ -125,13 +99,7 @@ def require_whole(name: str, value: Any, low: int, high: int) -> int:
 
 
 def require_pair(name: str, value: Any) -> tuple[float, float]:
-    """Return a pair of finite numbers.
-
-    Raises
-    ------
-    OptionError
-        If it is anything else.
-    """
+    """Return a pair of finite numbers."""
     listed = isinstance(value, Sequence) and not isinstance(value, str)
     if not listed or len(value) != 2:
         raise OptionError(f"{name} must be a pair of numbers, not {shorten(value)}")

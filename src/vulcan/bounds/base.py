@@ -161,8 +161,7 @@ def verify_shape(points: Sequence[Point]) -> None:
     if not finite:
         return
     shift = SHIFT * max(abs(reward) for reward, _ in points)
-    highest = max(risk for _, risk in finite)
-    end = (math.nextafter(points[-1][0], math.inf), highest)
+    end = (math.nextafter(points[-1][0], math.inf), max(risk for _, risk in finite))
     hull = upper_hull([*finite, end], lambda point: point)
 
     def find_edge(reward: float) -> tuple[Point, Point]:
@@ -216,10 +215,7 @@ def _count_own_frames() -> int:
 
 
 def upper_hull(points: Iterable[Item], at: Callable[[Item], Point]) -> list[Item]:
-    """Return the corners of the least concave function above some points, from left to right.
-
-    `at` tells where each of them lies.
-    """
+    """Return the corners of the least concave function above items that lie `at` some points."""
     hull: list[Item] = []
     for item in points:
         x2, y2 = at(item)

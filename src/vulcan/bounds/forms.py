@@ -52,21 +52,15 @@ class Straight(RiskBound):
         return max(0, bisect_right(self._pieces, reward, key=lambda piece: piece[0]) - 1)
 
     def __call__(self, reward: float) -> float:
-        """Return the risk that is acceptable for an expected reward."""
         start, value, slope = self._pieces[self._find(reward)]
         return value + float(slope) * (reward - start) if slope else value
 
     def exact(self, reward: Number) -> Fraction:
-        """Return the acceptable risk without rounding."""
         start, value, slope = self._exact_pieces[self._find(reward)]
         return value + slope * (Fraction(reward) - start) if slope else value
 
     def enclose(self, low: Number, high: Number) -> tuple[Number, Number]:
-        """Return the least and the largest value between two rewards.
-
-        Those of fractions are fractions, without rounding; others are floats, rounded outwards.
-        """
-        if isinstance(low, Fraction):
+        if isinstance(low, Fraction):  # without rounding; floats are rounded outwards
             return self.exact(low), self.exact(high)
         least = low if is_infinite(low) else round_down(self.exact(low))
         return least, high if is_infinite(high) else round_up(self.exact(high))
@@ -76,7 +70,6 @@ class Straight(RiskBound):
         return Tangent(reward, self(reward), float(self._pieces[self._find(reward)][2]))
 
     def table(self) -> BoundTable:
-        """Return the pieces themselves."""
         return BoundTable([(start, value, float(slope)) for start, value, slope in self._pieces])
 
     def verify(self, points: Iterable[float]) -> None:
@@ -110,20 +103,16 @@ class PiecewiseLinear(Straight):
                 "points must be a list of pairs (reward, risk), such as [(0, 0), (5, 0.01)], "
                 f"not {reprlib.repr(self.points)}"
             ) from None
+        require = partial(require_number, error=BoundError)
         points = tuple(
-            (
-                require_number("a point's reward", x, error=BoundError),
-                require_number("a point's risk", y, error=BoundError),
-            )
-            for x, y in pairs
+            (require("a point's reward", x), require("a point's risk", y)) for x, y in pairs
         )
         if len(points) < 2:
             raise BoundError("a piecewise linear bound needs at least two points")
         for (x0, y0), (x1, y1) in pairwise(points):
             if x1 <= x0:
-                raise BoundError(
-                    f"rewards of the points must increase: {x0!r} is followed by {x1!r}"
-                )
+                problem = f"rewards of the points must increase: {x0!r} is followed by {x1!r}"
+                raise BoundError(problem)
             if y1 < y0:
                 raise BoundError(
                     f"risks of the points must not decrease: {y0!r} at {x0!r}, {y1!r} at {x1!r}"
@@ -131,7 +120,7 @@ class PiecewiseLinear(Straight):
         verify_shape(points)
         object.__setattr__(self, "points", points)
         for _, _, slope in self._pieces:
-            require_number("the slope between two points", slope, error=BoundError)
+            require("the slope between two points", slope)
 
     @cached_property
     def _pieces(self) -> Sequence[tuple[float, float, Fraction]]:
@@ -139,9 +128,8 @@ class PiecewiseLinear(Straight):
             (Fraction(y1) - Fraction(y0)) / (Fraction(x1) - Fraction(x0))
             for (x0, y0), (x1, y1) in pairwise(self.points)
         ]
-        return [
-            (x, y, slope) for (x, y), slope in zip(self.points, [*slopes, Fraction(0)], strict=True)
-        ]
+        pairs = zip(self.points, [*slopes, Fraction(0)], strict=True)
+        return [(x, y, slope) for (x, y), slope in pairs]
 
     def scale(self, factor: float) -> PiecewiseLinear:
         times = require_factor(factor)
@@ -149,7 +137,6 @@ class PiecewiseLinear(Straight):
 
     @property
     def text(self) -> str:
-        """A string that `vulcan.parse` reads back."""
         return f"piecewise({', '.join(map(repr, self.points))})"
 
 
@@ -175,9 +162,8 @@ class Linear(Straight):
 
     def __post_init__(self) -> None:
         for name in ("slope", "offset"):
-            object.__setattr__(
-                self, name, require_number(name, getattr(self, name), error=BoundError)
-            )
+            number = require_number(name, getattr(self, name), error=BoundError)
+            object.__setattr__(self, name, number)
         if self.slope < 0:
             raise BoundError(
                 f"the bound must not decrease: slope must be at least 0, not {self.slope!r}"
@@ -193,7 +179,6 @@ class Linear(Straight):
 
     @property
     def text(self) -> str:
-        """A string that `vulcan.parse` reads back."""
         if not self.slope:
             return repr(self.offset)
         return f"{self.slope!r} * x" + (f" + {self.offset!r}" if self.offset else "")
@@ -260,6 +245,8 @@ class Concave(RiskBound):
     0.012642
     """
 
+    text: str | None = None
+
     def __init__(
         self,
         function: Callable[[float], float],
@@ -270,16 +257,13 @@ class Concave(RiskBound):
             raise BoundError(f"a concave bound needs a function, not {reprlib.repr(function)}")
         if derivative is not None and not callable(derivative):
             raise BoundError(f"the derivative must be a function, not {reprlib.repr(derivative)}")
-        self.function = function
-        self.derivative = derivative
-        self._text = text
+        self.function, self.derivative, self.text = function, derivative, text
 
     def __repr__(self) -> str:
-        name = self._text or getattr(self.function, "__name__", repr(self.function))
+        name = self.text or getattr(self.function, "__name__", repr(self.function))
         return f"Concave({name})"
 
     def __call__(self, reward: float) -> float:
-        """Return the risk that is acceptable for an expected reward."""
         try:
             with np.errstate(all="ignore"):  # invalid values are refused below
                 value = float(self.function(reward))
@@ -300,16 +284,12 @@ class Concave(RiskBound):
         A function is assumed to round as little as a plain formula does: its argument by `SHIFT`,
         relative to it, and its value by `GUARD`, relative to it or to 1.
         """
-        ends = round_down(low), round_up(high)
-        least, most = (
-            end + side * SHIFT * abs(end) for end, side in zip(ends, (-1, 1), strict=True)
-        )
-        return self._round(least, -1), self._round(most, 1)
+        return self._round(round_down(low), -1), self._round(round_up(high), 1)
 
     def _round(self, reward: float, side: int) -> float:
         """Return the value at a reward, rounded down or up."""
         try:
-            value = self(reward)
+            value = self(reward + side * SHIFT * abs(reward))
         except BoundError:
             return side * math.inf
         return value + side * GUARD * max(1.0, abs(value)) if math.isfinite(value) else value
@@ -347,7 +327,6 @@ class Concave(RiskBound):
             width /= 4
 
     def table(self) -> BoundTable:
-        """Return a table that is refined where a search needs it."""
         return BoundTable(function=self)
 
     def verify(self, points: Iterable[float]) -> None:
@@ -365,17 +344,11 @@ class Concave(RiskBound):
 
     def scale(self, factor: float) -> Concave:
         times = require_factor(factor)
-        function, derivative, text = self.function, self.derivative, self._text
-        return Concave(
-            partial(_multiply, times, function),
-            derivative=None if derivative is None else partial(_multiply, times, derivative),
-            text=None if text is None else f"{times!r} * ({text})",
-        )
-
-    @property
-    def text(self) -> str | None:
-        """A string that `vulcan.parse` reads back, if there is one."""
-        return self._text
+        derivative = None
+        if self.derivative is not None:
+            derivative = partial(_multiply, times, self.derivative)
+        text = None if self.text is None else f"{times!r} * ({self.text})"
+        return Concave(partial(_multiply, times, self.function), derivative, text)
 
 
 def _multiply(times: float, function: Callable[[float], float], reward: float) -> float:

@@ -49,25 +49,10 @@ class BoundTable:
     """A risk bound as straight pieces: its own, or chords of a function.
 
     Evaluations of a function are rare: the distance of chords falls with the square of their width,
-    and the number of evaluations grows like the cube root of the number of comparisons.
-
-    Parameters
-    ----------
-    pieces
-        Triples (start, value, slope) of a piecewise linear bound.
-    function
-        Any other bound; it raises `BoundError` where it has no value.
-
-    Attributes
-    ----------
-    pieces
-        Array of `PIECE`, in the order of `start`. The first also covers all credits before it.
-    low, high
-        The credits that can be looked up.
-    top, beyond
-        Above `high` the bound is at most top + beyond (x - high).
-    ceiling
-        An upper bound on all values; inf if unknown.
+    and the number of evaluations grows like the cube root of the number of comparisons. The pieces
+    are in the order of `start`, and the first also covers all credits before it. Credits from `low`
+    to `high` can be looked up; above, the bound is at most top + beyond (x - high), and nowhere
+    above `ceiling`.
     """
 
     def __init__(
