@@ -97,21 +97,11 @@ class Beyond(NamedTuple):
 
 
 class AnyPolicy(ABC):
-    """A policy of either kind; a deterministic one has itself as its only member.
-
-    Attributes
-    ----------
-    about
-        The origin of the policy.
-    weights
-        The probability of each member.
-    reader
-        The model that the policy is bound to; None if it is bound to none.
-    """
+    """A policy of either kind; a deterministic one has itself as its only member."""
 
     about: About
-    weights: tuple[float, ...]
-    reader: ModelReader | None
+    weights: tuple[float, ...]  # the probability of each member
+    reader: ModelReader | None  # of the model that the policy is bound to, if it is
 
     @property
     @abstractmethod
@@ -127,11 +117,7 @@ class AnyPolicy(ABC):
         """Begin to follow the policy, or the member that is drawn: the `policy` of the run.
 
         Where the model draws its start (`Start.draw`), the first observation is the drawn state.
-
-        Parameters
-        ----------
-        seed
-            Seed of the draw between members; by default each start draws anew.
+        `seed` is that of the draw between members; by default each start draws anew.
         """
 
     def __len__(self) -> int:
@@ -152,15 +138,7 @@ class AnyPolicy(ABC):
         return all(UNPLANNED not in member.child for member in self.members)
 
     def draw(self, depth: int = 3, most_lines: int = 60) -> str:
-        """Return the first levels of each member as a tree.
-
-        Parameters
-        ----------
-        depth
-            Number of decisions.
-        most_lines
-            Largest number of lines, over all members.
-        """
+        """Return the first levels of each member as a tree; lines count over all members."""
         from vulcan.policy.views import draw_policy
 
         return draw_policy(self, depth, most_lines)
@@ -188,17 +166,8 @@ class AnyPolicy(ABC):
     def bind(self, model: Any) -> Self:
         """Return the same policy, whose runs give the model's own actions instead of labels.
 
-        The fingerprint is compared at once, each outcome when a run reaches it.
-
-        Parameters
-        ----------
-        model
-            The model that the policy was made for.
-
-        Raises
-        ------
-        MismatchError
-            If the model has another fingerprint or discount.
+        A model with another fingerprint or discount than that which the policy was made for raises
+        a `MismatchError` at once; each outcome is compared when a run reaches it.
         """
         return self.attach(open_own_model(self.about, model))
 
@@ -233,15 +202,12 @@ class Policy(AnyPolicy):
         self.about, self.weights, self.beyond = about, (1.0,), beyond
         self.reader: ModelReader | None = None
         self.labels = tuple(labels)
-        self.action = action
-        self.first_outcome = first_outcome
-        self.label = label
-        self.probability = probability
-        self.reward = reward
-        self.child = child
+        self.action, self.first_outcome = action, first_outcome
+        self.label, self.child = label, child
+        self.probability, self.reward = probability, reward
         self._node_values: dict[tuple[float, bool], NDArray[Any]] = {}
-        for name in self.ARRAYS:
-            getattr(self, name).flags.writeable = False
+        for array in self._arrays():
+            array.flags.writeable = False
 
     @property
     def members(self) -> tuple[Policy, ...]:
@@ -255,14 +221,8 @@ class Policy(AnyPolicy):
         if not isinstance(other, Policy):
             return NotImplemented
         mine, others = self.beyond or ("",), other.beyond or ("",)
-        return self.labels == other.labels and all(
-            np.array_equal(one, another)
-            for one, another in zip(
-                (*(getattr(self, name) for name in self.ARRAYS), *mine),
-                (*(getattr(other, name) for name in self.ARRAYS), *others),
-                strict=False,
-            )
-        )
+        pairs = zip((*self._arrays(), *mine), (*other._arrays(), *others), strict=False)
+        return self.labels == other.labels and all(np.array_equal(*pair) for pair in pairs)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -297,13 +257,15 @@ class Policy(AnyPolicy):
 
     def cut_off(self) -> Policy:
         """Return the same policy, of which nothing is known beyond its frontier."""
-        return Policy(self.about, self.labels, *(getattr(self, name) for name in self.ARRAYS))
+        return Policy(self.about, self.labels, *self._arrays())
+
+    def _arrays(self) -> list[Any]:
+        return [getattr(self, name) for name in self.ARRAYS]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, with the model."""
-        arrays = (getattr(self, name) for name in self.ARRAYS)
         model = None if self.reader is None else self.reader.model
-        return (_rebuild, (self.about, self.labels, *arrays, self.beyond, model))
+        return (_rebuild, (self.about, self.labels, *self._arrays(), self.beyond, model))
 
     def start(self, seed: int | None = None) -> Run:
         from vulcan.policy.run import Run
@@ -332,11 +294,7 @@ def _rebuild(about: About, labels: Sequence[str], *rest: Any) -> Policy:
 
 
 def build_plan(policy: Policy, first: float, claimed: bool = False) -> Any:
-    """Return the arrays of a policy as `vulcan.kernels.episodes` takes them.
-
-    `first` is the discount after the first decision; that of an initial action is 1. `claimed` adds
-    what is claimed of the frontier.
-    """
+    """Return the arrays of a policy as `vulcan.kernels.episodes` takes them; see `node_values`."""
     from vulcan.kernels.episodes import OUTCOME
 
     outcomes = np.zeros(len(policy.child), OUTCOME)
@@ -389,11 +347,8 @@ class RandomisedPolicy(AnyPolicy):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        count = len(self.members)
-        return (
-            f"<RandomisedPolicy for {self.about.model}: {count} member{'s' if count != 1 else ''}, "
-            f"{len(self):,} decision nodes>"
-        )
+        members = f"{len(self.members)} member{'s' if len(self.members) != 1 else ''}"
+        return f"<RandomisedPolicy for {self.about.model}: {members}, {len(self):,} decision nodes>"
 
     def attach(self, reader: ModelReader | None) -> RandomisedPolicy:
         return RandomisedPolicy([member.attach(reader) for member in self.members], self.weights)
@@ -473,7 +428,7 @@ def build_policy(
 ) -> Policy:
     """Return the policy of decisions in the order of their nodes' numbers.
 
-    A decision is an action, and the label, probability, reward and child of each of its outcomes.
+    A decision is an action, and the labels, probabilities, rewards and children of its outcomes.
     """
     numbers: dict[str, int] = {}
     actions: list[int] = []

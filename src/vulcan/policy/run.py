@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -60,13 +61,7 @@ def match_observation(
     action: str,
     expected: Sequence[ExpectedOutcome],
 ) -> ExpectedOutcome:
-    """Return the expected outcome of an action that an observation means; see `Run.observe`.
-
-    Raises
-    ------
-    PolicyError
-        If it means none, or could mean several.
-    """
+    """Return the expected outcome of an action that an observation means; see `Run.observe`."""
     if (observed is None) == (state is None):
         raise PolicyError("tell either an outcome or the state that it leads to")
     told = observed if state is None else state
@@ -75,9 +70,10 @@ def match_observation(
         for position, outcome in enumerate(expected)
         if _leads_to(outcome, told) or (state is None and _is_named(outcome, position, told))
     ]
-    paid = None if reward is None else require_number("reward", reward, error=PolicyError)
-    if paid is not None:
-        found = [outcome for outcome in found if _is_same(outcome.reward, paid)]
+    if reward is not None:
+        paid = require_number("reward", reward, error=PolicyError)
+        same = partial(math.isclose, paid, rel_tol=SAME_REWARD, abs_tol=SAME_REWARD)
+        found = [outcome for outcome in found if same(outcome.reward)]
     if len(found) == 1:
         return found[0]
     listed = ", ".join(f"{k}: {outcome.label!r}" for k, outcome in enumerate(expected))
@@ -108,10 +104,6 @@ def _leads_to(outcome: ExpectedOutcome, state: Any) -> bool:
     return alike and is_equal(outcome.state, state)
 
 
-def _is_same(one: float, other: float) -> bool:
-    return abs(one - other) <= SAME_REWARD * max(1.0, abs(one), abs(other))
-
-
 class _Decision(NamedTuple):
     """The action to take now, by its label and as the model has it, and its outcomes."""
 
@@ -139,6 +131,8 @@ class Run:
     policy
         The policy that is followed: of a randomised one, the member that was drawn, and after
         `vulcan.replan` the plan from there on.
+    place
+        The decision node of `policy` where the run is, or END, FAILED or UNPLANNED.
     whole
         The policy that was started, to which the certificate applies.
     left_plan
@@ -152,16 +146,14 @@ class Run:
         other.
     """
 
-    def __init__(
-        self, policy: Policy, reader: ModelReader | None, whole: AnyPolicy | None = None
-    ) -> None:
+    def __init__(self, policy: Policy, reader: ModelReader | None) -> None:
         self.policy = policy
-        self.whole: AnyPolicy = policy if whole is None else whole
+        self.whole: AnyPolicy = policy
+        self.place = 0 if len(policy) else END
         self.left_plan, self.risk_left = False, math.nan
         self.account: Any = None
         self.replaceable = True
         self._reader = reader
-        self._place = 0 if len(policy) else END
         self._begun = 0  # the level at which the policy began
         self._state: Any = None if reader is None else reader.root
         self._history: tuple[tuple[str, str], ...] = ()
@@ -170,7 +162,7 @@ class Run:
 
     def __repr__(self) -> str:
         names = {FAILED: "failed", UNPLANNED: "without a plan"}
-        now = self._planned if self._place >= 0 else names.get(self._place, "finished")
+        now = self._planned if self.place >= 0 else names.get(self.place, "finished")
         return f"Run(decisions={self.level}, now={now!r})"
 
     @property
@@ -183,17 +175,17 @@ class Run:
         """Whether there is nothing left to do: the history ended, failed, or is unplanned."""
         if self.follows_default or (self.left_plan and self.unplanned):  # without a plan
             return self.level >= self.reader.levels or not self.reader.actions(self._state)
-        return self._place < 0
+        return self.place < 0
 
     @property
     def failed(self) -> bool:
         """Whether the mission failed."""
-        return self._place == FAILED
+        return self.place == FAILED
 
     @property
     def unplanned(self) -> bool:
         """Whether there is no plan here: beyond what was planned, or after leaving the plan."""
-        return self._place == UNPLANNED
+        return self.place == UNPLANNED
 
     @property
     def follows_default(self) -> bool:
@@ -214,11 +206,6 @@ class Run:
     def reader(self) -> ModelReader:
         """The model."""
         return self._require_model()
-
-    @property
-    def place(self) -> int:
-        """The decision node of `policy` where the run is, or END, FAILED or UNPLANNED."""
-        return self._place
 
     @property
     def state(self) -> Any:
@@ -250,7 +237,7 @@ class Run:
         """
         if (claims := self._claims) is not None:
             return claims[0]
-        if self._place < 0:
+        if self.place < 0:
             return math.nan if self.unplanned else 0.0
         return float(self._ahead["risk"])
 
@@ -264,7 +251,7 @@ class Run:
         reader = self.reader
         if (claims := self._claims) is not None:
             return float(reader.weights[self.level]) * claims[1]
-        if self._place < 0:
+        if self.place < 0:
             return math.nan if self.unplanned else 0.0
         return float(reader.weights[self.level] * self._ahead["mean"])
 
@@ -272,7 +259,7 @@ class Run:
     def _ahead(self) -> Any:
         """The values of the current node, discounted from here on."""
         first = None if self._reader is None else float(self._reader.discounts[self._begun])
-        return self.policy.node_values(first)[self._place]
+        return self.policy.node_values(first)[self.place]
 
     @property
     def action_label(self) -> str:
@@ -283,20 +270,15 @@ class Run:
     def action(self) -> Any:
         """The action to take now: the model's own when bound to a model, else its label.
 
-        Raises
-        ------
-        PolicyError
-            If the run is finished.
-        MismatchError
-            If the model differs on this action from the one that the policy was made with. The run
-            is unchanged, and may `leave` its plan.
+        A model that differs on this action from the one that the policy was made with raises a
+        `MismatchError`; the run is unchanged, and may `leave` its plan.
         """
         return self._decide().action
 
     @property
     def expected(self) -> dict[str, float]:
         """The labels that can be observed now, with their probabilities; empty without a plan."""
-        if self._place < 0 and (self.finished or not self.follows_default):
+        if self.place < 0 and (self.finished or not self.follows_default):
             return {}
         return {outcome.label: outcome.probability for outcome in self._decide().expected}
 
@@ -333,18 +315,8 @@ class Run:
         """Report a measurement, from which the model derives the outcome.
 
         The model's `locate(state, action, measurement)` returns the label or the next state of the
-        outcome that a measurement stands for, or None if it is impossible. The plan continues as
-        after that outcome.
-
-        Parameters
-        ----------
-        measurement
-            Any argument that the model's `locate` takes.
-
-        Raises
-        ------
-        PolicyError
-            If the model calls it impossible, or has no `locate`; the run is unchanged.
+        outcome that a measurement stands for, or None if it is impossible; that raises a
+        `PolicyError`, and the run is unchanged. The plan continues as after that outcome.
         """
         if not hasattr(self.reader.model, "locate"):
             raise PolicyError("the model has no locate(state, action, measurement)")
@@ -381,42 +353,34 @@ class Run:
         risk = self.risk_left if self.left_plan and self.unplanned else self.risk
         if state is not None:
             # The plan is left, so the model need not agree with it.
-            label = self._planned if self._place >= 0 else "not planned"
+            label = self._planned if self.place >= 0 else "not planned"
             paid = require_number("reward", reward, error=PolicyError)
             self._require_known(state)
             self._advance(label, ExpectedOutcome("not foreseen", 0.0, paid, state, UNPLANNED))
-        self._place, self.left_plan, self.risk_left = UNPLANNED, True, risk
+        self.place, self.left_plan, self.risk_left = UNPLANNED, True, risk
         self._decision = None
 
     def follow(self, policy: Policy) -> None:
-        """Continue with another plan; `vulcan.replan` decides which may be followed.
+        """Continue with a plan from this state on; `vulcan.replan` decides which may be followed.
 
-        Parameters
-        ----------
-        policy
-            A policy that begins in the state in which the run is.
-
-        Raises
-        ------
-        MismatchError
-            If the model has another discount, or differs on the policy's first action. The run is
-            unchanged. Later actions are compared when the run reaches them.
+        A model that has another discount, or differs on the plan's first action, raises a
+        `MismatchError`, and the run is unchanged. Later actions are compared when it reaches them.
         """
-        before = self.policy, self._place, self._begun, self._decision
-        self.policy, self._place = policy, 0 if len(policy) else END
+        before = self.policy, self.place, self._begun, self._decision
+        self.policy, self.place = policy, 0 if len(policy) else END
         self._begun, self._decision = self.level, None
         try:
             self.compare()
         except BaseException:
-            self.policy, self._place, self._begun, self._decision = before
+            self.policy, self.place, self._begun, self._decision = before
             raise
         self.replaceable = True
 
     def compare(self) -> None:
         """Raise a `MismatchError` if the model differs from the plan on the next step."""
-        if self._place >= 0:
+        if self.place >= 0:
             self._decide()
-        elif self._place == END and self._reader is not None:
+        elif self.place == END and self._reader is not None:
             self._check.require_end(self._state, self.level)
 
     def _require_known(self, state: Any) -> None:
@@ -427,9 +391,8 @@ class Run:
             if self.level + 1 < self.reader.levels:
                 self.reader.evaluate(state)
         except ModelError as error:
-            raise PolicyError(
-                f"the model does not know the state {shorten(state)}: {error}"
-            ) from error
+            problem = f"the model does not know the state {shorten(state)}: {error}"
+            raise PolicyError(problem) from error
 
     def _require_model(self) -> ModelReader:
         if self._reader is None:
@@ -444,12 +407,12 @@ class Run:
         self._history += ((label, observed.label),)
         if self._decision is not None:
             self.replaceable = self.replaceable and self._decision.agrees
-        self._place, self._decision = observed.child, None
+        self.place, self._decision = observed.child, None
 
     @property
     def _planned(self) -> str:
         """The label of the action that the plan takes here."""
-        return self.policy.labels[int(self.policy.action[self._place])]
+        return self.policy.labels[int(self.policy.action[self.place])]
 
     @property
     def _check(self) -> ModelCheck:
@@ -459,10 +422,10 @@ class Run:
         """Return the current decision; the model evaluates it once."""
         if self.finished:
             raise PolicyError("the run is finished: there is no action to take")
-        if self._place < 0 and not self.follows_default:
+        if self.place < 0 and not self.follows_default:
             raise PolicyError("the run left its plan: vulcan.replan(run) finds another")
         if self._decision is None:
-            self._decision = self._find_planned() if self._place >= 0 else self._find_default()
+            self._decision = self._find_planned() if self.place >= 0 else self._find_default()
         return self._decision
 
     def _find_planned(self) -> _Decision:
@@ -477,8 +440,7 @@ class Run:
         answer = check.evaluate(state, label, level)
         check.compare(answer, recorded, state, level)
         pairs = zip(planned, answer.outcomes, strict=True)
-        expected = [p._replace(state=o.state) for p, o in pairs]
-        return _Decision(label, answer.action, expected)
+        return _Decision(label, answer.action, [p._replace(state=o.state) for p, o in pairs])
 
     def _find_default(self) -> _Decision:
         """Return the model's default action, taken beyond the frontier of the plan."""
@@ -503,13 +465,12 @@ class Run:
                 child = END
             expected.append(ExpectedOutcome(name, chance, paid, outcome.state, child))
         size = SAME_CLAIM * max(1.0, abs(least))
-        return _Decision(
-            label, actions[label], expected, risk <= most + SAME_CLAIM and reward >= least - size
-        )
+        agrees = risk <= most + SAME_CLAIM and reward >= least - size
+        return _Decision(label, actions[label], expected, agrees)
 
     def _list_planned(self) -> list[ExpectedOutcome]:
         """Return the outcomes that the plan expects here, without states."""
-        policy, rows = self.policy, self.policy.outcomes(self._place)
+        policy, rows = self.policy, self.policy.outcomes(self.place)
         labels = [policy.labels[number] for number in policy.label[rows.start : rows.stop]]
         if len(set(labels)) < len(labels):
             raise PolicyError(
@@ -517,8 +478,6 @@ class Run:
                 f"{', '.join(map(repr, labels))}"
             )
         columns = (policy.probability, policy.reward, policy.child)
-        numbers = (column[rows.start : rows.stop].tolist() for column in columns)
-        return [
-            ExpectedOutcome(label, chance, reward, None, child)
-            for label, chance, reward, child in zip(labels, *numbers, strict=True)
-        ]
+        chances, rewards, children = (c[rows.start : rows.stop].tolist() for c in columns)
+        nowhere = [None] * len(labels)
+        return list(map(ExpectedOutcome, labels, chances, rewards, nowhere, children))

@@ -82,17 +82,14 @@ SHOWN: Final[Mapping[str, Callable[[Any], str]]] = {
 
 
 def draw_policy(policy: AnyPolicy, depth: int, most_lines: int) -> str:
-    """Return the first levels of a policy, a line per safe outcome, with failure probabilities.
-
-    Members of a randomised policy have headings and share the lines equally.
-    """
+    """Return the first levels of a policy, a line per safe outcome, with failure probabilities."""
     count = len(policy.members)
     if count == 1:
         return "\n".join(_draw_member(policy.members[0], depth, most_lines))
     drawn = []
     for k, (weight, member) in enumerate(zip(policy.weights, policy.members, strict=True), 1):
         heading = f"member {k} of {count}, drawn with probability {show_percent(weight)}"
-        # Two lines more: the heading, and an empty line after it.
+        # Members share the lines; two more are the heading and an empty line after it.
         lines = _draw_member(member, depth, max(1, most_lines // count - 2))
         drawn.append("\n".join([heading, *lines]))
     return "\n\n".join(drawn)
@@ -173,10 +170,9 @@ class PolicyTable:
 
     Parameters
     ----------
-    points
-        The decision points of the policy.
-    columns
-        The columns by their names; None for histories, which are described on first use.
+    points, columns
+        The decision points of the policy, and the columns by their names; None for histories, which
+        are described on first use.
     point
         The decision point of each row; of several, the likeliest.
     whole
@@ -205,8 +201,7 @@ class PolicyTable:
         )
 
     def __str__(self) -> str:
-        parts = [str(build_text_table(self)), describe_left_out(self)]
-        return "\n".join(filter(None, parts))
+        return f"{build_text_table(self)}\n{describe_left_out(self)}".rstrip("\n")
 
     def _repr_html_(self) -> str:
         text = build_text_table(self, MOST_ROWS, 2 * MOST_CHARACTERS)
@@ -222,13 +217,7 @@ class PolicyTable:
         return tuple(self._columns)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return the cells of a column.
-
-        Raises
-        ------
-        OptionError
-            If there is no such column.
-        """
+        """Return the cells of a column."""
         if name not in self._columns:
             meant = suggest(name, self._columns) or "."
             listed = ", ".join(self._columns)
@@ -361,19 +350,13 @@ def _describe_histories(points: DecisionPoints, wanted: NDArray[Any]) -> NDArray
 
 def to_words(texts: Iterable[str]) -> NDArray[Any]:
     """Return texts as an array of Python strings."""
-    listed = list(texts)
-    words = np.empty(len(listed), object)
-    words[:] = listed
-    return words
+    return np.array([*texts, None], object)[:-1]  # also of no texts at all
 
 
 def build_text_table(
     table: PolicyTable, most: int | None = MOST_ROWS, width: int = MOST_CHARACTERS
 ) -> TextTable:
-    """Return the first rows of a table for people.
-
-    `most` is the number of rows, None for all of them, and `width` the length of the longest text.
-    """
+    """Return the first rows of a table for people; `most` is None for all of them."""
     shown = table if most is None else table.head(most)
     names = [name for name in shown.columns if name not in HIDDEN]
     if not np.any(shown["decisions"] > 1):

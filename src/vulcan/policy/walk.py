@@ -31,14 +31,11 @@ from vulcan.runtime.arrays import ranges
 
 
 class RecordedDecision(NamedTuple):
-    """A decision as the policy recorded it: action, outcome labels and outcomes.
-
-    An outcome is its probability, its reward, and whether it fails.
-    """
+    """A decision as the policy recorded it."""
 
     action: str
-    labels: list[str]
-    outcomes: list[tuple[float, float, bool]]
+    labels: list[str]  # of the outcomes
+    outcomes: list[tuple[float, float, bool]]  # probability, reward, whether it fails
 
 
 class ModelAnswer(NamedTuple):
@@ -47,11 +44,6 @@ class ModelAnswer(NamedTuple):
     action: Any
     outcomes: list[Outcome]
     labels: list[str]
-
-    @property
-    def numbers(self) -> list[tuple[float, float, bool]]:
-        """Probability and reward of each outcome, and whether it fails."""
-        return [(float(o.probability), float(o.reward), o.fails) for o in self.outcomes]
 
 
 class ModelCheck:
@@ -62,11 +54,6 @@ class ModelCheck:
     compare them with the model, to the last digit: a model that differs is not the one that the
     policy was made for, and the certificate says nothing about it. In all methods, `level` is the
     number of earlier decisions.
-
-    Raises
-    ------
-    MismatchError
-        If the model has another discount than the policy.
     """
 
     def __init__(self, about: About, reader: ModelReader) -> None:
@@ -90,7 +77,8 @@ class ModelCheck:
         self, answer: ModelAnswer, recorded: RecordedDecision, state: Any, level: int
     ) -> None:
         """Refuse an answer that differs from the recorded decision."""
-        (_, outcomes, labels), numbers = answer, answer.numbers
+        _, outcomes, labels = answer
+        numbers = [(float(o.probability), float(o.reward), o.fails) for o in outcomes]
         if numbers == recorded.outcomes and labels == recorded.labels:
             return
         action = f"step {level + 1}: action {recorded.action!r} in state {shorten(state)}"
@@ -197,8 +185,7 @@ class DecisionPoints(NamedTuple):
 def find_decision_points(policy: AnyPolicy, reader: ModelReader | None = None) -> DecisionPoints:
     """Return all decision points that the histories of a policy reach.
 
-    With a reader of its model they have states, and a model that differs from the one that the
-    policy was made with raises a `MismatchError`.
+    With a reader of its model they have states; a model that differs raises a `MismatchError`.
     """
     states = None if reader is None else Evaluations(policy, reader)
     rows, edges = [np.zeros(0, POINT)], [np.zeros(0, EDGE)]
@@ -297,13 +284,7 @@ class Evaluations:
     def find(
         self, state: int, member: MemberLists, node: int, level: int
     ) -> tuple[int, Sequence[int]]:
-        """Return the row for a state at a node, and the numbers of the next states.
-
-        Raises
-        ------
-        MismatchError
-            If the answer differs from the node's record.
-        """
+        """Return the row for a state at a node, and the numbers of the next states."""
         label = member.action[node]
         row = self._rows.get((state, label))
         if row is None:
@@ -363,31 +344,24 @@ class Evaluations:
                 for number, exact in zip((probability, reward), self._exact, strict=True):
                     if float(number) != number:
                         exact[len(self._label)] = number
-            fails = state is FAILURE
             self._label.append(label)
             self._named.append(outcome.label is not None)
-            self._fails.append(fails)
+            self._fails.append(state is FAILURE)
             self._probability.append(probability)
             self._reward.append(reward)
-            self._arrival.append(NONE if fails else self._number(state))
+            self._arrival.append(NONE if state is FAILURE else self._number(state))
         self._first.append(len(self._label))
         return self.count - 1
 
     def _read(self, row: slice) -> ModelAnswer:
         """Return an answer again, in floats."""
-        columns = (self._probability, self._reward, self._arrival, self._label, self._named)
-        outcomes = [
-            Outcome(
-                probability,
-                reward,
-                FAILURE if arrival == NONE else self.states[arrival],
-                label if named else None,
-            )
-            for probability, reward, arrival, label, named in zip(
-                *(column[row] for column in columns), strict=True
-            )
+        arrivals, labels = self._arrival[row], self._label[row]
+        states = [FAILURE if arrival == NONE else self.states[arrival] for arrival in arrivals]
+        own = [
+            label if named else None for label, named in zip(labels, self._named[row], strict=True)
         ]
-        return ModelAnswer(None, outcomes, self._label[row])
+        outcomes = list(map(Outcome, self._probability[row], self._reward[row], states, own))
+        return ModelAnswer(None, outcomes, labels)
 
     def _number(self, state: Any) -> int:
         number = len(self.states)
