@@ -31,7 +31,7 @@ BAD_INPUT = [
         ["--credit belongs to --solver forward-search, local-vulcan or vulcan-fs; this is"],
     ),
     (["solve", *SMALL, *BOUND, "--constraint", "C"], ["--constraint", "'C' is not one of"]),
-    (["solve", *SMALL, *BOUND, "--solver", "magic"], ["--solver", "forward-search"]),
+    (["solve", *SMALL, *BOUND, "--solver", "magic"], ["no solver 'magic'", "forward-search"]),
     (["solve", *SMALL, *BOUND, "--time-limit", "-1"], ["time_limit must be", "at least 0"]),
     (["solve", *SMALL, *BOUND, "--time-limit", "nan"], ["limit"]),
     (["solve", *SMALL, *BOUND, "--depth", "-1"], ["Invalid value for '--depth'"]),

@@ -22,10 +22,7 @@ LONGEST: Final = 10_000
 
 
 def check(
-    model: str,
-    settings: list[str] | None = None,
-    most_states: int = 100_000,
-    as_json: bool = False,
+    model: str, settings: list[str] | None = None, most_states: int = 100_000, as_json: bool = False
 ) -> None:
     """Check that a model keeps the rules.
 
@@ -65,6 +62,7 @@ def _print_document(model: Any, report: ModelReport, compared: CompiledReport | 
     from vulcan.model.interface import describe_model
 
     statistics = ("states", "terminals", "evaluations", "outcomes", "duplicates")
+    differing = [_describe(violation) for violation in compared.violations] if compared else []
     documents.print_document(
         {
             "ok": report.ok and (compared is None or compared.ok),
@@ -73,12 +71,7 @@ def _print_document(model: Any, report: ModelReport, compared: CompiledReport | 
             "violations": [_describe(violation) for violation in report.violations],
             "merged": report.merged,
             "first_merged": report.first_merged,
-            "compiled": compared
-            and documents.describe(
-                compared,
-                "ok",
-                violations=[_describe(violation) for violation in compared.violations],
-            ),
+            "compiled": compared and documents.describe(compared, "ok", violations=differing),
             "statistics": {name: getattr(report, name) for name in statistics},
             "model": describe_model(model),
         }

@@ -109,11 +109,9 @@ def _show_places(console: Console, explanation: Explanation) -> None:
         if place.alike > 1:
             reached = f"at {place.alike:,} places, most at {reached}"
         steps = [f"{action} → {outcome}" for action, outcome in place.history]
+        failing = f"fails at once {show_percent(place.fails)}"
         rows = [
-            (
-                f"{share:>7}",
-                f"{place.action} in {place.state}, fails at once {show_percent(place.fails)}",
-            ),
+            (f"{share:>7}", f"{place.action} in {place.state}, {failing}"),
             ("when", reached),
             ("after", ("… " if len(steps) > LAST else "") + "; ".join(steps[-LAST:])),
             ("not", _describe_alternative(place, explanation)),
@@ -152,12 +150,9 @@ def _judge(explanation: Explanation, policy: AnyPolicy) -> tuple[str, str, str]:
     if explanation.deliberate:
         return "✗ fails on purpose", output.BAD, sure or ""
     if explanation.tempting:
-        return (
-            "? failing pays",
-            output.UNSURE,
-            "in some states failing pays more than going on. If that is not meant, let the model "
-            "charge more for failing",
-        )
+        why = "in some states failing pays more than going on"
+        what = "If that is not meant, let the model charge more for failing"
+        return "? failing pays", output.UNSURE, f"{why}. {what}"
     remark = "" if sure is None else f"; {sure}"
     return "✓ no problems found", output.GOOD, f"the policy never fails on purpose{remark}"
 
@@ -189,15 +184,7 @@ def _show_choices(
         remark = "failing pays more than going on" if named and choice.tempting else ""
         risks = [show_probability(risk) for risk in (choice.risk, choice.accepted)]
         rows.append([*where, *numbers, *risks, share, remark])
-    header = [
-        "action",
-        *(["state"] if named else []),
-        "times",
-        "reward",
-        "fails",
-        "accepts",
-        "share",
-        "",
-    ]
+    names = ["action", *(["state"] if named else [])]
+    header = [*names, "times", "reward", "fails", "accepts", "share", ""]
     table = TextTable(header, rows, left=1 + named)
     output.show_table(console, table, title)

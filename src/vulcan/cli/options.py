@@ -292,13 +292,7 @@ def spell_out(arguments: Sequence[str]) -> list[str]:
 
 
 def find_problem(text: str, settings: Sequence[str] | None, bound: str | None) -> Problem:
-    """Return the model that a string names, with the given risk bound, or else its own.
-
-    Raises
-    ------
-    OptionError
-        If the model can't be opened, or there is no bound.
-    """
+    """Return the model that a string names, with the given risk bound, or else its own."""
     from vulcan.formats.registry import open_model
     from vulcan.problem import Problem
 

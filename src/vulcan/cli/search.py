@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Final, Literal
 
-import typer
-
 from vulcan.cli import options
 from vulcan.errors import OptionError
 from vulcan.runtime.limits import Limits
@@ -56,7 +54,6 @@ def declare_options(tuning: bool) -> dict[str, Any]:
             "--solver NAME",
             "The solver, and what it finds. "
             + " ".join(f"{name}: {kind.finds}." for name, kind in solvers.items()),
-            parser=_check_solver,
             autocompletion=_complete_solver,
         )
         found["solver"] = Annotated[str, info]
@@ -92,15 +89,6 @@ def _complete_solver(incomplete: str) -> list[str]:
     return [name for name in load_solvers() if name.startswith(incomplete)]
 
 
-def _check_solver(name: str) -> str:
-    """Return the name of a solver, or refuse it."""
-    try:
-        find_solver(name)
-    except OptionError as error:
-        raise typer.BadParameter(str(error)) from None
-    return name
-
-
 def _list_owners(name: str) -> list[str]:
     """Return the solvers that take an option."""
     return [
@@ -113,13 +101,8 @@ def _list_owners(name: str) -> list[str]:
 
 
 def make_solver(name: str, given: Mapping[str, Any]) -> Solver:
-    """Return a solver with the options that were given.
-
-    Raises
-    ------
-    OptionError
-        If an option does not fit the solver, excludes another, or has an impossible value.
-    """
+    """Return a solver with the options that were given, or refuse those that do not fit it."""
+    kind = find_solver(name)
     tuning = {k: value for k, value in given.items() if k not in ("parallel", "progress")}
     for option in tuning:
         owners = _list_owners(option)
@@ -130,7 +113,7 @@ def make_solver(name: str, given: Mapping[str, Any]) -> Solver:
             raise OptionError(f"--{flag} belongs to --solver {listed}; this is {name}")
     for limit in LIMITS:
         tuning.pop(limit.name, None)
-    return find_solver(name).from_options(tuning, read_limits(given))
+    return kind.from_options(tuning, read_limits(given))
 
 
 def read_limits(given: Mapping[str, Any]) -> Limits:

@@ -126,10 +126,13 @@ def collect_arrays(places: DecisionPoints, reader: ModelReader, most: int | None
     rows, values = places.rows, find_values(places, reader)
     kept = _choose(rows, most)
     texts = number_labels(places.policy)
+    numbers, which = np.unique(rows["state"][kept], return_inverse=True)
+    named = [clip(name_state(places.states[number])) for number in numbers.tolist()]
+    states = np.array([texts.setdefault(text, len(texts)) for text in named], np.int64)
     columns = {
         "depth": rows["level"][kept].astype(np.int64),
         "action": values["action"][kept],
-        "state": _number_states(places, kept, texts),
+        "state": states[which.ravel()],
         "reach": rows["reach"][kept],
         "fails": values["fails"][kept],
         "risk": values["risk_ahead"][kept],
@@ -195,18 +198,6 @@ def _take_outcomes(
         "first": begins,
         "arrival": arrival,
     }
-
-
-def _number_states(
-    places: DecisionPoints, kept: NDArray[np.intp], texts: dict[str, int]
-) -> NDArray[np.int64]:
-    """Return the number of the text of each place's state; new texts are added."""
-    numbers, which = np.unique(places.rows["state"][kept], return_inverse=True)
-    named = [
-        texts.setdefault(clip(name_state(places.states[number])), len(texts))
-        for number in numbers.tolist()
-    ]
-    return np.array(named, np.int64)[which.ravel()]
 
 
 def _put_draw_first(columns: dict[str, NDArray[Any]], texts: dict[str, int]) -> None:

@@ -42,14 +42,9 @@ class PageMap:
 
     @classmethod
     def from_lines(cls, lines: Sequence[str], wall: str = "#", free: str = ".") -> PageMap:
-        """Return a map that is drawn with characters, its northern line first.
+        """Return a map that is drawn with a character for each cell, its northern line first.
 
-        Parameters
-        ----------
-        lines
-            A character for each cell.
-        wall, free
-            What stands for a wall and for nothing; all else are marks.
+        All but `wall` and `free` cells are marks.
         """
         cells = [
             (float(x), float(len(lines) - 1 - y), sign)

@@ -16,6 +16,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib.resources import files
@@ -71,7 +72,12 @@ class PagePlan:
         low, high = _find_span(self.places)
         room = 0.06 * (high - low) or 0.5
         rewards = np.linspace(low - room, high + room, CURVE_POINTS).tolist()
-        curve = [(x, _evaluate(self.bound, x)) for x in rewards]
+        curve: list[tuple[float, float | None]] = []
+        for reward in rewards:
+            allowed = -math.inf
+            with suppress(BoundError):  # it can't be evaluated there
+                allowed = float(self.bound(reward))
+            curve.append((reward, allowed if math.isfinite(allowed) else None))
         return {
             "name": self.name,
             "bound": str(self.bound),
@@ -82,17 +88,10 @@ class PagePlan:
             "complete": self.policy.complete,
             "decisions": self.places.total,
             "weights": self.places.weights,
-            "curve": [(x, y if math.isfinite(y) else None) for x, y in curve],
+            "curve": curve,
             "remark": self.remark,
             "randomised": len(self.policy.members) > 1,
         }
-
-
-def _evaluate(bound: RiskBound, reward: float) -> float:
-    try:
-        return float(bound(reward))
-    except BoundError:
-        return -math.inf
 
 
 def _find_span(places: Places) -> tuple[float, float]:

@@ -420,9 +420,7 @@ class Frontier:
         table = self.tabulate()
         bound = "constant bounds" if self.bound is None else f"multiples of {self.bound}"
         return build_card(
-            f"Frontier of {len(self)} points",
-            table.html,
-            remark=f"{self.model}, {bound}",
+            f"Frontier of {len(self)} points", table.html, remark=f"{self.model}, {bound}"
         )
 
     def __str__(self) -> str:

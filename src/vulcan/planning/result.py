@@ -142,10 +142,7 @@ class Result(Finding):
         rows.append(size)
         if statistics.samples:
             rows.append(("samples", f"{statistics.samples:,}, {statistics.memory / 1e6:,.1f} MB"))
-        rows += [
-            ("evaluations", f"{statistics.evaluations:,} of the model"),
-            ("time", seconds),
-        ]
+        rows += [("evaluations", f"{statistics.evaluations:,} of the model"), ("time", seconds)]
         if statistics.lost_workers:
             lost = f"{statistics.lost_workers:,} lost"
             rows.append(("workers", lost if self.error else f"{lost}; others took over their work"))
