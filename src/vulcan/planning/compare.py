@@ -158,21 +158,15 @@ class Comparison:
         )
 
     def __repr__(self) -> str:
-        best = max(
-            (row.reward for row in self.rows if row.safe and row.reward is not None), default=None
-        )
+        safe = [row.reward for row in self.rows if row.safe and row.reward is not None]
+        best = max(safe, default=None)
         names = ", ".join(row.name for row in self.rows)
-        return (
-            f"<Comparison of {len(self)} solvers ({names}): best safe reward {show_reward(best)}>"
-        )
+        found = f"best safe reward {show_reward(best)}"
+        return f"<Comparison of {len(self)} solvers ({names}): {found}>"
 
     def _repr_html_(self) -> str:
-        table = self.tabulate()
-        return build_card(
-            f"{len(self)} solvers",
-            table.html,
-            remark=f"{describe_model(self.problem.model)}, Δ(x) = {self.problem.risk_bound}",
-        )
+        remark = f"{describe_model(self.problem.model)}, Δ(x) = {self.problem.risk_bound}"
+        return build_card(f"{len(self)} solvers", self.tabulate().html, remark)
 
     def __str__(self) -> str:
         return str(self.tabulate())

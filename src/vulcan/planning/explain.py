@@ -39,7 +39,7 @@ be, as a plan may take the other for what it leads to.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
@@ -53,7 +53,7 @@ from vulcan.exact.dual import Dual
 from vulcan.exact.sweeps import Sweeps
 from vulcan.graph.levels import build_levels
 from vulcan.graph.states import open_graph
-from vulcan.model.interface import Outcome, stable_text
+from vulcan.model.interface import stable_text
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED, TOLERANCE
 from vulcan.policy.policy import AnyPolicy, open_own_model
@@ -312,10 +312,8 @@ class _Plan:
         taken = np.bincount(self._group, self.point_risk)
         for group in np.lexsort((-taken, -accepted)).tolist():
             point = self._first[group]
-            if accepted[group] > 0 or (
-                taken[group] > 0
-                and any(_add_up(o).risk < 1 - TOLERANCE for o in self._list_others(point).values())
-            ):
+            others = self._weigh_others(point) if accepted[group] <= 0 < taken[group] else {}
+            if accepted[group] > 0 or any(o.risk < 1 - TOLERANCE for o in others.values()):
                 yield group
 
     def attribute_risk(self) -> None:
@@ -338,10 +336,9 @@ class _Plan:
             ahead = chance[leaving] * least[edges["target"][leaving]]
             after += np.bincount(edges["source"][leaving], ahead, len(after))
             for point in here[after[here] > 0].tolist() if self.safest is None else ():
-                others = self._list_others(point) if left > 0 else {"unknown": []}
+                others = self._weigh_others(point) if left > 0 else {"unknown": Worth(0.0, 0.0)}
                 left -= len(others)
-                risks = [_add_up(outcomes).risk for outcomes in others.values()]
-                least[point] = min([float(after[point]), *risks])
+                least[point] = min([float(after[point]), *(o.risk for o in others.values())])
         raised = after - least
         self._accepted = reach * np.where(raised > TOLERANCE * after, raised, 0.0)
         starts = self.rows["level"] == 0
@@ -360,22 +357,12 @@ class _Plan:
     def list_choices(self, by_state: bool = True) -> tuple[Choice, ...]:
         """Return the totals of each action, in each state or in all of them; the riskiest first."""
         first, group = (self._first, self._group) if by_state else _group_equal(self._action[None])
-        amounts = (
-            self.rows["reach"],
-            self._point_reward,
-            self.point_risk,
-            self._accepted,
-            self._tempting,
-        )
-        totals = [np.bincount(group, amount).tolist() for amount in amounts]
-        choices = [
-            Choice(
-                self._labels[self._action[point]],
-                self._name_state(point) if by_state else "",
-                *numbers,
-            )
-            for point, *numbers in zip(first.tolist(), *totals, strict=True)
-        ]
+        amounts = (self._point_reward, self.point_risk, self._accepted, self._tempting)
+        totals = [np.bincount(group, amount).tolist() for amount in (self.rows["reach"], *amounts)]
+        choices = []
+        for point, *numbers in zip(first.tolist(), *totals, strict=True):
+            state = self._name_state(point) if by_state else ""
+            choices.append(Choice(self._labels[self._action[point]], state, *numbers))
         return tuple(sorted(choices, key=lambda choice: (-choice.accepted, -abs(choice.reward))))
 
     def list_sure_failures(self) -> tuple[Choice, ...]:
@@ -385,10 +372,7 @@ class _Plan:
         failures = []
         for k in np.flatnonzero((fails > 0) & (fails >= 1 - TOLERANCE)).tolist():
             point = self._first[k]
-            others = {
-                label: _add_up(outcomes).risk
-                for label, outcomes in self._list_others(point).items()
-            }
+            others = {label: other.risk for label, other in self._weigh_others(point).items()}
             safest = min(others, key=others.__getitem__, default=None)
             if safest is not None and others[safest] >= 1 - TOLERANCE:
                 safest = None
@@ -465,8 +449,7 @@ class _Plan:
         ahead = self._reward_ahead[point] - earned, self._risk_ahead[point] - fails
         reward, risk = (float(x / survives) if survives > 0 else 0.0 for x in ahead)
         found = []
-        for label, outcomes in self._list_others(point).items():
-            step = _add_up(outcomes)
+        for label, step in self._weigh_others(point).items():
             goes_on = 1 - step.risk
             mean = float(self._reader.weights[level]) * (step.reward + goes_on * reward)
             found.append(self._judge(point, label, Worth(mean, step.risk + goes_on * risk)))
@@ -492,14 +475,17 @@ class _Plan:
             verdict = "too risky" if self.risk + more_risk > allowed + TOLERANCE else "better"
         return Alternative(action, more_reward, more_risk, allowed, verdict)
 
-    def _list_others(self, point: int) -> dict[str, list[Outcome]]:
-        """Return the outcomes of each action that is not taken at a point."""
-        state = self._find_state(point)
-        return {
-            label: self._reader.outcomes(state, action)
-            for label, action in self._reader.actions(state).items()
-            if label != self._labels[self._action[point]]
-        }
+    def _weigh_others(self, point: int) -> dict[str, Worth]:
+        """Return mean reward and probability of failure of the actions not taken at a point."""
+        state, worths = self._find_state(point), {}
+        for label, action in self._reader.actions(state).items():
+            if label != self._labels[self._action[point]]:
+                outcomes = self._reader.outcomes(state, action)
+                worths[label] = Worth(
+                    math.fsum(float(o.probability) * float(o.reward) for o in outcomes),
+                    math.fsum(float(o.probability) for o in outcomes if o.fails),
+                )
+        return worths
 
     def _find_state(self, point: int) -> Any:
         return self._points.states[self.rows["state"][point]]
@@ -533,14 +519,6 @@ def _find_rewards(points: DecisionPoints) -> NDArray[np.float64]:
             of_nodes = np.bincount(owner, paid * counted, len(member))
             found[part, mine] = of_nodes[points.rows["node"][mine]]
     return found
-
-
-def _add_up(outcomes: Sequence[Outcome]) -> Worth:
-    """Return the mean reward of outcomes, and the probability of failure."""
-    return Worth(
-        math.fsum(float(o.probability) * float(o.reward) for o in outcomes),
-        math.fsum(float(o.probability) for o in outcomes if o.fails),
-    )
 
 
 def describe_sure_failures(policy: AnyPolicy, explanation: Explanation | None = None) -> str | None:

@@ -417,11 +417,9 @@ class Frontier:
         return f"<Frontier for {self.model}: {len(self)} {kind}{ends}>"
 
     def _repr_html_(self) -> str:
-        table = self.tabulate()
         bound = "constant bounds" if self.bound is None else f"multiples of {self.bound}"
-        return build_card(
-            f"Frontier of {len(self)} points", table.html, remark=f"{self.model}, {bound}"
-        )
+        heading = f"Frontier of {len(self)} points"
+        return build_card(heading, self.tabulate().html, f"{self.model}, {bound}")
 
     def __str__(self) -> str:
         return str(self.tabulate())
