@@ -34,8 +34,6 @@ from vulcan.numerics import UNEVALUATED
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Monitor
 
-__all__ = ["ExactRun", "Heuristics"]
-
 ROUNDING_OF_BOUNDS: Final = 1e-9
 """Rounding error allowed for heuristics, which are sums, too."""
 

@@ -33,8 +33,6 @@ from vulcan.solvers.constraints import (
 )
 from vulcan.solvers.finding import Finding, Statistics, Status
 
-__all__ = ["ForwardSearch"]
-
 CHUNK: Final = 1 << 21
 """Histories and tests between two checks of the clock; a few hundredths of a second."""
 

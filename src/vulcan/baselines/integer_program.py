@@ -68,8 +68,6 @@ from vulcan.runtime.limits import Monitor
 from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding, Status, is_closed
 
-__all__ = ["TOLERANCE_OF_ROWS", "IntegerProgram"]
-
 TOLERANCE_OF_ROWS: Final = 1e-6
 """HiGHS's tolerance of rows and of integrality."""
 

@@ -21,8 +21,6 @@ from vulcan.solvers.constraints import (
     make_constraint,
 )
 
-__all__ = ["PaperVulcan", "VulcanFS"]
-
 
 @dataclass(frozen=True)
 class VulcanFS(ForwardSearch):

@@ -25,8 +25,6 @@ from vulcan.runtime.limits import Monitor
 from vulcan.solvers.base import EXACT, Options, Solver
 from vulcan.solvers.finding import Finding
 
-__all__ = ["Penalty"]
-
 SHARES: Final = np.geomspace(1e-2, 1e6, 81)
 """Default penalties, as multiples of the best reward."""
 

@@ -59,22 +59,6 @@ from vulcan.runtime.limits import Monitor, StopReason
 from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding, Status
 
-__all__ = [
-    "COLUMN_BYTES",
-    "ON",
-    "SIZE",
-    "Cut",
-    "EdgeChoice",
-    "Floats",
-    "FlowProgram",
-    "LinearProgram",
-    "Network",
-    "cut_at",
-    "open_network",
-    "require_form",
-    "unfold",
-]
-
 Floats = NDArray[np.float64]
 EdgeChoice = NDArray[np.int32]
 """An edge for each node."""

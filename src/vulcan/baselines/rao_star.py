@@ -54,8 +54,6 @@ from vulcan.runtime.memory import find_default_memory
 from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status
 
-__all__ = ["RAOStar"]
-
 Mode = Literal["overall", "everywhere"]
 Update = Literal["published", "exact"]
 DeadEnds = Literal["closed", "heuristic"]

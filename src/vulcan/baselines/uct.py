@@ -14,8 +14,6 @@ from vulcan.solvers.base import Option, Options, Solver
 from vulcan.solvers.constraints import LocalConstraint
 from vulcan.solvers.finding import Finding
 
-__all__ = ["UCT"]
-
 
 @dataclass(frozen=True)
 class UCT(Solver):

@@ -39,8 +39,6 @@ from vulcan.graph.states import Graph
 from vulcan.numerics import EXACT_GAP, LARGEST_REWARD, SUM_TOLERANCE, TOLERANCE
 from vulcan.runtime.arrays import ranges
 
-__all__ = ["ACCEPTED", "BoundTest", "Extremes", "find_extremes", "join_extremes"]
-
 UNIT: Final = sys.float_info.epsilon / 2
 """Relative rounding error of one operation."""
 

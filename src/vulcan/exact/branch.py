@@ -36,8 +36,6 @@ from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.numerics import END, NONE, TOLERANCE
 
-__all__ = ["branch"]
-
 Vector = NDArray[np.float64]
 """A number for each price."""
 

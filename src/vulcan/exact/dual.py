@@ -37,8 +37,6 @@ from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.sweeps import Mixture, PolicyPoint
 from vulcan.numerics import TOLERANCE
 
-__all__ = ["Dual", "best_mix"]
-
 MOST_POINTS: Final = 500
 """A safeguard: some twenty are usual."""
 

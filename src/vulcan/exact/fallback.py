@@ -32,8 +32,6 @@ from vulcan.numerics import TOLERANCE, UNEVALUATED
 from vulcan.runtime.arrays import ranges, starts
 from vulcan.solvers.finding import Sufficient, Worth
 
-__all__ = ["find_least_risk_policy", "find_multiple"]
-
 MOST_PROGRAMS: Final = 100
 """A guard only: a few are usual."""
 

@@ -31,8 +31,6 @@ from vulcan.kernels import codes
 from vulcan.numerics import END, NONE
 from vulcan.solvers.finding import is_closed
 
-__all__ = ["DualGap", "FrontArrays", "FrontRun", "advance_fronts", "load_kernels"]
-
 CHUNK: Final = 1 << 22
 """Pairs of points between two checks of the clock; some hundredths of a second."""
 

@@ -43,16 +43,6 @@ from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver
 from vulcan.solvers.base import RANDOMISED as RANDOMISED_OPTION
 from vulcan.solvers.finding import Finding
 
-__all__ = [
-    "AUTOMATIC",
-    "RANDOMISED",
-    "Lagrangian",
-    "Pareto",
-    "RewardBound",
-    "bound_reward",
-    "narrow",
-]
-
 Step = Callable[[ExactSearch], object]
 
 SMALL_FRONTS: Final = 20_000_000

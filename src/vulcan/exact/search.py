@@ -46,8 +46,6 @@ from vulcan.solvers.finding import (
     is_closed,
 )
 
-__all__ = ["ExactSearch"]
-
 FEW_QUESTIONS: Final = 50_000
 """Evaluations that are always allowed: a second for a quick model."""
 

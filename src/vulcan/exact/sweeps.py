@@ -30,16 +30,6 @@ from vulcan.graph.states import open_graph
 from vulcan.model.arrays import ArrayModel
 from vulcan.model.reader import ModelReader
 
-__all__ = [
-    "Mixture",
-    "PolicyPoint",
-    "Sweeps",
-    "cut_levels",
-    "load_kernels",
-    "make_smallest_levels",
-    "make_values",
-]
-
 LEAST_OUTCOMES: Final = 1 << 15
 """Smallest number of outcomes in a block of a level, about: a tenth of a millisecond."""
 

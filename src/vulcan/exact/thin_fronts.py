@@ -36,8 +36,6 @@ from vulcan.kernels import codes
 if TYPE_CHECKING:
     from vulcan.exact.search import ExactSearch
 
-__all__ = ["ThinFrontSearch", "find_between", "improve", "load_kernels"]
-
 FIRST_POINTS: Final = 4
 """Points of a front in the first round."""
 

@@ -57,8 +57,6 @@ from vulcan.runtime.arrays import (
     unpack_array,
 )
 
-__all__ = ["CompiledGraph", "Evaluator", "find_compiled"]
-
 KINDS: Final = ("states", "actions", "outcome_rows")
 """Fields of `SOURCE` that count the rows of states, actions and outcomes."""
 

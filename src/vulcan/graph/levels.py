@@ -51,18 +51,6 @@ from vulcan.runtime.arrays import ranges, starts
 if TYPE_CHECKING:
     from vulcan.kernels.dp import LevelArrays
 
-__all__ = [
-    "Choice",
-    "Decisions",
-    "Layers",
-    "Levels",
-    "build_levels",
-    "collect_decisions",
-    "count_bytes",
-    "join_levels",
-    "write_layers",
-]
-
 Integers = NDArray[np.int32]
 Choice = NDArray[np.int32]
 """An action row for each pair, NONE in tips: a policy that is a function of state and step."""

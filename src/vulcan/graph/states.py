@@ -57,22 +57,6 @@ from vulcan.runtime.arrays import lengthen, ranges, require, require_names, unpa
 from vulcan.runtime.limits import TimeUp
 from vulcan.runtime.memory import pause_collection
 
-__all__ = [
-    "ACTION",
-    "LARGE_GROWTH",
-    "MOST_ROWS",
-    "OUTCOME",
-    "SOURCE",
-    "STATE",
-    "ArrayGraph",
-    "Graph",
-    "Numbers",
-    "Rows",
-    "StateGraph",
-    "find_growth",
-    "open_graph",
-]
-
 STATE: Final = np.dtype([("first_action", "i4"), ("action_count", "i4")], align=True)
 ACTION: Final = np.dtype(
     [

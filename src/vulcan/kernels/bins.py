@@ -12,8 +12,6 @@ import numpy as np
 
 from vulcan.kernels.compilation import part
 
-__all__ = ["find_bin", "scale_bins"]
-
 LARGEST: Final = float(np.finfo(np.float64).max)
 
 

@@ -46,17 +46,6 @@ from numba.core.serialize import dumps
 from numba.extending import intrinsic
 from platformdirs import user_cache_path
 
-__all__ = [
-    "SUFFIX",
-    "KernelFile",
-    "answer",
-    "borrow",
-    "find_directory",
-    "kernel",
-    "part",
-    "routine",
-]
-
 VARIABLE: Final = "VULCAN_CACHE_DIR"
 """The environment variable that sets the cache directory."""
 

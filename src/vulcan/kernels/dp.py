@@ -23,18 +23,6 @@ import numpy as np
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.numerics import END, NONE
 
-__all__ = [
-    "DECISION",
-    "VALUE",
-    "LevelArrays",
-    "evaluate_edges",
-    "find_following",
-    "find_next",
-    "number_decisions",
-    "put_in_place",
-    "sweep",
-]
-
 VALUE: Final = np.dtype([("reward", "f8"), ("risk", "f8")])
 """Reward and risk of a policy from a node on."""
 

@@ -36,18 +36,6 @@ from vulcan.kernels.bins import find_bin, scale_bins
 from vulcan.kernels.codes import DONE, IMPATIENT, NEEDS_PARTS, NEEDS_POINTS, NEEDS_SCRATCH, PAUSED
 from vulcan.kernels.compilation import borrow, kernel, part
 
-__all__ = [
-    "BINS",
-    "CANDIDATE",
-    "CONTROL",
-    "FIRST_CANDIDATES",
-    "FRONT",
-    "POINT",
-    "Fronts",
-    "extend",
-    "find_least_reach",
-]
-
 NUMBERS = [("risk", "f8"), ("reward", "f8"), ("shortfall", "f8")]
 
 POINT = np.dtype(

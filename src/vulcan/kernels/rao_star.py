@@ -14,8 +14,6 @@ from vulcan.kernels.codes import DONE, NEEDS_ROOM, NEEDS_STATE, PAUSED
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.numerics import NONE
 
-__all__ = ["CONTROL", "DEAD", "EDGE", "ENDED", "NODE", "OPEN", "OUTLOOK", "TreeArrays", "search"]
-
 # The status of a node.
 OPEN: Final = 0
 EXPANDED: Final = 1

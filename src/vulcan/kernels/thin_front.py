@@ -34,17 +34,6 @@ from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.dp import find_next, put_in_place
 from vulcan.numerics import END
 
-__all__ = [
-    "CANDIDATE",
-    "CONTROL",
-    "LINK",
-    "ThinFronts",
-    "close",
-    "extend",
-    "mark",
-    "trace",
-]
-
 CANDIDATE = np.dtype(
     [
         ("value", "f8"),  # reward - price · risk

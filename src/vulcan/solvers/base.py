@@ -31,19 +31,6 @@ from vulcan.runtime.files import Checkpoint
 from vulcan.runtime.limits import Limits, Monitor
 from vulcan.solvers.finding import Finding
 
-__all__ = [
-    "RANDOMISED",
-    "Coverage",
-    "Option",
-    "Options",
-    "Solver",
-    "describe_origin",
-    "find_solver",
-    "load_solvers",
-    "name_solver",
-    "require_solver",
-]
-
 SAMPLED: Final = ("time_limit", "samples", "histories", "memory", "gap")
 """The limits of a tree search."""
 

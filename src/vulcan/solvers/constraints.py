@@ -38,16 +38,6 @@ from vulcan.graph.states import Credit
 from vulcan.kernels.codes import SEQUENCE, SEQUENCE_BY_OUTCOME, SURVIVAL, UNCONSTRAINED
 from vulcan.solvers.base import Option
 
-__all__ = [
-    "CONSTRAINT",
-    "CREDIT",
-    "LocalConstraint",
-    "SequenceConstraint",
-    "SurvivalConstraint",
-    "make_constraint",
-    "require_constraint",
-]
-
 
 @dataclass(frozen=True)
 class LocalConstraint:
