@@ -23,10 +23,9 @@ from vulcan.domains import Bandit, Grid, TreasureGrid
 from vulcan.exact.acceptance import BoundTest, find_extremes
 from vulcan.exact.branch import branch
 from vulcan.exact.dual import Dual
-from vulcan.exact.fallback import find_least_risk_policy
 from vulcan.exact.fronts import FrontRun, load_kernels
 from vulcan.exact.search import ExactSearch
-from vulcan.exact.sweeps import PolicyPoint
+from vulcan.exact.sweeps import PolicyPoint, find_least_risk_policy
 from vulcan.exact.thin_fronts import ThinFrontSearch, find_between
 from vulcan.graph.levels import build_levels
 from vulcan.graph.states import StateGraph, open_graph

@@ -27,7 +27,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,29 +57,23 @@ ROUNDINGS: Final = 1024
 Branching over 100 decisions adds 8 units for each of them."""
 
 
-class Extremes(NamedTuple):
-    """Maxima over the actions of a graph."""
-
-    outcomes: int  # of an action
-    gains: float  # expected reward of an action, losses not counted
-    certain: bool  # whether some action can only fail
+Extremes = tuple[int, float, bool]
+"""Most outcomes and largest gains of an action, and whether some action can only fail."""
 
 
-def find_extremes(graph: Graph) -> Extremes:
-    """Return the maxima over the actions of a graph."""
-    return _collect(graph, _find_gains(graph))
+def find_extremes(graph: Graph, gains: NDArray[np.float64] | None = None) -> Extremes:
+    """Return the maxima over the actions of a graph; `gains` as of `_find_gains`."""
+    gains = _find_gains(graph) if gains is None else gains
+    actions = graph.actions.array[: graph.actions.count]
+    outcomes = int(actions["outcome_count"].max(initial=1))
+    certain = bool((actions["safe_count"] == 0).any())
+    return outcomes, float(gains.max(initial=0.0)), certain
 
 
 def join_extremes(some: Iterable[Extremes]) -> Extremes:
     """Return the maxima over several graphs."""
-    return Extremes(*map(max, zip(*some, strict=True)))
-
-
-def _collect(graph: Graph, gains: NDArray[np.float64]) -> Extremes:
-    actions = graph.actions.array[: graph.actions.count]
-    outcomes = int(actions["outcome_count"].max(initial=1))
-    certain = bool((actions["safe_count"] == 0).any())
-    return Extremes(outcomes, float(gains.max(initial=0.0)), certain)
+    outcomes, gains, certain = map(max, zip(*some, strict=True))
+    return outcomes, gains, certain
 
 
 def _find_gains(graph: Graph) -> NDArray[np.float64]:
@@ -125,7 +119,8 @@ class BoundTest:
             known = np.abs(tips["reward"]) <= LARGEST_REWARD
             tips["reward"] = np.where(known, np.maximum(tips["reward"], 0.0), 0.0)
         most = Sweeps(Levels(levels.graph, gains), tips, threads).find_best(1.0, 0.0).reward
-        return cls._make(bound, _collect(levels.graph, each), len(levels.arrays.first) - 1, most)
+        extremes = find_extremes(levels.graph, each)
+        return cls._make(bound, extremes, len(levels.arrays.first) - 1, most)
 
     @classmethod
     def of_graphs(
@@ -135,14 +130,15 @@ class BoundTest:
 
         `extremes` are those of all graphs of the model, `weights` the discounts of the levels.
         """
-        return cls._make(bound, extremes, len(weights), float(np.sum(weights)) * extremes.gains)
+        return cls._make(bound, extremes, len(weights), float(np.sum(weights)) * extremes[1])
 
     @classmethod
     def _make(cls, bound: RiskBound, extremes: Extremes, levels: int, gains: float) -> BoundTest:
         """Return the test of sums over some levels, with the largest gains of a policy."""
-        count = levels * (extremes.outcomes + EVERY_LEVEL)
+        outcomes, _, certain = extremes
+        count = levels * (outcomes + EVERY_LEVEL)
         share = count * UNIT / (1 - count * UNIT)
-        risk_share = share + (SUM_TOLERANCE if extremes.certain else 0.0)
+        risk_share = share + (SUM_TOLERANCE if certain else 0.0)
         return cls(bound, share, gains * (1 + share), risk_share)
 
     def find_error(self, reward: float) -> float:

@@ -21,6 +21,17 @@ that there is none; then bound and value are the same, and mixing the two points
 long as no point of the hull is acceptable, the edge or point that comes closest is treated the
 same way; if nothing lies beyond it and it is not acceptable, no policy is.
 
+**No policy is within the bound.** The smallest multiple m of Δ that accepts a policy is the least
+risk / Δ(reward) over all policies for which Δ is positive. For a policy with the ratio m, and the
+tangent T >= Δ at its reward, one dynamic program finds the policy with the smallest risk -
+m T(reward). If that is not negative, then all policies, and all their mixtures, have
+
+    risk  >=  m T(reward)  >=  m Δ(reward),
+
+and no smaller multiple would do. If it is negative, the policy that was found often has a smaller
+ratio, and takes the place of the first; for a straight Δ it always has, and this is Dinkelbach's
+method. Where it has not, some policy between the two might, and m is the least ratio so far.
+
 What is computed here is rounded. So v is raised by what rounding may have done to it, and that no
 policy is acceptable is only said where this is certain (`vulcan.exact.acceptance`).
 """
@@ -32,10 +43,11 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final, Self
 
-from vulcan.bounds.base import RewardLine, Weights, limit_reward, upper_hull
+from vulcan.bounds.base import RewardLine, RiskBound, Weights, limit_reward, upper_hull
 from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.sweeps import Mixture, PolicyPoint
 from vulcan.numerics import TOLERANCE
+from vulcan.solvers.finding import Sufficient, Worth
 
 MOST_POINTS: Final = 500
 """A safeguard: some twenty are usual."""
@@ -268,3 +280,37 @@ def _scale(slope: float) -> Weights:
     if slope == math.inf:
         return (1.0, 0.0)
     return (1.0, 1 / slope) if slope >= 1e-9 else (slope, 1.0)
+
+
+MOST_PROGRAMS: Final = 100
+"""A guard only: a few are usual."""
+
+
+def find_multiple(
+    bound: RiskBound, known: Sequence[Worth], oracle: Oracle, may_go_on: Callable[[], bool]
+) -> Sufficient | None:
+    """Return the smallest multiple of a bound that accepts a policy; None if none does.
+
+    `known` is what some policies are worth, among them one that earns as much as any. `may_go_on`
+    is called before each dynamic program.
+    """
+
+    def ratio(policy: Worth) -> float:
+        allowed = bound(policy.reward)
+        return policy.risk / allowed if allowed > 0 else math.inf
+
+    best = min(known, key=ratio)
+    multiple, least = ratio(best), False
+    if multiple == math.inf:
+        return None
+    for _ in range(MOST_PROGRAMS):
+        if not may_go_on():
+            break
+        tangent = bound.tangent(best.reward)
+        point = oracle(multiple * tangent.slope, 1.0)
+        found = Worth(point.reward, point.risk)
+        least = found.risk >= multiple * tangent(found.reward) - TOLERANCE
+        if least or ratio(found) >= multiple:
+            break
+        best, multiple = found, ratio(found)
+    return Sufficient(multiple, best.reward, best.risk, least)

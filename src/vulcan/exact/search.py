@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from vulcan.bounds.base import RewardLine
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.exact.acceptance import BoundTest
-from vulcan.exact.dual import Dual
-from vulcan.exact.fallback import find_multiple
+from vulcan.exact.dual import Dual, find_multiple
 from vulcan.exact.sweeps import Mixture, PolicyPoint, Sweeps, load_kernels
 from vulcan.exact.thin_fronts import MANY_PAIRS
 from vulcan.graph.levels import Layers, Levels, build_levels, count_bytes, write_layers
@@ -417,7 +416,7 @@ class ExactSearch:
         )
         if status is Status.INFEASIBLE and self._worths:
             safest = min(self._worths, key=lambda worth: (worth.risk, -worth.reward))
-            given = (self.bound, self._worths, self.sweeps, self.may_go_on)
+            given = (self.bound, self._worths, self.sweeps.find_best, self.may_go_on)
             return replace(finding, safest=safest, sufficient=find_multiple(*given))
         return finding
 

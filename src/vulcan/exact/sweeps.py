@@ -25,10 +25,12 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.graph.levels import Choice, Decisions, Levels, build_levels
-from vulcan.graph.states import open_graph
+from vulcan.graph.levels import Choice, Decisions, Levels, build_levels, join_levels
+from vulcan.graph.states import StateGraph, open_graph
 from vulcan.model.arrays import ArrayModel
 from vulcan.model.reader import ModelReader
+from vulcan.numerics import UNEVALUATED
+from vulcan.runtime.arrays import ranges, starts
 
 LEAST_OUTCOMES: Final = 1 << 15
 """Smallest number of outcomes in a block of a level, about: a tenth of a millisecond."""
@@ -188,3 +190,47 @@ def make_smallest_levels() -> Levels:
 def load_kernels() -> None:
     """Load or compile the kernels of dynamic programs and of unrolling."""
     Sweeps(make_smallest_levels()).find_best(1.0, 0.0).decide()
+
+
+def find_least_risk_policy(graph: StateGraph, may_go_on: Callable[[], bool]) -> PolicyPoint | None:
+    """Return a policy that is rarely good, and often acceptable; None if stopped.
+
+    It takes the action of least immediate risk, and of those the one with the largest expected
+    reward. Only the states that it reaches are evaluated.
+    """
+    taken: list[np.ndarray] = []
+    pairs: list[np.ndarray] = []
+    reward = risk = 0.0
+    states, reach = np.zeros(1, np.int32), np.ones(1)
+    for weight in graph.reader.weights.tolist():
+        new = states[graph.states.array["action_count"][states] == UNEVALUATED].tolist()
+        if not graph.expand_while(new, may_go_on):
+            return None
+        goes_on = graph.states.array["action_count"][states] != 0
+        states, reach = states[goes_on], reach[goes_on]
+        if not len(states):
+            break
+        rows = _take_least_risk(graph, states)
+        actions = graph.actions.array[rows]
+        reward += weight * float((reach * actions["expected_reward"]).sum())
+        risk += float((reach * actions["immediate_risk"]).sum())
+        taken.append(rows)
+        pairs.append(states)
+        outcomes = graph.outcomes.array[ranges(actions["first_outcome"], actions["safe_count"])]
+        arriving = np.repeat(reach, actions["safe_count"]) * outcomes["probability"]
+        states, places = np.unique(outcomes["state"].astype(np.int32), return_inverse=True)
+        reach = np.bincount(places, arriving, len(states)).astype(float, copy=False)
+    if not taken:
+        return PolicyPoint(0.0, 0.0)
+    levels, choice = join_levels(graph, pairs), np.concatenate(taken).astype(np.int32)
+    return PolicyPoint(reward, risk, lambda: levels.decide(choice))
+
+
+def _take_least_risk(graph: StateGraph, states: np.ndarray) -> np.ndarray:
+    """Return for each state the row of least risk, and of those the one that pays best."""
+    here = graph.states.array[states]
+    rows = ranges(here["first_action"], here["action_count"])
+    owner = np.repeat(np.arange(len(states)), here["action_count"])
+    actions = graph.actions.array[rows]
+    order = np.lexsort((rows, -actions["expected_reward"], actions["immediate_risk"], owner))
+    return rows[order[starts(here["action_count"])]]

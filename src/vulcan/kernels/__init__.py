@@ -9,7 +9,7 @@
 | `value_bounds` | upper bounds by best-first search |
 | `expand` | how kernels evaluate a compiled model, or return to Python for another |
 | `episodes` | simulation |
-| `codes`, `bins`, `compilation` | return codes, clamped indices, compiling and caching |
+| `codes`, `compilation` | return codes; compiling and caching, and clamped indices |
 
 Models may come compiled, and use Numba in their own files. May import: the root.
 

@@ -54,6 +54,7 @@ PREFIX: Final = "vulcan-planner-"
 
 SUFFIX: Final = ".nbc"
 DIGEST_SIZE: Final = 32
+LARGEST: Final = sys.float_info.max
 OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 logger = logging.getLogger("vulcan")
@@ -125,6 +126,27 @@ def borrow(typing_context: Any, array: Any) -> Any:
         return strip(context, builder, signature.args[0], arguments[0])
 
     return array(array), generate
+
+
+@part
+def scale_bins(low, high, count):
+    """Return the number of bins per unit from low to high; 0 if the two are equal.
+
+    A quotient that overflows is replaced by the largest float, which uses fewer bins.
+    """
+    return min(count / (high - low), LARGEST) if high > low else 0.0
+
+
+@part
+def find_bin(place, last):
+    """Return the index of a place as an integer, clamped to 0 ... last; 0 for NaN.
+
+    `int` of a NaN, or of a number beyond 64 bits, is undefined in machine code, and an index from
+    it could write anywhere. So this computes every index that comes from a float.
+    """
+    if place >= last:
+        return last
+    return int(place) if place > 0.0 else 0
 
 
 @cache

@@ -32,9 +32,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.bins import find_bin, scale_bins
 from vulcan.kernels.codes import DONE, IMPATIENT, NEEDS_PARTS, NEEDS_POINTS, NEEDS_SCRATCH, PAUSED
-from vulcan.kernels.compilation import borrow, kernel, part
+from vulcan.kernels.compilation import borrow, find_bin, kernel, part, scale_bins
 
 NUMBERS = [("risk", "f8"), ("reward", "f8"), ("shortfall", "f8")]
 

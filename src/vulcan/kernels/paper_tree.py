@@ -74,7 +74,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.bins import find_bin
 from vulcan.kernels.codes import (
     ADMITTED,
     DONE,
@@ -91,7 +90,7 @@ from vulcan.kernels.codes import (
     REJECT,
     UNDECIDED,
 )
-from vulcan.kernels.compilation import borrow, kernel, part
+from vulcan.kernels.compilation import borrow, find_bin, kernel, part
 from vulcan.kernels.constraints import (
     add_credit,
     add_outcome_credit,

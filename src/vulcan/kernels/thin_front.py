@@ -28,9 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.bins import find_bin, scale_bins
 from vulcan.kernels.codes import DONE, NEEDS_PLAN, PAUSED
-from vulcan.kernels.compilation import borrow, kernel, part
+from vulcan.kernels.compilation import borrow, find_bin, kernel, part, scale_bins
 from vulcan.kernels.dp import find_next, put_in_place
 from vulcan.numerics import END
 

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from vulcan.exact.fallback import find_least_risk_policy
 from vulcan.exact.pipeline import AUTOMATIC, RANDOMISED, narrow
 from vulcan.exact.search import ExactSearch
+from vulcan.exact.sweeps import find_least_risk_policy
 from vulcan.graph.compiled import find_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.problem import Problem
