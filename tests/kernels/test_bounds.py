@@ -16,7 +16,7 @@ import pytest
 
 import vulcan
 from vulcan.formats import from_table
-from vulcan.kernels import bins
+from vulcan.kernels.compilation import find_bin, scale_bins
 from vulcan.model import FAILURE
 
 SMALLEST = 1e-300
@@ -70,15 +70,15 @@ def make_problem() -> vulcan.Problem:
     ],
 )
 def test_every_float_has_a_bin(place: float, found: int) -> None:
-    assert bins.find_bin(place, 7) == found
+    assert find_bin(place, 7) == found
 
 
 @pytest.mark.parametrize("width", [5e-324, 1e-320, 1e-308, 1e-304, 1.0, 1e300])
 def test_bins_span_what_they_are_for(width: float) -> None:
-    scale = bins.scale_bins(0.0, width, 1000)
+    scale = scale_bins(0.0, width, 1000)
     assert 0 < scale < math.inf
-    assert bins.scale_bins(width, width, 1000) == 0.0
-    places = [bins.find_bin(share * width * scale, 1000) for share in (0.0, 0.25, 0.5, 1.0)]
+    assert scale_bins(width, width, 1000) == 0.0
+    places = [find_bin(share * width * scale, 1000) for share in (0.0, 0.25, 0.5, 1.0)]
     assert places == sorted(places)
     assert places[-1] <= 1000
     if width >= 1e-304:

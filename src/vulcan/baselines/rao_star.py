@@ -22,8 +22,17 @@ program gives it its heuristic value, and then returns policies that have no act
 policy keeps to the bound. But it need not be the best one: siblings share the bound by what they
 happen to risk when a node is expanded, and what is rejected then never returns.
 
-**With an exact update** (`vulcan.baselines.exact_rao_star`) no bounds are handed down: each round
-finds the best policy of all that is expanded as a whole. It is optimal, and for all risk bounds.
+**With an exact update** no bounds are handed down. The search grows an *explicit graph* of
+state–step pairs from the initial state. Pairs that are not expanded yet, its tips, have the values
+of the heuristics. Then
+
+    1. find the best policy of the explicit graph within the risk bound, by the dual bound and by
+       fronts (`vulcan.exact.fronts`);
+    2. if it reaches no tip, it is optimal;
+    3. otherwise expand all the tips that it reaches, and repeat.
+
+Since the heuristics are optimistic, the best policy of the explicit graph has at least the reward
+of the optimum: an upper bound that falls until it is attained. That holds for all risk bounds.
 
 Without `reward_to_go_bound` both expand whatever the bound may permit.
 """
@@ -33,18 +42,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.baselines.exact_rao_star import ExactRun, Heuristics
 from vulcan.bounds.forms import Constant
-from vulcan.errors import OptionError
+from vulcan.errors import ModelError, OptionError
 from vulcan.exact.acceptance import ACCEPTED
+from vulcan.exact.fronts import advance_fronts
+from vulcan.exact.search import ExactSearch
+from vulcan.exact.sweeps import PolicyPoint, Sweeps, make_values
+from vulcan.exact.thin_fronts import improve
+from vulcan.graph.levels import build_levels
 from vulcan.graph.states import StateGraph, open_graph
 from vulcan.kernels import codes
+from vulcan.model.interface import Start
 from vulcan.model.reader import ModelReader
+from vulcan.model.rules import Rule, Violation
 from vulcan.numerics import END, NONE, UNEVALUATED, UNPLANNED
 from vulcan.policy.policy import Policy
 from vulcan.problem import Problem
@@ -57,6 +72,12 @@ from vulcan.solvers.finding import Finding, Statistics, Status
 Mode = Literal["overall", "everywhere"]
 Update = Literal["published", "exact"]
 DeadEnds = Literal["closed", "heuristic"]
+
+ROUNDING_OF_BOUNDS: Final = 1e-9
+"""Rounding error allowed for heuristics, which are sums, too."""
+
+BEYOND: Final = 1e300
+"""The reward to go where the model has no bound; with the other sign, the loss at a tip."""
 
 CHUNK: Final = 1 << 20
 """Nodes to look at between two checks of the clock; a few hundredths of a second."""
@@ -134,6 +155,40 @@ class RAOStar(Solver):
         return run.find()
 
 
+def _estimate_to_go(reader: ModelReader, place: Any, level: int) -> tuple[float, float]:
+    """Return the model's upper bound on the reward and lower bound on the risk to go."""
+    step, reward = level - isinstance(reader.root, Start), BEYOND
+    if hasattr(reader.model, "reward_to_go_bound"):
+        # A model may return inf; the arithmetic needs a finite number.
+        reward = min(reader.bound_reward(place, step), BEYOND)
+    if reward == -math.inf:
+        message = "reward_to_go_bound is -inf, which is no upper bound"
+        raise ModelError(Violation(Rule.BOUNDS, message, place))
+    if not hasattr(reader.model, "risk_to_go_bound"):
+        return reward, 0.0
+    actions = reader.actions(place).values()
+    return reward, min(reader.bound_risk(place, action, step) for action in actions)
+
+
+def _require_bounds(
+    reader: ModelReader,
+    place: Any,
+    level: int,
+    claimed: tuple[float, float],
+    found: tuple[float, float],
+) -> None:
+    """Refuse bounds that the reward and risk of a policy from a level on prove wrong."""
+    allowed = ROUNDING_OF_BOUNDS * max(1.0, abs(claimed[0]))
+    for name, says, has, wrong in (
+        ("reward_to_go_bound", claimed[0], found[0], found[0] > claimed[0] + allowed),
+        ("risk_to_go_bound", claimed[1], found[1], found[1] < claimed[1] - ROUNDING_OF_BOUNDS),
+    ):
+        if wrong:
+            step = level - isinstance(reader.root, Start)
+            message = f"{name} says {says!r} at step {step}, a policy has {has:.17g}"
+            raise ModelError(Violation(Rule.BOUNDS, message, place))
+
+
 class PublishedRun:
     """One search as published: the tree, and what its kernel needs from Python."""
 
@@ -156,7 +211,6 @@ class PublishedRun:
         self._kernel, self._problem, self._reader = rao_star, problem, reader
         self._monitor, self._solver = monitor, solver
         self._graph = open_graph(reader) if graph is None else graph
-        self._heuristics = Heuristics(reader)
         memory = monitor.limits.memory
         self._memory = find_default_memory() if memory is None else memory
         self._nodes, self._edges = np.zeros(1024, rao_star.NODE), np.zeros(1024, rao_star.EDGE)
@@ -241,7 +295,7 @@ class PublishedRun:
             place = self._graph.state_object(state)
             ends = level == self._reader.levels or not self._reader.actions(place)
             if not ends:
-                entry["value"], entry["risk"] = self._heuristics.estimate(place, level)
+                entry["value"], entry["risk"] = _estimate_to_go(self._reader, place, level)
             entry["ends"], entry["known"] = ends, 1
         return entry
 
@@ -295,5 +349,114 @@ class PublishedRun:
             outlook, place = self._look_at(state, level), self._graph.state_object(state)
             claimed = float(outlook["value"]), float(outlook["risk"])
             found = float(node["value"]), float(node["risk"])
-            self._heuristics.require(place, level, claimed, found)
+            _require_bounds(self._reader, place, level, claimed, found)
         return policy
+
+
+class ExactRun(ExactSearch):
+    """One search: the explicit graph, and the heuristic values of its tips."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._opened = {(StateGraph.ROOT, 0)}
+        self._ends: dict[int, bool] = {}
+        self._heuristics: dict[tuple[int, int], tuple[float, float]] = {}
+        self._least_upper = math.inf
+        self._finished = False
+
+    def grow(self) -> bool:
+        """Build the explicit graph from the opened nodes; False if a limit came first."""
+        levels = build_levels(
+            self.graph,
+            may_go_on=lambda nodes, memory: self.may_go_on(memory),
+            opens=self._opens if hasattr(self.reader.model, "reward_to_go_bound") else None,
+        )
+        if levels is None:
+            return False
+        expanded = levels.arrays.expanded
+        self._tips = np.flatnonzero(~expanded) if len(expanded) else np.zeros(0, np.intp)
+        self._keys = list(zip(levels.arrays.state.tolist(), levels.levels.tolist(), strict=True))
+        values = make_values(len(levels))
+        for tip in self._tips.tolist():
+            values[tip] = self._estimate(*self._keys[tip])
+        self.use(levels, values)
+        return True
+
+    def plan(self) -> bool:
+        """Find the best policy of the explicit graph and open its tips; False if it has none.
+
+        The best randomised policy takes milliseconds, so that its tips are opened first.
+        """
+        self.best, self.trials = None, []
+        dual = self.find_dual()
+        if dual.best is not None:
+            points = (dual.best.safe, dual.best.risky)
+            tips = {tip for point in points for tip in point.decide().find_tips()}
+            if tips:
+                return self._open(sorted(tips))
+        improve(self)
+        advance_fronts(self)
+        if self.monitor.stopped_by is not None:
+            return False
+        if self.best is None:
+            self._finished = self.upper == -math.inf
+            self._least_upper = min(self._least_upper, self.upper)
+            return False
+        tips_of_best = self.best.decide().find_tips()
+        self._finished = not tips_of_best
+        return not self._finished and self._open(tips_of_best)
+
+    def accepts(self, point: PolicyPoint) -> bool:
+        """Whether a policy may be acceptable; one that ends in tips has no certificate yet."""
+        known = self.bound_test.accepts(point) or self.bound_test.refuses(point)
+        if not known and point.decide().find_tips():
+            return True
+        return super().accepts(point)
+
+    def conclude(self) -> None:
+        """Keep a policy that reaches no tip, else the upper bound only."""
+        if self._finished:
+            self._check_heuristics()
+        else:
+            self.best, self.upper = None, self._least_upper
+
+    def _open(self, tips: list[int]) -> bool:
+        self._least_upper = min(self._least_upper, self.upper)
+        self._opened.update(self._keys[tip] for tip in tips)
+        return self.may_go_on()
+
+    def _opens(self, states: NDArray[np.int32], level: int) -> NDArray[np.bool_]:
+        opened = [
+            (state, level) in self._opened or self._is_end(state) for state in states.tolist()
+        ]
+        return np.array(opened, bool)
+
+    def _is_end(self, state: int) -> bool:
+        """Whether a state is a safe terminal; evaluates the model's actions, not its outcomes."""
+        count = int(self.graph.states.array["action_count"][state])
+        if count != UNEVALUATED:
+            return count == 0
+        if state not in self._ends:
+            self._ends[state] = not self.reader.actions(self.graph.state_object(state))
+        return self._ends[state]
+
+    def _estimate(self, state: int, level: int) -> tuple[float, float]:
+        """Return the heuristic values of a tip: reward from the start of the mission, and risk."""
+        key = (state, level)
+        if key not in self._heuristics:
+            reward, risk = _estimate_to_go(self.reader, self.graph.state_object(state), level)
+            self._heuristics[key] = (float(self.reader.weights[level]) * reward, risk)
+        return self._heuristics[key]
+
+    def _check_heuristics(self) -> None:
+        """Refuse heuristics that a policy of the explicit graph proves wrong."""
+        worst = make_values(len(self.levels))
+        worst["reward"], worst["risk"] = -BEYOND, BEYOND
+        sweeps = Sweeps(self.levels, worst)
+        earned = sweeps.follow(1.0, 0.0)[0]
+        risked = sweeps.follow(0.0, 1.0)[1]
+        for node, (state, level) in enumerate(self._keys):
+            if (state, level) in self._heuristics:
+                found = (float(earned[node]), float(risked[node]))
+                place, claimed = self.graph.state_object(state), self._heuristics[state, level]
+                _require_bounds(self.reader, place, level, claimed, found)

@@ -62,28 +62,11 @@ class Dual:
 
     `may_go_on` is called before each dynamic program but the first two, and `accepts` says whether
     the policy of largest reward is acceptable; by default, whether that is certain.
-
-    Attributes
-    ----------
-    upper_bound
-        No policy that the bound accepts earns more; -inf if none is accepted.
-    multiplier
-        k for w = 1: the last direction, in which no policy lies beyond the best edge.
-    price
-        λ, the reward gained per unit of allowed risk; 0 where the bound does not bind.
-    best
-        The best randomised policy; None if no policy is accepted.
-    points
-        All policies found on the way, in the order of their rewards once the search is over.
-    lines
-        Every dynamic program with a weight of reward proves one, whatever the bound is.
-    most
-        No policy earns more, whatever the bound is.
-    least
-        Smaller rewards don't matter: where they are acceptable, so is the policy of least risk.
-    least_reward
-        The largest possible reward of that policy; -inf if the bound refuses it for certain.
     """
+
+    most: float  # no policy earns more, whatever the bound is
+    least: float  # smaller rewards don't matter: with them the policy of least risk is acceptable
+    least_reward: float  # the largest possible one of that policy; -inf if it is surely refused
 
     def __init__(
         self,
@@ -95,11 +78,12 @@ class Dual:
         self._bound_test, self._bound = bound_test, bound_test.bound
         self._oracle, self._may_go_on = oracle, may_go_on
         self._accepts = bound_test.accepts if accepts is None else accepts
-        self.points: list[PolicyPoint] = []
-        self.lines: list[RewardLine] = []
-        self.best: Mixture | None = None
-        self.upper_bound = math.inf
-        self.multiplier = self.price = 0.0
+        self.points: list[PolicyPoint] = []  # found on the way; in the end by their rewards
+        self.lines: list[RewardLine] = []  # one for each dynamic program with a weight of reward
+        self.best: Mixture | None = None  # the best randomised policy
+        self.upper_bound = math.inf  # of policies that the bound accepts; -inf if there is none
+        self.multiplier = 0.0  # k for w = 1: the last direction, with nothing beyond the best edge
+        self.price = 0.0  # λ; 0 where the bound does not bind
         self.finished = False
 
     def search(self) -> Self:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint, make_smallest_levels
-from vulcan.graph.levels import Decisions, Layers, collect_decisions, write_layers
+from vulcan.graph.levels import Decisions, Layers, collect_decisions, count_bytes, write_layers
 from vulcan.kernels import codes
 from vulcan.numerics import END, NONE
 from vulcan.solvers.finding import is_closed
@@ -36,9 +36,6 @@ CHUNK: Final = 1 << 22
 
 THINNESS: Final = 1e-14
 """Relative difference of rewards up to which they count as equal: the order of sums differs."""
-
-
-SCRATCH: Final = ("candidates", "kept", "chosen", "keys")
 
 
 class FrontArrays:
@@ -125,7 +122,7 @@ class FrontArrays:
             if wants == codes.IMPATIENT:
                 control["patience"] *= 2  # one node takes long; it begins anew
             elif wants == codes.NEEDS_SCRATCH:
-                self._double(*SCRATCH)
+                self._double("candidates", "kept", "chosen", "keys")
             elif wants == codes.NEEDS_POINTS:
                 self._double("points")
             elif wants == codes.NEEDS_PARTS:
@@ -210,6 +207,9 @@ FIRST_SHARE: Final = 1 / 256
 FIRST_POINTS: Final = 64
 """Points that a front may have in the first round."""
 
+ROOM_FOR_FRONTS: Final = 4
+"""Memory of layers and fronts, in units of the memory of the layers."""
+
 GROWTH: Final = 4
 """How much more slack, or points, another round gets."""
 
@@ -227,7 +227,7 @@ def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
         if fronts is None:
             with run.monitor.clock_stopped():
                 load_kernels()
-            if not run.has_room_for_layers():
+            if not run.may_go_on(ROOM_FOR_FRONTS * count_bytes(run.levels)):
                 return
             fronts = FrontRun(run, most_pairs)
             enough = fronts.dual_gap.find_enough()
@@ -243,7 +243,7 @@ def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
             not is_closed(known, upper, run.requested_gap, run.rounding)
             for upper in (fronts.upper_of_dropped, fronts.upper_of_kept)
         )
-        before, too_few = slack, too_few and fronts.thinned
+        before, too_few = slack, too_few and fronts.arrays.thinned
         if too_little:
             slack = max(slack, min(GROWTH * slack, fronts.dual_gap.find_enough()))
         if slack == before and not too_few:
@@ -263,29 +263,24 @@ class FrontRun:
         self._run = run
         self._pairs_left = math.inf if most_pairs is None else most_pairs + CHUNK
         self.dual_gap = DualGap(run)
-        self._fronts = FrontArrays(run.layers)
+        self.arrays = FrontArrays(run.layers)
         self.upper_of_dropped = self.upper_of_kept = math.inf
-
-    @property
-    def thinned(self) -> bool:
-        """Whether some front had more points than were allowed."""
-        return self._fronts.thinned
 
     def compute(self, slack: float, most_points: int) -> bool:
         """Compute all fronts; False if a limit was reached first."""
-        short, fronts = self.dual_gap, self._fronts
+        short, fronts = self.dual_gap, self.arrays
         given = (short.price, short.values, slack, short.size, (short.rewards, short.risks))
         if not fronts.compute(*given, self._may_go_on, most_points):
             return False
         # The amount of work between two checks must not decide whether it was too much.
-        if self._fronts.work > self._pairs_left:
+        if fronts.work > self._pairs_left:
             return False
-        self._pairs_left -= self._fronts.work
-        self.upper_of_dropped = short.limit(slack) if self._fronts.dropped else -math.inf
+        self._pairs_left -= fronts.work
+        self.upper_of_dropped = short.limit(slack) if fronts.dropped else -math.inf
         self.upper_of_kept = -math.inf
         bound_test = self._run.bound_test
-        for point in reversed(self._fronts.points(0)):
-            reward = min(float(point["reward"]) + self._fronts.error, self._run.upper)
+        for point in reversed(fronts.points(0)):
+            reward = min(float(point["reward"]) + fronts.error, self._run.upper)
             self._run.rewards.append(reward)
             if not bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
                 self.upper_of_kept = bound_test.raise_reward(reward)
@@ -294,11 +289,11 @@ class FrontRun:
 
     def _may_go_on(self) -> bool:
         self._run.report()
-        return self._fronts.work <= self._pairs_left and self._run.may_go_on(self._fronts.nbytes)
+        return self.arrays.work <= self._pairs_left and self._run.may_go_on(self.arrays.nbytes)
 
     def offer_best(self) -> None:
         """Offer the acceptable point of largest reward to the run."""
-        points, run = self._fronts.points(0), self._run
+        points, run = self.arrays.points(0), self._run
         for place in range(len(points) - 1, -1, -1):
             point = PolicyPoint(float(points[place]["reward"]), float(points[place]["risk"]))
             if run.best is not None and point.reward <= run.best.reward:
@@ -315,7 +310,7 @@ class FrontRun:
 
         def choose(key: tuple[int, int]) -> tuple[int, int, list[tuple[int, int] | None]]:
             node, _ = key
-            edge, places = self._fronts.follow(*key)
+            edge, places = self.arrays.follow(*key)
             if edge == NONE:  # a tip
                 return node, NONE, []
             after = [

@@ -155,10 +155,8 @@ def bound_reward(
 
     Parameters
     ----------
-    problem
-        Model and risk bound.
-    limits
-        Time and memory for it.
+    problem, limits
+        Model and risk bound, and time and memory for it.
     graph
         What is known of the model already.
     on_progress

@@ -26,7 +26,7 @@ from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.dual import Dual, find_multiple
 from vulcan.exact.sweeps import Mixture, PolicyPoint, Sweeps, load_kernels
 from vulcan.exact.thin_fronts import MANY_PAIRS
-from vulcan.graph.levels import Layers, Levels, build_levels, count_bytes, write_layers
+from vulcan.graph.levels import Layers, Levels, build_levels, write_layers
 from vulcan.graph.states import StateGraph, open_graph
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import EXACT_GAP
@@ -35,15 +35,7 @@ from vulcan.problem import Problem
 from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
 from vulcan.runtime.memory import find_default_memory
 from vulcan.solvers.base import describe_origin
-from vulcan.solvers.finding import (
-    Finding,
-    Statistics,
-    Status,
-    Trial,
-    Worth,
-    find_gap,
-    is_closed,
-)
+from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap, is_closed
 
 FEW_QUESTIONS: Final = 50_000
 """Evaluations that are always allowed: a second for a quick model."""
@@ -75,9 +67,6 @@ UNDECIDED: Final = "roundings leave it open whether a policy is within the risk 
 SHARE_OF_UNROLLING: Final = 0.8
 """Of memory, for the state graph and its levels."""
 
-ROOM_FOR_FRONTS: Final = 4
-"""Memory that fronts need, in units of the memory of the layered graph."""
-
 GUESSED_SHARE: Final = 0.2
 """Decisions of a policy per state–step pair, before that is known."""
 
@@ -92,16 +81,8 @@ LEVEL_SECONDS: Final = 1e-5
 class ExactSearch:
     """One search over state–step pairs, and its enclosure of the optimum.
 
-    Parameters
-    ----------
-    problem, reader, monitor
-        As `Solver.search` gets them.
-    solver
-        The solver, as policies name it.
-    graph
-        The part of the model that was evaluated before.
-    threads
-        Number of threads that share the pairs of large levels.
+    Policies name `solver` as their origin. `graph` is the part of the model that was evaluated
+    before, and `threads` share the pairs of large levels.
     """
 
     levels: Levels
@@ -147,12 +128,8 @@ class ExactSearch:
     ) -> bool:
         """Build the levels; False if a limit or Ctrl-C came first.
 
-        Parameters
-        ----------
-        while_it_pays
-            Stop as well where sampling is the better way.
-        most_pairs, most_new
-            As in `build_levels`.
+        `while_it_pays` stops as well where sampling is the better way; the others are those of
+        `build_levels`.
         """
 
         def may_go_on(nodes: int, memory: int) -> bool:
@@ -210,10 +187,6 @@ class ExactSearch:
         """The levels with every action of every pair written out."""
         return write_layers(self.levels)
 
-    def has_room_for_layers(self) -> bool:
-        """Whether there is memory to write the levels out, and to work on them."""
-        return self.may_go_on(ROOM_FOR_FRONTS * count_bytes(self.levels))
-
     @property
     def room(self) -> int:
         """How many bytes there is room for beside the state graph."""
@@ -267,7 +240,9 @@ class ExactSearch:
         point = self.sweeps.find_best(reward_weight, risk_weight)
         allowed = self.bound(point.reward)
         price = risk_weight / reward_weight if reward_weight else math.inf
-        passes = self.offer(point) or self.bound_test.accepts(point) or self._is_worth_best(point)
+        passes = self.offer(point) or self.bound_test.accepts(point)
+        if not passes and self.best is not None:  # it may be worth what one in doubt was
+            passes = (point.reward, point.risk) == (self.best.reward, self.best.risk)
         self.trials.append(Trial(price, point.reward, point.risk, allowed, passes))
         self.report()
         return point
@@ -279,11 +254,6 @@ class ExactSearch:
             self.best = point
             return True
         return False
-
-    def _is_worth_best(self, point: PolicyPoint) -> bool:
-        """Whether a policy earns and risks what the best does, which may have been in doubt."""
-        best = self.best
-        return best is not None and (point.reward, point.risk) == (best.reward, best.risk)
 
     def accepts(self, point: PolicyPoint) -> bool:
         """Whether a policy is acceptable; where rounding leaves that open, certify it."""
@@ -373,13 +343,7 @@ class ExactSearch:
         return self.graph.policy(decisions.rows, decisions.children, about)
 
     def find(self, otherwise: str = UNSETTLED) -> Finding:
-        """Return what was found.
-
-        Parameters
-        ----------
-        otherwise
-            The explanation where nothing is proved and nothing stopped the search.
-        """
+        """Return what was found; `otherwise` explains an end without a proof or a limit."""
         self.monitor.grant_certificate()
         try:
             policy, planned = self.build_policy(), None

@@ -36,26 +36,17 @@ LEAST_OUTCOMES: Final = 1 << 15
 """Smallest number of outcomes in a block of a level, about: a tenth of a millisecond."""
 
 
-def _no_decisions() -> Decisions:
-    return Decisions(*np.zeros((3, 0), np.int32))
-
-
 @dataclass(frozen=True)
 class PolicyPoint:
-    """A deterministic policy that is not written out yet.
+    """A deterministic policy that is not written out yet, with its values up to rounding.
 
-    Attributes
-    ----------
-    reward, risk
-        Its expected reward and probability of failure, up to rounding.
-    decide
-        Makes its decisions. On a large graph those of all policies that a search has seen would
-        take more memory than everything else.
+    Decisions are made on demand: on a large graph those of all policies that a search has seen
+    would take more memory than everything else.
     """
 
     reward: float
     risk: float
-    decide: Callable[[], Decisions] = _no_decisions
+    decide: Callable[[], Decisions] = lambda: Decisions(*np.zeros((3, 0), np.int32))
 
     @classmethod
     def made(cls, reward: float, risk: float, decisions: Decisions) -> Self:

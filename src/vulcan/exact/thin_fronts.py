@@ -148,20 +148,10 @@ def find_between(
 class ThinFrontSearch:
     """The search for deterministic policies by thin fronts.
 
-    Parameters
-    ----------
-    levels
-        The levels (`vulcan.kernels.dp`), all of them expanded, and not empty.
-    bound_test
-        The risk bound.
-    price, values
-        The price of failure k, and the largest E g - k er from each node on.
-    span
-        The smallest and largest reward that matter.
-    may_go_on
-        Called every tenth of a second; False stops the search.
-    memory
-        Bytes that the fronts may take.
+    `levels` (`vulcan.kernels.dp`) are all expanded, and not empty; `values` are the largest
+    E g - k er from each node on, with the price of failure k, and `span` the smallest and largest
+    reward that matter. `may_go_on` is called every tenth of a second, and fronts may take `memory`
+    bytes.
     """
 
     def __init__(
@@ -185,13 +175,9 @@ class ThinFrontSearch:
         self._allowed = np.array(allowed)
         self._marked = np.zeros(len(levels.state), np.uint8)
         self._sizes = np.zeros(len(levels.first) - 1, np.int64)
+        self.nodes = len(levels.state)
         self.work = 0  # pairs of points combined so far
         self.stopped = False  # not allowed to go on, or no room for any fronts
-
-    @property
-    def nodes(self) -> int:
-        """How many nodes there are."""
-        return len(self._levels.state)
 
     def search(self, slack: float, points: int, least: float = -math.inf) -> PolicyPoint | None:
         """Return the best policy of fronts of some points, and more where levels are small.

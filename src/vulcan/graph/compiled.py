@@ -60,6 +60,9 @@ from vulcan.runtime.arrays import (
 KINDS: Final = ("states", "actions", "outcome_rows")
 """Fields of `SOURCE` that count the rows of states, actions and outcomes."""
 
+PACKED: Final = ("states", "actions", "outcomes")
+"""The names of these rows in a checkpoint, and in the arrays of kernels."""
+
 
 def find_compiled(reader: ModelReader) -> CompiledModel | None:
     """Return the compiled form of a model; None if it has none, or begins with a `Start`."""
@@ -106,11 +109,11 @@ class CompiledGraph(Graph):
 
     @property
     def memory(self) -> int:
-        return sum(rows.count * rows.array.itemsize for rows in self._rows().values())
+        return sum(rows.count * rows.array.itemsize for rows in (*self.kinds(), self._records))
 
     @property
     def capacity(self) -> int:
-        return sum(rows.array.nbytes for rows in self._rows().values())
+        return sum(rows.array.nbytes for rows in (*self.kinds(), self._records))
 
     def action_labels(self, state: int) -> list[str]:
         first, count = self.states.array[state].item()
@@ -139,9 +142,8 @@ class CompiledGraph(Graph):
         There is room for as many more rows of each kind as are wanted.
         """
         wanted = max(wanted, self.largest_answer)
-        short = [
-            rows for rows in self._rows().values() if 2 * (rows.count + wanted) > len(rows.array)
-        ]
+        every = (*self.kinds(), self._records)
+        short = [rows for rows in every if 2 * (rows.count + wanted) > len(rows.array)]
         share = find_growth([rows.array for rows in short], most - self.capacity, LARGE_GROWTH)
         if short and not share:
             return False
@@ -158,9 +160,6 @@ class CompiledGraph(Graph):
         """Return the address of the record of a state."""
         return int(self.source["records"][0]) + state * self._records.array.itemsize
 
-    def _rows(self) -> dict[str, Rows]:
-        return self._kept() | {"records": self._records}
-
     @property
     def largest_answer(self) -> int:
         """Largest number of rows of a kind that a kernel adds at a time."""
@@ -168,14 +167,15 @@ class CompiledGraph(Graph):
 
     def pack(self) -> dict[str, bytes]:
         """Return the rows without the records, which the model creates again."""
-        rows = {name: pack_array(rows.array[: rows.count]) for name, rows in self._kept().items()}
+        kept = zip(PACKED, self.kinds(), strict=True)
+        rows = {name: pack_array(rows.array[: rows.count]) for name, rows in kept}
         return rows | {"evaluations": pack_array(self.source["evaluations"])}
 
     def unpack(self, data: Mapping[str, bytes]) -> None:
         """Restore packed rows; the model is evaluated again."""
-        require_names(data, (*self._kept(), "evaluations"))
+        require_names(data, (*PACKED, "evaluations"))
         first = self._records.array[self.ROOT].copy()
-        for name, rows in self._kept().items():
+        for name, rows in zip(PACKED, self.kinds(), strict=True):
             filled = unpack_array(data, name, rows.array)
             rows.array = np.concatenate([filled, np.zeros(64, rows.array.dtype)])
             rows.count = len(filled)
@@ -204,9 +204,6 @@ class CompiledGraph(Graph):
             raise CheckpointError("the model no longer answers as it did before the checkpoint")
         # Nothing has checked the rows that the first state does not lead to.
         self.states.array["action_count"][levels < 0] = UNEVALUATED
-
-    def _kept(self) -> dict[str, Rows]:
-        return {"states": self.states, "actions": self.actions, "outcomes": self.outcomes}
 
     def describe_fault(self) -> Violation:
         """Return the violation of the answer that a kernel refused."""
@@ -325,10 +322,9 @@ class Evaluator:
         self.answers = set_apart(len(graph.answers), graph.answers.dtype)
         self._parameters = compiled.parameters.copy()
         self._following = set_apart(compiled.most_outcomes, compiled.initial.dtype)
-        self.source["evaluations"] = 0
         self._ends = dict.fromkeys(KINDS, 0)
-        for kind in KINDS:
-            self.source[kind] = 0
+        for name in (*KINDS, "evaluations"):
+            self.source[name] = 0
 
     def is_short(self, least: int) -> bool:
         """Return whether fewer than this many rows of some kind are left."""
@@ -358,7 +354,7 @@ class Evaluator:
         mine = problem._replace(source=self.source, answers=self.answers)
         if not adds_rows:
             return mine
-        ends = zip(("states", "actions", "outcomes"), self._ends.values(), strict=True)
+        ends = zip(PACKED, self._ends.values(), strict=True)
         return mine._replace(**{name: getattr(mine, name)[:end] for name, end in ends})
 
     def report(self) -> None:

@@ -92,23 +92,11 @@ def build_levels(
     most_pairs: float = math.inf,
     most_new: float = math.inf,
 ) -> Levels | None:
-    """Unroll a state graph, evaluating the model where it is missing.
+    """Unroll a state graph, evaluating the model where it is missing; None at a limit.
 
-    Parameters
-    ----------
-    graph
-        The state graph; it grows.
-    may_go_on
-        Called with the numbers of pairs and bytes so far, again and again during evaluations.
-    opens
-        Which states are expanded at a level; all by default.
-    most_pairs, most_new
-        Largest numbers of state–step pairs, and of states that were not evaluated before.
-
-    Returns
-    -------
-    Levels or None
-        None if a limit was reached.
+    `may_go_on` is called with the numbers of pairs and bytes so far, again and again during
+    evaluations. `opens` says which states are expanded at a level, all by default. `most_pairs`
+    and `most_new` limit the state–step pairs, and the states that were not evaluated before.
     """
     builder = _Builder(graph, may_go_on, opens, most_pairs, most_new)
     return join_levels(graph, builder.states, builder.expanded) if builder.unroll() else None
@@ -151,9 +139,8 @@ class Levels:
             return [END] * len(targets)
         first = int(arrays.first[level])
         places = np.searchsorted(arrays.state[first : int(arrays.first[level + 1])], targets)
-        ends = arrays.action_count[targets] == 0
-        nodes: list[int] = np.where(ends, END, first + places).tolist()
-        return nodes
+        nodes = np.where(arrays.action_count[targets] == 0, END, first + places)
+        return [int(node) for node in nodes]
 
     def list_targets(self, node: int, row: int) -> list[tuple[float, int]]:
         """Return probability and next pair of each safe outcome of an action."""
@@ -182,9 +169,7 @@ class Levels:
         numbers = np.full(len(arrays.action_count), NONE, np.int32)
         found = (rows, nodes, own, children, numbers)
         count, written = number_decisions(arrays, choice, np.array(records, DECISION), ways, found)
-        return Decisions(
-            *(part.copy() for part in (rows[:count], children[:written], nodes[:count]))
-        )
+        return Decisions(rows[:count].copy(), children[:written].copy(), nodes[:count].copy())
 
 
 def join_levels(
@@ -310,7 +295,7 @@ class _Builder:
         """Evaluate what is reached at a level; return the states with actions."""
         if not self._evaluate(reached, level):
             return None
-        states: Integers = reached[self._counts(reached) != 0]
+        states: Integers = reached[self._graph.states.array["action_count"][reached] != 0]
         states.sort()
         return states
 
@@ -342,12 +327,9 @@ class _Builder:
         count = find_following(*rows, here, level, self._last_level, following)
         return following[:count].copy()
 
-    def _counts(self, states: Integers) -> NDArray[np.int32]:
-        return np.asarray(self._graph.states.array["action_count"][states])
-
     def _evaluate(self, states: Integers, level: int) -> bool:
         """Evaluate the new states that are expanded; return False if a limit was reached."""
-        new = states[self._counts(states) == UNEVALUATED]
+        new = states[self._graph.states.array["action_count"][states] == UNEVALUATED]
         if self._opens is not None and len(new):
             new = new[self._opens(new, level)]
         waiting: list[int] = np.sort(new).tolist()

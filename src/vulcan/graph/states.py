@@ -111,8 +111,7 @@ def find_growth(arrays: Sequence[NDArray[Any]], memory: float, most: float = 1.0
     """Return the relative growth of arrays within this many bytes more: 1 doubles them.
 
     It is 0 if they could not grow by a twentieth, or would have more rows than can be numbered.
-    Unfilled room takes no memory, since it is never touched. So arrays of which only the filled
-    part is counted may grow by more, and are copied less often.
+    Unfilled room is never touched, so arrays of which only the filled part counts may grow by more.
     """
     share = min(most, memory / max(1, sum(array.nbytes for array in arrays)))
     longest = max((len(array) for array in arrays), default=0)
@@ -161,7 +160,6 @@ class Rows:
 
 
 Numbers = Sequence[int] | NDArray[np.int32]
-
 Rowset = NDArray[np.intp]
 
 
@@ -291,22 +289,7 @@ SHORT: Final = 0.02
 
 
 class StateGraph(Graph):
-    """The evaluated part of a model in Python.
-
-    Parameters
-    ----------
-    reader
-        The model.
-    credit
-        A user's credit of a (state, action), checked to be at most the expected reward.
-
-    Attributes
-    ----------
-    expanded
-        The evaluated states in their order; `release` does not renumber it.
-    evaluation_seconds
-        The time of all evaluations.
-    """
+    """The evaluated part of a model in Python, perhaps with a user's own credit of actions."""
 
     def __init__(self, reader: ModelReader, credit: Credit | None = None) -> None:
         super().__init__(reader)
@@ -314,7 +297,7 @@ class StateGraph(Graph):
         self.states, self.actions, self.outcomes = Rows(STATE), Rows(ACTION), Rows(OUTCOME)
         self._evaluations = 0
         self.evaluation_seconds = 0.0
-        self.expanded: list[int] = []
+        self.expanded: list[int] = []  # states in order; `release` does not renumber them
         self._state_objects: list[Any] = []
         self._action_labels: list[str] = []
         self._outcome_labels: list[str | None] = []
@@ -433,7 +416,7 @@ class StateGraph(Graph):
     def _digest(self) -> bytes:
         """Return bytes that differ between graphs whose rows differ."""
         digest = hashlib.sha256()
-        for rows in (self.states, self.actions, self.outcomes):
+        for rows in self.kinds():
             for name in rows.array.dtype.names or ():
                 digest.update(np.ascontiguousarray(rows.array[name][: rows.count]).tobytes())
         return digest.digest()
@@ -493,20 +476,19 @@ class StateGraph(Graph):
     def _find_all(self, outcomes: Sequence[Outcome]) -> list[int]:
         """Return the numbers of the next states of outcomes, adding new states."""
         states = [outcome.state for outcome in outcomes if outcome.state is not FAILURE]
-        if self.reader.merges:
-            index, objects, numbers = self._index, self._state_objects, []
-            try:
-                for state in states:
-                    number = index.setdefault(state, len(objects))
-                    if number == len(objects):
-                        objects.append(state)
-                    numbers.append(number)
-            except Exception as error:
-                raise self.reader.refuse_comparison(state, error) from error
-            return numbers
-        first = len(self._state_objects)
-        self._state_objects += states
-        return list(range(first, first + len(states)))
+        index, objects, numbers = self._index, self._state_objects, []
+        if not self.reader.merges:
+            objects += states
+            return list(range(len(objects) - len(states), len(objects)))
+        try:
+            for state in states:
+                number = index.setdefault(state, len(objects))
+                if number == len(objects):
+                    objects.append(state)
+                numbers.append(number)
+        except Exception as error:
+            raise self.reader.refuse_comparison(state, error) from error
+        return numbers
 
     def _write(self) -> None:
         """Write the gathered rows."""
@@ -565,8 +547,8 @@ class ArrayGraph(StateGraph):
         super().__init__(reader)
         self._model: ArrayModel = reader.model
         self._drawn = int(self._model.is_drawn)  # rows of states and actions before the model's
-        self._rows = np.arange(self._model.states) + self._drawn
-        """The row of each state of the model."""
+        self._first = next(iter(self._model.start))  # the initial state, where it is not drawn
+        self._rows = np.arange(self._model.states) + self._drawn  # of each state of the model
         if not self._drawn:
             self._rows[[0, self._first]] = self._rows[[self._first, 0]]
         self._fill_states()
@@ -576,16 +558,11 @@ class ArrayGraph(StateGraph):
 
     @property
     def memory(self) -> int:
-        return sum(rows.array.nbytes for rows in (self.states, self.actions, self.outcomes))
+        return sum(rows.array.nbytes for rows in self.kinds())
 
     def unpack(self, data: Mapping[str, bytes]) -> None:
         require_names(data, ("expanded", "digest"))
         self._compare_digest(data)
-
-    @property
-    def _first(self) -> int:
-        """The initial state, where it is not drawn."""
-        return next(iter(self._model.start))
 
     def state_object(self, state: int) -> Any:
         """Return the model's own object of a state."""

@@ -50,52 +50,24 @@ class Coverage(Enum):
 
 @dataclass(frozen=True)
 class Option:
-    """A parameter of solvers, as the command line offers it.
+    """A parameter of solvers, as the command line offers it."""
 
-    Attributes
-    ----------
-    name
-        Its name in Python; `cut_short` is `--cut-short` on the command line.
-    kind
-        The type of its values: float or bool, or str if there are choices.
-    help
-        What it does, in a sentence.
-    default
-        What the help calls the default.
-    choices
-        The values that it takes; empty for all of its kind.
-    negatable
-        Whether a switch can also be turned off, as in `--no-cut-short`.
-    """
-
-    name: str
-    kind: type
-    help: str
-    default: str | None = None
-    choices: tuple[str, ...] = ()
-    negatable: bool = False
+    name: str  # in Python; `cut_short` is `--cut-short` on the command line
+    kind: type  # of its values: float or bool, or str if there are choices
+    help: str  # in a sentence
+    default: str | None = None  # as the help calls it
+    choices: tuple[str, ...] = ()  # the values that it takes; empty for all of its kind
+    negatable: bool = False  # whether a switch can be turned off, as in `--no-cut-short`
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a search is told beside its problem and limits.
-
-    Attributes
-    ----------
-    seed
-        Seed of its random numbers.
-    executor
-        Runs its workers.
-    checkpoint
-        A file to write to, and perhaps to resume; None for none.
-    graph
-        What is known of the model already.
-    """
+    """What a search is told beside its problem and limits."""
 
     seed: int = 0
     executor: Executor = Threads(1)  # noqa: RUF009 - immutable
-    checkpoint: Checkpoint | None = None
-    graph: StateGraph | None = None
+    checkpoint: Checkpoint | None = None  # a file to write to, and perhaps to resume
+    graph: StateGraph | None = None  # what is known of the model already
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 64:
@@ -167,14 +139,9 @@ class Solver(ABC):
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Solver:
-        """Return the solver that options of the command line describe.
+        """Return the solver that options of the command line describe, by their names.
 
-        Parameters
-        ----------
-        given
-            Values by the names of `options`, as far as they were given.
-        limits
-            When it will have to stop.
+        `limits` say when it will have to stop.
         """
         return cls(**given)
 
@@ -229,21 +196,13 @@ PLACES: Final[Sequence[str]] = (
 @cache
 def load_solvers() -> dict[str, type[Solver]]:
     """Return all solvers by their names on the command line, the default first."""
-    kinds: list[type[Solver]] = []
-    for place in PLACES:
-        module, _, name = place.partition(":")
-        kinds.append(getattr(import_module(module), name))
+    places = (place.split(":") for place in PLACES)
+    kinds = (getattr(import_module(module), name) for module, name in places)
     return {name_solver(kind): kind for kind in kinds}
 
 
 def find_solver(name: str) -> type[Solver]:
-    """Return the solver of a name, as on the command line.
-
-    Raises
-    ------
-    OptionError
-        If there is none of that name.
-    """
+    """Return the solver of a name, as on the command line; an `OptionError` without one."""
     known = load_solvers()
     if name not in known:
         raise OptionError(

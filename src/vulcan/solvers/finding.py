@@ -32,37 +32,16 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Statistics:
-    """Size and time of a search.
+    """Size and time of a search."""
 
-    Attributes
-    ----------
-    search_seconds
-        Time of the search, model included.
-    histories
-        Histories visited, or kept in the search tree. Those that end in a state known to be a safe
-        terminal do not count as visited.
-    evaluations
-        Number of (state, action) pairs that the search evaluated.
-    samples
-        Samples taken; 0 for a search that takes none.
-    memory
-        Bytes of the search tree and the state graph.
-    certificate_seconds
-        Time of the certificate.
-    nodes
-        State–step pairs that an exact solver worked on; 0 for others.
-    lost_workers
-        Workers that died; others did their work.
-    """
-
-    search_seconds: float
-    histories: int
-    evaluations: int
+    search_seconds: float  # the model's time included
+    histories: int  # visited, or kept in the search tree; not those known to end safely
+    evaluations: int  # number of (state, action) pairs evaluated
     samples: int = 0
-    memory: int = 0
+    memory: int = 0  # bytes of the search tree and the state graph
     certificate_seconds: float = 0.0
-    nodes: int = 0
-    lost_workers: int = 0
+    nodes: int = 0  # state–step pairs of an exact solver
+    lost_workers: int = 0  # workers that died; others did their work
 
 
 @dataclass(frozen=True)
@@ -75,115 +54,53 @@ class Worth:
 
 @dataclass(frozen=True)
 class Trial:
-    """One policy that a search compared with others.
+    """One policy that a search compared with others: it maximises reward - multiplier risk."""
 
-    Attributes
-    ----------
-    multiplier
-        The price of failure that it is the best policy for: it maximises reward - multiplier risk.
-    reward, risk, allowed
-        Its expected reward, its risk, and the risk that the bound allows for that reward.
-    passes
-        Whether the bound holds.
-    """
-
-    multiplier: float
+    multiplier: float  # the price of failure
     reward: float
     risk: float
-    allowed: float
+    allowed: float  # by the bound for that reward
     passes: bool
 
 
 @dataclass(frozen=True)
 class Sufficient:
-    """A multiple of a risk bound that accepts a policy where the bound itself accepts none.
-
-    Attributes
-    ----------
-    multiple
-        How many times the bound.
-    reward, risk
-        Those of that policy.
-    least
-        Whether no smaller multiple accepts any policy, randomised or not.
-    """
+    """A multiple of a risk bound that accepts a policy where the bound itself accepts none."""
 
     multiple: float
-    reward: float
+    reward: float  # of that policy
     risk: float
-    least: bool
+    least: bool  # whether no smaller multiple accepts any policy, randomised or not
 
 
 @dataclass(frozen=True)
 class Finding:
     """What a search found, before `solve` has checked it.
 
-    Attributes
-    ----------
-    status
-        How the search ended.
-    explanation
-        The same in a sentence or two.
-    policy
-        The policy; None if there is none.
-    reward, risk
-        Expected reward and risk of the policy by the search's own arithmetic. `solve` compares them
-        with the certificate.
-    credits
-        Where the search evaluated the risk bound: every point, or the ends of an interval.
-    statistics
-        Size and time of the search.
-    planned
-        A policy that was found, and for whose certificate there was no time: estimates of the
-        search, which prove nothing. None where the best policy was certified.
-    certificate
-        The certificate of the policy, computed from the model alone; None without one.
-    error
-        The model's error, if that ended the search; the policy is the best until then.
-    upper_bound
-        No policy within the risk bound earns more: no deterministic one, and for a randomised
-        policy no randomised one either. None if it is not known.
-    rounding
-        Distance between upper bound and reward that rounding alone can explain; for a linear
-        program including the value of the risk bound's tolerance.
-    trials
-        The policies that the search compared (`Penalty`, `Lagrangian`).
-    price
-        The price of risk: gain of the upper bound per unit of allowed risk; None if unknown.
-    lines
-        Proved for every policy, whatever the bound: each line is an upper bound on the reward as a
-        function of risk. A frontier draws its upper bound with them.
-    estimate
-        The final value of the root of a search tree, which is not that of its policy unless all of
-        it was explored. None for other solvers.
-    relaxed
-        Reward of the best randomised policy within the risk bound; None if unknown.
-    safest
-        Where no policy is within the risk bound: reward and risk of the policy of least risk. None
-        if unknown.
-    sufficient
-        In the same case, a multiple of the bound that would accept a policy; None if none would,
-        or the solver does not know.
+    `planned` are the search's own estimates of a policy for whose certificate there was no time.
+    Each of `lines` is proved for every policy, whatever the bound: an upper bound on the reward as
+    a function of risk, with which a frontier draws its upper bound. `safest` and `sufficient` are
+    given where no policy is within the risk bound.
     """
 
     status: Status
-    explanation: str
+    explanation: str  # the status in a sentence or two
     policy: AnyPolicy | None
-    reward: float
+    reward: float  # of the policy by the search's own arithmetic; compared with the certificate
     risk: float
-    credits: Sequence[float]
+    credits: Sequence[float]  # where the bound was evaluated: every point, or ends of an interval
     statistics: Statistics
     planned: Worth | None = None
-    certificate: Certificate | None = None
-    error: ModelError | None = None
-    upper_bound: float | None = None
-    rounding: float = 0.0
+    certificate: Certificate | None = None  # of the policy, from the model alone
+    error: ModelError | None = None  # that ended the search; the policy is the best until then
+    upper_bound: float | None = None  # for randomised policies, too, if the policy is one
+    rounding: float = 0.0  # distance of upper bound and reward that rounding alone can explain
     trials: tuple[Trial, ...] = ()
-    price: float | None = None
+    price: float | None = None  # of risk: gain of the upper bound per unit of allowed risk
     lines: tuple[RewardLine, ...] = field(default=(), repr=False)
-    estimate: float | None = None
-    relaxed: float | None = None
-    safest: Worth | None = None
+    estimate: float | None = None  # final value of the root of a search tree
+    relaxed: float | None = None  # reward of the best randomised policy within the bound
+    safest: Worth | None = None  # the policy of least risk
     sufficient: Sufficient | None = None
 
     @property
