@@ -67,21 +67,9 @@ EdgeChoice = NDArray[np.int32]
 class Network:
     """A layered graph for HiGHS: that of a search, or a tree of its histories.
 
-    Attributes
-    ----------
-    layers
-        Nodes, edges and targets.
-    pairs
-        The state–step pair of each node.
-    complete
-        Whether it has all policies.
-    owner
-        The node of each edge.
-    edge, source, node, probability
-        Of each link: its edge, the nodes that it leads from and to, and its probability. Outcomes
-        of an edge that lead to the same node are one link.
-    levels
-        The links that start in each level.
+    `pairs` has the state–step pair of each node, and `complete` says whether it has all policies. A
+    link has an edge, the nodes that it leads from (`source`) and to, and a probability. Outcomes of
+    an edge that lead to the same node are one link.
     """
 
     def __init__(
@@ -90,7 +78,7 @@ class Network:
         self.layers, self.complete = layers, complete
         nodes, edges, targets = layers
         self.pairs = np.arange(len(nodes)) if pairs is None else pairs
-        self.owner = np.repeat(np.arange(len(nodes)), nodes["edge_count"])
+        self.owner = np.repeat(np.arange(len(nodes)), nodes["edge_count"])  # of each edge
         edge = np.repeat(np.arange(len(edges)), edges["target_count"])
         inner = targets["node"] >= 0
         keys = edge[inner] * len(nodes) + targets["node"][inner]
@@ -99,6 +87,7 @@ class Network:
         self.probability = np.bincount(which, targets["probability"][inner], len(links))
         self.source = self.owner[self.edge]
         level = nodes["level"][self.source]
+        # The links that start in each level.
         self.levels = [np.flatnonzero(level == k) for k in range(int(nodes["level"][-1]))]
 
     def reach(self, choice: EdgeChoice) -> Floats:
@@ -182,9 +171,8 @@ def unfold(
 ) -> Network | None:
     """Return the tree of histories of a layered graph; None if it may not go on.
 
-    `may_go_on` is called level by level with the number of edges so far. The loss of a step is the
-    sum of the gaps of edges along its history, each weighted by the probability of the history
-    there. Steps of a larger loss than `slack` are dropped.
+    `may_go_on` is called level by level with the number of edges so far. Steps whose loss, with
+    `gaps` those of edges, is larger than `slack` are dropped (`vulcan.baselines.integer_program`).
     """
     nodes, edges, targets = layers
     gaps = np.zeros(len(edges)) if gaps is None else gaps
@@ -349,15 +337,11 @@ class FlowProgram:
         self._trouble: BaseException | None = None
         self._misled = False
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in (
-            ("log_to_console", False),
-            ("threads", 1),
-            ("primal_feasibility_tolerance", tolerance),
-            ("dual_feasibility_tolerance", tolerance),
-            ("mip_feasibility_tolerance", tolerance),
-            ("small_matrix_value", self._negligible),
-        ):
-            self._require(self._highs.setOptionValue(name, value))
+        self._set("log_to_console", False)
+        self._set("threads", 1)
+        for kind in ("primal", "dual", "mip"):
+            self._set(f"{kind}_feasibility_tolerance", tolerance)
+        self._set("small_matrix_value", self._negligible)
         self._require(self._highs.passModel(self._describe()))
         self._first_cut = self._highs.getNumRow()
 
@@ -371,7 +355,7 @@ class FlowProgram:
         # Now, not when the cycle of program, HiGHS and callback is garbage-collected.
         self._highs.clearCallbacks()
         self._highs.clear()
-        self._free_threads()
+        self._highs.resetGlobalScheduler(True)
 
     def _describe(self) -> Any:
         """Return the program for HiGHS: minimise -E g."""
@@ -449,6 +433,9 @@ class FlowProgram:
         status = self._highs.addRows(rows, least, most, len(values), begins, indices, values)
         self._require(status)
 
+    def _set(self, name: str, value: bool | int | float | str) -> None:
+        self._require(self._highs.setOptionValue(name, value))
+
     def _require(self, status: Any) -> None:
         """Check that HiGHS accepted a call."""
         import highspy
@@ -487,9 +474,9 @@ class FlowProgram:
 
     def stop_at(self, gap: float) -> None:
         """Let HiGHS stop when the relative gap to the upper bound is at most this."""
-        self._require(self._highs.setOptionValue("mip_abs_gap", 0.0))
+        self._set("mip_abs_gap", 0.0)
         # HiGHS divides by the policy's reward, which may be smaller than the bound.
-        self._require(self._highs.setOptionValue("mip_rel_gap", gap / (1 + gap)))
+        self._set("mip_rel_gap", gap / (1 + gap))
 
     def solve(self) -> Ending:
         """Run HiGHS, unless a limit or Ctrl-C comes first."""
@@ -498,7 +485,7 @@ class FlowProgram:
         self._run_highs()
         if self._misled:
             self._misled = False
-            self._require(self._highs.setOptionValue("presolve", "off"))
+            self._set("presolve", "off")
             self._require(self._highs.clearSolver())
             self._run_highs()
         status, monitor = self._highs.getModelStatus(), self._run.monitor
@@ -519,21 +506,13 @@ class FlowProgram:
         if monitor.limits.time_limit is not None:
             spent = monitor.seconds + self._run.reserve
             left = max(0.0, monitor.limits.time_limit - spent)
-            self._require(self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left))
+            self._set("time_limit", self._highs.getRunTime() + left)
         if self._highs.run() == highspy.HighsStatus.kError and self._trouble is None:
-            self._free_threads()
+            # The first user in a process fixes the number of threads, and HiGHS refuses others.
+            self._highs.resetGlobalScheduler(True)
             self._highs.run()
         if self._trouble is not None:
             raise self._trouble
-
-    def _free_threads(self) -> None:
-        """Reset HiGHS's global thread pool.
-
-        The first user in a process fixes its size, and HiGHS refuses to run for others.
-        """
-        import highspy
-
-        highspy.Highs.resetGlobalScheduler(True)
 
     def _watch(self, event: Any) -> None:
         """Interrupt HiGHS if a limit is reached; HiGHS calls this often."""

@@ -259,14 +259,8 @@ def _make_temporary_directory(instead_of: str, reason: str) -> Path:
 class KernelFile:
     """The compiled forms of a function, each in a file with a digest; it replaces Numba's class.
 
-    Parameters
-    ----------
-    cache_path, filename_base
-        The directory, and the prefix of the file names.
-    source_stamp
-        Identifies the source of the function: files with another stamp are ignored.
-    on_compile
-        Called if the function was never compiled for a signature.
+    Files with another stamp of the source are ignored. `on_compile` is called if the function was
+    never compiled for a signature.
     """
 
     def __init__(

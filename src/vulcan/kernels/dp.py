@@ -159,18 +159,11 @@ DECISION: Final = np.dtype([("node", "i4"), ("row", "i4"), ("first_way", "i4")])
 def number_decisions(levels, choice, given, ways, found):
     """Assign numbers to decisions level by level; return the number of decisions and of children.
 
-    Parameters
-    ----------
-    levels
-        The graph.
-    choice
-        The action row of each node; NONE for a tip.
-    given, ways
-        Decisions that are given one by one, the root first; and for each of their safe outcomes
-        the given decision that follows, or NONE where `choice` does.
-    found
-        The arrays to fill: row, node and given decision of each decision, and one child for each of
-        its safe outcomes; and scratch, -1 before: the decision of each state.
+    `choice` has the action row of each node, NONE for a tip. `given` are decisions given one by
+    one, the root first, and `ways` for each of their safe outcomes the given decision that follows,
+    or NONE where `choice` does. Arrays to fill are `found`: row, node and given decision of each
+    decision, and one child for each of its safe outcomes; and scratch, -1 before: the decision of
+    each state.
     """
     levels, choice = borrow(levels), borrow(choice)
     given, ways = borrow(given), borrow(ways)

@@ -350,12 +350,8 @@ def sort_candidates(candidates, keys, written, thinness):
 @part
 def close_node(edges, memory, n, gathered, error):
     """Turn the kept candidates of all edges into the front of a node."""
-    control, candidates, kept, points = (
-        memory.control,
-        memory.candidates,
-        memory.kept,
-        memory.points,
-    )
+    control, kept, points = memory.control, memory.kept, memory.points
+    candidates = memory.candidates
     if gathered > len(candidates):
         return NEEDS_SCRATCH
     for j in range(gathered):
@@ -372,12 +368,8 @@ def close_node(edges, memory, n, gathered, error):
         if part_ + width > len(memory.parts):
             return NEEDS_PARTS
         point = points[first + j]
-        point.risk, point.reward, point.shortfall = (
-            candidate.risk,
-            candidate.reward,
-            candidate.shortfall,
-        )
-        point.edge, point.first_part = e, part_
+        point.risk, point.reward = candidate.risk, candidate.reward
+        point.shortfall, point.edge, point.first_part = candidate.shortfall, e, part_
         for i in range(width):
             memory.parts[part_ + i] = memory.chosen[candidate.left, i]
         part_ += width

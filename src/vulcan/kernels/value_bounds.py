@@ -109,28 +109,14 @@ SMALLEST_FALL: Final = 1e-100  # only final histories have no promise
 
 
 class Bounds(NamedTuple):
-    """The arrays of a search: see the head of this module.
-
-    Attributes
-    ----------
-    nodes, edges
-        The tree.
-    path
-        The walk that is being made.
-    falls
-        By level, how far bounds of histories fell, and the work that it took.
-    scratch
-        One action.
-    progress
-        One record.
-    """
+    """The arrays of a search: see the head of this module."""
 
     nodes: Any
     edges: Any
-    path: Any
-    falls: Any
-    scratch: Any
-    progress: Any
+    path: Any  # the walk that is being made
+    falls: Any  # by level, how far bounds of histories fell, and the work that it took
+    scratch: Any  # one action
+    progress: Any  # one record
 
 
 @kernel
