@@ -68,20 +68,11 @@ from vulcan.runtime.limits import Monitor
 from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding, Status, is_closed
 
-TOLERANCE_OF_ROWS: Final = 1e-6
-"""HiGHS's tolerance of rows and of integrality."""
-
-ACCURACY: Final = 4 * TOLERANCE_OF_ROWS / SIZE
-"""Error of a bound by HiGHS's tolerances, relative to usual rewards."""
-
-FIRST_EDGES: Final = 4000
-"""Edges of the tree that is searched first."""
-
-GROWTH: Final = 4
-"""Factor of the edges of the next tree, and divisor of the slack if it has too many."""
-
-MOST_PROGRAMS: Final = 100
-"""A safeguard: one or two programs per tree are usual."""
+TOLERANCE_OF_ROWS: Final = 1e-6  # HiGHS's tolerance of rows and of integrality
+ACCURACY: Final = 4 * TOLERANCE_OF_ROWS / SIZE  # of a bound by HiGHS, relative to usual rewards
+FIRST_EDGES: Final = 4000  # edges of the tree that is searched first
+GROWTH: Final = 4  # factor of the edges of the next tree; divisor of the slack if it has too many
+MOST_PROGRAMS: Final = 100  # a safeguard: one or two programs per tree are usual
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from vulcan.runtime.limits import Monitor
 from vulcan.solvers.base import EXACT, Options, Solver
 from vulcan.solvers.finding import Finding
 
-SHARES: Final = np.geomspace(1e-2, 1e6, 81)
-"""Default penalties, as multiples of the best reward."""
+SHARES: Final = np.geomspace(1e-2, 1e6, 81)  # default penalties, as multiples of the best reward
 
 
 @dataclass(frozen=True)

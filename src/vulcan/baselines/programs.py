@@ -209,31 +209,19 @@ def unfold(
     return Network(Layers(*arrays), pairs, complete)
 
 
-SIZE: Final = 2.0**14
-"""The scale of reward and risk in the program."""
-
-SMALLEST_SHARE: Final = 1e-4
-"""A reward or risk that is a smaller fraction of its largest term is not scaled up further."""
-
-SMALLEST_SIZE: Final = 1e-200
-"""Rewards and risks below this are not scaled up further."""
+SIZE: Final = 2.0**14  # the scale of reward and risk in the program
+SMALLEST_SHARE: Final = 1e-4  # no smaller fraction of its largest term is scaled up further
+SMALLEST_SIZE: Final = 1e-200  # rewards and risks below this are not scaled up further
+LARGEST_VALUE: Final = 1e12  # largest coefficient; HiGHS refuses those of 1e15
+ROUNDING: Final = 1e-15  # relative rounding error allowed for a few operations
+COLUMN_BYTES: Final = 2000  # approximate memory of HiGHS per edge, with all copies and rows
 
 NEGLIGIBLE: Final = 1e-3
 """Coefficients below this fraction of the tolerance of rows are dropped: HiGHS's presolve would
 divide by them."""
 
-LARGEST_VALUE: Final = 1e12
-"""Largest coefficient; HiGHS refuses those of 1e15."""
-
-ROUNDING: Final = 1e-15
-"""Relative rounding error allowed for a few operations."""
-
 MISLED: Final = "untransformed violations"
 """Part of HiGHS's message if a solution of the presolved program violates rows of the program."""
-
-COLUMN_BYTES: Final = 2000
-"""Approximate memory of HiGHS per edge, with all copies and rows."""
-
 
 ON: Final = Option(
     "on",
@@ -584,17 +572,10 @@ def _find_unit(size: float, parts: Floats) -> float:
     return 2.0 ** round(math.log2(max(largest, SMALLEST_SIZE) / SIZE if largest > 0 else 1 / SIZE))
 
 
-MOST_CUTS: Final = 100
-"""A safeguard: fewer than ten are usual."""
-
-MOST_POLICIES: Final = 8
-"""A safeguard: a basic solution is a mixture of two policies, or three."""
-
-TOLERANCE_OF_ROWS: Final = 1e-9
-"""HiGHS's tolerance of rows and prices."""
-
-NEGLIGIBLE_WEIGHT: Final = 1e-9
-"""A smaller fraction of a flow is taken for a rounding error."""
+MOST_CUTS: Final = 100  # a safeguard: fewer than ten are usual
+MOST_POLICIES: Final = 8  # a safeguard: a basic solution is a mixture of two policies, or three
+TOLERANCE_OF_ROWS: Final = 1e-9  # HiGHS's tolerance of rows and prices
+NEGLIGIBLE_WEIGHT: Final = 1e-9  # a smaller fraction of a flow is taken for a rounding error
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,7 @@ Mode = Literal["overall", "everywhere"]
 Update = Literal["published", "exact"]
 DeadEnds = Literal["closed", "heuristic"]
 
-ROUNDING_OF_BOUNDS: Final = 1e-9
-"""Rounding error allowed for heuristics, which are sums, too."""
+ROUNDING_OF_BOUNDS: Final = 1e-9  # rounding error allowed for heuristics, which are sums, too
 
 BEYOND: Final = 1e300
 """The reward to go where the model has no bound; with the other sign, the loss at a tip."""

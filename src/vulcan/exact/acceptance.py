@@ -39,17 +39,10 @@ from vulcan.graph.states import Graph
 from vulcan.numerics import EXACT_GAP, LARGEST_REWARD, SUM_TOLERANCE, TOLERANCE
 from vulcan.runtime.arrays import ranges
 
-UNIT: Final = sys.float_info.epsilon / 2
-"""Relative rounding error of one operation."""
-
-EVERY_LEVEL: Final = 16
-"""Roundings at each level beside those of the outcomes, with some to spare."""
-
-BLOCK: Final = 1 << 16
-"""Actions that are processed at once."""
-
-ACCEPTED: Final = TOLERANCE / 2
-"""A search must leave room for the certificate's own rounding."""
+UNIT: Final = sys.float_info.epsilon / 2  # relative rounding error of one operation
+EVERY_LEVEL: Final = 16  # roundings at each level beside those of the outcomes, with some to spare
+BLOCK: Final = 1 << 16  # actions that are processed at once
+ACCEPTED: Final = TOLERANCE / 2  # a search must leave room for the certificate's own rounding
 
 ROUNDINGS: Final = 1024
 """Rounding error of an upper bound, in units of that of a reward.

@@ -83,25 +83,13 @@ MIDDLE: Final = np.geomspace(1 / 8, 8, 61)
 FAR: Final = (0.0, *np.geomspace(16, 1e4, 8))
 """The prices, as multiples of that of the dual bound; at that itself policies differ."""
 
-MOST_VALUES: Final = 20_000_000
-"""Largest number of values, of all pairs for all prices."""
-
-MOST_WORK: Final = 2_000_000
-"""Open histories of all branch nodes..."""
-
+MOST_VALUES: Final = 20_000_000  # largest number of values, of all pairs for all prices
+MOST_WORK: Final = 2_000_000  # open histories of all branch nodes, and WORK_OF_A_NODE for each
 WORK_OF_A_NODE: Final = 20
-"""... and as many more for each node: some seconds."""
-
-PATIENCE: Final = 1_000_000
-"""As much work without a gain ends it."""
-
-SMALL_GAIN: Final = 0.01
-"""Relative to the gap: less is no gain."""
-
+PATIENCE: Final = 1_000_000  # as much work without a gain ends it
+SMALL_GAIN: Final = 0.01  # relative to the gap: less is no gain
 NEWTON_STEPS: Final = 3
-
-ROUNDING: Final = 1e-15
-"""Relative rounding error allowed for a few operations."""
+ROUNDING: Final = 1e-15  # relative rounding error allowed for a few operations
 
 Decision = tuple[int, int, list[int]]
 """As in `Levels.decide`."""

@@ -49,8 +49,7 @@ from vulcan.exact.sweeps import Mixture, PolicyPoint
 from vulcan.numerics import TOLERANCE
 from vulcan.solvers.finding import Sufficient, Worth
 
-MOST_POINTS: Final = 500
-"""A safeguard: some twenty are usual."""
+MOST_POINTS: Final = 500  # a safeguard: some twenty are usual
 
 
 Oracle = Callable[[float, float], PolicyPoint]
@@ -266,8 +265,7 @@ def _scale(slope: float) -> Weights:
     return (1.0, 1 / slope) if slope >= 1e-9 else (slope, 1.0)
 
 
-MOST_PROGRAMS: Final = 100
-"""A guard only: a few are usual."""
+MOST_PROGRAMS: Final = 100  # a guard only: a few are usual
 
 
 def find_multiple(

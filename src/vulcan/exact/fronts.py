@@ -160,8 +160,7 @@ def load_kernels() -> None:
 ROUNDING: Final = 1e-12
 """Relative rounding error of a slack, which is divided by probabilities, and summed."""
 
-SMALL_SHARE: Final = 1e-6
-"""A small slack, as a share of the rewards that matter."""
+SMALL_SHARE: Final = 1e-6  # a small slack, as a share of the rewards that matter
 
 
 class DualGap:
@@ -204,14 +203,9 @@ class DualGap:
 FIRST_SHARE: Final = 1 / 256
 """The slack of the first round, as a share of what the best policy so far falls short."""
 
-FIRST_POINTS: Final = 64
-"""Points that a front may have in the first round."""
-
-ROOM_FOR_FRONTS: Final = 4
-"""Memory of layers and fronts, in units of the memory of the layers."""
-
-GROWTH: Final = 4
-"""How much more slack, or points, another round gets."""
+FIRST_POINTS: Final = 64  # points that a front may have in the first round
+ROOM_FOR_FRONTS: Final = 4  # memory of layers and fronts, in units of the memory of the layers
+GROWTH: Final = 4  # how much more slack, or points, another round gets
 
 
 def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:

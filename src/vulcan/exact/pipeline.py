@@ -45,8 +45,7 @@ from vulcan.solvers.finding import Finding
 
 Step = Callable[[ExactSearch], object]
 
-SMALL_FRONTS: Final = 20_000_000
-"""Pairs of points that `AUTOMATIC` combines without a time limit."""
+SMALL_FRONTS: Final = 20_000_000  # pairs of points that `AUTOMATIC` combines without a time limit
 
 
 def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:

@@ -37,45 +37,28 @@ from vulcan.runtime.memory import find_default_memory
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap, is_closed
 
-FEW_QUESTIONS: Final = 50_000
-"""Evaluations that are always allowed: a second for a quick model."""
+# Evaluations allowed while unrolling pays.
+FEW_QUESTIONS: Final = 50_000  # always allowed: a second for a quick model
+FEW_HISTORIES: Final = 20_000  # where states do not merge: a plan over histories should not wait
+MOST_QUESTIONS: Final = 3_000_000  # without a time limit: half a minute for a quick model
+FIRST_QUESTIONS: Final = 500  # tell whether states merge at all
+MANY_QUESTIONS: Final = 5_000  # tell whether they do so often enough
 
-FEW_HISTORIES: Final = 20_000
-"""The same where states do not merge: a plan over histories should not have to wait."""
+MERGED: Final = 0.5  # new states per outcome up to which a graph counts as merging
+MULTIPLIED: Final = 2.5  # more states than that for each evaluated: ever more in each step
 
-MOST_QUESTIONS: Final = 3_000_000
-"""Evaluations allowed without a time limit: half a minute for a quick model."""
+# Of a time limit; the rest is for the search itself.
+SHARE_OF_TIME: Final = 0.85  # where states merge
+SHARE_OF_HISTORIES: Final = 0.05  # and where they do not
 
-MERGED: Final = 0.5
-"""New states per outcome up to which a graph counts as merging."""
-
-SHARE_OF_TIME: Final = 0.85
-SHARE_OF_HISTORIES: Final = 0.05
-"""Of a time limit, where states merge and where they do not; the rest is for the search itself."""
-
-FIRST_QUESTIONS: Final = 500
-MANY_QUESTIONS: Final = 5_000
-"""Evaluations that tell whether states merge at all, and whether they do so often enough."""
-
-MULTIPLIED: Final = 2.5
-"""States for each that was evaluated: with more, each step has far more states than the last."""
-
+SHARE_OF_UNROLLING: Final = 0.8  # of memory, for the state graph and its levels
+GUESSED_SHARE: Final = 0.2  # decisions of a policy per state–step pair, before that is known
+DECISION_SECONDS: Final = 1.5e-6  # to write out and certify a decision, about
+LEVEL_SECONDS: Final = 1e-5  # the same for a level of decisions
+MOST_CHECKS: Final = 32  # a safeguard, for bounds so steep that almost every policy is in doubt
 
 UNSETTLED: Final = "roundings leave it open whether there is a better policy"
 UNDECIDED: Final = "roundings leave it open whether a policy is within the risk bound"
-
-SHARE_OF_UNROLLING: Final = 0.8
-"""Of memory, for the state graph and its levels."""
-
-GUESSED_SHARE: Final = 0.2
-"""Decisions of a policy per state–step pair, before that is known."""
-
-MOST_CHECKS: Final = 32
-"""A safeguard, for bounds so steep that almost every policy is in doubt."""
-
-DECISION_SECONDS: Final = 1.5e-6
-LEVEL_SECONDS: Final = 1e-5
-"""Approximate time to write out and certify a decision, and a level of decisions."""
 
 
 class ExactSearch:

@@ -36,61 +36,40 @@ from vulcan.kernels import codes
 if TYPE_CHECKING:
     from vulcan.exact.search import ExactSearch
 
-FIRST_POINTS: Final = 4
-"""Points of a front in the first round."""
-
-FEWEST_POINTS: Final = 2
-MANY_PAIRS: Final = 2_000_000
-"""The same on graphs with this many pairs, where a round takes long."""
-
-MOST_POINTS: Final = 32
-"""Points of a front in the last round."""
-
-MORE_POINTS: Final = 16
-"""Largest factor of the points of a front where levels are small."""
-
+# Points of a front.
+FIRST_POINTS: Final = 4  # in the first round
+FEWEST_POINTS: Final = 2  # the same on graphs with many pairs
+MOST_POINTS: Final = 32  # in the last round
+MORE_POINTS: Final = 16  # largest factor where levels are small
 LONGEST_FRONT: Final = 1024
+
+MANY_PAIRS: Final = 2_000_000  # of a graph where a round takes long
 
 SLACKS: Final = (0.03, 1.0, 10.0)
 """Largest dual gap of points in the three rounds, relative to the gap of the search."""
 
+# The search ends after this many rounds that gain less than this fraction of the gap.
 IDLE_ROUNDS: Final = 3
 SMALL_GAIN: Final = 0.02
-"""The search ends after this many rounds that gain less than this fraction of the gap."""
 
-SLACK_OF_ROUNDING: Final = 1e-9
-"""Relative difference of rewards up to which policies count as equal."""
+# No better policies are looked for below this gap, unless a smaller one is set.
+GOOD_GAP: Final = 1e-4
+FAIR_GAP: Final = 1e-3  # on graphs with many pairs
 
-PLACES: Final = 256
-"""Number of rewards at which the risk bound is evaluated."""
+# Work, in pairs of points.
+CHUNK: Final = 1 << 24  # between two checks of the clock; about a tenth of a second
+LITTLE_WORK: Final = 1 << 25  # up to this much there is always another round
+MOST_WORK: Final = 5_000_000_000  # in all; half a minute
 
-CHUNK: Final = 1 << 24
-"""Pairs of points between two checks of the clock; about a tenth of a second."""
-
-LITTLE_WORK: Final = 1 << 25
-"""Up to this many pairs of points there is always another round."""
-
-MOST_WORK: Final = 5_000_000_000
-"""Pairs of points in all; half a minute."""
-
+PLACES: Final = 256  # number of rewards at which the risk bound is evaluated
 FIRST_DECISIONS: Final = 1 << 12
-
-MOST_DECISIONS: Final = 1 << 22
-"""A policy of more, and of more than two per pair, takes too long to certify."""
-
-LARGEST: Final = 1e300
-
-SMALLEST: Final = 2.0**-1022
-"""The smallest normal float, for divisors."""
-
+MOST_DECISIONS: Final = 1 << 22  # more, and more than two per pair, take too long to certify
 BYTES_OF_A_POINT: Final = 20
 BYTES_OF_A_NODE: Final = 12
 
-GOOD_GAP: Final = 1e-4
-"""Stop looking for better deterministic policies below this gap, unless a smaller one is set."""
-
-FAIR_GAP: Final = 1e-3
-"""The same on graphs with many pairs, where a round takes long."""
+SLACK_OF_ROUNDING: Final = 1e-9  # relative difference of rewards that count as equal
+SMALLEST: Final = 2.0**-1022  # the smallest normal float, for divisors
+LARGEST: Final = 1e300
 
 
 def improve(run: ExactSearch) -> None:

@@ -65,8 +65,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 NODE_BYTES: Final = 4
 
-BETWEEN_CHECKS: Final = 512
-"""Number of pairs between two checks of the limits."""
+BETWEEN_CHECKS: Final = 512  # number of pairs between two checks of the limits
 
 NODE: Final = np.dtype(
     [("state", "i4"), ("level", "i4"), ("first_edge", "i4"), ("edge_count", "i4")], align=True

@@ -98,13 +98,11 @@ SOURCE: Final = np.dtype(
 )
 """A compiled model and the filled rows, for kernels (`vulcan.kernels.expand`); else all 0."""
 
-MOST_ROWS: Final = (1 << 31) - 1
-"""Rows are numbered with 32 bits."""
+MOST_ROWS: Final = (1 << 31) - 1  # rows are numbered with 32 bits
 
 SMALLEST_GROWTH: Final = 0.05
 
-LARGE_GROWTH: Final = 3.0
-"""Relative growth of arrays whose unfilled part is not counted."""
+LARGE_GROWTH: Final = 3.0  # relative growth of arrays whose unfilled part is not counted
 
 
 def find_growth(arrays: Sequence[NDArray[Any]], memory: float, most: float = 1.0) -> float:
@@ -284,8 +282,7 @@ class Graph(ABC):
 Credit = Callable[[Any, Any], float]
 """The credit of a (state, action) against the risk bound."""
 
-SHORT: Final = 0.02
-"""Seconds between two checks of the limits during evaluations."""
+SHORT: Final = 0.02  # seconds between two checks of the limits during evaluations
 
 
 class StateGraph(Graph):

@@ -46,11 +46,8 @@ from numba.core.serialize import dumps
 from numba.extending import intrinsic
 from platformdirs import user_cache_path
 
-VARIABLE: Final = "VULCAN_CACHE_DIR"
-"""The environment variable that sets the cache directory."""
-
-PREFIX: Final = "vulcan-planner-"
-"""Name prefix of temporary directories."""
+VARIABLE: Final = "VULCAN_CACHE_DIR"  # the environment variable that sets the cache directory
+PREFIX: Final = "vulcan-planner-"  # name prefix of temporary directories
 
 SUFFIX: Final = ".nbc"
 DIGEST_SIZE: Final = 32

@@ -91,8 +91,7 @@ class ThinFronts(NamedTuple):
 UNUSED = -1
 WANTED = -2
 
-WORK_OF_A_NODE = 64
-"""Approximate work of a node beside its pairs of points, in pairs."""
+WORK_OF_A_NODE = 64  # approximate work of a node beside its pairs of points, in pairs
 
 
 @kernel

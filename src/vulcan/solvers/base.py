@@ -34,8 +34,7 @@ from vulcan.solvers.finding import Finding
 SAMPLED: Final = ("time_limit", "samples", "histories", "memory", "gap")
 """The limits of a tree search."""
 
-EXACT: Final = ("time_limit", "memory")
-"""The limits of a solver on state–step pairs."""
+EXACT: Final = ("time_limit", "memory")  # the limits of a solver on state–step pairs
 
 
 class Coverage(Enum):

@@ -22,8 +22,7 @@ from vulcan.model.compiled import CompiledModel, outcomes_signature
 if TYPE_CHECKING:
     from vulcan.domains.bandit import Bandit
 
-CAPACITIES: Final = (12, 24)
-"""Horizons; there are too many histories for longer ones."""
+CAPACITIES: Final = (12, 24)  # horizons; there are too many histories for longer ones
 
 MOST_OUTCOMES: Final = 3
 

@@ -156,8 +156,7 @@ def dot(one: Sequence[float], other: Sequence[float]) -> float:
     return total
 
 
-MOST_SQUARES: Final = 2000
-"""A distribution of more values than that is rounded up to fewer."""
+MOST_SQUARES: Final = 2000  # a distribution of more values than that is rounded up to fewer
 
 
 def find_norms(nodes: Sequence[float], chances: Sequence[float], count: int) -> Array:
