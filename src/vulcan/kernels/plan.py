@@ -111,36 +111,29 @@ WAITS_NOT: Final = -1.0
 
 
 class UpperArrays(NamedTuple):
-    """The arrays of an upper tree.
+    """The arrays of an upper tree: a layered graph, and what is known of its nodes.
 
-    Attributes
-    ----------
-    nodes, edges, targets
-        The layered graph.
-    reach
-        The probability of each node, given its actions.
-    haste
-        The order of expansion: the most probable first, but upper nodes of the search before;
-        WAITS_NOT for nodes that stay leaves, or are expanded already.
-    growth
-        One record.
+    `haste` is the order of expansion: the most probable first, but upper nodes of the search
+    before; WAITS_NOT for nodes that stay leaves, or are expanded already.
     """
 
     nodes: Any
     edges: Any
     targets: Any
-    reach: Any
+    reach: Any  # the probability of each node, given its actions
     haste: Any
-    growth: Any
+    growth: Any  # one record
 
 
 @kernel
 def grow_upper_tree(problem, tree, upper_nodes, judged, upper):
-    """Expand an upper tree from its first node on: DONE, or what is needed for that."""
+    """Expand an upper tree from its first nodes on: DONE, or what is needed for that."""
     problem, tree, judged = borrow(problem), borrow(tree), borrow(judged)
     upper = borrow(upper)
     growth = upper.growth[0]
-    heap = list_waiting(upper, growth)
+    # The hastiest first, of equals the first one.
+    heap = [(-upper.haste[n], n) for n in range(growth.nodes) if upper.haste[n] != WAITS_NOT]
+    heapify(heap)
     while len(heap) > 0 and growth.nodes < growth.most:
         n = heap[0][1]
         node = tree.nodes[upper.nodes[n].state]
@@ -154,26 +147,12 @@ def grow_upper_tree(problem, tree, upper_nodes, judged, upper):
         news = expand(problem, tree, upper_nodes, judged, upper, growth, n, last)
         if news != GO_ON:
             return news
-        renew(upper, growth, heap, added)
+        heappop(heap)
+        upper.haste[n] = WAITS_NOT
+        for m in range(added, growth.nodes):
+            if upper.haste[m] != WAITS_NOT:
+                heappush(heap, (-upper.haste[m], m))
     return DONE
-
-
-@part
-def list_waiting(upper, growth):
-    """Return the heap of the nodes that wait: the hastiest first, of equals the first one."""
-    heap = [(-upper.haste[n], n) for n in range(growth.nodes) if upper.haste[n] != WAITS_NOT]
-    heapify(heap)
-    return heap
-
-
-@part
-def renew(upper, growth, heap, added):
-    """Replace the first node of the heap by those that its expansion added."""
-    _, n = heappop(heap)
-    upper.haste[n] = WAITS_NOT
-    for m in range(added, growth.nodes):
-        if upper.haste[m] != WAITS_NOT:
-            heappush(heap, (-upper.haste[m], m))
 
 
 @part
@@ -265,61 +244,6 @@ def is_sampled(tree, edge):
         if tree.nodes[c].visits == 0:
             return False
     return True
-
-
-@kernel
-def merge_upper_trees(layers, own, links, upper):
-    """Merge upper trees that were grown in several subtrees, as if they had grown in one tree.
-
-    Parameters
-    ----------
-    layers
-        The layered graphs of subtrees, one after the other; that of the upper nodes is the first.
-    own
-        Which of their nodes are upper nodes of the search.
-    links
-        For each node of these, the first node of the subtree below it; itself if there is none.
-    upper
-        To be filled. `state` of a node is its number in `layers`.
-    """
-    growth = upper.growth[0]
-    heap = list_waiting(upper, growth)
-    while len(heap) > 0 and growth.nodes < growth.most:
-        n = heap[0][1]
-        source = layers.nodes[upper.nodes[n].state]
-        nodes, edges, targets = growth.nodes, growth.edges, growth.targets
-        for e in range(source.first_edge, source.first_edge + source.edge_count):
-            if edges >= len(upper.edges):
-                return NEEDS_ROOM
-            edge = layers.edges[e]
-            first, count = edge.first_target, edge.target_count
-            if targets + count > len(upper.targets) or nodes + count > len(upper.nodes):
-                return NEEDS_ROOM
-            upper.edges[edges] = edge
-            upper.edges[edges].first_target = targets
-            for t in range(first, first + count):
-                target = upper.targets[targets]
-                target.probability, target.node = layers.targets[t].probability, END
-                if layers.targets[t].node >= 0:
-                    link = links[layers.targets[t].node]
-                    target.node = nodes
-                    upper.nodes[nodes].state = link
-                    upper.nodes[nodes].level = layers.nodes[link].level
-                    upper.nodes[nodes].first_edge, upper.nodes[nodes].edge_count = NONE, 0
-                    upper.reach[nodes] = upper.reach[n] * target.probability
-                    nodes += 1
-                targets += 1
-            edges += 1
-        upper.nodes[n].first_edge, upper.nodes[n].edge_count = growth.edges, edges - growth.edges
-        for m in range(growth.nodes, nodes):
-            link = upper.nodes[m].state
-            upper.haste[m] = WAITS_NOT
-            if layers.nodes[link].edge_count > 0:
-                upper.haste[m] = upper.reach[m] + (1.0 if own[link] else 0.0)
-        added = growth.nodes
-        growth.edges, growth.targets, growth.nodes = edges, targets, nodes
-        renew(upper, growth, heap, added)
-    return DONE
 
 
 @kernel

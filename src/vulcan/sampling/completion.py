@@ -22,7 +22,6 @@ from vulcan.graph.compiled import CompiledGraph, Evaluator
 from vulcan.graph.levels import EDGE, NODE, TARGET
 from vulcan.graph.states import ACTION
 from vulcan.kernels import codes
-from vulcan.kernels.plan import GROWTH, UpperArrays
 from vulcan.numerics import NONE
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.tree import PriceArrays
@@ -59,13 +58,25 @@ class UpperTree:
     values: NDArray[np.float32]  # for each price
 
 
-def make_upper_arrays(most: int) -> UpperArrays:
-    """Return the arrays of an upper tree with one node, and room for `most`."""
-    growth = np.zeros(1, GROWTH)
-    growth["nodes"] = 1
-    growth["most"], growth["fewest_visits"] = most, FEWEST_VISITS
-    room = 2 * most + FINE[0]
-    upper = UpperArrays(
+def grow_upper_tree(
+    run: PriceArrays,
+    most: int,
+    closeness: float,
+    roots: Sequence[int] = (0,),
+    reaches: Sequence[float] = (1.0,),
+) -> UpperTree:
+    """Return the upper tree below some nodes, given their reaches; these are its first nodes.
+
+    It has at most this many nodes, but for the last ones that are added together. Its actions are
+    at most `closeness` worse than the best.
+    """
+    from vulcan.kernels import plan as plan_kernels
+
+    room, count = 2 * most + FINE[0], len(roots)
+    growth = np.zeros(1, plan_kernels.GROWTH)
+    growth["nodes"], growth["most"] = count, most
+    growth["fewest_visits"], growth["closeness"] = FEWEST_VISITS, closeness
+    upper = plan_kernels.UpperArrays(
         nodes=np.zeros(room, NODE),
         edges=np.zeros(room, EDGE),
         targets=np.zeros(2 * room, TARGET),
@@ -73,26 +84,12 @@ def make_upper_arrays(most: int) -> UpperArrays:
         haste=np.ones(room),
         growth=growth,
     )
-    upper.nodes["first_edge"][0] = NONE
-    return upper
-
-
-def grow_upper_tree(
-    run: PriceArrays, most: int, closeness: float, root: int = 0, reach: float = 1.0
-) -> UpperTree:
-    """Return the upper tree of the subtree below a node of some reach.
-
-    It has at most this many nodes, but for the last ones that are added together. Its actions are
-    at most `closeness` worse than the best.
-    """
-    from vulcan.kernels import plan as plan_kernels
-
-    upper = make_upper_arrays(most)
-    upper.growth["closeness"] = closeness
-    upper.nodes["state"][0], upper.nodes["level"][0] = root, run.nodes["level"][root]
-    upper.reach[0] = reach
-    if root_is_leaf(run, root):
-        upper.haste[0] = plan_kernels.WAITS_NOT
+    begun, first = run.nodes[list(roots)], upper.nodes[:count]
+    first["state"], first["level"], first["first_edge"] = roots, begun["level"], NONE
+    known = (begun["solved"] != 0) | (begun["visits"] > FEWEST_VISITS)
+    expands = (begun["level"] == 0) | ((begun["first_edge"] != NONE) & known)
+    upper.reach[:count] = reaches
+    upper.haste[:count] = np.where(expands, reaches, plan_kernels.WAITS_NOT)
     while (
         wants := plan_kernels.grow_upper_tree(
             run.arrays(), run.tree(), run.upper_nodes, run.judged, upper
@@ -100,15 +97,18 @@ def grow_upper_tree(
     ) != codes.DONE:
         if wants == codes.NEEDS_ROOM:
             break  # the upper tree is large enough
-        if not run.satisfy(wants, int(upper.growth["state"][0]), math.inf):
+        if not run.satisfy(wants, int(growth["state"][0]), math.inf):
             break
-    nodes, edges, targets, reaches = cut_off(upper)
+    nodes, edges, targets = (
+        getattr(upper, name)[: int(growth[name][0])].copy()
+        for name in ("nodes", "edges", "targets")
+    )
     numbers = nodes["state"]
     return UpperTree(
         nodes=nodes,
         edges=edges,
         targets=targets,
-        reach=reaches,
+        reach=upper.reach[: len(nodes)].copy(),
         histories=numbers.astype(np.int64),
         visits=run.nodes["visits"][numbers],
         action_counts=run.graph.states.array["action_count"][run.nodes["state"][numbers]],
@@ -116,43 +116,11 @@ def grow_upper_tree(
     )
 
 
-def root_is_leaf(run: PriceArrays, root: int) -> bool:
-    """Whether a history below the root has too few samples to be expanded."""
-    node = run.nodes[root]
-    if node["level"] == 0:
-        return False
-    if node["level"] + 1 == run.reader.levels:
-        return bool(node["visits"] == 0)
-    known = node["solved"] or node["visits"] > FEWEST_VISITS
-    return bool(node["first_edge"] == NONE or not known)
-
-
-def cut_off(
-    upper: UpperArrays,
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.float64]]:
-    """Return copies of the filled nodes, edges, targets and reaches."""
-    growth = upper.growth[0]
-    filled = {name: int(growth[name]) for name in ("nodes", "edges", "targets")}
-    nodes, edges, targets = (getattr(upper, name)[:count].copy() for name, count in filled.items())
-    return nodes, edges, targets, upper.reach[: filled["nodes"]].copy()
-
-
 class SharedCompletion:
     """Walks by several workers, whose results are those of a single one.
 
-    Parameters
-    ----------
-    at_once
-        The number of histories that are walked between two looks at the clock.
-    walk
-        Returns the points of histories, and the work of each.
-    write
-        Returns the marked plan as a policy; None without room for it.
-
-    Attributes
-    ----------
-    work, evaluations
-        Histories walked, and states of a model in Python evaluated, so far.
+    `walk` returns the points of histories, `at_once` between two looks at the clock, and the work
+    of each; `write` returns the marked plan as a policy, None without room for it.
     """
 
     evaluations = 0

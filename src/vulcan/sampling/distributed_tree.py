@@ -1,11 +1,14 @@
 """A search tree distributed over workers: the upper tree here, and subtrees as shards with them.
 
 The coordinator holds the upper tree and orders samples as in a tree of one memory
-(`vulcan.sampling.price_search`); the subtrees below are shards (`vulcan.sampling.shard`). It knows
-the root of each shard: its visits, its values, and whether it is solved. The upper tree needs no
-more, so the search is the same, sample by sample, wherever its shards are. A new shard goes to the
-worker with the smallest load, and stays there; where it is split, so do the shards below it that
-were sampled.
+(`vulcan.sampling.price_search`); the subtrees below are shards. It knows the root of each shard:
+its visits, its values, and whether it is solved. The upper tree needs no more, so the search is the
+same, sample by sample, wherever its shards are. A new shard goes to the worker with the smallest
+load, and stays there; where it is split, so do the shards below it that were sampled.
+
+All shards of a worker are in the tree of one host, whose node 0 is not used: each has a root of its
+own, with the state that the coordinator sent. A host does only what it is called to do, and shards
+share nothing, so that it does not matter which of them are together.
 
 A shard that is lost with its worker is searched anew, on any worker, from its next samples on. A
 plan that relied on it is made again.
@@ -17,10 +20,13 @@ write the policies below.
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import replace
 from functools import partial, wraps
+from heapq import heappop, heappush
 from time import perf_counter
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -28,32 +34,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import ModelError, OptionError
-from vulcan.exact.acceptance import Extremes, join_extremes
+from vulcan.exact.acceptance import Extremes, find_extremes, join_extremes
 from vulcan.graph.compiled import CompiledGraph
-from vulcan.graph.levels import Layers
 from vulcan.graph.states import ACTION
+from vulcan.kernels.price_tree import ORDER, PRICES
 from vulcan.model.compiled import forget_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
 from vulcan.numerics import END, NONE
-from vulcan.parallel.executors import Executor, Worker, WorkerLostError, note_loss
+from vulcan.parallel.executors import Channel, Executor, Worker, WorkerLostError, note_loss
 from vulcan.problem import Problem
+from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.limits import is_late
+from vulcan.runtime.memory import find_default_memory
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.completion import (
     Completion,
+    HistoryCompletion,
     Points,
     SharedCompletion,
     UpperTree,
-    cut_off,
     grow_upper_tree,
-    make_upper_arrays,
 )
-from vulcan.sampling.price_search import AT_ONCE, SHARE_OF_SAMPLING, PriceRun
-from vulcan.sampling.shard import Marks, Report, ShardHost
+from vulcan.sampling.price_search import AT_ONCE, SHARE_OF_SAMPLING, PriceRun, warm_up
+from vulcan.sampling.tree import PriceArrays, Subtree
 
 LOWER: Final = (1 << 32) - 1
-"""The number of a history for plans is that of its shard, times 2³², plus that of its node."""
+
+AMPLE: Final = 2
+"""A host grows this many times as many upper nodes as are needed in all, for equal reaches."""
 
 BETWEEN_LOOKS: Final = 1.0
 """Seconds between two looks at how long an answer takes."""
@@ -63,6 +72,165 @@ MOST_TRIES: Final = 3
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
+
+Marks = list[tuple[int, int]]
+"""Nodes, and what a plan marks them with; see `PriceArrays.follow`."""
+
+SHARD_REPORT: Final = np.dtype(
+    [
+        ("number", "i8"),
+        ("visits", "i4"),
+        ("solved", "i2"),
+        ("ended", "i2"),  # its first state has no actions
+        ("values", "f4", (PRICES,)),
+        ("samples", "i8"),
+        ("least", "f8"),  # of the returns of samples from its root on
+        ("most", "f8"),
+    ],
+    align=True,
+)
+"""What the upper tree must know of a shard after it was sampled."""
+
+
+TOTALS: Final = np.dtype(
+    [
+        ("histories", "i8"),  # nodes of all shards
+        ("memory", "i8"),  # bytes
+        ("evaluations", "i8"),  # of the model
+        ("full", "i8"),  # whether memory has run out
+    ],
+    align=True,
+)
+
+Report = tuple[NDArray[Any], Any]
+"""What a host answers: a `SHARD_REPORT` of each shard that was called, and its `TOTALS`."""
+
+
+class ShardHost(PriceArrays):
+    """The shards of one worker.
+
+    The first argument of most methods has something for each shard that is called, by its number.
+    """
+
+    def __init__(self, channel: Channel, problem: Problem, seed: int, exploration: float) -> None:
+        super().__init__(problem, ModelReader(problem.model), None, None, seed, exploration)
+        assert isinstance(self.graph, CompiledGraph)
+        self._shards: dict[int, int] = {}  # their roots, by their numbers
+        self._most = float(find_default_memory())
+        self._full = False
+
+    def prepare(self) -> tuple[str, int]:
+        """Load the kernels; return the machine and the bytes that searches may take on it."""
+        warm_up()
+        return socket.gethostname(), find_default_memory()
+
+    def set_limit(self, most: float) -> None:
+        """Set how many bytes all shards may take."""
+        self._most = most
+
+    def create(self, begun: Mapping[int, tuple[Subtree, int, Any]], prices: Any) -> None:
+        """Create shards without samples, given the levels of their roots and the states there."""
+        assert isinstance(self.graph, CompiledGraph)
+        self.prices[:] = prices
+        for number, (subtree, level, state) in begun.items():
+            root = int(self.sizes["nodes"][0])
+            if root == len(self.nodes):
+                self.grow(float("inf"))
+            self.nodes[root] = np.zeros((), self.nodes.dtype)
+            node = self.nodes[root]
+            node["first_edge"] = node["plan"] = node["price_index"] = NONE
+            node["state"], node["level"] = self.graph.add_state(state), level
+            self.node_values[root] = 0.0
+            self.sizes["nodes"] += 1
+            self._shards[number], self._subtrees[root] = root, replace(subtree)
+
+    def sample(self, orders: Mapping[int, NDArray[Any]]) -> Report:
+        """Take the ordered samples, one shard after the other."""
+        for number, some in orders.items():
+            subtree = self._find_subtree(self._shards[number]).order(some.astype(ORDER))
+            if not self.sample_subtree(subtree, self._most):
+                self._full = True
+                break
+        return self._report(orders)
+
+    def move(self, prices: Any, left: NDArray[np.intp], share: NDArray[np.float32]) -> Report:
+        """Move all shards to other prices; see `PriceRun.move_prices`."""
+        self.prices[:] = prices
+        for histories in self.list_levels():
+            self._kernels.move_values(self.tree(), histories, left, share)
+        return self._report(self._shards)
+
+    def split(self, firsts: Mapping[int, int]) -> tuple[NDArray[Any], tuple[int, int], Report]:
+        """Split a shard: its root becomes an upper node, and new shards begin below.
+
+        Given the number of the first shard below, it returns the returns of the samples, the marks
+        of the root, and a report of the shards below that have samples.
+        """
+        [(number, first)] = firsts.items()
+        root = self._shards.pop(number)
+        self.open_actions(root)
+        returns = self._find_subtree(root).returns
+        self.add_upper_node(root, returns, first)
+        children = dict(enumerate(self.list_children(root), first))
+        sampled = {below: child for below, child in children.items() if self.nodes["visits"][child]}
+        self._shards |= sampled
+        marks = int(self.nodes["plan"][root]), int(self.nodes["price_index"][root])
+        return returns, marks, self._report(sampled)
+
+    def show(self, reaches: Mapping[int, float], most: int, closeness: float) -> UpperTree:
+        """Return the upper tree of shards, given their reaches: their roots come first."""
+        roots = [self._shards[number] for number in reaches]
+        return grow_upper_tree(self, AMPLE * most, closeness, roots, list(reaches.values()))
+
+    def find_extremes(self) -> Extremes:
+        """Return the largest numbers of the actions in shards."""
+        return find_extremes(self.graph)
+
+    def collect(self) -> dict[int, NDArray[Any]]:
+        """Return the returns of the shards that were sampled."""
+        returns = {number: self._subtrees[root].returns for number, root in self._shards.items()}
+        return {number: some for number, some in returns.items() if some is not None}
+
+    def evaluate(self, nodes: Sequence[int], returns: Any) -> list[tuple[Points, int]]:
+        """Return the rewards and risks of all prices from nodes on, and the work of each."""
+        completion, found = HistoryCompletion(self, returns), []
+        for node in nodes:
+            before = completion.work
+            [points] = completion.evaluate([node], lambda: True)
+            found.append((points, completion.work - before))
+        return found
+
+    def write(self, prices: Mapping[int, int], returns: Any) -> dict[int, Candidate]:
+        """Return the policy of the marked plan in shards, given the prices that they follow.
+
+        A price is NONE where it is marked in the shard; the returns are those of all shards.
+        """
+        written = {}
+        for number, price_index in prices.items():
+            completion = HistoryCompletion(self, returns)
+            candidate = completion.write(price_index, self._shards[number])
+            assert candidate is not None
+            answers = self.graph.actions.array[candidate.rows].astype(ACTION)
+            answers["first_outcome"] = NONE  # rows of outcomes stay here
+            written[number] = replace(candidate, answers=answers)
+        return written
+
+    def _report(self, numbers: Iterable[int]) -> Report:
+        named = list(numbers)
+        roots = np.array([self._shards[number] for number in named], np.intp)
+        nodes, report = self.nodes[roots], np.zeros(len(roots), SHARD_REPORT)
+        report["number"], report["values"] = named, self.node_values[roots]
+        report["visits"], report["solved"] = nodes["visits"], nodes["solved"]
+        report["ended"] = self.graph.states.array["action_count"][nodes["state"]] == 0
+        for k, root in enumerate(roots.tolist()):
+            returns = self._subtrees[root].returns
+            if returns is not None:
+                for name in ("samples", "least", "most"):
+                    report[name][k] = returns[name][nodes["level"][k]]
+        totals = np.zeros((), TOTALS)
+        totals["histories"], totals["memory"] = self.histories, self.capacity
+        totals["evaluations"], totals["full"] = self.graph.evaluations, self._full
+        return report, totals
 
 
 class ShardsLostError(Exception):
@@ -155,44 +323,43 @@ class DistributedTree(PriceRun):
                 worker = min(self._workers, key=self._loads.__getitem__)
                 self._owners[number] = worker
                 self._loads[worker] += 1
-            call("create", begun, self.prices.copy())
+            call("create", self._share(begun), self.prices.copy())
 
-    def _call(self, name: str, content: Mapping[int, Any], *others: Any) -> list[Any]:
-        """Call a method of `ShardHost` on the hosts of some shards, and return their answers.
-
-        The first argument is what the content has for the shards of a host.
-        """
-        shares: dict[Worker, dict[int, Any]] = {}
+    def _share(self, content: Mapping[int, Any]) -> dict[Worker, tuple[dict[int, Any]]]:
+        """Return what there is for some shards, by their owners, as arguments of calls."""
+        shares: dict[Worker, tuple[dict[int, Any]]] = {}
         for number in sorted(content):
-            shares.setdefault(self._owners[number], {})[number] = content[number]
-        futures = [(worker, worker.call(name, some, *others)) for worker, some in shares.items()]
-        answers = []
-        for worker, future in futures:
+            shares.setdefault(self._owners[number], ({},))[0][number] = content[number]
+        return shares
+
+    def _call(
+        self, name: str, shares: Mapping[Worker, tuple[Any, ...]], *others: Any
+    ) -> dict[Worker, Any]:
+        """Call a method of the hosts of some workers, and return what those that live answer."""
+        futures = {worker: worker.call(name, *first, *others) for worker, first in shares.items()}
+        answers = {}
+        for worker, future in futures.items():
             try:
-                answers.append(self._wait(future))
+                answers[worker] = self._wait(future)
             except WorkerLostError as error:
                 self._lose(worker, error)
-                continue
-            if name in ("sample", "move"):
-                self._totals[worker] = answers[-1][1]
-            if name == "sample":
-                self._loads[worker] += sum(map(len, shares[worker].values()))
         if len(answers) == len(shares):
             self._losses_in_a_row = 0
         return answers
 
-    def _rely_on(self, name: str, content: Mapping[int, Any], *others: Any) -> list[Any]:
-        """Call a method of the hosts of some shards, all of which must answer.
-
-        Raises
-        ------
-        ShardsLostError
-            If a worker is lost, and its shards with it.
-        """
-        answers = self._call(name, content, *others)
+    def _rely_on(
+        self, name: str, shares: Mapping[Worker, tuple[Any, ...]], *others: Any
+    ) -> dict[Worker, Any]:
+        """Call a method of hosts, all of which must answer: else shards are lost."""
+        answers = self._call(name, shares, *others)
         if self._losses_in_a_row:
             raise ShardsLostError
         return answers
+
+    @property
+    def _all(self) -> dict[Worker, tuple[Any, ...]]:
+        """All workers, for calls."""
+        return dict.fromkeys(self._workers, ())
 
     def _wait(self, future: Future[Any]) -> Any:
         """Return an answer; if it is late, stop all workers and raise."""
@@ -233,17 +400,19 @@ class DistributedTree(PriceRun):
         orders = {self._number(root): some for root, some in work}
         while orders:
             self._create(orders, self._call)
-            reports = self._call("sample", orders)
-            for report in reports:
-                roots = self._read(report)
+            shares = self._share(orders)
+            reports = self._call("sample", shares)
+            for worker, report in reports.items():
+                self._loads[worker] += sum(map(len, shares[worker][0].values()))
+                roots = self._read(worker, report)
                 for root, shard in zip(roots.tolist(), report[0], strict=True):
                     self._widen_span(root, shard)
-            self.full = any(totals["full"] for _, totals in reports)
+            self.full = any(totals["full"] for _, totals in reports.values())
             orders = {n: some for n, some in orders.items() if n not in self._owners}
 
-    def _read(self, report: Report) -> NDArray[np.intp]:
+    def _read(self, worker: Worker, report: Report) -> NDArray[np.intp]:
         """Write a report of shards into the upper tree, and return their roots."""
-        shards, _ = report
+        shards, self._totals[worker] = report
         roots = self._find_roots(shards["number"])
         self.node_values[roots] = shards["values"]
         for name in ("visits", "solved"):
@@ -253,49 +422,51 @@ class DistributedTree(PriceRun):
         return roots
 
     def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
-        for report in self._call("move", self._shards, self.prices.copy(), left, share):
-            self._read(report)
+        for worker, report in self._call(
+            "move", self._all, self.prices.copy(), left, share
+        ).items():
+            self._read(worker, report)
         upper_nodes = np.array([*self.upper_nodes.tolist()[::-1], 0], np.intp)
         self._kernels.move_values(self.tree(), upper_nodes, left, share)
 
-    @property
-    def _shards(self) -> dict[int, None]:
-        """The numbers of all shards."""
-        return dict.fromkeys(sorted(self._owners))
-
-    def follow(self, actions: list[tuple[int, int]], price_indices: list[tuple[int, int]]) -> None:
-        marks: dict[int, Marks] = {number: ([], []) for number in (0, *self._shards)}
+    def follow(self, actions: Marks, price_indices: Marks) -> None:
+        # The number of a history for plans is that of its worker, times 2³², plus its node there.
+        marks: list[tuple[Marks, Marks]] = [([], []) for _ in range(len(self._workers) + 1)]
         for kind, some in enumerate((actions, price_indices)):
             for history, mark in some:
                 marks[history >> 32][kind].append((history & LOWER, mark))
-        super().follow(*marks.pop(0))
-        self._rely_on("mark", marks)
+        super().follow(*marks[0])
+        self._rely_on("follow", dict(zip(self._workers, marks[1:], strict=True)))
 
     def grow_upper_tree(self, most: int, closeness: float) -> UpperTree:
         """Return the upper tree that the tree would have in one memory."""
         own = grow_upper_tree(self, most, closeness)
-        numbers = {
-            n: self._number(int(root))
+        leaves = [
+            n
             for n, root in enumerate(own.histories.tolist())
-            if own.nodes["edge_count"][n] == 0 and self.is_subtree(int(root))
-        }
-        reaches = {
-            number: float(own.reach[n]) for n, number in numbers.items() if number in self._owners
-        }
-        shown: dict[int, UpperTree] = {}
-        for answer in self._rely_on("show", reaches, most, closeness):
-            shown |= answer
-        return _merge(self, own, numbers, {number: shown[number] for number in reaches}, most)
+            if own.nodes["edge_count"][n] == 0 and self.is_subtree(root)
+        ]
+        numbers = {self._number(int(own.histories[n])): n for n in leaves}
+        self._create(numbers, self._rely_on)
+        reaches = self._share({number: float(own.reach[n]) for number, n in numbers.items()})
+        trees, begin, links = [own], len(own.nodes), dict[int, int]()
+        for worker, upper in self._rely_on("show", reaches, most, closeness).items():
+            upper.histories[:] += (self._workers.index(worker) + 1) << 32
+            links |= {numbers[number]: begin + k for k, number in enumerate(reaches[worker][0])}
+            trees.append(upper)
+            begin += len(upper.nodes)
+        return _merge(trees, links, np.isin(own.histories, self.upper_nodes), most)
 
     def _open_upper_nodes(self, nodes: Sequence[int]) -> None:
         for node in nodes:
             number, first = self._number(node), len(self._subtrees) + 1
-            for returns, marks, report in self._call("split", {number: first}):
+            answers = self._call("split", self._share({number: first}))
+            for worker, (returns, marks, report) in answers.items():
                 self.open_actions(node)
                 self.add_upper_node(node, returns)
-                worker = self._owners.pop(number)
+                del self._owners[number]
                 self._owners |= dict.fromkeys(report[0]["number"].tolist(), worker)
-                self._read(report)
+                self._read(worker, report)
                 self._back_up(node)
                 self.nodes["plan"][node], self.nodes["price_index"][node] = marks
                 self._marked = np.append(self._marked, node)
@@ -318,15 +489,15 @@ class DistributedTree(PriceRun):
         return SharedCompletion(AT_ONCE * len(self._workers), walk, write)
 
     def _evaluate(self, returns: Any, nodes: Sequence[int]) -> list[tuple[Points, int]]:
-        places: dict[int, list[int]] = {}
+        places: dict[Worker, list[int]] = {}
         for history in nodes:
-            places.setdefault(history >> 32, []).append(history & LOWER)
-        self._create(places, self._rely_on)
-        points: dict[int, tuple[Points, int]] = {}
-        for answer in self._rely_on("evaluate", places, returns):
-            for (number, node), found, work in answer:
-                points[(number << 32) + node] = found, work
-        return [points[history] for history in nodes]
+            places.setdefault(self._workers[(history >> 32) - 1], []).append(history & LOWER)
+        shares = {worker: (some,) for worker, some in places.items()}
+        found = {
+            worker: iter(some)
+            for worker, some in self._rely_on("evaluate", shares, returns).items()
+        }
+        return [next(found[self._workers[(history >> 32) - 1]]) for history in nodes]
 
     def _write(self, returns: Any) -> Candidate:
         """Return the policy of the marked plan."""
@@ -334,7 +505,7 @@ class DistributedTree(PriceRun):
         prices = {self._number(node): mark for node, mark, _ in plan if self.is_subtree(node)}
         self._create(prices, self._rely_on)
         below: dict[int, Candidate] = {}
-        for answer in self._rely_on("write", prices, returns):
+        for answer in self._rely_on("write", self._share(prices), returns).values():
             below |= answer
         return self._join_policy(plan, below)
 
@@ -416,13 +587,12 @@ class DistributedTree(PriceRun):
         return self.graph.evaluations + self._sum_up("evaluations")
 
     def find_extremes(self) -> Extremes:
-        return join_extremes(
-            [super().find_extremes(), *self._rely_on("find_extremes", self._shards)]
-        )
+        found = self._rely_on("find_extremes", self._all)
+        return join_extremes([super().find_extremes(), *found.values()])
 
     def merge_returns(self) -> NDArray[Any]:
         collected: dict[int, NDArray[Any]] = {}
-        for answer in self._rely_on("collect", self._shards):
+        for answer in self._rely_on("collect", self._all).values():
             collected |= answer
         return self._merge([collected[number] for number in sorted(collected)])
 
@@ -431,49 +601,50 @@ class DistributedTree(PriceRun):
 
 
 def _merge(
-    tree: DistributedTree,
-    own: UpperTree,
-    numbers: Mapping[int, int],
-    shown: Mapping[int, UpperTree],
-    most: int,
+    trees: Sequence[UpperTree], links: Mapping[int, int], own: NDArray[np.bool_], most: int
 ) -> UpperTree:
-    """Return one upper tree of that of the coordinator, `own`, and those of shards.
+    """Return one upper tree of that of the coordinator, which comes first, and those of hosts.
 
-    `numbers` has the shards that begin with its nodes; those of them in `shown` have upper trees.
+    It is grown again as one tree would grow: the most probable history first, but upper nodes of
+    the search, `own`, before. `links` leads from leaves to the roots of shards among all nodes.
     """
-    from vulcan.kernels.plan import merge_upper_trees
-
-    trees = [own, *shown.values()]
-    starts = np.cumsum([0, *(len(upper.nodes) for upper in trees)])
-    places = dict(zip(shown, starts[1:].tolist(), strict=False))
-    links = np.arange(starts[-1])
-    for n, number in numbers.items():
-        links[n] = places.get(number, n)
-    histories = [own.histories.copy()]
-    for n, number in numbers.items():
-        histories[0][n] = number << 32
-    histories += [(number << 32) + upper.histories for number, upper in shown.items()]
-    mine = np.zeros(starts[-1], bool)
-    mine[: len(own.nodes)] = np.isin(own.histories, tree.upper_nodes)
-    merged = make_upper_arrays(most)
-    merged.nodes["level"][0] = 0
-    merge_upper_trees(Layers(*_join(trees)), mine, links, merged)
-    nodes, edges, targets, reach = cut_off(merged)
-    sources = nodes["state"]
+    nodes, edges, targets = _join(trees)
+    reach, counts = [1.0], nodes["edge_count"]
+    # The targets of a history are consecutive.
+    ends = edges["first_target"] + edges["target_count"]
+    expands = np.flatnonzero(counts > 0)
+    first_edge = nodes["first_edge"][expands]
+    first, end = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
+    first[expands] = edges["first_target"][first_edge]
+    end[expands] = ends[first_edge + counts[expands] - 1]
+    target_nodes, chances = targets["node"].tolist(), targets["probability"].tolist()
+    order, expanded, waiting = [0], list[int](), [(-1.0, 0)]
+    while waiting and len(order) < most:
+        n = heappop(waiting)[1]
+        expanded.append(n)
+        for t in range(first[order[n]], end[order[n]]):
+            if target_nodes[t] < 0:
+                continue
+            source = links.get(target_nodes[t], target_nodes[t])
+            if counts[source] > 0:
+                haste = reach[n] * chances[t] + (source < len(own) and bool(own[source]))
+                heappush(waiting, (-haste, len(order)))
+            order.append(source)
+            reach.append(reach[n] * chances[t])
+    sources, some = np.array(order), np.array(order)[expanded]
+    merged, edges = nodes[sources], edges[ranges(nodes["first_edge"][some], counts[some])]
+    merged["first_edge"], merged["edge_count"] = NONE, 0
+    merged["first_edge"][expanded] = starts(counts[some])
+    merged["edge_count"][expanded] = counts[some]
+    targets = targets[ranges(edges["first_target"], edges["target_count"])]
+    edges["first_target"] = starts(edges["target_count"])
+    targets["node"][targets["node"] >= 0] = np.arange(1, len(order))
 
     def gather(name: str) -> NDArray[Any]:
         return np.asarray(np.concatenate([getattr(upper, name) for upper in trees])[sources])
 
-    return UpperTree(
-        nodes,
-        edges,
-        targets,
-        reach,
-        np.concatenate(histories)[sources],
-        gather("visits"),
-        gather("action_counts"),
-        gather("values"),
-    )
+    known = map(gather, ("histories", "visits", "action_counts", "values"))
+    return UpperTree(merged, edges, targets, np.array(reach), *known)
 
 
 def _join(trees: Sequence[UpperTree]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
