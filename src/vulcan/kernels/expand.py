@@ -239,17 +239,10 @@ def have_outcomes(problem, s, a, reached, step):
 def replay_states(problem, records, following, queue, levels, scratch):
     """Compute the records of all states again; return whether the model answers as in the rows.
 
-    Parameters
-    ----------
-    problem
-        Rows from a file, which nothing has checked.
-    records, following
-        The records of all states, and those that the model writes to, as bytes.
-    queue, levels
-        Room for the states to evaluate, parents before children; and the level of each state, -1
-        for states that were not reached.
-    scratch
-        One row of an action.
+    `problem` has rows from a file, which nothing has checked. `records` of all states and those
+    that the model writes to, `following`, are bytes. `queue` and `levels` have room for the states
+    to evaluate, parents before children, and the level of each, -1 for those that were not reached.
+    `scratch` is one row of an action.
     """
     problem, records, following = borrow(problem), borrow(records), borrow(following)
     queue, levels = borrow(queue), borrow(levels)

@@ -44,14 +44,8 @@ class Channel:
     """The worker's end of a worker: holds the object, runs calls, and leads to the coordinator.
 
     Calls are numbered from 1, and a stop request holds for all calls up to a number: it reaches
-    calls that have not begun yet, and no later ones.
-
-    Attributes
-    ----------
-    report
-        Called with a note on the progress of the current call; only the last one counts.
-    current
-        Number of the call that runs.
+    calls that have not begun yet, and no later ones. `report` is called with a note on the progress
+    of the `current` call; only the last one counts.
     """
 
     def __init__(self, report: Callable[[Any], None]) -> None:
@@ -89,12 +83,8 @@ class Channel:
 class Worker(ABC):
     """One worker, as its coordinator sees it.
 
-    Attributes
-    ----------
-    note
-        Its last report on the current call; None if there is none.
-    on_note
-        Called with each report at once, by a worker that shares the coordinator's thread.
+    `note` is its last report on the current call. A worker that shares the coordinator's thread
+    calls `on_note` with each report at once.
     """
 
     note: Any = None

@@ -67,21 +67,9 @@ class Task:
 
 
 class WorkerPool:
-    """Workers that hold equal objects.
+    """Workers that hold equal objects, made by a maker with some arguments.
 
-    Parameters
-    ----------
-    executor
-        Where they work.
-    maker, arguments
-        Make the object that each of them holds.
-    start_timeout
-        Seconds after which tasks fail if no worker can start.
-
-    Attributes
-    ----------
-    lost
-        Number of workers lost so far.
+    Tasks fail if no worker can start within `start_timeout` seconds. `lost` counts lost workers.
     """
 
     def __init__(
@@ -117,10 +105,7 @@ class WorkerPool:
     def wait(self, on_note: OnNote | None = None) -> list[Task]:
         """Return the tasks that ended within a short time, possibly none.
 
-        Parameters
-        ----------
-        on_note
-            Called with a task and the last report of its worker.
+        `on_note` is called with tasks and the last reports of their workers.
         """
         now = time.monotonic()
         self._distribute(on_note, now)
@@ -270,15 +255,9 @@ PARALLEL: Final = re.compile(r"(here|threads|processes|ray)(?::([0-9]+))?(?:@(\S
 
 
 def choose_executor(parallel: int | str | Executor | None, several: str = "processes") -> Executor:
-    """Return the executor for a user's `parallel=`.
+    """Return the executor for a user's `parallel=`, as described in `vulcan.solve`.
 
-    Parameters
-    ----------
-    parallel
-        A number of workers; an executor; or its name, as in "threads", "processes:4", "ray:8" or
-        "ray@auto", with the number of workers and the address of a Ray cluster. None for one.
-    several
-        The name of the executor for more than one worker.
+    `several` is the name of the executor for more than one worker.
     """
     if isinstance(parallel, Executor):
         return parallel

@@ -142,20 +142,9 @@ def open_sweep(
     progress: bool | OnProgress | None,
     shares_graph: bool = False,
 ) -> Iterator[Sweep]:
-    """Yield workers for searches on a problem.
+    """Yield workers for searches on a problem, which may share a state graph within a worker.
 
     Ctrl-C ends the `with` statement without an error; `Sweep.stopped_by` says so.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    parallel
-        Where the workers run, as in `vulcan.solve`.
-    progress
-        Whether to show the progress of all searches, or a function that is called with it.
-    shares_graph
-        Whether the searches of a worker share a state graph.
     """
     with (
         watch_progress(progress) as report,
@@ -173,12 +162,8 @@ def open_sweep(
 class Sweep:
     """Searches on workers, their progress as one, and Ctrl-C.
 
-    Attributes
-    ----------
-    total
-        Number of searches; None while unknown.
-    stopped
-        Whether it was stopped early.
+    `total` is the number of searches, None while unknown; `stopped` says whether they were stopped
+    early.
     """
 
     def __init__(

@@ -44,21 +44,11 @@ MODEL: Final = "model"
 
 
 class Replay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Work that a resumed search repeats, since that is easier than storing its results.
+    """Work that a resumed search repeats, since that is easier than storing its results."""
 
-    Attributes
-    ----------
-    proof
-        The work on upper bounds: prices, and numbers of opened histories; see `Proof`.
-    proved_for
-        The number of samples when this work was done.
-    local
-        Samples under a local constraint that found the best policy; 0 if they did not.
-    """
-
-    proof: list[tuple[float, int]] = []
-    proved_for: int = 0
-    local: int = 0
+    proof: list[tuple[float, int]] = []  # prices, and histories to open; see `Proof.improve`
+    proved_for: int = 0  # the number of samples when this was done
+    local: int = 0  # samples under a local constraint that found the best policy; else 0
 
     def check(self, samples: int) -> None:
         """Refuse more work than a search does for a number of samples."""
@@ -72,35 +62,15 @@ class Replay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of a checkpoint.
+    """The content of a checkpoint."""
 
-    Attributes
-    ----------
-    identity
-        What was searched, and how, by name; a search resumes only its own checkpoints.
-    graph
-        The rows of the model's graph; see `StateGraph.pack`.
-    credits
-        Where the risk bound was evaluated, and its values there.
-    capacities
-        Lengths of the arrays that grow.
-    arrays
-        The filled rows of the arrays of the search.
-    target
-        The sample count of the next round.
-    best
-        The best policy so far; see `Candidate.pack`.
-    replay
-        Work to repeat.
-    """
-
-    identity: dict[str, str]
-    graph: dict[str, bytes]
-    credits: list[tuple[float, float]]
-    capacities: dict[str, int]
-    arrays: dict[str, bytes]
-    target: int
-    best: dict[str, bytes] | None
+    identity: dict[str, str]  # what was searched, and how: others do not resume it
+    graph: dict[str, bytes]  # the rows of the model's graph; see `StateGraph.pack`
+    credits: list[tuple[float, float]]  # where the risk bound was evaluated, and its values
+    capacities: dict[str, int]  # lengths of the arrays that grow
+    arrays: dict[str, bytes]  # the filled rows of the arrays of the search
+    target: int  # the sample count of the next round
+    best: dict[str, bytes] | None  # the best policy so far; see `Candidate.pack`
     replay: Replay = Replay()
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -111,10 +81,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_snapshot(path: str | os.PathLike[str], identity: Mapping[str, str]) -> Snapshot | None:
     """Return the snapshot in a file; None if there is no file yet.
 
-    Raises
-    ------
-    CheckpointError
-        If the file is damaged, or belongs to another search.
+    It raises a `CheckpointError` if the file is damaged, or belongs to another search.
     """
     if not Path(path).exists():
         return None

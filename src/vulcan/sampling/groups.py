@@ -69,19 +69,9 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class Evaluator:
-    """Evaluates actions of a model, counts that, and says when to stop.
+    """Evaluates actions of a model, and counts these evaluations.
 
-    Parameters
-    ----------
-    reader
-        The model.
-    wants_stop
-        Called after every 32 evaluations; True ends what is under way.
-
-    Attributes
-    ----------
-    count
-        Number of (state, action) pairs evaluated so far.
+    `wants_stop` is called after every 32 of them; True ends what is under way.
     """
 
     def __init__(self, reader: ModelReader, wants_stop: Callable[[], bool]) -> None:
@@ -92,11 +82,14 @@ class Evaluator:
         """Return whether there is time for more evaluations, up to a number of them."""
         return self.count < until and not self._stopped
 
-    def row(self, state: Any, label: str, action: Any) -> Row:
-        """Return an evaluated action."""
+    def _count(self) -> None:
         self.count += 1
         if self.count % 32 == 0:
             self._stopped = self._wants_stop()
+
+    def row(self, state: Any, label: str, action: Any) -> Row:
+        """Return an evaluated action."""
+        self._count()
         outcomes = self.reader.outcomes(state, action)
         reward = risk = 0.0
         for outcome in outcomes:
@@ -107,9 +100,7 @@ class Evaluator:
 
     def bound(self, claim: str, state: Any, level: int) -> tuple[float, float]:
         """Return the largest risk and the least reward after a state, by a claim of the model."""
-        self.count += 1
-        if self.count % 32 == 0:
-            self._stopped = self._wants_stop()
+        self._count()
         risk, reward = self.reader.bound_continuation(claim, state, level)
         return float(risk), float(reward)
 
@@ -119,28 +110,14 @@ class Evaluator:
 
 
 class Rule(NamedTuple):
-    """Which groups to open, and how.
+    """Which groups to open, and how."""
 
-    Attributes
-    ----------
-    price
-        The price of failure.
-    start
-        The price of a decision at the root, as a number of a bin.
-    reward, risk
-        Estimates.
-    actions
-        For each group and bin, the position of the action that opens it, or a negative number.
-    mass
-        For each group and bin, the probability of histories that the rule leads there.
-    """
-
-    price: float
-    start: int
-    reward: float
+    price: float  # of failure
+    start: int  # the price of a decision at the root, as a number of a bin
+    reward: float  # estimates
     risk: float
-    actions: NDArray[np.int64]
-    mass: NDArray[np.float64]
+    actions: NDArray[np.int64]  # by group and bin: the position of an action, or negative
+    mass: NDArray[np.float64]  # by group and bin: the probability of the histories there
 
 
 Closing = tuple[float, float, float]
@@ -148,15 +125,7 @@ Closing = tuple[float, float, float]
 
 
 class Groups:
-    """Groups of histories.
-
-    Parameters
-    ----------
-    evaluator
-        The model.
-    close
-        Returns what closes a state at a level.
-    """
+    """Groups of histories; `close` returns what closes a state at a level."""
 
     def __init__(self, evaluator: Evaluator, close: Callable[[Any, int], Closing]) -> None:
         self._evaluator, self._reader, self._close = evaluator, evaluator.reader, close
@@ -211,16 +180,7 @@ class Groups:
     def find_rule(self, bound: RiskBound, size: float, until: int, price: float) -> Rule:
         """Refine the groups up to a number of evaluations, and return the best rule of a size.
 
-        Parameters
-        ----------
-        bound
-            The risk bound.
-        size
-            The largest number of decisions.
-        until
-            The number of evaluations.
-        price
-            A price of failure to begin with.
+        The search for the price of failure begins with `price`.
         """
         begin = self._evaluator.count
         chunk = (until - begin) // (2 * REFINEMENTS) + 1
@@ -356,17 +316,7 @@ class Groups:
 
 
 class RuleProgram:
-    """Rules of a size for any price of failure: one dynamic program each.
-
-    Parameters
-    ----------
-    arrays
-        The groups.
-    size
-        The largest number of decisions.
-    levels
-        The number of steps.
-    """
+    """Rules of at most `size` decisions for any price of failure: one dynamic program each."""
 
     def __init__(self, arrays: Any, size: float, levels: int) -> None:
         self._arrays, self._size = arrays, size

@@ -143,15 +143,7 @@ Following = Iterable[tuple[int, int]]
 
 
 class PlanTree:
-    """Histories, each closed by a default and perhaps opened by actions, in flat arrays.
-
-    Parameters
-    ----------
-    evaluator
-        The model.
-    default
-        The default action.
-    """
+    """Histories, each closed by a default and perhaps opened by actions, in flat arrays."""
 
     def __init__(self, evaluator: Evaluator, default: Default) -> None:
         self._evaluator, self._reader, self._default = evaluator, evaluator.reader, default
@@ -366,23 +358,9 @@ def _choose(arrays: Any, price: float, decision_price: float, held: NDArray[np.i
 class GrowingPlan:
     """A plan that grows.
 
-    Parameters
-    ----------
-    problem
-        Model and risk bound.
-    evaluator
-        The model.
-    default
-        The default action.
-
-    Attributes
-    ----------
-    best
-        The best plan so far that the bound accepts; None if it accepts none.
-    rewards
-        Where the risk bound was evaluated for it.
-    exhausted
-        Whether the last round found nothing more to evaluate.
+    `best` is the best plan so far that the bound accepts, None if it accepts none; the bound was
+    evaluated at `rewards` for it. `exhausted` says whether the last round found nothing more to
+    evaluate.
     """
 
     def __init__(self, problem: Problem, evaluator: Evaluator, default: Default) -> None:

@@ -65,21 +65,10 @@ class Plan:
 class Planning:
     """An upper tree, and the plans on it.
 
-    Parameters
-    ----------
-    run
-        The search.
-    completion
-        Evaluates and writes policies below the upper tree.
-    may_go_on
-        Called often: whether there is time left.
-    detail
-        The largest number of histories of the upper tree, and of points of a front.
-    closeness
-        How much worse than the best an action of the upper tree may be; by default a share of the
-        range of rewards.
-    most_pairs
-        The largest number of pairs of points that fronts combine, each time.
+    `completion` evaluates and writes policies below the upper tree, and `may_go_on` says whether
+    there is time left. `detail` is the largest number of histories of the upper tree, and of points
+    of a front. Actions of the upper tree may be worse than the best by `closeness`, by default a
+    share of the range of rewards. Fronts combine at most `most_pairs` pairs of points, each time.
     """
 
     def __init__(

@@ -101,13 +101,8 @@ class PriceRun(PriceArrays):
     """One search of a tree with several prices.
 
     As many threads as there are workers sample a compiled model; the result does not depend on it.
-
-    Attributes
-    ----------
-    full
-        Whether memory has run out.
-    accepted
-        The rewards of plans that the bound accepted.
+    `full` says whether memory has run out, and `accepted` has the rewards of plans that the bound
+    accepted.
     """
 
     exhausted = False  # no action is ever refused
@@ -597,14 +592,8 @@ def begin_prices(count: int, size: float, allowed: float) -> Prices:
 def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
     """Return prices around those that decide over the best first actions.
 
-    Parameters
-    ----------
-    judged
-        The value of each first action, and the price that decides it.
-    prices
-        The current prices.
-    size
-        The size of rewards.
+    `judged` has the value of each first action, and the price that decides it; `size` is that of
+    rewards.
     """
     rewards = judged["reward"]
     order = np.argsort(-rewards, kind="stable")[:CONTENDERS]
