@@ -24,7 +24,7 @@ from vulcan import Outcome, Start
 from vulcan.domains import Bandit, Exploration, Grid, ThreeActions, TreasureGrid
 from vulcan.planning import Status, automatic
 from vulcan.sampling import plan as plans
-from vulcan.sampling.merged import WorkLimit
+from vulcan.sampling.plan import WorkLimit
 from vulcan.sampling.tree import LARGEST
 
 ENOUGH = 100_000

@@ -5,7 +5,7 @@ chooses actions there, and a price at each of its leaves.
 
 **Completions** evaluate what the policy of each price earns and risks from a leaf on, and write a
 plan out as a policy. Over histories, every policy is walked to the end of all continuations. Where
-states merge, there may be far more histories than state–step pairs; see `vulcan.sampling.merged`.
+states merge, there may be far more histories than state–step pairs; see `vulcan.sampling.plan`.
 """
 
 from __future__ import annotations

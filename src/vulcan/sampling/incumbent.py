@@ -28,7 +28,7 @@ from vulcan.problem import Problem
 from vulcan.runtime.arrays import require
 from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
 from vulcan.sampling.candidate import Candidate
-from vulcan.sampling.checkpoint import MODEL, Replay, read_snapshot
+from vulcan.sampling.checkpoint import MODEL, Replay, Snapshot, read_snapshot
 from vulcan.sampling.paper_tree import TreeRun
 from vulcan.sampling.price_search import PriceRun
 from vulcan.solvers.base import Options, describe_origin
@@ -249,8 +249,13 @@ class Incumbent:
         # A policy of another graph than the one that is saved could not be read again.
         best = None if self.best is None or self.best.graph is not None else self.best
         try:
-            snapshot = self._run.take_snapshot(self._identify(), self.target, best, replay)
-            snapshot.write(checkpoint.path)
+            Snapshot(
+                identity=self._identify(),
+                **self._run.pack(),
+                target=self.target,
+                best=None if best is None else best.pack(),
+                replay=replay,
+            ).write(checkpoint.path)
         except OSError as error:
             # The search is worth more than its copy.
             logger.warning("the checkpoint could not be written: %s", error)

@@ -7,13 +7,13 @@ finer, or the end of an array. A `KernelRun` provides what it needs, within a nu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.errors import BoundError, ModelError
+from vulcan.errors import BoundError, CheckpointError, ModelError
 from vulcan.graph.compiled import CompiledGraph, find_compiled
 from vulcan.graph.states import (
     LARGE_GROWTH,
@@ -26,8 +26,9 @@ from vulcan.graph.states import (
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.problem import Problem
-from vulcan.runtime.arrays import lengthen, pack_array, unpack_array
+from vulcan.runtime.arrays import lengthen, pack_array, require, require_names, unpack_array
 from vulcan.runtime.memory import find_default_memory
+from vulcan.sampling.checkpoint import Snapshot
 from vulcan.solvers.constraints import LocalConstraint
 
 
@@ -162,17 +163,34 @@ class KernelRun:
                 setattr(self, name, lengthen(old, filled[kind], int((1 + share) * len(old))))
         return True
 
-    def pack_tree(self) -> dict[str, bytes]:
-        """Return the growing arrays of the tree as bytes."""
-        return {name: pack_array(array) for name, array in self._filled().items()}
+    # Checkpoints.
 
-    def unpack_tree(self, packed: Mapping[str, bytes], lengths: Mapping[str, int]) -> None:
-        """Take over the tree of a checkpoint, given the former lengths of its arrays.
+    def _pack(self, places: Iterable[float], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return what a `Snapshot` has of a search, besides the policy and the rounds.
 
-        They are as long as before if memory allows it, and no shorter than those that a search
-        begins with: shorter ones can't grow.
+        Of the risk bound that is its values at some credits, and of the search other arrays than
+        those of the tree, too.
         """
+        return {
+            "graph": self.graph.pack(),
+            "credits": [(credit, self.allow(credit)) for credit in places],
+            "capacities": {kind: len(getattr(self, kind)) for kind in self.GROWING},
+            "arrays": {k: pack_array(array) for k, array in (self._filled() | arrays).items()},
+        }
+
+    def _unpack(self, snapshot: Snapshot, others: Iterable[str]) -> None:
+        """Evaluate the model and the risk bound again, and take over the tree of a snapshot."""
+        packed, lengths = snapshot.arrays, snapshot.capacities
+        require_names(packed, (*self._filled(), *others))
+        require_names(lengths, self.GROWING)
+        self.graph.unpack(snapshot.graph)
+        for credit, allowed in snapshot.credits:
+            require(math.isfinite(credit), "a credit is not a number")
+            if self.allow(credit) != allowed:
+                raise CheckpointError("the risk bound is not the one of the checkpoint")
         for kind, names in self.GROWING.items():
+            # Arrays are as long as before if memory allows it, and no shorter than those that a
+            # search begins with: shorter ones can't grow.
             empty = [getattr(self, name) for name in names]
             filled = len(unpack_array(packed, kind, empty[0]))
             affordable = self.limit // sum(array[:1].nbytes for array in empty)

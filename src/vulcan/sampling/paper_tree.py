@@ -20,24 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.forms import Constant
-from vulcan.errors import CheckpointError
 from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, NONE, UNPLANNED
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import (
-    pack_array,
     ranges,
     require,
-    require_names,
     starts,
     unpack_array,
 )
 from vulcan.sampling.candidate import Candidate
-from vulcan.sampling.checkpoint import Replay, Snapshot, check_tree, check_walk
+from vulcan.sampling.checkpoint import Snapshot, check_tree, check_walk
 from vulcan.sampling.kernel_run import KernelRun
-from vulcan.sampling.merged import WorkLimit, load_kernels, plan_merged
+from vulcan.sampling.plan import WorkLimit, load_kernels, plan_merged
 from vulcan.solvers.constraints import LocalConstraint
 
 FIXED: Final = ("_returns", "_path", "control", "test")
@@ -348,34 +345,22 @@ class TreeRun(KernelRun):
         self.edges, self.children = self.edges[:0].copy(), self.children[:0].copy()
         self.choice = self.choice[:1].copy()
 
-    def take_snapshot(
-        self, identity: dict[str, str], target: int, best: Candidate | None, replay: Replay
-    ) -> Snapshot:
-        """Return everything that is needed to resume from here."""
-        arrays = self.pack_tree()
-        arrays |= {name: pack_array(getattr(self, name)) for name in FIXED}
-        return Snapshot(
-            identity=identity,
-            graph=self.graph.pack(),
-            credits=[
-                (credit, self.problem.risk_bound(credit))
-                for credit in self.table.evaluated(-math.inf, math.inf)[1:-1]
-            ],
-            capacities={name: len(getattr(self, name)) for name in self.GROWING},
-            arrays=arrays,
-            target=target,
-            best=None if best is None else best.pack(),
-            replay=replay,
-        )
+    def pack(self) -> dict[str, Any]:
+        """Return everything that is needed to resume from here; see `Snapshot`."""
+        places = self.table.evaluated(-math.inf, math.inf)[1:-1]
+        return self._pack(places, {name: getattr(self, name) for name in FIXED})
 
     def restore(self, snapshot: Snapshot) -> None:
         """Resume from a snapshot: evaluate the model again, and take over the checked arrays."""
         packed = snapshot.arrays
-        require_names(packed, (*self._filled(), *FIXED))
-        require_names(snapshot.capacities, self.GROWING)
-        self.graph.unpack(snapshot.graph)
-        self._restore_credits(snapshot.credits)
-        self.unpack_tree(packed, snapshot.capacities)
+        self._unpack(snapshot, FIXED)
+        places = [credit for credit, _ in snapshot.credits]
+        require(all(map(operator.lt, places, places[1:])), "credits are not in order")
+        exact = self.table.function is None
+        require(not (exact and places), "this risk bound is its own table")
+        for credit in places:
+            self.table.cover(credit)
+        self._read_table()
         for name in ("_returns", "_path"):
             array = getattr(self, name)
             array[:] = unpack_array(packed, name, array, len(array))
@@ -384,23 +369,6 @@ class TreeRun(KernelRun):
             found = unpack_array(packed, name, array, 1)
             for field in kept:
                 array[field] = found[field]
-        self._check()
-
-    def _restore_credits(self, evaluated: list[tuple[float, float]]) -> None:
-        """Evaluate the risk bound again where it was before."""
-        places = [credit for credit, _ in evaluated]
-        apart = all(map(operator.lt, places, places[1:]))
-        require(apart and all(map(math.isfinite, places)), "credits are not in order")
-        exact = self.table.function is None
-        require(not (exact and places), "this risk bound is its own table")
-        for credit, allowed in evaluated:
-            if self.problem.risk_bound(credit) != allowed:
-                raise CheckpointError("the risk bound is not the one of the checkpoint")
-            self.table.cover(credit)
-        self._read_table()
-
-    def _check(self) -> None:
-        """Refuse arrays that kernels can't work with."""
         filled, counted = self._filled(), bool(self.sizes["counted"][0])
         arrays = filled["nodes"], filled["edges"], filled["children"]
         tree = self._kernels.Tree(*arrays, self.sizes)

@@ -1,6 +1,11 @@
-"""Plans: an action or a price for each history, chosen by fronts over the upper tree.
+"""Plans: over state–step pairs where states merge, else over histories.
 
-Near the root, where a history is probable, exact fronts of risk and reward weigh actions against
+**Pairs.** Where there are few enough state–step pairs, nothing need be sampled. The dual bound,
+deterministic policies near its price, and fronts are those of `vulcan.exact`; here they are limited
+by counts, so that the same samples give the same policy.
+
+**Histories.** An action or a price for each history is chosen by fronts over the upper tree. Near
+the root, where a history is probable, exact fronts of risk and reward weigh actions against
 each other (`vulcan.kernels.plan`, `vulcan.kernels.exact_front`). At a leaf of the upper tree, each
 price has one policy: the best actions for that price as far as the tree goes, and greedy ones
 beyond. The reward and the risk of such a policy are evaluated exactly, to the end of all its
@@ -16,19 +21,27 @@ policies.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from vulcan.errors import BoundError
+from vulcan.exact import sweeps, thin_fronts
 from vulcan.exact.acceptance import BoundTest
-from vulcan.exact.fronts import FrontArrays
+from vulcan.exact.fronts import FrontArrays, advance_fronts
+from vulcan.exact.pipeline import LAGRANGIAN, narrow
+from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.levels import EDGE, Layers
 from vulcan.numerics import END, TOLERANCE
-from vulcan.sampling.candidate import FRONTS, NEUTRAL, Candidate
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits, Monitor
+from vulcan.sampling.candidate import FRONTS, NEUTRAL, PAIRS, Candidate
 from vulcan.sampling.completion import FINE, Completion
+from vulcan.sampling.kernel_run import KernelRun
 from vulcan.sampling.price_search import PriceRun
 
 CLOSENESS: Final = 0.01
@@ -50,6 +63,97 @@ FEWEST_POINTS: Final = 32
 RARER: Final = 8
 
 WORTHLESS: Final = -1e300
+
+
+# Plans over pairs.
+
+
+@dataclass
+class WorkLimit:
+    """The work that a plan may take; `exceeded` says that it would have taken more."""
+
+    places: float  # state–step pairs, or histories
+    evaluations: float  # of states
+    until: float  # by `time.perf_counter`
+    exceeded: bool = False
+
+    def forbids(self, places: int, evaluations: int = 0) -> bool:
+        """Whether a completion that has done this much must stop."""
+        self.exceeded = places > self.places or evaluations > self.evaluations
+        return self.exceeded or self.late
+
+    @property
+    def late(self) -> bool:
+        """Whether its time is over."""
+        return time.perf_counter() > self.until
+
+
+@dataclass(frozen=True, eq=False)
+class MergedPlan:
+    """The best policy found over state–step pairs, and what was proved."""
+
+    candidate: Candidate | None
+    upper: float  # of all policies within the risk bound, randomised or not
+    rewards: list[float]  # where the risk bound was evaluated
+    proved: bool  # that no deterministic policy is better than the candidate, up to rounding
+    attained: float  # upper bound for deterministic policies
+    rounding: float  # bounds the rounding error between an upper bound and a reward
+
+
+def plan_merged(
+    run: KernelRun, problem: Problem, solver: object, limit: WorkLimit, front_work: int = 0
+) -> MergedPlan | None:
+    """Return a plan over all pairs; None if there are too many, or the bound has no value there.
+
+    States that were not evaluated yet are evaluated. Fronts combine at most `front_work` pairs of
+    points.
+    """
+    left = limit.until - time.perf_counter()
+    limits = Limits(
+        memory=max(1, run.limit - (run.memory - run.graph.memory)),
+        time_limit=None if math.isinf(left) else max(1e-3, left),
+    )
+    layered = ExactSearch(problem, run.reader, Monitor(limits), solver, run.state_graph)
+    if not layered.unroll(most_pairs=limit.places, most_new=limit.evaluations):
+        limit.exceeded = layered.monitor.stopped_by is None
+        return None
+    if not len(layered.levels):
+        return None
+    try:
+        narrow(layered, LAGRANGIAN)
+        upper = layered.upper
+        if front_work:
+            advance_fronts(layered, front_work)
+    except BoundError:
+        return None
+    candidate = _write(run, layered)
+    proved = layered.closed and candidate is not None and candidate.judgement.safe
+    attained = layered.upper
+    if layered.best is not None:
+        attained = max(attained, layered.bound_test.raise_reward(layered.best.reward))
+    return MergedPlan(candidate, upper, layered.rewards, proved, attained, layered.rounding)
+
+
+def _write(run: KernelRun, layered: ExactSearch) -> Candidate | None:
+    """Return the best policy as a candidate."""
+    best = layered.best
+    if best is None:
+        return None
+    rows, below, _ = best.decide()
+    counts = run.graph.actions.array["safe_count"][rows]
+    firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    allowed = run.allow(best.reward)
+    method = PAIRS if layered.dual.price else NEUTRAL
+    return Candidate(rows, firsts, below, best.reward, best.risk, allowed, 0.0, method)
+
+
+def load_kernels() -> None:
+    """Load or compile the kernels, before the clock runs."""
+    sweeps.load_kernels()
+    thin_fronts.load_kernels()
+
+
+# Plans over histories.
 
 
 @dataclass(frozen=True, eq=False)

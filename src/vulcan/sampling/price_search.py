@@ -35,7 +35,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.forms import Constant
-from vulcan.errors import CheckpointError
 from vulcan.exact.acceptance import Extremes, find_extremes
 from vulcan.graph.compiled import CompiledGraph, Evaluator
 from vulcan.graph.states import StateGraph
@@ -44,15 +43,9 @@ from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
 from vulcan.problem import Problem
-from vulcan.runtime.arrays import pack_array, require, require_names, set_apart, unpack_array
+from vulcan.runtime.arrays import require, set_apart, unpack_array
 from vulcan.runtime.limits import Limits, Monitor
-from vulcan.sampling.candidate import Candidate
-from vulcan.sampling.checkpoint import (
-    Replay,
-    Snapshot,
-    are_price_indices,
-    check_price_tree,
-)
+from vulcan.sampling.checkpoint import Snapshot, are_price_indices, check_price_tree
 from vulcan.sampling.completion import (
     Completion,
     HistoryCompletion,
@@ -322,46 +315,31 @@ class PriceRun(PriceArrays):
 
     # Checkpoints.
 
-    def take_snapshot(
-        self, identity: dict[str, str], target: int, best: Candidate | None, replay: Replay
-    ) -> Snapshot:
-        """Return everything that is needed to resume from here."""
-        arrays = self.pack_tree()
-        arrays |= {name: pack_array(getattr(self, name)) for name in (*FIXED, *LISTS)}
-        sampled = self.list_sampled()
-        roots = sorted(sampled)
-        subtrees = [sampled[root] for root in roots]
-        arrays["subtrees"] = pack_array(np.array(roots, np.int64))
-        arrays["returns"] = b"".join(pack_array(subtree.returns) for subtree in subtrees)
-        arrays["random"] = b"".join(pack_array(subtree.control["random"]) for subtree in subtrees)
-        arrays["retired"] = b"".join(map(pack_array, self._retired.values()))
+    def pack(self) -> dict[str, Any]:
+        """Return everything that is needed to resume from here; see `Snapshot`."""
+        sampled = sorted(self.list_sampled().items())
+        subtrees, none = [subtree for _, subtree in sampled], make_returns(0)
         numbers = (self.samples, self._next_guide, *self._span, *self._bounded)
-        arrays["numbers"] = pack_array(np.array(numbers, np.float64))
-        return Snapshot(
-            identity=identity,
-            graph=self.graph.pack(),
-            credits=[(low, self.allow(low)) for low in sorted(self.accepted)],
-            capacities={kind: len(getattr(self, kind)) for kind in self.GROWING},
-            arrays=arrays,
-            target=target,
-            best=None if best is None else best.pack(),
-            replay=replay,
+        arrays = {name: getattr(self, name) for name in (*FIXED, *LISTS)}
+        return self._pack(
+            self.credits(),
+            arrays
+            | {
+                "subtrees": np.array([root for root, _ in sampled], np.int64),
+                "returns": np.concatenate([none, *(subtree.returns for subtree in subtrees)]),
+                "random": np.array([subtree.control["random"][0] for subtree in subtrees], "u8"),
+                "retired": np.concatenate([none, *self._retired.values()]),
+                "numbers": np.array(numbers, np.float64),
+            },
         )
 
     def restore(self, snapshot: Snapshot) -> None:
         """Resume from a snapshot: evaluate the model again, and take over the checked arrays."""
         packed, levels = snapshot.arrays, self.reader.levels
-        require_names(packed, (*self._filled(), *FIXED, *LISTS, *SUBTREES, "numbers"))
-        require_names(snapshot.capacities, self.GROWING)
         root, children = int(self.nodes["first_edge"][0]), self.list_children(0)
-        self.graph.unpack(snapshot.graph)
-        for reward, allowed in snapshot.credits:
-            require(math.isfinite(reward), "an accepted reward is not a number")
-            if self.allow(reward) != allowed:
-                raise CheckpointError("the risk bound is not the one of the checkpoint")
+        self._unpack(snapshot, (*FIXED, *LISTS, *SUBTREES, "numbers"))
         self.accepted = {reward for reward, _ in snapshot.credits}
         self._restore_numbers(unpack_array(packed, "numbers", np.zeros(0), NUMBERS).tolist())
-        self.unpack_tree(packed, snapshot.capacities)
         for name in FIXED[:2]:
             array = getattr(self, name)
             array[:] = unpack_array(packed, name, array, len(array))

@@ -8,7 +8,7 @@ A search goes in rounds: sample, plan, move prices, prove (`VulcanSearch.run`). 
 is made (`vulcan.sampling.plan`), a fine one in the last; then the prices are moved to where they
 decide, and some histories are opened for the upper bound (`vulcan.sampling.proof`). Between rounds,
 coarse plans guide half of the samples. Where states merge and the state–step pairs are few enough,
-the plan is made over these instead (`vulcan.sampling.merged`).
+the plan is made over these instead (`vulcan.sampling.plan`).
 
 The best candidate of all methods is kept (`vulcan.sampling.incumbent`). Prices and fronts come
 first. Where these find nothing, prices go up until they ask for the least risk, and a search with
@@ -46,9 +46,8 @@ from vulcan.sampling.local_vulcan import (
     LocalVulcan,
     require_exploration,
 )
-from vulcan.sampling.merged import MergedPlan, WorkLimit, plan_merged
 from vulcan.sampling.paper_tree import TreeRun
-from vulcan.sampling.plan import Planning
+from vulcan.sampling.plan import MergedPlan, Planning, WorkLimit, plan_merged
 from vulcan.sampling.price_search import (
     PriceRun,
     are_alike,
