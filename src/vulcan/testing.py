@@ -55,13 +55,7 @@ from vulcan.runtime.limits import Limits
 from vulcan.solvers.base import Coverage, Options, Solver
 from vulcan.solvers.finding import Status
 
-__all__ = [
-    "CompiledReport",
-    "ModelReport",
-    "check_compiled",
-    "check_model",
-    "check_solver",
-]
+__all__ = ["CompiledReport", "ModelReport", "check_compiled", "check_model", "check_solver"]
 
 SPARE: Final = 64
 """Extra outcomes in the buffers, for forms that write more than they declare."""
@@ -149,21 +143,14 @@ def check_compiled(model: Any, *, most_states: int = 1000) -> CompiledReport:
     Parameters
     ----------
     model
-        A model with an attribute `compiled`.
+        A model with an attribute `compiled`, whose plain form passes `check_model`.
     most_states
-        Stop when this many states have been compared.
+        Stop when this many states have been compared; at least 1.
 
     Returns
     -------
     CompiledReport
         `ok` is whether both agree; its text lists the differences.
-
-    Raises
-    ------
-    OptionError
-        If the model has no compiled form, or `most_states` is not a whole number of at least 1.
-    ModelError
-        If the plain form breaks a rule; run `check_model` first.
 
     Examples
     --------
@@ -181,8 +168,7 @@ def check_compiled(model: Any, *, most_states: int = 1000) -> CompiledReport:
     if form is None:
         raise OptionError(f"{describe_model(model)} has no compiled form, or begins with a Start")
     used, random = CompiledAnswers(form), np.random.default_rng(0)
-    waiting: dict[int, list[tuple[Any, NDArray[Any]]]] = {}  # by step
-    waiting[0] = [(reader.root, form.initial.reshape(1))]
+    waiting = {0: [(reader.root, form.initial.reshape(1))]}  # by step
     report = CompiledReport()
     while waiting and report.states < most_states and len(report.violations) < MOST_VIOLATIONS:
         step = max(waiting) if report.states % 2 else min(waiting)
@@ -190,19 +176,18 @@ def check_compiled(model: Any, *, most_states: int = 1000) -> CompiledReport:
         if not waiting[step]:
             del waiting[step]
         report.states += 1
-        differences: list[tuple[str, Any]] = []  # with their actions
-        differences += ((text, None) for text in _compare_bounds(reader, used, step, state, record))
         actions = reader.actions(state)
-        differences += _compare_labels(list(actions), form.actions)
-        reached = []
+        texts = [*_compare_bounds(reader, used, step, state, record)]
+        texts += _compare_labels(list(actions), form.actions)
+        differences: list[tuple[str, str | None]] = [(text, None) for text in texts]
+        reached: list[tuple[Any, NDArray[Any]]] = []
         for number, label in enumerate(form.actions):
             plain = reader.outcomes(state, actions[label]) if label in actions else []
             report.evaluations += bool(plain)
-            following, texts = _compare_outcomes(used, record, number, plain)
-            differences += ((text, label) for text in texts)
+            following, found = _compare_outcomes(used, record, number, plain)
+            differences += [(text, label) for text in found]
             reached += following
-        for text, action in differences:
-            report.violations.append(Violation(Rule.COMPILED, text, state, action))
+        report.violations += [Violation(Rule.COMPILED, text, state, a) for text, a in differences]
         if reached and step + 1 < reader.horizon:
             chosen = random.permutation(len(reached))
             waiting.setdefault(step + 1, []).extend(reached[k] for k in chosen)
@@ -230,12 +215,12 @@ def _compare_bounds(
             yield f"bounds {where} differ: {bound!r}, plain {plain!r}"
 
 
-def _compare_labels(plain: list[str], compiled: Sequence[str]) -> Iterator[tuple[str, None]]:
+def _compare_labels(plain: list[str], compiled: Sequence[str]) -> Iterator[str]:
     missing = [label for label in plain if label not in compiled]
-    yield from ((f"the compiled form has no action {label!r}", None) for label in missing)
+    yield from (f"the compiled form has no action {label!r}" for label in missing)
     listed = [label for label in compiled if label in plain]
     if not missing and listed != plain:
-        yield f"actions are in another order than in the plain model, {listed}", None
+        yield f"actions are in another order than in the plain model, {listed}"
 
 
 def _compare_outcomes(
@@ -305,11 +290,6 @@ def check_solver(solver: Solver) -> list[str]:
     -------
     list of str
         The broken promises, each with the problem on which it was broken; empty if all are kept.
-
-    Raises
-    ------
-    OptionError
-        If it is not a solver.
     """
     if not isinstance(solver, Solver):
         raise OptionError(
@@ -347,9 +327,7 @@ def _check_problem(solver: Solver, problem: Problem) -> Iterator[str]:
     result = plan_and_certify(problem, solver, limits, Options())
     best = plan_and_certify(problem, Pareto(), Limits(), Options()).certificate
     optimum = None if best is None else float(best.reward)
-    yield from _check_certificate(result)
-    yield from _check_soundness(solver, result, optimum)
-    yield from _check_bound(solver, result, optimum)
+    yield from _check_result(solver, result, optimum)
     again = plan_and_certify(problem, solver, limits, Options())
     if again.policy != result.policy:
         yield "repetition: the same seed and limits gave another policy"
@@ -359,41 +337,29 @@ def _check_problem(solver: Solver, problem: Problem) -> Iterator[str]:
         known = plan_and_certify(problem, solver, limits, Options(graph=graph))
         if known.policy != result.policy:
             yield "shared graphs: a graph that is shared between searches gave another policy"
-    yield from _check_limits(solver, problem)
-
-
-def _check_certificate(result: Result) -> Iterator[str]:
-    if (result.policy is None) != (result.certificate is None):
-        yield "certificates: a policy without a certificate, or a certificate without a policy"
-    claimed = result.status is Status.SOLVED and result.upper_bound is not None
-    if claimed and not result.safe:
-        yield "certificates: a policy that is called solved is not safe"
-
-
-def _check_soundness(solver: Solver, result: Result, optimum: float | None) -> Iterator[str]:
-    exact = solver.covers is not Coverage.NOTHING
-    if exact and result.status is Status.INFEASIBLE and optimum is not None:
-        yield f"soundness: it reports no admissible policy; one has reward {optimum!r}"
-    if not result.safe or isinstance(result.policy, RandomisedPolicy):
-        return
-    assert result.certificate is not None
-    if optimum is None:
-        yield "soundness: a safe policy was found where there is none"
-    elif float(result.certificate.reward) > optimum + EXACT_GAP * abs(optimum):
-        yield f"soundness: {float(result.certificate.reward)!r} is above the optimum, {optimum!r}"
-
-
-def _check_bound(solver: Solver, result: Result, optimum: float | None) -> Iterator[str]:
-    if result.upper_bound is None:
-        return
-    if solver.covers is Coverage.NOTHING:
-        yield "upper bounds: there is one, but `covers` is NOTHING"
-    if optimum is not None and result.upper_bound < optimum - EXACT_GAP * abs(optimum):
-        yield f"upper bounds: {result.upper_bound!r} is below the optimum, {optimum!r}"
-
-
-def _check_limits(solver: Solver, problem: Problem) -> Iterator[str]:
     if "time_limit" in solver.limits:
         stopped = plan_and_certify(problem, solver, Limits(time_limit=0.0), Options())
         if stopped.policy is not None and stopped.certificate is None:
             yield "limits: with a time limit of 0, a policy has no certificate"
+
+
+def _check_result(solver: Solver, result: Result, optimum: float | None) -> Iterator[str]:
+    """Compare a result with the reward of the best safe policy; None if there is none."""
+    certificate, bound = result.certificate, result.upper_bound
+    if (result.policy is None) != (certificate is None):
+        yield "certificates: a policy without a certificate, or a certificate without a policy"
+    if result.status is Status.SOLVED and bound is not None and not result.safe:
+        yield "certificates: a policy that is called solved is not safe"
+    exact, slack = solver.covers is not Coverage.NOTHING, EXACT_GAP * abs(optimum or 0.0)
+    if exact and result.status is Status.INFEASIBLE and optimum is not None:
+        yield f"soundness: it reports no admissible policy; one has reward {optimum!r}"
+    if certificate is not None and result.safe and not isinstance(result.policy, RandomisedPolicy):
+        reward = float(certificate.reward)
+        if optimum is None:
+            yield "soundness: a safe policy was found where there is none"
+        elif reward > optimum + slack:
+            yield f"soundness: {reward!r} is above the optimum, {optimum!r}"
+    if bound is not None and not exact:
+        yield "upper bounds: there is one, but `covers` is NOTHING"
+    if bound is not None and optimum is not None and bound < optimum - slack:
+        yield f"upper bounds: {bound!r} is below the optimum, {optimum!r}"

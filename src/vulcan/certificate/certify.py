@@ -202,8 +202,6 @@ def certify(
 
     Raises
     ------
-    OptionError
-        If `problem` is not a `Problem`, such as a model without a bound.
     ModelError
         If the model breaks a rule.
     BoundError
@@ -334,7 +332,7 @@ def describe_certificate(
 
     The problem, and the number of decisions of the policy, are shown if they are known.
     """
-    risk, allowed = to_float(certificate.risk), to_float(certificate.allowed)
+    risk, allowed = (show_probability(to_float(x)) for x in (certificate.risk, certificate.allowed))
     verdict = "acceptable" if certificate.passes else "NOT ACCEPTABLE"
     if certificate.undecided:
         verdict = "TOO CLOSE TO SAY"
@@ -344,11 +342,8 @@ def describe_certificate(
         complete = describe_frontier(certificate)
     return [
         ("reward", f"{to_float(certificate.reward):.6f}{_show_error(certificate, 'reward')}"),
-        ("risk", f"{show_probability(risk)}{_show_error(certificate, 'risk')}  {verdict}"),
-        (
-            "allowed risk",
-            f"{show_probability(allowed)}{_show_error(certificate, 'allowed')}{bound}",
-        ),
+        ("risk", f"{risk}{_show_error(certificate, 'risk')}  {verdict}"),
+        ("allowed risk", f"{allowed}{_show_error(certificate, 'allowed')}{bound}"),
         ("slack", f"{to_float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
         ("complete", complete),
     ]
@@ -393,7 +388,7 @@ def _describe_margin(certificate: Certificate) -> str:
         return "too close to decide in floating point"
     if margin == 0:
         return "not known to be acceptable for any smaller failure probabilities"
-    if margin == float("inf"):
+    if margin == math.inf:
         return "still acceptable if every risky action failed surely"
     if not certificate.passes:
         return f"acceptable if every failure probability were {margin:.4g} times as large"

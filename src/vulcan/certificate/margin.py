@@ -128,21 +128,13 @@ def _prove(scaled: _Scaled, proved: float, ends: Sequence[float]) -> float:
 
 
 class _Scaled:
-    """A policy with every immediate risk times a factor.
-
-    Attributes
-    ----------
-    intervals, rounds
-        Intervals tested at once, and rounds of tests.
-    used
-        Least and largest reward at which the bound was used.
-    """
+    """A policy with every immediate risk times a factor."""
 
     def __init__(self, chain: Chain, start: Floats, bound: RiskBound, reward: float) -> None:
         self._chain, self._start, self._bound = chain, start, bound
-        self.used = reward, reward
+        self.used = reward, reward  # least and largest reward at which the bound was used
         bearable = WORK // len(chain)
-        self.intervals = max(FEWEST_INTERVALS, min(MOST_INTERVALS, bearable))
+        self.intervals = max(FEWEST_INTERVALS, min(MOST_INTERVALS, bearable))  # tested at once
         self.rounds = max(FEWEST_ROUNDS, min(MOST_ROUNDS, bearable))
         outcomes, safe = chain.most_outcomes, _find_safe(chain)
         risk = np.where(safe > 0, np.minimum(1.0, chain.risk), 1.0)

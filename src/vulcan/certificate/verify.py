@@ -95,11 +95,12 @@ class Verification:
     @property
     def difference(self) -> float:
         """The largest difference, relative to the larger of 1 and the number."""
-        pairs = [
-            (getattr(self, name), float(getattr(self.certificate, name)))
-            for name in ("reward", "risk", "frontier")
-        ]
-        return float(max(abs(theirs - ours) / max(1.0, abs(ours)) for theirs, ours in pairs))
+
+        def compare(name: str) -> float:
+            theirs, ours = getattr(self, name), float(getattr(self.certificate, name))
+            return float(abs(theirs - ours) / max(1.0, abs(ours)))
+
+        return max(map(compare, ("reward", "risk", "frontier")))
 
     @property
     def agrees(self) -> bool:
@@ -126,8 +127,6 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
     ------
     OptionError
         If Storm is not installed.
-    MismatchError
-        If the policy was computed for another model, or the model has changed since.
     """
     load_storm()
     if isinstance(policy, Policy) and policy.beyond is not None:
@@ -142,24 +141,18 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
         backwards = stormpy.environments.EquationSolverType.TOPOLOGICAL
         environment.solver().set_linear_equation_solver_type(backwards)
         queries = ('R{"reward"}=? [C]', 'P=? [F "failed"]', 'P=? [F "left"]')
-        reward, risk, frontier = (
-            _evaluate(stormpy, chain, query, environment) for query in queries
-        )
+        found = []
+        for query in queries:
+            (formula,) = stormpy.parse_properties(query)
+            answer = stormpy.model_checking(chain, formula, environment=environment)
+            found.append(float(answer.get_value(chain.initial_states[0])))
     return Verification(
         certificate=certificate,
-        reward=reward,
-        risk=risk,
-        frontier=frontier,
+        **dict(zip(("reward", "risk", "frontier"), found, strict=True)),
         states=chain.nr_states,
         transitions=chain.nr_transitions,
         tool=f"Storm (stormpy {stormpy.__version__})",
     )
-
-
-def _evaluate(stormpy: Any, chain: Any, query: str, environment: Any) -> float:
-    (formula,) = stormpy.parse_properties(query)
-    answer = stormpy.model_checking(chain, formula, environment=environment)
-    return float(answer.get_value(chain.initial_states[0]))
 
 
 def _build_chain(stormpy: Any, places: Chain, weights: Sequence[float]) -> Any:

@@ -60,18 +60,10 @@ Leave = Callable[[int, int, Any, int], None]
 class Chain:
     """The places of a policy, level by level, and the transitions between them.
 
-    Parameters
-    ----------
-    sizes
-        Number of places of each level.
-    transitions
-        Four columns, in the order of source places: source place; target place, `END`, `FAILED` or
-        `UNPLANNED`; and probability and reward as given by the model, floats in arrays or numbers
-        of any kind.
-    discounts
-        The discount after each level, as given by the model.
-    leaves
-        Whether each transition leaves the plan; by default, those to `UNPLANNED` do.
+    `sizes` has the number of places of each level. The columns of `transitions`, in the order of
+    source places, are source place; target place, `END`, `FAILED` or `UNPLANNED`; and probability
+    and reward as given by the model, floats in arrays or numbers of any kind. `discounts` has those
+    after each level, and `leaves` says which transitions leave the plan.
     """
 
     def __init__(
