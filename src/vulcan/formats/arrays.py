@@ -31,6 +31,7 @@ from vulcan.parameters import shorten
 from vulcan.runtime.memory import find_default_memory
 
 FORMS: Final = {"path/to/model.npz": "transitions and rewards as arrays"}
+
 FORMS_OF_TRANSITIONS: Final = (
     "transitions must be an array [A, S, S], a list of A sparse matrices [S, S], or rows [N, 5]"
 )
@@ -68,17 +69,8 @@ def from_arrays(
         The number of the initial state, or a probability for each state.
     discount
         As in every model.
-    action_labels
-        The label of each action; by default its number.
-    state_names
-        The name of each state; by default its number.
-
-    Raises
-    ------
-    OptionError
-        If a shape or a number of a state is wrong; the message says what is allowed.
-    ModelError
-        If probabilities or rewards break a rule; the message names state and action.
+    action_labels, state_names
+        The label of each action, and the name of each state; by default their numbers.
 
     Examples
     --------
@@ -93,10 +85,7 @@ def from_arrays(
         if len(state_names) < states:
             raise OptionError(f"state_names must be {states} names, not {len(state_names)}")
         states = len(state_names)
-    ends, fails = (
-        _read_mask(what, given, states)
-        for what, given in (("terminal", terminal), ("failure", failure))
-    )
+    ends, fails = _read_mask("terminal", terminal, states), _read_mask("failure", failure, states)
     begins = read_start(start, states)
     for what, where in (("terminal", ends), ("start", begins != 0)):
         if (both := np.flatnonzero(where & fails)).size:
@@ -170,16 +159,17 @@ def _find_rewards(
     actions, states, _ = shape
     if array.ndim == 0:
         return np.full(len(state), float(array))
-    if array.shape == (states,):
-        return np.asarray(array[state])
-    if array.shape == (states, actions):
-        return np.asarray(array[state, action])
-    if array.shape == shape:
-        return np.asarray(array[action, state, target])
-    raise OptionError(
-        f"rewards must be one number, or an array [{states}], [{states}, {actions}] or "
-        f"{list(shape)}, not of shape {list(array.shape)}"
-    )
+    places: dict[tuple[int, ...], Any] = {
+        (states,): state,
+        (states, actions): (state, action),
+        shape: (action, state, target),
+    }
+    if array.shape not in places:
+        raise OptionError(
+            f"rewards must be one number, or an array [{states}], [{states}, {actions}] or "
+            f"{list(shape)}, not of shape {list(array.shape)}"
+        )
+    return np.asarray(array[places[array.shape]])
 
 
 def _read_mask(what: str, given: Any, states: int) -> NDArray[np.bool_]:

@@ -37,10 +37,7 @@ FAILURES: Final = "'reward <= -50', a list of states, or a function of a transit
 
 
 class GymnasiumModel(ArrayModel):
-    """The model of an environment; `from_gymnasium` returns it.
-
-    States are the environment's observations, and actions its actions.
-    """
+    """The model of an environment: its observations are the states, its actions the actions."""
 
     name: str  # of the environment
     environment: Any  # without wrappers, and so without their step limit
@@ -107,13 +104,6 @@ def from_gymnasium(
         A state, or the probability of each; by default that of the environment.
     options
         Options of an environment given by name, such as is_slippery=True.
-
-    Raises
-    ------
-    OptionError
-        If there is no such environment, or it has no table; the message says what is allowed.
-    ModelError
-        If the table breaks a rule; the message names the entry.
     """
     if isinstance(environment, str):
         environment = _make(environment, options)
@@ -128,13 +118,17 @@ def from_gymnasium(
         raise OptionError(f"{type(inner).__name__} has no initial state distribution: give start")
     begins = read_start(begins, states)
     ends, columns = _arrange(rows, failing, begins, states)
-    labels = LABELS.get(type(inner).__name__)
+    if horizon is None:
+        horizon = getattr(environment.spec, "max_episode_steps", None)
+    if horizon is None:
+        name = type(inner).__name__
+        raise OptionError(f"{name} has no limit of steps: give a horizon, such as horizon=100")
     model = GymnasiumModel(
         *columns,
-        horizon=_read_horizon(horizon, environment),
+        horizon=horizon,
         start=np.append(begins, np.zeros(len(ends))),
         discount=discount,
-        action_labels=labels,
+        action_labels=LABELS.get(type(inner).__name__),
     )
     model.name = type(inner).__name__ if environment.spec is None else environment.spec.id
     model.environment, model.observations = inner, states
@@ -188,17 +182,14 @@ def _list_steps(table: Any, states: int) -> Iterator[tuple[Transition, Any]]:
                 where = f"P[{state}][{action}][{place}]"
                 try:
                     chance, target, reward, ends = outcome
-                    step = Transition(
-                        int(state), int(action), int(target), float(reward), bool(ends)
-                    )
+                    numbers = int(state), int(action), int(target), float(reward), bool(ends)
                     float(chance)
                 except (TypeError, ValueError):
                     form = "(probability, next state, reward, terminated)"
                     raise OptionError(f"{where} must be {form}, not {shorten(outcome)}") from None
-                if not 0 <= step.next_state < states:
-                    message = f"{where} leads to {target}; states are 0 to {states - 1}"
-                    raise OptionError(message)
-                yield step, chance
+                if not 0 <= numbers[2] < states:
+                    raise OptionError(f"{where} leads to {target}; states are 0 to {states - 1}")
+                yield Transition(*numbers), chance
 
 
 def _arrange(
@@ -222,15 +213,6 @@ def _arrange(
     target[failing] = FAILURE_TARGET
     columns = (state, action, target, np.array([chance for _, chance in rows]), steps[:, 3])
     return ends, [column[kept] for column in columns]
-
-
-def _read_horizon(horizon: int | None, environment: Any) -> int:
-    if horizon is None:
-        horizon = getattr(environment.spec, "max_episode_steps", None)
-    if horizon is None:
-        name = type(environment.unwrapped).__name__
-        raise OptionError(f"{name} has no limit of steps: give a horizon, such as horizon=100")
-    return horizon
 
 
 class Transition(NamedTuple):

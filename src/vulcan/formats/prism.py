@@ -52,6 +52,9 @@ NO_ORIGIN: Final = "No origin"
 ORIGIN: Final = re.compile(r"(?P<action>\w+)|\((?P<module>\w+):")
 """The origin of a choice: its action, or else its module with the command."""
 
+PLACE: Final = re.compile(r"(?:Parsing|parse) error at (?:line )?(\d+)(?::|, column )(\d+):\s*")
+"""A place in Storm's errors: line and column."""
+
 
 def from_prism(
     path: str | os.PathLike[str],
@@ -87,12 +90,6 @@ def from_prism(
     constants
         Values of the undefined constants of the file; one with the name of a parameter is given as
         `const_horizon`.
-
-    Raises
-    ------
-    OptionError
-        If Storm is not installed, or the file can't be read; the message names file and line, or
-        the missing label, constant or reward structure and the existing ones.
     """
     path = os.fspath(path)
     if not Path(path).is_file():
@@ -170,16 +167,15 @@ def _instantiate(stormpy: Any, program: Any, given: Mapping[str, Any]) -> Any:
 
 def _fit(name: str, value: Any, kind: Any) -> Any:
     """Return the value of a constant in its type, or raise an error."""
-    if kind.is_boolean and isinstance(value, bool):
-        return value
-    if kind.is_integer and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if kind.is_rational and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    wanted = (
-        "True or False" if kind.is_boolean else "a whole number" if kind.is_integer else "a number"
-    )
-    raise OptionError(f"constant {name} is {wanted}, not {value!r}")
+    if kind.is_boolean:
+        fits, wanted = isinstance(value, bool), "True or False"
+    elif kind.is_integer:
+        fits, wanted = type(value) is int, "a whole number"
+    else:
+        fits, wanted = kind.is_rational and type(value) in (int, float), "a number"
+    if not fits:
+        raise OptionError(f"constant {name} is {wanted}, not {value!r}")
+    return float(value) if kind.is_rational else value
 
 
 def _parse_place(stormpy: Any, program: Any, built: Any, name: str, text: str) -> Any:
@@ -247,9 +243,7 @@ def _find_states(answer: Any, count: int) -> NDArray[np.bool_]:
 def _describe(path: str, message: str) -> str:
     """Return an error of Storm about a file, with the line if it names one."""
     message = re.sub(r"^\w+Exception: |^\[json\.exception\.[\w.]+\] ", "", message.strip())
-    place = re.search(
-        r"(?:Parsing|parse) error at (?:line )?(\d+)(?::|, column )(\d+):\s*", message
-    )
+    place = PLACE.search(message)
     if place is None:
         return f"{path}: {message}"
     line, column = place.groups()
@@ -273,9 +267,8 @@ def _choose_rewards(built: Any, reward: Any, goal: str | None) -> tuple[Mapping[
     weights = reward if isinstance(reward, Mapping) else {str(reward): 1.0}
     for name in weights:
         if name not in known:
-            raise OptionError(
-                f"there is no reward structure {name!r}{suggest(name, known)}; {listed}"
-            )
+            hint = suggest(name, known)
+            raise OptionError(f"there is no reward structure {name!r}{hint}; {listed}")
     return weights, 0.0
 
 
@@ -376,11 +369,8 @@ def _name_states(built: Any, program: Any) -> list[str] | None:
     if not built.has_state_valuations():
         return None
     values = built.state_valuations
-    transient = {
-        variable.name
-        for variable in getattr(program, "global_variables", ())
-        if variable.is_transient
-    }
+    known = getattr(program, "global_variables", ())
+    transient = {variable.name for variable in known if variable.is_transient}
     columns = {}
     for variable in values.get_all_variables():
         if variable.name in transient:

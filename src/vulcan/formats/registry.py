@@ -56,7 +56,6 @@ FORMATS: Final = {
 SEPARATE: Final = dict.fromkeys((".rddl", "rddl:"), "vulcan-planner-rddl")
 """Distributions of formats that are installed separately."""
 
-
 FORMS: Final = {
     ", ".join(DOMAINS): "built in",
     "module:Class": "installed, or else in this directory; runs the module",
@@ -66,14 +65,11 @@ FORMS: Final = {
 
 @dataclass(frozen=True)
 class Maker:
-    """The maker of a model: a class or function, whose parameters are those of the model.
+    """The maker of a model: a class or function, whose parameters are those of the model."""
 
-    `name` is its name in messages, and `bound` the text of the model's own risk bound.
-    """
-
-    name: str
+    name: str  # in messages
     make: Callable[..., Any]
-    bound: str | None = None
+    bound: str | None = None  # the text of the model's own risk bound
 
 
 class OpenedModel(NamedTuple):
@@ -92,12 +88,7 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
         A built-in name, `module:Class`, `path/to/file.py:Class`, a file of another format, such as
         `path/to/mission.toml`, or a name with a prefix, such as `gymnasium:FrozenLake-v1`.
     settings
-        Strings `name=value`; see `read_settings`.
-
-    Raises
-    ------
-    OptionError
-        If there is no such model, or it can't be created; the message says what is allowed.
+        Strings `name=value`, the values Python literals or any other text.
     """
     values = read_settings(settings)
     maker = find_format(text).find_maker(text)
@@ -201,9 +192,6 @@ def _list_parameters(named: Mapping[str, inspect.Parameter]) -> str:
     return f"its parameters are {', '.join(listed)}"
 
 
-Loaded = TypeVar("Loaded")
-
-
 def require_bound(path: str, bound: Any) -> str | None:
     """Return the text of a file's risk bound, None without one, or raise an error."""
     if bound is None:
@@ -240,6 +228,9 @@ def make_from_file(path: str, function: Callable[..., ArrayModel], values: dict[
 
     make.__signature__ = inspect.signature(create)  # type: ignore[attr-defined]
     return Maker(path, make, bound)
+
+
+Loaded = TypeVar("Loaded")
 
 
 def run_module(place: str, load: Callable[[], Loaded]) -> Loaded:
@@ -299,7 +290,13 @@ def _find_class(module: ModuleType, place: str, name: str) -> Maker:
     """Return the maker for a class of a module; an error lists those that it has."""
     kind = getattr(module, name, None) if name else None
     if kind is None:
-        known = [f"{place}:{known}" for known in _list_classes(module)]
+        known = [
+            f"{place}:{other}"
+            for other, own in vars(module).items()
+            if isinstance(own, type)
+            and own.__module__ == module.__name__
+            and not _list_missing(own)
+        ]
         listed = ", ".join(known) if known else f"no class with {', '.join(METHODS)}"
         problem = f"{place} has no {name!r}" if name else f"{place} needs a class after it"
         raise OptionError(f"{problem}; it has {listed}")
@@ -313,11 +310,3 @@ def _find_class(module: ModuleType, place: str, name: str) -> Maker:
 def _list_missing(kind: type) -> list[str]:
     """Return the methods of a model that a class lacks."""
     return [method for method in METHODS if not callable(getattr(kind, method, None))]
-
-
-def _list_classes(module: ModuleType) -> list[str]:
-    return [
-        name
-        for name, kind in vars(module).items()
-        if isinstance(kind, type) and kind.__module__ == module.__name__ and not _list_missing(kind)
-    ]

@@ -44,11 +44,7 @@ Table = Mapping[Any, Mapping[Any, Sequence[Sequence[Any]]]]
 
 
 def from_table(
-    table: Table,
-    *,
-    horizon: int,
-    start: Any = None,
-    discount: float = 1.0,
+    table: Table, *, horizon: int, start: Any = None, discount: float = 1.0
 ) -> ArrayModel:
     """Return the model of a dictionary.
 
@@ -63,11 +59,6 @@ def from_table(
         default.
     discount
         As in every model.
-
-    Raises
-    ------
-    ModelError
-        If the table breaks a rule; the message names state and action.
 
     Examples
     --------
