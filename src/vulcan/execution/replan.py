@@ -109,15 +109,14 @@ def open_account(bound: RiskBound, whole: Worth) -> Account:
 
     A plan that is not within the bound has no slack; replacements then keep its distance from it.
     """
-    reward, risk = whole.reward, whole.risk
+    reward, room = whole.reward, SHARE_OF_ROOM * abs(whole.reward)
     try:
         allowed = bound(reward)
     except BoundError:  # it has no value there
         allowed = -math.inf
-    slack = allowed - risk if allowed - risk >= -TOLERANCE else 0.0
+    slack = allowed - whole.risk if allowed - whole.risk >= -TOLERANCE else 0.0
     if isinstance(bound, Linear):
         return Account(slack, math.inf, bound.slope)
-    room = SHARE_OF_ROOM * abs(reward)
     try:
         bound.verify([reward, reward + room])
         rate = (bound(reward + room) - allowed) / room if room > 0 else 0.0
@@ -152,26 +151,26 @@ class Replan:
     result: Result
 
     def __str__(self) -> str:
-        def describe(worth: Worth | None) -> str:
-            if worth is None:
-                return "no plan"
-            return f"reward {worth.reward:.6f} at risk {worth.risk:.6f}"
-
+        before, after = (
+            "no plan" if worth is None else f"reward {worth.reward:.6f} at risk {worth.risk:.6f}"
+            for worth in (self.before, self.after)
+        )
         promise = "the promise holds" if self.kept else "nothing is promised: it left its plan"
-        if self.changed:
-            ahead = f"a new plan: {describe(self.after)}, before {describe(self.before)}"
-        else:
-            ahead = f"no better plan: {describe(self.after)}"
+        ahead = (
+            f"a new plan: {after}, before {before}" if self.changed else f"no better plan: {after}"
+        )
         return f"{ahead}; {promise} ({self.result.explanation})"
 
 
-STEPS: Final = {
+OPTIONAL: Final = {
+    "action_label": None,
+    "default_action": None,
     "default_bounds": 1,
     "reward_to_go_bound": 1,
     "value_to_go_bound": 1,
     "risk_to_go_bound": 2,
 }
-"""Optional methods of a model that take a step, and which argument that is."""
+"""Optional methods of a model, and which argument is a step, if any."""
 
 
 class Rest:
@@ -192,12 +191,10 @@ class Rest:
         if hasattr(reader.model, "compile_from"):
             self.compiled = reader.model.compile_from(state)
         # Optional methods are looked up by name: they exist here only if the model has them.
-        for name in ("action_label", "default_action"):
+        for name, place in OPTIONAL.items():
             if hasattr(reader.model, name):
-                setattr(self, name, getattr(reader.model, name))
-        for name, place in STEPS.items():
-            if hasattr(reader.model, name):
-                setattr(self, name, partial(self._shift, name, place))
+                own = getattr(reader.model, name)
+                setattr(self, name, own if place is None else partial(self._shift, own, place))
 
     def __repr__(self) -> str:
         return f"{describe_model(self._model)} after {self._step} steps"
@@ -213,22 +210,18 @@ class Rest:
         answer: list[Outcome] = self._model.outcomes(state, action)
         return answer
 
-    def _shift(self, name: str, place: int, *arguments: Any) -> Any:
+    def _shift(self, own: Callable[..., Any], place: int, *arguments: Any) -> Any:
         """Call a method of the model, with its step counted from the start of the mission."""
-        step = arguments[place] + self._step
-        return getattr(self._model, name)(*arguments[:place], step, *arguments[place + 1 :])
+        return own(*arguments[:place], arguments[place] + self._step, *arguments[place + 1 :])
 
 
-def begin_at(reader: ModelReader, state: Any, level: int, step: int) -> Any:
-    """Return the model of the rest of a mission; before the first decision, the model itself.
-
-    `level` and `step` are the numbers of decisions and of steps so far.
-    """
-    if level == 0:
-        return reader.model
-    if isinstance(reader.model, ArrayModel):
-        return reader.model.begin_at(state, reader.horizon - step)
-    return Rest(reader, state, step)
+def find_rest(run: Run) -> Any:
+    """Return the model of the rest of a mission; before the first decision, the model itself."""
+    if run.level == 0:
+        return run.reader.model
+    if isinstance(run.reader.model, ArrayModel):
+        return run.reader.model.begin_at(run.state, run.reader.horizon - run.step)
+    return Rest(run.reader, run.state, run.step)
 
 
 @knows_parameters
@@ -285,12 +278,8 @@ def replan(
 
     Raises
     ------
-    PolicyError
-        If the run is finished, or not bound to a model.
     MismatchError
         If the model differs on the next action from the one that the plan was made with.
-    OptionError
-        If the risk bound is not known, or is not the one that the policy was made for.
 
     Examples
     --------
@@ -312,7 +301,7 @@ def replan(
     run.compare()  # the remaining risk is known only in the model that the plan was made for
     if run.account is None:
         run.account = open_account(bound, _look_ahead(run.whole, run.reader, 0))
-    rest = begin_at(run.reader, run.state, run.level, run.step)
+    rest = find_rest(run)
     solver = read_solver(solver, limits)
 
     def search(bound: RiskBound) -> Result:

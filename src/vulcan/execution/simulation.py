@@ -77,19 +77,15 @@ STRAYED: Final = -4
 
 @dataclass(frozen=True)
 class Expected:
-    """The exact values of a policy in the model that it was made for.
-
-    `deviation` is the standard deviation of the reward, `least` and `most` are the smallest and the
-    largest reward of any episode, and `failures` the probability of failing at each level.
-    """
+    """The exact values of a policy in the model that it was made for."""
 
     reward: float
     risk: float
     frontier: float
-    deviation: float
-    least: float
+    deviation: float  # the standard deviation of the reward
+    least: float  # reward of any episode
     most: float
-    failures: tuple[float, ...]
+    failures: tuple[float, ...]  # probability of failing at each level
 
 
 class Episodes(NamedTuple):
@@ -107,10 +103,8 @@ class Estimate:
 
     Attributes
     ----------
-    value
-        The estimate.
-    low, high
-        Its confidence interval.
+    value, low, high
+        The estimate, and its confidence interval.
     exact
         The exact value in the model that the policy was made for.
     """
@@ -348,16 +342,8 @@ def simulate(
     Returns
     -------
     Simulation
-        Estimates with their intervals beside the exact values, survival over the steps, a histogram
-        of rewards, and disagreements. After Ctrl-C, of the episodes that were played by then.
-
-    Raises
-    ------
-    OptionError
-        If there are no episodes to play, or no model tells what steps of an environment mean.
-    PolicyError
-        If a discounted policy is given without its model, and its file is too old to record whether
-        the first decision is discounted.
+        Estimates with their intervals beside the exact values, and disagreements. After Ctrl-C, of
+        the episodes that were played by then.
 
     Warns
     -----
@@ -383,7 +369,7 @@ def simulate(
         raise OptionError(f"confidence must be between 0 and 1, not {confidence!r}")
     began = time.perf_counter()
     threads = parallel or _count_cores()
-    elsewhere = model is not None and is_environment(model)
+    elsewhere = is_environment(model)
     own, certified = _recognise(policy, None if elsewhere else model)
     first = _find_discounts(policy, own)[0]
     exact = replace(expect(policy, first), **certified)
@@ -451,10 +437,7 @@ def _find_discounts(policy: AnyPolicy, reader: ModelReader | None) -> tuple[floa
 
 
 def expect(policy: AnyPolicy, first: float) -> Expected:
-    """Return the exact values of a policy up to its frontier, where episodes end.
-
-    `first` is the discount after its first decision.
-    """
+    """Return the exact values of a policy up to its frontier, where episodes end."""
     from vulcan.kernels.episodes import VALUE
 
     weights = _normalise(policy)
