@@ -54,26 +54,13 @@ from vulcan.solvers.finding import Finding
 
 __all__ = ["Controller"]
 
-FIRST_SECONDS: Final = 1.0
-"""Least planning time of the first plan."""
-
-BEGINNING: Final = 5
-"""Steps that the plan for the first action may take: it decides most."""
-
-FORESEEING: Final = 0.4
-"""Share of a step for the groups of the whole mission."""
-
-MOST_AT_ONCE: Final = 400
-"""Evaluations for groups before their rule is computed again."""
-
-DEAREST: Final = 1e12
-"""A price of failure that is never exceeded."""
-
-LEAST_SHARE: Final = 0.3
-"""Of the time of a step, that is always left for planning."""
-
-FORGETTING: Final = 0.8
-"""Factor on the longest time by which a step was late, from step to step."""
+FIRST_SECONDS: Final = 1.0  # least planning time of the first plan
+BEGINNING: Final = 5  # steps that the plan for the first action may take: it decides most
+FORESEEING: Final = 0.4  # share of a step for the groups of the whole mission
+MOST_AT_ONCE: Final = 400  # evaluations for groups before their rule is computed again
+DEAREST: Final = 1e12  # a price of failure that is never exceeded
+LEAST_SHARE: Final = 0.3  # of the time of a step, that is always left for planning
+FORGETTING: Final = 0.8  # factor on the longest time by which a step was late, from step to step
 
 
 class _RememberingReader(ModelReader):

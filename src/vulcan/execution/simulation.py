@@ -62,17 +62,13 @@ from vulcan.problem import Problem
 from vulcan.runtime.formatting import show_percent, show_probability, show_reward, show_seconds
 from vulcan.runtime.limits import Limits, Monitor, OnProgress, Progress, watch_progress
 
-ERROR_LEVEL: Final = 1e-6
-"""Largest probability of a false alarm."""
+ERROR_LEVEL: Final = 1e-6  # largest probability of a false alarm
 
 GoOn = Callable[[int, float], bool]
 """Called with the number of episodes so far and their mean reward; returns whether to go on."""
 
-CHUNK: Final = 1 << 14
-"""Number of episodes with one stream of random numbers."""
-
-STRAYED: Final = -4
-"""Beside END, FAILED and UNPLANNED: the policy has no continuation."""
+CHUNK: Final = 1 << 14  # number of episodes with one stream of random numbers
+STRAYED: Final = -4  # beside END, FAILED and UNPLANNED: the policy has no continuation
 
 
 @dataclass(frozen=True)

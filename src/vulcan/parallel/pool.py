@@ -34,14 +34,9 @@ from vulcan.parallel.executors import (
 )
 from vulcan.parallel.processes import Processes
 
-MOST_TRIES: Final = 3
-"""Number of workers that a task may lose."""
-
-LONGEST_WAIT: Final = 0.1
-"""Seconds between two looks at reports, and until Ctrl-C is noticed."""
-
-BETWEEN_START_CHECKS: Final = 0.01
-"""Seconds between two looks at workers that are starting."""
+MOST_TRIES: Final = 3  # number of workers that a task may lose
+LONGEST_WAIT: Final = 0.1  # seconds between two looks at reports, and until Ctrl-C is noticed
+BETWEEN_START_CHECKS: Final = 0.01  # seconds between two looks at workers that are starting
 
 OnNote = Callable[["Task", Any], None]
 

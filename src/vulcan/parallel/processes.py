@@ -60,8 +60,7 @@ SETTINGS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", SAFE_PATH)
 
 LEFT_TO_PARENT: Final = (signal.SIGINT, signal.SIGTERM)
 
-UNGUARDED: Final = 79
-"""Exit code of a process that ran its parent's script, which starts workers when imported."""
+UNGUARDED: Final = 79  # exit code of a process whose parent's script starts workers when imported
 
 GUARD: Final = (
     "workers run the script again to know its classes, and this script starts workers when it is "

@@ -39,14 +39,10 @@ from vulcan.parallel.executors import (
 )
 from vulcan.runtime.files import list_loaded_modules
 
+# The environment variable by which Ray listens beyond loopback; read when Ray is imported.
 WIDE: Final = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Environment variable by which Ray listens beyond loopback; read when Ray is imported."""
-
-CONNECT_TIMEOUT: Final = 5.0
-"""Seconds to wait for a connection; Ray itself waits for minutes."""
-
-BETWEEN_NOTES: Final = 0.5
-"""Seconds between two requests for a worker's report."""
+CONNECT_TIMEOUT: Final = 5.0  # seconds to wait for a connection; Ray itself waits for minutes
+BETWEEN_NOTES: Final = 0.5  # seconds between two requests for a worker's report
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,7 @@ from vulcan.runtime.files import Seal
 
 SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 10, CheckpointError, oldest=10)
 
-MODEL: Final = "model"
-"""The name of the model's fingerprint in an identity."""
+MODEL: Final = "model"  # the name of the model's fingerprint in an identity
 
 
 class Replay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,11 +99,8 @@ def read_snapshot(path: str | os.PathLike[str], identity: Mapping[str, str]) -> 
     return snapshot
 
 
-MOST_VISITS: Final = 1 << 30
-"""Half of the largest count: room for as many again."""
-
-MOST_VALUE: Final = 1e30
-"""Far enough from the largest number of single precision for sums."""
+MOST_VISITS: Final = 1 << 30  # half of the largest count: room for as many again
+MOST_VALUE: Final = 1e30  # far enough from the largest number of single precision for sums
 
 
 def check_price_tree(tree: Any, graph: Graph, levels: int) -> None:

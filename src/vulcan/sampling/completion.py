@@ -26,22 +26,16 @@ from vulcan.numerics import NONE
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.tree import PriceArrays
 
-FEWEST_VISITS: Final = 64
-"""A history with fewer samples is a leaf of the upper tree, unless it is solved."""
-
-CHUNK: Final = 1 << 16
-"""Histories between two looks at the clock."""
-
-FIRST_LENGTH: Final = 1 << 12
-"""Decisions of a policy for which there is room at first."""
+FEWEST_VISITS: Final = 64  # samples of a history, below which it is a leaf unless solved
+CHUNK: Final = 1 << 16  # histories between two looks at the clock
+FIRST_LENGTH: Final = 1 << 12  # decisions of a policy for which there is room at first
 
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The rewards and the risks of the policies of all prices."""
 
-
-FINE: Final = (1 << 12, 1 << 10)
-COARSE: Final = (1 << 11, 1 << 7)
-"""Histories of an upper tree, and points of a front, at most: for final plans, and for others."""
+# The largest numbers of histories of an upper tree, and of points of a front.
+FINE: Final = (1 << 12, 1 << 10)  # for final plans
+COARSE: Final = (1 << 11, 1 << 7)  # for others
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,15 +60,9 @@ from vulcan.sampling.price_search import AT_ONCE, SHARE_OF_SAMPLING, PriceRun, w
 from vulcan.sampling.tree import PriceArrays, Subtree
 
 LOWER: Final = (1 << 32) - 1
-
-AMPLE: Final = 2
-"""A host grows this many times as many upper nodes as are needed in all, for equal reaches."""
-
-BETWEEN_LOOKS: Final = 1.0
-"""Seconds between two looks at how long an answer takes."""
-
-MOST_TRIES: Final = 3
-"""The search stops after losing all workers this many times without an answer."""
+AMPLE: Final = 2  # times as many upper nodes as are needed in all: a host's, for equal reaches
+BETWEEN_LOOKS: Final = 1.0  # seconds between two looks at how long an answer takes
+MOST_TRIES: Final = 3  # the search stops after losing all workers this many times without an answer
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
@@ -90,7 +84,6 @@ SHARD_REPORT: Final = np.dtype(
     align=True,
 )
 """What the upper tree must know of a shard after it was sampled."""
-
 
 TOTALS: Final = np.dtype(
     [

@@ -28,27 +28,16 @@ from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, TOLERANCE
 
-BINS: Final = 48
-"""Prices of a decision, each half of the next one."""
+BINS: Final = 48  # prices of a decision, each half of the next one
 
-COARSEST: Final = 0.3
-FINEST: Final = 0.002
-"""Answers that differ by less are those of one group: at first, and in the end.
-
-Rewards count relative to the largest expected reward, probabilities as they are."""
-
-FARTHEST: Final = 1e6
-"""Rewards beyond this many times the usual size are all alike."""
-
-REFINEMENTS: Final = 6
-"""How often the rule is computed while its groups are refined."""
-
-TRIALS: Final = 10
-"""Prices of failure that are tried between one that is too low and one that is high enough."""
-
-
-COLLAPSE: Final = 0.3
-"""Share of the reward that is hardly lost because of a slightly larger price of failure."""
+# Answers that differ by less are those of one group. Rewards count relative to the largest expected
+# reward, probabilities as they are.
+COARSEST: Final = 0.3  # at first
+FINEST: Final = 0.002  # in the end
+FARTHEST: Final = 1e6  # rewards beyond this many times the usual size are all alike
+REFINEMENTS: Final = 6  # how often the rule is computed while its groups are refined
+TRIALS: Final = 10  # prices of failure tried between one too low and one high enough
+COLLAPSE: Final = 0.3  # share of the reward, hardly lost by a slightly larger price of failure
 
 
 def accepts(bound: RiskBound, reward: float, risk: float) -> bool:

@@ -48,50 +48,25 @@ from vulcan.sampling.groups import BINS, Closing, Evaluator, Groups, Row, Rule, 
 from vulcan.solvers.base import Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
-MOST_CLOSING: Final = 64
-"""Decisions that a default may take until the mission ends."""
+MOST_CLOSING: Final = 64  # decisions that a default may take until the mission ends
+FIRST_ROUND: Final = 2_000  # evaluations
+HOPELESS: Final = 8 * FIRST_ROUND  # evaluations of a round without any plan: give up
+SHARE_OF_RULE: Final = 0.15  # of the evaluations of a round
 
-FIRST_ROUND: Final = 2_000
-"""Evaluations."""
-
-HOPELESS: Final = 8 * FIRST_ROUND
-"""Evaluations of a round without any plan within the bound after which the search gives up."""
-
-SHARE_OF_RULE: Final = 0.15
-"""Of the evaluations of a round."""
-
+# Less likely histories are in the group that the rule expects, which takes no evaluations, and not
+# in that of their own answers.
 LIKELY: Final = 1e-3
-"""Histories at least this likely are put into the group of their own answers.
-
-Others are in the group that the rule expects, which takes no further evaluations."""
-
-BETWEEN_PASSES: Final = 0.25
-MOST_PASSES: Final = 12
-"""By how many bins the price of a decision falls if a round has evaluations left, and how often."""
-
-SMALLER: Final = 0.6
-"""Decisions of a plan for each evaluation of a round."""
-
-CERTIFYING: Final = 1.1
-"""Time to certify a decision, in units of an evaluation of the search, before it is known."""
-
-MOST_HELD: Final = 8
-"""How often a plan is chosen with more of the likely histories opened at all prices."""
-
-WORTHLESS: Final = 2e-4
-"""Of the reward, what unused risk may be worth."""
-
-TELLING: Final = 1_000
-"""Decisions of a policy whose certificate tells how long others take."""
-
-SHARE_OF_CERTIFYING: Final = 0.1
-"""Share of the time so far that may go into a certificate before the end."""
-
-SOON: Final = 0.25
-"""Seconds that the first certificate may take, so that there is a plan soon, whatever happens."""
-
-AT_ONCE: Final = 1.3
-"""Seconds for the certificate after Ctrl-C."""
+# If a round has evaluations left, the price of a decision falls:
+BETWEEN_PASSES: Final = 0.25  # by this many bins
+MOST_PASSES: Final = 12  # this often
+SMALLER: Final = 0.6  # decisions of a plan for each evaluation of a round
+CERTIFYING: Final = 1.1  # time per decision, if not known, in evaluations of the search
+MOST_HELD: Final = 8  # how often a plan is chosen with more histories opened at all prices
+WORTHLESS: Final = 2e-4  # of the reward, what unused risk may be worth
+TELLING: Final = 1_000  # decisions of a policy whose certificate tells how long others take
+SHARE_OF_CERTIFYING: Final = 0.1  # of the time so far, for a certificate before the end
+SOON: Final = 0.25  # seconds that the first certificate may take, to have a plan soon
+AT_ONCE: Final = 1.3  # seconds for the certificate after Ctrl-C
 
 Default = Callable[[Any, dict[str, Any]], str] | str
 """Returns the label of the default action of a state, given its actions by their labels.

@@ -37,26 +37,13 @@ from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 FIRST_ROUND: Final = 1024
 GROWTH: Final = 4
 
-OWN_SECONDS: Final = 2e-5
-"""Seconds that a certificate takes per decision, without evaluating the model."""
-
-TRIAL_STEPS: Final = 3
-"""Steps into a model after which its evaluations take as long as they usually do."""
-
-GROWING: Final = 1.3
-"""How much larger the next policy is expected to be than the best so far."""
-
-SHARE_OF_CERTIFYING: Final = 0.05
-"""This share of the time spent so far may go into certifying a policy before the end."""
-
-SHORTEST_ROUND: Final = 0.1
-"""Seconds that a round may take, however little time is left."""
-
-FIRST_RESERVE: Final = 0.4
-"""Share of the time limit that is left for the first policy and its certificate."""
-
-SLOW_ROUND: Final = 0.5
-"""Ctrl-C skips the last round if rounds take more seconds than this and there is a policy."""
+OWN_SECONDS: Final = 2e-5  # of a certificate per decision, without evaluating the model
+TRIAL_STEPS: Final = 3  # into a model, until evaluations take as long as they usually do
+GROWING: Final = 1.3  # how much larger the next policy is expected to be than the best so far
+SHARE_OF_CERTIFYING: Final = 0.05  # of the time so far, for certificates before the end
+SHORTEST_ROUND: Final = 0.1  # seconds that a round may take, however little time is left
+FIRST_RESERVE: Final = 0.4  # of the time limit, for the first policy and its certificate
+SLOW_ROUND: Final = 0.5  # seconds of a round from which Ctrl-C skips the last one, with a policy
 
 logger = logging.getLogger("vulcan")
 

@@ -37,36 +37,21 @@ from vulcan.sampling.kernel_run import KernelRun
 from vulcan.sampling.plan import WorkLimit, load_kernels, plan_merged
 from vulcan.solvers.constraints import LocalConstraint
 
-FIXED: Final = ("_returns", "_path", "control", "test")
-"""The arrays of a checkpoint that don't grow."""
-
-SAMPLED: Final = ("depth", "phase", "samples", "exhausted", "random")
-TESTED: Final = ("least", "largest")
-"""The fields of control and test that a search changes."""
-
-
-SHARE_OF_CLEANUP: Final = 0.05
-
-CHUNK: Final = 1 << 14
-"""Samples, or histories of a policy, between two looks at the clock."""
-
-STEPS: Final = 1 << 20
-"""Steps of samples between two looks at the clock, however few samples they make."""
-
-SHARE_OF_SAMPLING: Final = 0.75
-
+FIXED: Final = ("_returns", "_path", "control", "test")  # arrays that don't grow
+SAMPLED: Final = ("depth", "phase", "samples", "exhausted", "random")  # what changes of `control`
+TESTED: Final = ("least", "largest")  # and of `test`
+SHARE_OF_CLEANUP: Final = 0.05  # of memory
+CHUNK: Final = 1 << 14  # samples, or histories of a policy, between two looks at the clock
+STEPS: Final = 1 << 20  # of samples between two looks at the clock, however few samples they make
+SHARE_OF_SAMPLING: Final = 0.75  # of memory
 NO_LIMIT: Final = 1 << 62
 
-FEWEST_PLACES: Final = 1 << 14
-FEWEST_EVALUATIONS: Final = 256
-"""Pairs or histories, and states to be evaluated, that a completion may always take."""
-
-SAMPLES_PER_EVALUATION: Final = 64
-"""Where there is a complete policy already, a state may be evaluated for this many samples."""
-
+# What a completion may always take.
+FEWEST_PLACES: Final = 1 << 14  # pairs or histories
+FEWEST_EVALUATIONS: Final = 256  # of states
+SAMPLES_PER_EVALUATION: Final = 64  # where there is a complete policy already
 SCALES: Final = tuple(4**k for k in range(12))
-FEW: Final = 5
-"""How many of these are tried where the constraint admits no policy at all."""
+FEW: Final = 5  # how many of these are tried where the constraint admits no policy at all
 
 
 class TreeRun(KernelRun):

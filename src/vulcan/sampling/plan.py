@@ -44,24 +44,14 @@ from vulcan.sampling.completion import FINE, Completion
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.sampling.price_search import PriceRun
 
-CLOSENESS: Final = 0.01
-"""How much worse than the best an action may be, as a share of the range of rewards."""
-
-MOST_ROUNDS: Final = 40
-"""How often a plan is chosen again, after leaves of the one before were evaluated."""
-
-ROUNDING: Final = 1e-6
-"""As a share of rewards: the error of values in single precision, and of their sums."""
-
+CLOSENESS: Final = 0.01  # of the range of rewards: how much worse than the best actions may be
+MOST_ROUNDS: Final = 40  # of choosing a plan and evaluating its leaves
+ROUNDING: Final = 1e-6  # of rewards: the error of values in single precision, and of their sums
 NO_SLACK: Final = 1e299
-
-ROOM: Final = 1.25
-"""How much more slack than is enough fronts get, since leaves change when evaluated."""
-
+ROOM: Final = 1.25  # times the slack that is enough, since leaves change when evaluated
 COARSER: Final = 16
 FEWEST_POINTS: Final = 32
 RARER: Final = 8
-
 WORTHLESS: Final = -1e300
 
 

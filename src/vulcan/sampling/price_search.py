@@ -57,37 +57,17 @@ from vulcan.sampling.completion import (
 from vulcan.sampling.tree import PriceArrays, Subtree, make_returns, require_size
 from vulcan.solvers.base import Options
 
-SHARE_OF_SAMPLING: Final = 0.65
-"""Of memory."""
-
-BATCHES: Final = 32
-"""A batch has this many times fewer samples than were taken so far."""
-
+SHARE_OF_SAMPLING: Final = 0.65  # of memory
+BATCHES: Final = 32  # a batch has this many times fewer samples than were taken so far
 LARGEST_BATCH: Final = 1 << 14
-
-FIRST_SAMPLES: Final = 64
-"""After this many samples the size of rewards is known well enough for first prices."""
-
-FIRST_GUIDE: Final = 256
-"""Samples before the first plan that guides others."""
-
-GUIDES: Final = 2.0
-"""The number of samples grows by this factor between plans that guide."""
-
-PLACES: Final = 256
-"""The risk bound is evaluated at this many rewards, to judge first actions."""
-
-NOWHERE: Final = (math.inf, -math.inf)
-"""The span of rewards before the first sample."""
-
-MOST_SHARES: Final = 32
-"""A subtree is split if it has more than this fraction, 1 / 32, of all samples."""
-
-FEWEST_TO_SPLIT: Final = 1 << 16
-"""Samples before the first split."""
-
-SHORTEST_SUBTREE: Final = 3
-"""Steps left at an upper node, at least."""
+FIRST_SAMPLES: Final = 64  # until the size of rewards is known well enough for first prices
+FIRST_GUIDE: Final = 256  # samples before the first plan that guides others
+GUIDES: Final = 2.0  # the number of samples grows by this factor between plans that guide
+PLACES: Final = 256  # the risk bound is evaluated at this many rewards, to judge first actions
+NOWHERE: Final = (math.inf, -math.inf)  # the span of rewards before the first sample
+MOST_SHARES: Final = 32  # a subtree is split if it has more than 1 / 32 of all samples
+FEWEST_TO_SPLIT: Final = 1 << 16  # samples before the first split
+SHORTEST_SUBTREE: Final = 3  # steps left at an upper node, at least
 
 
 class PriceRun(PriceArrays):
@@ -410,13 +390,9 @@ class PriceRun(PriceArrays):
 
 # What a checkpoint holds of a search.
 
-FIXED: Final = ("prices", "judged", "_draws")
+FIXED: Final = ("prices", "judged", "_draws")  # these arrays don't grow
 LISTS: Final = ("upper_nodes", "_marked", "_orders", "_roots")
-"""Arrays that don't grow, and those of any length."""
-
-SUBTREES: Final = ("subtrees", "returns", "random", "retired")
-"""The roots of subtrees, their returns and random numbers, and the returns of those split."""
-
+SUBTREES: Final = ("subtrees", "returns", "random", "retired")  # by roots; of those split
 NUMBERS: Final = 6
 
 
@@ -425,8 +401,7 @@ NUMBERS: Final = 6
 SHORTEST_STRETCH: Final = 1 << 12
 LONGEST_STRETCH: Final = 1 << 20
 
-AT_ONCE: Final = 16
-"""Leaves that a worker evaluates between two looks at the clock."""
+AT_ONCE: Final = 16  # leaves that a worker evaluates between two looks at the clock
 
 
 class SampleThreads:
@@ -533,28 +508,15 @@ class SampleThreads:
 
 Prices = NDArray[np.float64]
 
-CONTENDERS: Final = 3
-"""First actions that prices surround, at most."""
-
-CLOSE: Final = 0.03
-"""As a share of the rewards: how much worse than the best these may be."""
-
-LOWER: Final = 0.6
-HIGHER: Final = 1.7
-"""How far prices go below and above those that decide."""
-
-SMALL: Final = 0.1
-TRIFLE: Final = 0.01
-"""As a share of the rewards: a small price, and a negligible one."""
-
-HIGHEST: Final = 1e6
-"""As a multiple of the rewards: the largest price."""
-
-STEEPER: Final = 16.0
-"""The factor by which prices rise while no policy is within the bound."""
-
-ALIKE: Final = 0.1
-"""Prices move only if one changes by more than this share."""
+CONTENDERS: Final = 3  # first actions that prices surround, at most
+CLOSE: Final = 0.03  # as a share of the rewards: how much worse than the best these may be
+LOWER: Final = 0.6  # how far prices go below those that decide
+HIGHER: Final = 1.7  # and above
+SMALL: Final = 0.1  # of the rewards: a small price
+TRIFLE: Final = 0.01  # of the rewards: a negligible price
+HIGHEST: Final = 1e6  # times the rewards: the largest price
+STEEPER: Final = 16.0  # the factor by which prices rise while no policy is within the bound
+ALIKE: Final = 0.1  # prices move only if one changes by more than this share
 
 
 def begin_prices(count: int, size: float, allowed: float) -> Prices:
@@ -607,8 +569,7 @@ def raise_prices(prices: Prices, size: float) -> Prices:
 
 # Compilation before the clock runs.
 
-WARM_UP_SAMPLES: Final = 260
-"""Enough for prices to move and for a plan to guide."""
+WARM_UP_SAMPLES: Final = 260  # enough for prices to move and for a plan to guide
 
 
 @cache

@@ -38,17 +38,10 @@ from vulcan.runtime.arrays import lengthen
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.solvers.constraints import LocalConstraint
 
-WIDEST: Final = 1.2
-"""The ratio of the first price on either side of the best."""
-
-CLOSEST: Final = 1.02
-"""Prices closer than this ratio prove about the same."""
-
-FAR: Final = 1.3
-"""Prices farther apart than this ratio are not the same any more."""
-
-HISTORIES_AT_ONCE: Final = 256
-"""Histories between two looks at the clock."""
+WIDEST: Final = 1.2  # the ratio of the first price on either side of the best
+CLOSEST: Final = 1.02  # prices closer than this ratio prove about the same
+FAR: Final = 1.3  # prices farther apart than this ratio are not the same any more
+HISTORIES_AT_ONCE: Final = 256  # histories between two looks at the clock
 
 
 class Proof(KernelRun):

@@ -35,8 +35,7 @@ from vulcan.solvers.constraints import LocalConstraint
 
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
-LARGEST: Final = 1e22
-"""The largest size of rewards, and of their sums."""
+LARGEST: Final = 1e22  # the largest size of rewards, and of their sums
 
 
 class PrecisionError(OptionError):

@@ -63,43 +63,28 @@ from vulcan.solvers.finding import Finding, Status, find_gap, is_closed
 
 logger = logging.getLogger("vulcan")
 
-STEPS_PER_PLACE: Final = 4
-"""A plan before the end may look at this many times fewer histories than samples had steps."""
+STEPS_PER_PLACE: Final = 4  # of samples: a plan before the end may look at one history for them
+DETAIL_OF_PROOF: Final = (1 << 16, 1 << 15)  # for a tree in which everything was sampled
 
-DETAIL_OF_PROOF: Final = (1 << 16, 1 << 15)
-"""For a tree in which everything was sampled."""
-
+# Points that its fronts may combine: about as long as samples took.
 FEWEST_PAIRS: Final = 1 << 24
 PAIRS_PER_SAMPLE: Final = 1 << 7
-"""Points that its fronts may combine: about as long as samples took."""
 
-SHARE_OF_PROOF: Final = 0.1
-"""Of memory, for upper bounds."""
+SHARE_OF_PROOF: Final = 0.1  # of memory, for upper bounds
+SAMPLES_PER_PROOF: Final = 32  # for these one history is opened to lower the upper bound
+SAMPLES_PER_PROMISING_PROOF: Final = 4  # where the gap is small already
+SAMPLES_PER_EAGER_PROOF: Final = 2  # where such a gap was requested
+PROMISING: Final = 0.05  # a small gap
 
-SAMPLES_PER_PROOF: Final = 32
-"""For this many samples one history is opened to bound what can be earned: little of the time."""
-
-PROMISING: Final = 0.05
-SAMPLES_PER_PROMISING_PROOF: Final = 4
-SAMPLES_PER_EAGER_PROOF: Final = 2
-"""The same where the gap is smaller than this already, and where such a gap was requested."""
-
-FEWEST_PLACES: Final = 1 << 16
-FEWEST_EVALUATIONS: Final = 256
-"""Pairs or histories, and evaluated states, that a plan may always take."""
-
+# What a plan may always take, and how many times more if nothing was found with less.
+FEWEST_PLACES: Final = 1 << 16  # pairs or histories
+FEWEST_EVALUATIONS: Final = 256  # of states
 SCALES: Final = tuple(4**k for k in range(12))
-"""How many times more a plan may take if nothing was found with less."""
-
+# Points that fronts over pairs may combine: about as long as samples take.
 FEWEST_FRONT_WORK: Final = 1 << 20
 FRONT_WORK_PER_SAMPLE: Final = 1 << 12
-"""Points that fronts over pairs may combine: about as long as samples take."""
-
-FEWEST_LEVELS: Final = 4
-"""A tree of fewer has no parts that are worth another process."""
-
-AFFORDABLE: Final = 1 << 14
-"""States that are evaluated for a plan over all pairs even where histories gave one already."""
+AFFORDABLE: Final = 1 << 14  # states evaluated for a plan over pairs even if histories gave one
+FEWEST_LEVELS: Final = 4  # a tree of fewer has no parts that are worth another process
 
 
 class VulcanSearch:
