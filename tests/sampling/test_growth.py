@@ -17,7 +17,7 @@ import vulcan
 from vulcan import Outcome
 from vulcan.kernels.growth import CLOSED, UNREACHED, PlanArrays, choose_plan
 from vulcan.model.reader import ModelReader
-from vulcan.sampling.groups import Evaluator
+from vulcan.sampling.groups import ActionEvaluator
 from vulcan.sampling.growth import GrowingPlan, Growth, find_default
 
 
@@ -248,7 +248,7 @@ def test_a_bound_without_a_value_for_some_rewards() -> None:
 
 def test_a_plan_is_made_smaller_where_there_is_little_time_to_certify_it() -> None:
     problem = vulcan.Problem(Well(horizon=7), "0.004*x + 0.01")
-    evaluator = Evaluator(ModelReader(problem.model), lambda: False)
+    evaluator = ActionEvaluator(ModelReader(problem.model), lambda: False)
     plan = GrowingPlan(problem, evaluator, lambda state, actions: "stop")
     plan.grow(20_000)
     large = plan.best
@@ -310,7 +310,7 @@ def test_a_plan_that_is_written_out_earns_and_risks_what_was_chosen(model: Any) 
     reader = ModelReader(model)
     default = find_default(reader)
     assert default is not None
-    plan = GrowingPlan(problem, Evaluator(reader, lambda: False), default)
+    plan = GrowingPlan(problem, ActionEvaluator(reader, lambda: False), default)
     about = solve(300, horizon=5).policy.about
     about = msgspec.structs.replace(about, fingerprint=reader.fingerprint())
     for budget in (100, 1_000, 5_000):

@@ -16,33 +16,26 @@ controller only the guarantee is known, and its reward is at least that of the f
 
 from __future__ import annotations
 
-import heapq
 import math
 import sys
 import time
 from collections import ChainMap
 from copy import copy
-from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
-from vulcan.bounds.base import RiskBound
 from vulcan.errors import OptionError, PolicyError
 from vulcan.execution.replan import Replan, replan
 from vulcan.graph.compiled import find_compiled
 from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import NONE
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policy.run import Run
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Monitor, StopReason
-from vulcan.sampling.groups import REFINEMENTS, TRIALS, Evaluator, Groups, Rule, accepts
+from vulcan.sampling.groups import ActionEvaluator, Groups
 from vulcan.sampling.growth import (
     Default,
-    GrowingPlan,
     Growth,
     GrowthRun,
     PlanTree,
@@ -57,8 +50,6 @@ __all__ = ["Controller"]
 FIRST_SECONDS: Final = 1.0  # least planning time of the first plan
 BEGINNING: Final = 5  # steps that the plan for the first action may take: it decides most
 FORESEEING: Final = 0.4  # share of a step for the groups of the whole mission
-MOST_AT_ONCE: Final = 400  # evaluations for groups before their rule is computed again
-DEAREST: Final = 1e12  # a price of failure that is never exceeded
 LEAST_SHARE: Final = 0.3  # of the time of a step, that is always left for planning
 FORGETTING: Final = 0.8  # factor on the longest time by which a step was late, from step to step
 
@@ -86,113 +77,6 @@ class _RememberingReader(ModelReader):
         return found
 
 
-class Foresight(Groups):
-    """The groups of a whole mission, refined from step to step: what would be best without limits.
-
-    A plan over histories is limited by its size, and late rewards are out of its sight. Groups
-    reach the horizon at any size, but are only estimates: so they choose the next action, and the
-    plan says whether it is safe.
-    """
-
-    def advise(
-        self, evaluator: Evaluator, state: Any, level: int, bound: RiskBound, until: int
-    ) -> str | None:
-        """Return the label of the best action in a state; None for the default that ends it.
-
-        The bound is for rewards that are discounted from here on, and `until` is the number of
-        evaluations of this step, which the evaluator counts.
-        """
-        self._evaluator = evaluator
-        root, _ = self._place(state, level, 1.0, evaluator.rows(state))
-        for action in range(len(self.rows[root])):
-            heapq.heappush(self._waiting, (-1.0, root, action, -1))
-        chunk, left = min(MOST_AT_ONCE, until // (2 * REFINEMENTS) + 1), True
-        while True:
-            rule = self._find_free_rule(root, level, bound)
-            if not left or not evaluator.may_go_on(until):
-                break
-            expanded = self._expand_rule(rule, min(until, evaluator.count + chunk))
-            left = self._refine(min(until, evaluator.count + chunk)) or expanded
-        action = int(rule.actions[root, 0])
-        return None if action < 0 else self.rows[root][action].label
-
-    def _find_free_rule(self, root: int, level: int, bound: RiskBound) -> Rule:
-        """Return the rule of any size for about the least price of failure that a bound accepts."""
-        from vulcan.kernels.growth import forecast, value_groups
-
-        arrays, weight = self._arrays(), float(self._reader.weights[level]) or 1.0
-        later = [group for group in arrays.order.tolist() if self._level[group] > level]
-        arrays = arrays._replace(
-            order=np.array([*later, root]),
-            reward=arrays.reward / weight,
-            close_reward=arrays.close_reward / weight,
-        )
-        shape = len(self.rows), 1
-        values, mass, number, found = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(3)
-
-        def solve(price: float) -> Rule:
-            actions = np.zeros(shape, np.int64)
-            value_groups(arrays, price, np.zeros(1), values, actions)
-            forecast(arrays, actions, 0, mass, number, found)
-            return Rule(price, 0, float(found[0]), float(found[1]), actions, mass.copy())
-
-        low, high = 0.0, max(1.0, float(np.abs(arrays.reward).max()))
-        best = solve(0.0)
-        if accepts(bound, best.reward, best.risk):
-            return best
-        while not accepts(bound, (best := solve(high)).reward, best.risk) and high < DEAREST:
-            low, high = high, 4 * high
-        for _ in range(TRIALS):
-            rule = solve((low + high) / 2)
-            if accepts(bound, rule.reward, rule.risk):
-                best, high = rule, rule.price
-            else:
-                low = rule.price
-        return best
-
-
-class _ActingPlan(GrowingPlan):
-    """A plan of which only the first action will be executed, before it is grown again.
-
-    That action is given, as long as the plan with it is within the bound and earns at least
-    `floor`.
-    """
-
-    def __init__(
-        self, problem: Problem, evaluator: Evaluator, default: Default, first: str, floor: float
-    ) -> None:
-        self._first, self._floor, self._restricted = first, floor, False
-        super().__init__(problem, evaluator, default)
-
-    def _find_rule(self, size: float, until: int) -> Rule:
-        """Return the best rule of a size that begins with the action."""
-        rule = super()._find_rule(size, until)
-        labels = [row.label for row in self._groups.rows[0]]
-        if self._first in labels:
-            rule.actions[0] = labels.index(self._first)
-        return rule
-
-    def grow(self, budget: int) -> None:
-        """Run one more round."""
-        super().grow(budget)
-        if self.tree.find_opening(0, self._first) == NONE:
-            return
-        self._restricted = True
-        chosen = self.choose()
-        self._restricted = False
-        if chosen is not None and chosen.reward >= self._floor:
-            self.best = chosen
-            self.rewards.append(chosen.reward)
-
-    def _list_choices(self) -> Any:
-        arrays = self.tree.arrays()
-        if self._restricted:
-            opening = self.tree.find_opening(0, self._first)
-            arrays.first_opening[0], arrays.next_opening[opening] = opening, NONE
-            arrays.close_reward[0] = -math.inf
-        return arrays
-
-
 class _Regrowth(Growth):
     """`Growth` from where a mission is, with what was learnt in earlier steps.
 
@@ -204,7 +88,7 @@ class _Regrowth(Growth):
         self._answers: ChainMap[Any, Any] = ChainMap({}, {})
         self._reader = self._remember(ModelReader(model))
         self._default = default
-        self._foresight: Foresight | None = None
+        self._groups: Groups | None = None
 
     def __repr__(self) -> str:
         return "Growth()"
@@ -223,15 +107,15 @@ class _Regrowth(Growth):
         limits = monitor.limits
         ends = FORESEEING * (math.inf if limits.time_limit is None else limits.time_limit)
         until = sys.maxsize if limits.samples is None else int(FORESEEING * limits.samples)
-        evaluator = Evaluator(self._reader, lambda: monitor.requested or monitor.seconds > ends)
-        if self._foresight is None:
-            self._foresight = Foresight(evaluator, PlanTree(evaluator, self._default).measure)
+        evaluator = ActionEvaluator(
+            self._reader, lambda: monitor.requested or monitor.seconds > ends
+        )
+        if self._groups is None:
+            self._groups = Groups(evaluator, PlanTree(evaluator, self._default).measure)
         bound = problem.risk_bound
-        first = self._foresight.advise(evaluator, reader.root, self.level, bound, until)
-        begin = None
-        if first is not None:
-            begin = partial(_ActingPlan, first=first, floor=self.floor)
-        return GrowthRun(self, problem, self._remember(reader), monitor, begin).search()
+        first = self._groups.advise(evaluator, reader.root, self.level, bound, until)
+        reader = self._remember(reader)
+        return GrowthRun(self, problem, reader, monitor, first, self.floor).search()
 
     def _remember(self, reader: ModelReader) -> ModelReader:
         """Return a reader that remembers answers, where states can be compared."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -35,6 +36,8 @@ BINS: Final = 48  # prices of a decision, each half of the next one
 COARSEST: Final = 0.3  # at first
 FINEST: Final = 0.002  # in the end
 FARTHEST: Final = 1e6  # rewards beyond this many times the usual size are all alike
+MOST_AT_ONCE: Final = 400  # evaluations for groups before their rule is computed again
+DEAREST: Final = 1e12  # a price of failure that is never exceeded
 REFINEMENTS: Final = 6  # how often the rule is computed while its groups are refined
 TRIALS: Final = 10  # prices of failure tried between one too low and one high enough
 COLLAPSE: Final = 0.3  # share of the reward, hardly lost by a slightly larger price of failure
@@ -57,7 +60,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     outcomes: list[Outcome]
 
 
-class Evaluator:
+class ActionEvaluator:
     """Evaluates actions of a model, and counts these evaluations.
 
     `wants_stop` is called after every 32 of them; True ends what is under way.
@@ -98,7 +101,7 @@ class Evaluator:
         return [self.row(state, *item) for item in self.reader.actions(state).items()]
 
 
-class Rule(NamedTuple):
+class OpeningRule(NamedTuple):
     """Which groups to open, and how."""
 
     price: float  # of failure
@@ -116,7 +119,7 @@ Closing = tuple[float, float, float]
 class Groups:
     """Groups of histories; `close` returns what closes a state at a level."""
 
-    def __init__(self, evaluator: Evaluator, close: Callable[[Any, int], Closing]) -> None:
+    def __init__(self, evaluator: ActionEvaluator, close: Callable[[Any, int], Closing]) -> None:
         self._evaluator, self._reader, self._close = evaluator, evaluator.reader, close
         self.rows: list[list[Row]] = []
         self._level: list[int] = []
@@ -166,19 +169,94 @@ class Groups:
             group = self._origin[group]
         return None
 
-    def find_rule(self, bound: RiskBound, size: float, until: int, price: float) -> Rule:
+    def find_rule(self, bound: RiskBound, size: float, until: int, price: float) -> OpeningRule:
         """Refine the groups up to a number of evaluations, and return the best rule of a size.
 
-        The search for the price of failure begins with `price`.
+        It is the rule for about the least price of failure that the bound accepts; the search for
+        that begins with `price`. If that rule hardly earns anything, and one for a little less
+        risks too much, it is the latter: of what is opened by it, the plan keeps as much as the
+        bound accepts.
         """
-        begin = self._evaluator.count
-        chunk = (until - begin) // (2 * REFINEMENTS) + 1
+        chunk = (until - self._evaluator.count) // (2 * REFINEMENTS) + 1
         left = True
         while left and self._evaluator.may_go_on(until):
-            rule = RuleProgram(self._arrays(), size, self._reader.levels).solve(price)
-            expanded = self._expand_rule(rule, min(until, self._evaluator.count + chunk))
-            left = self._refine(min(until, self._evaluator.count + chunk)) or expanded
-        return RuleProgram(self._arrays(), size, self._reader.levels).find(bound, price)
+            solve, _ = self._prepare_rules(size)
+            left = self._improve(solve(price), until, chunk)
+        solve, scale = self._prepare_rules(size)
+
+        def passes(rule: OpeningRule) -> bool:
+            return accepts(bound, rule.reward, rule.risk)
+
+        rule = solve(0.0)
+        if passes(rule):
+            return rule
+        low, high = 0.0, price or scale
+        while not passes(solve(high)) and high < 1e12 * scale:
+            low, high = high, 4 * high
+        for _ in range(TRIALS):
+            middle = (low + high) / 2 if low else high / 4
+            low, high = (low, middle) if passes(solve(middle)) else (middle, high)
+        rule, below = solve(high), solve(low)
+        return below if rule.reward < below.reward - COLLAPSE * abs(below.reward) else rule
+
+    def _prepare_rules(self, size: float) -> tuple[Callable[[float], OpeningRule], float]:
+        """Return what solves for rules of a size, given prices of failure, and a usual price."""
+        arrays = self._arrays()
+        scale = max(1e-12, float(np.abs(arrays.reward).max()) * self._reader.levels)
+        bins = scale * 2.0 ** (np.arange(BINS) - BINS + 1)
+        return partial(solve_rule, arrays, bins, size), scale
+
+    def _improve(self, rule: OpeningRule, until: int, chunk: int) -> bool:
+        """Expand what a rule takes, and refine; return whether anything was left to do."""
+        expanded = self._expand_rule(rule, min(until, self._evaluator.count + chunk))
+        return self._refine(min(until, self._evaluator.count + chunk)) or expanded
+
+    def advise(
+        self, evaluator: ActionEvaluator, state: Any, level: int, bound: RiskBound, until: int
+    ) -> str | None:
+        """Return the label of the best action in a state; None for the default that ends it.
+
+        A plan over histories is limited by its size, and late rewards are out of its sight. Groups
+        reach the horizon at any size, but are only estimates: so they choose the next action, and
+        the plan says whether it is safe. The bound is for rewards that are discounted from here on,
+        and `until` is the number of evaluations of this step, which the evaluator counts.
+        """
+        self._evaluator = evaluator
+        root, _ = self._place(state, level, 1.0, evaluator.rows(state))
+        for action in range(len(self.rows[root])):
+            heapq.heappush(self._waiting, (-1.0, root, action, -1))
+        chunk, left = min(MOST_AT_ONCE, until // (2 * REFINEMENTS) + 1), True
+        while True:
+            rule = self._find_free_rule(root, level, bound)
+            if not left or not evaluator.may_go_on(until):
+                break
+            left = self._improve(rule, until, chunk)
+        action = int(rule.actions[root, 0])
+        return None if action < 0 else self.rows[root][action].label
+
+    def _find_free_rule(self, root: int, level: int, bound: RiskBound) -> OpeningRule:
+        """Return the rule of any size for about the least price of failure that a bound accepts."""
+        arrays, weight = self._arrays(), float(self._reader.weights[level]) or 1.0
+        later = [group for group in arrays.order.tolist() if self._level[group] > level]
+        arrays = arrays._replace(
+            order=np.array([*later, root]),
+            reward=arrays.reward / weight,
+            close_reward=arrays.close_reward / weight,
+        )
+        solve = partial(solve_rule, arrays, np.zeros(1), math.inf)
+        low, high = 0.0, max(1.0, float(np.abs(arrays.reward).max()))
+        best = solve(0.0)
+        if accepts(bound, best.reward, best.risk):
+            return best
+        while not accepts(bound, (best := solve(high)).reward, best.risk) and high < DEAREST:
+            low, high = high, 4 * high
+        for _ in range(TRIALS):
+            rule = solve((low + high) / 2)
+            if accepts(bound, rule.reward, rule.risk):
+                best, high = rule, rule.price
+            else:
+                low = rule.price
+        return best
 
     def _find_scale(self) -> float:
         """Return the largest expected reward along the likeliest history of each action."""
@@ -258,7 +336,7 @@ class Groups:
                 self._expand(group, action)
         return True
 
-    def _expand_rule(self, rule: Rule, until: int) -> bool:
+    def _expand_rule(self, rule: OpeningRule, until: int) -> bool:
         """Expand actions that a rule takes, the likeliest groups first; return whether any were."""
         expanded = False
         reach = rule.mass.sum(axis=1)
@@ -304,55 +382,18 @@ class Groups:
         )
 
 
-class RuleProgram:
-    """Rules of at most `size` decisions for any price of failure: one dynamic program each."""
+def solve_rule(arrays: Any, bins: NDArray[Any], size: float, price: float) -> OpeningRule:
+    """Return the rule for a price of failure, as large as the size allows: a dynamic program."""
+    from vulcan.kernels.growth import forecast, value_groups
 
-    def __init__(self, arrays: Any, size: float, levels: int) -> None:
-        self._arrays, self._size = arrays, size
-        shape = (len(arrays.order), BINS)
-        self._values, self._actions = np.zeros(shape), np.zeros(shape, np.int64)
-        self._mass, self._number, self._found = np.zeros(shape), np.zeros(shape), np.zeros(3)
-        self._scale = max(1e-12, float(np.abs(arrays.reward).max()) * levels)
-        self._bins = self._scale * 2.0 ** (np.arange(BINS) - BINS + 1)
-
-    def solve(self, price: float) -> Rule:
-        """Return the rule for a price of failure, as large as the size allows."""
-        from vulcan.kernels.growth import value_groups
-
-        value_groups(self._arrays, price, self._bins, self._values, self._actions)
-        low, high = 0, BINS - 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._follow(middle) <= self._size else (middle + 1, high)
-        self._follow(low)
-        reward, risk, _ = self._found.tolist()
-        return Rule(price, low, reward, risk, self._actions.copy(), self._mass.copy())
-
-    def find(self, bound: RiskBound, price: float) -> Rule:
-        """Return the rule for about the least price of failure that the bound accepts.
-
-        If that rule hardly earns anything, and one for a little less risks too much, it is the
-        latter: of what is opened by it, the plan keeps as much as the bound accepts.
-        """
-
-        def passes(rule: Rule) -> bool:
-            return accepts(bound, rule.reward, rule.risk)
-
-        rule = self.solve(0.0)
-        if passes(rule):
-            return rule
-        low, high = 0.0, price or self._scale
-        while not passes(self.solve(high)) and high < 1e12 * self._scale:
-            low, high = high, 4 * high
-        for _ in range(TRIALS):
-            middle = (low + high) / 2 if low else high / 4
-            low, high = (low, middle) if passes(self.solve(middle)) else (middle, high)
-        rule, below = self.solve(high), self.solve(low)
-        return below if rule.reward < below.reward - COLLAPSE * abs(below.reward) else rule
-
-    def _follow(self, start: int) -> float:
-        """Follow the actions from the root at a price per decision; return the decisions."""
-        from vulcan.kernels.growth import forecast
-
-        forecast(self._arrays, self._actions, start, self._mass, self._number, self._found)
-        return float(self._found[2])
+    shape = len(arrays.close_reward), len(bins)
+    values, actions = np.zeros(shape), np.zeros(shape, np.int64)
+    mass, number, found = np.zeros(shape), np.zeros(shape), np.zeros(3)
+    value_groups(arrays, price, bins, values, actions)
+    low, high = 0, len(bins) - 1
+    while low < high:
+        middle = (low + high) // 2
+        forecast(arrays, actions, middle, mass, number, found)
+        low, high = (low, middle) if found[2] <= size else (middle + 1, high)
+    forecast(arrays, actions, low, mass, number, found)
+    return OpeningRule(price, low, float(found[0]), float(found[1]), actions, mass)

@@ -37,14 +37,14 @@ from vulcan.certificate.certify import Certificate, certify
 from vulcan.errors import ModelError
 from vulcan.model.interface import FAILURE, Start
 from vulcan.model.reader import ModelReader, label_outcomes
-from vulcan.model.rules import Rule as ModelRule
+from vulcan.model.rules import Rule
 from vulcan.numerics import ANY, DEFAULT, END, FAILED, NONE, UNPLANNED
 from vulcan.policy.policy import About, Beyond, Policy
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
 from vulcan.runtime.memory import pause_collection
-from vulcan.sampling.groups import BINS, Closing, Evaluator, Groups, Row, Rule, accepts
+from vulcan.sampling.groups import BINS, ActionEvaluator, Closing, Groups, OpeningRule, Row, accepts
 from vulcan.solvers.base import Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
@@ -109,7 +109,7 @@ def find_default(reader: ModelReader) -> Default | None:
 
 def _try_default(reader: ModelReader, default: Default) -> Closing | None:
     """Return what a default earns, risks and takes from the root; None if it takes too long."""
-    closing = PlanTree(Evaluator(reader, lambda: False), default).measure(reader.root, 0)
+    closing = PlanTree(ActionEvaluator(reader, lambda: False), default).measure(reader.root, 0)
     return None if closing[0] == -math.inf else closing
 
 
@@ -120,7 +120,7 @@ Following = Iterable[tuple[int, int]]
 class PlanTree:
     """Histories, each closed by a default and perhaps opened by actions, in flat arrays."""
 
-    def __init__(self, evaluator: Evaluator, default: Default) -> None:
+    def __init__(self, evaluator: ActionEvaluator, default: Default) -> None:
         self._evaluator, self._reader, self._default = evaluator, evaluator.reader, default
         self._weights = self._reader.weights.tolist()
         # Of each history; rewards and risks are multiplied by its probability.
@@ -335,10 +335,19 @@ class GrowingPlan:
 
     `best` is the best plan so far that the bound accepts, None if it accepts none; the bound was
     evaluated at `rewards` for it. `exhausted` says whether the last round found nothing more to
-    evaluate.
+    evaluate. If `first` is given, the plan begins with that action after the first round, as long
+    as it is then within the bound and earns at least `floor`.
     """
 
-    def __init__(self, problem: Problem, evaluator: Evaluator, default: Default) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        evaluator: ActionEvaluator,
+        default: Default,
+        first: str | None = None,
+        floor: float = -math.inf,
+    ) -> None:
+        self._first, self._floor = first, floor
         self._bound, self._evaluator, self._reader = problem.risk_bound, evaluator, evaluator.reader
         self.tree = PlanTree(evaluator, default)
         self.tree.add(0, [self._reader.root], [1.0])
@@ -364,7 +373,10 @@ class GrowingPlan:
         until = begin + budget
         size = len(self.tree) + SMALLER * budget
         rule_until = begin + math.ceil(SHARE_OF_RULE * budget)
-        rule = self._find_rule(size, rule_until)
+        rule = self._groups.find_rule(self._bound, size, rule_until, self._price)
+        labels = [row.label for row in self._groups.rows[0]]
+        if self._first in labels:
+            rule.actions[0] = labels.index(self._first)
         self._price = rule.price
         self._located, self._below = {}, {}
         waiting: Following = [(0, 0)]
@@ -375,13 +387,15 @@ class GrowingPlan:
                 break
         self.exhausted = self._evaluator.count == begin
         self._keep(self.choose())
+        opening = NONE if self._first is None else self.tree.find_opening(0, self._first)
+        if opening != NONE:
+            chosen = self.choose(first=opening)
+            if chosen is not None and chosen.reward >= self._floor:
+                self.best = chosen
+                self.rewards.append(chosen.reward)
 
-    def _find_rule(self, size: float, until: int) -> Rule:
-        """Return the best rule of a size."""
-        return self._groups.find_rule(self._bound, size, until, self._price)
-
-    def choose(self, decision_price: float = 0.0) -> Chosen | None:
-        """Return the best plan found that the bound accepts, if any.
+    def choose(self, decision_price: float = 0.0, first: int = NONE) -> Chosen | None:
+        """Return the best plan found that the bound accepts, if any, perhaps of a first opening.
 
         For one price of failure the bound may accept hardly anything, and for a little less the
         plan risks too much, because a likely history is worth opening at one price only. It is then
@@ -389,7 +403,10 @@ class GrowingPlan:
         """
         from vulcan.kernels.growth import UNREACHED
 
-        arrays, held = self._list_choices(), self._hold_none()
+        arrays, held = self.tree.arrays(), self._hold_none()
+        if first != NONE:
+            arrays.first_opening[0], arrays.next_opening[first] = first, NONE
+            arrays.close_reward[0] = -math.inf
         best, price = None, 0.0
         for _ in range(MOST_HELD):
             below, chosen = self._bracket(arrays, price, decision_price, held)
@@ -434,15 +451,11 @@ class GrowingPlan:
         unused = self._bound(chosen.reward) - chosen.risk
         return chosen.price * unused <= WORTHLESS * max(1e-9, abs(chosen.reward))
 
-    def _list_choices(self) -> Any:
-        """Return the arrays from which a plan is chosen."""
-        return self.tree.arrays()
-
     def choose_small(self, most: float) -> Chosen | None:
         """Return a plan of at most this many decisions, if the bound accepts one."""
         if self.best is None or self.best.size <= most:
             return self.best
-        arrays, held = self._list_choices(), self._hold_none()
+        arrays, held = self.tree.arrays(), self._hold_none()
         low, high = 1e-15 * max(1e-9, abs(self.best.reward)), max(1e-9, abs(self.best.reward))
         for _ in range(24):
             middle = math.sqrt(low * high)
@@ -459,7 +472,9 @@ class GrowingPlan:
             self.best = chosen
             self.rewards.append(chosen.reward)
 
-    def _follow(self, rule: Rule, start: float, until: int, arriving: Following) -> Following:
+    def _follow(
+        self, rule: OpeningRule, start: float, until: int, arriving: Following
+    ) -> Following:
         """Open histories by a rule, the likeliest first; return those that it leaves closed."""
         reach, actions, may_go_on = (
             self.tree.reach,
@@ -536,7 +551,10 @@ class Growth(Solver):
 
 
 class GrowthRun:
-    """One search: rounds, limits, and the best plan certified so far."""
+    """One search: rounds, limits, and the best plan certified so far.
+
+    `first` and `floor` are those of `GrowingPlan`.
+    """
 
     def __init__(
         self,
@@ -544,11 +562,12 @@ class GrowthRun:
         problem: Problem,
         reader: ModelReader,
         monitor: Monitor,
-        begin: Callable[[Problem, Evaluator, Default], GrowingPlan] | None = None,
+        first: str | None = None,
+        floor: float = -math.inf,
     ) -> None:
         self._solver, self._problem, self._reader, self._monitor = solver, problem, reader, monitor
-        self._begin = begin or GrowingPlan
-        self._evaluator = Evaluator(reader, self._wants_stop)
+        self._first, self._floor = first, floor
+        self._evaluator = ActionEvaluator(reader, self._wants_stop)
         self._plan: GrowingPlan | None = None
         self._certified: tuple[Chosen, Policy, Certificate] | None = None
         self._seconds_per_decision: float | None = None
@@ -565,7 +584,7 @@ class GrowthRun:
             planned = self._certify_last()
         except ModelError as error:
             # A model that raised may have done so for a passing reason; one that lies gets nothing.
-            if error.violation.rule is not ModelRule.ANSWERS:
+            if error.violation.rule is not Rule.ANSWERS:
                 raise
             self._error, self._monitor.stopped_by = error, StopReason.MODEL
             search_seconds = self._monitor.seconds
@@ -578,7 +597,8 @@ class GrowthRun:
         default = find_default(self._reader)
         if default is None:
             return
-        self._plan = plan = self._begin(self._problem, self._evaluator, default)
+        begun = self._problem, self._evaluator, default, self._first, self._floor
+        self._plan = plan = GrowingPlan(*begun)
         budget = FIRST_ROUND
         while not self._monitor.wants_stop(0, self._evaluator.count, self._reserve):
             samples = self._monitor.limits.samples
