@@ -40,18 +40,12 @@ Vector = NDArray[np.float64]
 """A number for each price."""
 
 
-class Action(NamedTuple):
-    """An action of a pair."""
-
-    row: int
-    reward: float  # of the action by itself
-    risk: float
-    rewards: Vector  # for each price, how much more it earns and risks than the best action
-    risks: Vector
-    targets: list[tuple[int, float, int]]  # place, probability and pair of outcomes that go on
+Action = tuple[int, float, float, Vector, Vector, list[tuple[int, float, int]]]
+"""Row, reward and risk of an action by itself; for each price, how much more it earns and risks
+than the best action; and the places, probabilities and pairs of its outcomes that go on."""
 
 
-class Open(NamedTuple):
+class OpenHistory(NamedTuple):
     """A history in which nothing is decided yet."""
 
     reach: float  # its probability
@@ -69,13 +63,9 @@ class BranchNode:
     risk: float
     rewards: Vector  # of the policies that go on with the best actions for each price
     risks: Vector
-    opened: tuple[Open, ...]
-    decided: tuple[tuple[Open, int], ...] = ()  # histories with their actions, the first one first
-
-    @property
-    def depth(self) -> int:
-        """The number of decided histories: each has rounded the sums once more."""
-        return len(self.decided)
+    opened: tuple[OpenHistory, ...]
+    # Histories with their actions, the first one first; each has rounded the sums once more.
+    decided: tuple[tuple[OpenHistory, int], ...] = ()
 
 
 NEAR: Final = (1 - 1e-9, 1.0, 1 + 1e-9)
@@ -155,7 +145,7 @@ class _BranchTree:
         )
         self._seen: dict[tuple[tuple[int, float], ...], list[tuple[float, float]]] = {}
         self.work = 0
-        root = (0.0, 0.0, self._rewards[0], self._risks[0], (Open(1.0, 0, -1, -1),))
+        root = (0.0, 0.0, self._rewards[0], self._risks[0], (OpenHistory(1.0, 0, -1, -1),))
         self._pending: list[tuple[float, int, BranchNode]] = []
         self._settled = -math.inf  # the largest limit of a node that can't be branched
         self._add(BranchNode(run.upper, *root))
@@ -185,9 +175,9 @@ class _BranchTree:
             self._add(after)
         return True
 
-    def _choose(self, here: BranchNode) -> Open | None:
+    def _choose(self, here: BranchNode) -> OpenHistory | None:
         """Return the open history that the two prices beside the deciding one disagree on most."""
-        excess = self._exceed(here.limit, here.rewards, here.risks, here.depth)
+        excess = self._exceed(here.limit, here.rewards, here.risks, len(here.decided))
         decides = int(np.argmax(excess))
         if here.risks[decides] > self._run.bound(here.limit):
             low, high = decides, min(decides + 1, len(self._prices) - 1)
@@ -199,25 +189,21 @@ class _BranchTree:
         place = int(np.argmax(weights)) if nodes else 0
         return here.opened[place] if nodes and weights[place] > 0 else None
 
-    def _split(self, here: BranchNode, chosen: Open) -> Iterator[BranchNode]:
+    def _split(self, here: BranchNode, chosen: OpenHistory) -> Iterator[BranchNode]:
         """Yield a node for each action in a history."""
         others = tuple(one for one in here.opened if one is not chosen)
-        for action in self._list_actions(chosen.node):
-            rewards = here.rewards + chosen.reach * action.rewards
-            risks = here.risks + chosen.reach * action.risks
-            limit = self._limit(here.limit, rewards, risks, here.depth + 1)
-            following = tuple(
-                Open(chosen.reach * probability, node, here.depth, place)
-                for place, probability, node in action.targets
-            )
+        reach, depth = chosen.reach, len(here.decided)
+        for row, reward, risk, more_rewards, more_risks, targets in self._list_actions(chosen.node):
+            rewards = here.rewards + reach * more_rewards
+            risks = here.risks + reach * more_risks
             yield BranchNode(
-                limit,
-                here.reward + chosen.reach * action.reward,
-                here.risk + chosen.reach * action.risk,
+                self._limit(here.limit, rewards, risks, depth + 1),
+                here.reward + reach * reward,
+                here.risk + reach * risk,
                 rewards,
                 risks,
-                others + following,
-                (*here.decided, (chosen, action.row)),
+                others + tuple(OpenHistory(reach * p, node, depth, k) for k, p, node in targets),
+                (*here.decided, (chosen, row)),
             )
 
     def _add(self, here: BranchNode) -> None:
@@ -319,4 +305,4 @@ class _BranchTree:
         for _, probability, target in targets:
             rewards += probability * self._rewards[target]
             risks += probability * self._risks[target]
-        return Action(row, reward, risk, rewards, risks, targets)
+        return row, reward, risk, rewards, risks, targets

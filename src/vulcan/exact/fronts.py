@@ -149,6 +149,24 @@ class FrontArrays:
         return edge, self._memory.parts[first : first + count].tolist()
 
 
+    def decide(self, place: int) -> Decisions:
+        """Return the decisions of a point of the root's front."""
+
+        def choose(key: tuple[int, int]) -> tuple[int, int, list[tuple[int, int] | None]]:
+            node, _ = key
+            edge, places = self.follow(*key)
+            if edge == NONE:  # a tip
+                return node, NONE, []
+            after = [
+                None if target == END else (target, at)
+                for target, at in zip(self._layers.follow(edge), places, strict=True)
+            ]
+            return node, int(self._layers.edges["action"][edge]), after
+
+        # A key is a node, and the place in its front of the point that a history goes for.
+        return collect_decisions((0, place), choose)
+
+
 @cache
 def load_kernels() -> None:
     """Load or compile the kernels of fronts."""
@@ -213,105 +231,77 @@ def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
 
     At most `most_pairs` pairs of points are combined.
     """
-    if not len(run.levels):
+    if not len(run.levels) or run.closed or run.upper == -math.inf:
         return
-    fronts: FrontRun | None = None
-    slack, points = 0.0, FIRST_POINTS
+    with run.monitor.clock_stopped():
+        load_kernels()
+    if not run.may_go_on(ROOM_FOR_FRONTS * count_bytes(run.levels)):
+        return
+    dual_gap, fronts = DualGap(run), FrontArrays(run.layers)
+    enough, points = dual_gap.find_enough(), FIRST_POINTS
+    slack = SMALL_SHARE * dual_gap.size if enough == math.inf else FIRST_SHARE * enough
+    pairs_left = math.inf if most_pairs is None else most_pairs + CHUNK
+
+    def may_go_on() -> bool:
+        run.report()
+        return fronts.work <= pairs_left and run.may_go_on(fronts.nbytes)
+
     while not run.closed and run.upper > -math.inf:
-        if fronts is None:
-            with run.monitor.clock_stopped():
-                load_kernels()
-            if not run.may_go_on(ROOM_FOR_FRONTS * count_bytes(run.levels)):
-                return
-            fronts = FrontRun(run, most_pairs)
-            enough = fronts.dual_gap.find_enough()
-            unknown = enough == math.inf
-            slack = SMALL_SHARE * fronts.dual_gap.size if unknown else FIRST_SHARE * enough
-        if not fronts.compute(slack, points):
+        uppers = bound_by_fronts(run, dual_gap, fronts, slack, points, may_go_on)
+        # The amount of work between two checks must not decide whether it was too much.
+        if uppers is None or fronts.work > pairs_left:
             return
-        fronts.offer_best()
+        pairs_left -= fronts.work
+        _offer_best(run, fronts)
         known = -math.inf if run.best is None else run.bound_test.raise_reward(run.best.reward)
-        run.upper = min(run.upper, max(fronts.upper_of_dropped, fronts.upper_of_kept, known))
+        run.upper = min(run.upper, max(*uppers, known))
         # More of what keeps the bound up.
         too_little, too_few = (
-            not is_closed(known, upper, run.requested_gap, run.rounding)
-            for upper in (fronts.upper_of_dropped, fronts.upper_of_kept)
+            not is_closed(known, upper, run.requested_gap, run.rounding) for upper in uppers
         )
-        before, too_few = slack, too_few and fronts.arrays.thinned
+        before, too_few = slack, too_few and fronts.thinned
         if too_little:
-            slack = max(slack, min(GROWTH * slack, fronts.dual_gap.find_enough()))
+            slack = max(slack, min(GROWTH * slack, dual_gap.find_enough()))
         if slack == before and not too_few:
             return  # roundings keep the bound up, and nothing else
         if too_few:
             points *= GROWTH
 
 
-class FrontRun:
-    """Fronts over a layered graph, and what the last computation of them proved.
+def bound_by_fronts(
+    run: ExactSearch,
+    dual_gap: DualGap,
+    fronts: FrontArrays,
+    slack: float,
+    most_points: int,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> tuple[float, float] | None:
+    """Compute all fronts; return upper bounds on policies that were dropped, and on those kept.
 
-    No policy within the risk bound earns more than `upper_of_dropped` if it was dropped, and than
-    `upper_of_kept` if it is represented in the fronts.
+    None if a limit was reached first.
     """
+    tips = (dual_gap.rewards, dual_gap.risks)
+    given = (dual_gap.price, dual_gap.values, slack, dual_gap.size, tips)
+    if not fronts.compute(*given, may_go_on, most_points):
+        return None
+    upper_of_dropped = dual_gap.limit(slack) if fronts.dropped else -math.inf
+    for point in reversed(fronts.points(0)):
+        reward = min(float(point["reward"]) + fronts.error, run.upper)
+        run.rewards.append(reward)
+        if not run.bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
+            return upper_of_dropped, run.bound_test.raise_reward(reward)
+    return upper_of_dropped, -math.inf
 
-    def __init__(self, run: ExactSearch, most_pairs: int | None) -> None:
-        self._run = run
-        self._pairs_left = math.inf if most_pairs is None else most_pairs + CHUNK
-        self.dual_gap = DualGap(run)
-        self.arrays = FrontArrays(run.layers)
-        self.upper_of_dropped = self.upper_of_kept = math.inf
 
-    def compute(self, slack: float, most_points: int) -> bool:
-        """Compute all fronts; False if a limit was reached first."""
-        short, fronts = self.dual_gap, self.arrays
-        given = (short.price, short.values, slack, short.size, (short.rewards, short.risks))
-        if not fronts.compute(*given, self._may_go_on, most_points):
-            return False
-        # The amount of work between two checks must not decide whether it was too much.
-        if fronts.work > self._pairs_left:
-            return False
-        self._pairs_left -= fronts.work
-        self.upper_of_dropped = short.limit(slack) if fronts.dropped else -math.inf
-        self.upper_of_kept = -math.inf
-        bound_test = self._run.bound_test
-        for point in reversed(fronts.points(0)):
-            reward = min(float(point["reward"]) + fronts.error, self._run.upper)
-            self._run.rewards.append(reward)
-            if not bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
-                self.upper_of_kept = bound_test.raise_reward(reward)
-                break
-        return True
-
-    def _may_go_on(self) -> bool:
-        self._run.report()
-        return self.arrays.work <= self._pairs_left and self._run.may_go_on(self.arrays.nbytes)
-
-    def offer_best(self) -> None:
-        """Offer the acceptable point of largest reward to the run."""
-        points, run = self.arrays.points(0), self._run
-        for place in range(len(points) - 1, -1, -1):
-            point = PolicyPoint(float(points[place]["reward"]), float(points[place]["risk"]))
-            if run.best is not None and point.reward <= run.best.reward:
-                return
-            if run.bound_test.refuses(point):
-                continue
-            # At once: another computation writes over these fronts.
-            if run.offer(PolicyPoint.made(point.reward, point.risk, self.decide(place))):
-                return
-
-    def decide(self, place: int) -> Decisions:
-        """Return the decisions of a point of the root's front."""
-        layers = self._run.layers
-
-        def choose(key: tuple[int, int]) -> tuple[int, int, list[tuple[int, int] | None]]:
-            node, _ = key
-            edge, places = self.arrays.follow(*key)
-            if edge == NONE:  # a tip
-                return node, NONE, []
-            after = [
-                None if target == END else (target, at)
-                for target, at in zip(layers.follow(edge), places, strict=True)
-            ]
-            return node, int(layers.edges["action"][edge]), after
-
-        # A key is a node, and the place in its front of the point that a history goes for.
-        return collect_decisions((0, place), choose)
+def _offer_best(run: ExactSearch, fronts: FrontArrays) -> None:
+    """Offer the acceptable point of the root's front with the largest reward to the run."""
+    points = fronts.points(0)
+    for place in range(len(points) - 1, -1, -1):
+        point = PolicyPoint(float(points[place]["reward"]), float(points[place]["risk"]))
+        if run.best is not None and point.reward <= run.best.reward:
+            return
+        if run.bound_test.refuses(point):
+            continue
+        # At once: another computation writes over these fronts.
+        if run.offer(PolicyPoint.made(point.reward, point.risk, fronts.decide(place))):
+            return
