@@ -52,7 +52,9 @@ from vulcan.baselines.programs import (
     Floats,
     FlowProgram,
     Network,
+    cut_along,
     cut_at,
+    cut_below,
     open_network,
     require_form,
     unfold,
@@ -119,15 +121,9 @@ class IntegerProgram(Solver):
 
 
 class IntegerSearch(ExactSearch):
-    """One search; its upper bound may come from HiGHS.
+    """One search; its upper bound may come from HiGHS."""
 
-    Attributes
-    ----------
-    proved
-        Whether no policy of the last program is better than the best one.
-    """
-
-    proved = False
+    proved = False  # whether no policy of the last program is better than the best one
     _doubtful = -math.inf  # largest reward of policies that rounding leaves undecided
     _size = 1.0  # of rewards
 
@@ -163,13 +159,10 @@ class IntegerSearch(ExactSearch):
 
     def search_reduced(self, on: str) -> None:
         """Search the layered graph, or trees of histories of growing size."""
-        if on == "tree":
-            self._search_histories()
-        elif network := open_network(self, on):
-            self._solve(network)
-
-    def _search_histories(self) -> None:
-        """Search trees of growing size until the gap is closed."""
+        if on == "graph":
+            if network := open_network(self, on):
+                self._solve(network)
+            return
         dual_gap, most, last = DualGap(self), FIRST_EDGES, False
         gaps = self._find_gaps(dual_gap)
         while not (last or self._reached) and self.may_go_on(COLUMN_BYTES * most):
@@ -218,7 +211,7 @@ class IntegerSearch(ExactSearch):
         if allowed == -math.inf:  # there is no tangent
             return
         risk_size = max(min(1.0, allowed), float(network.layers.edges["risk"].max()))
-        cuts = [Cut.along(self.bound.tangent(top), top)]
+        cuts = [cut_along(self.bound.tangent(top), top)]
         within = self._solve_with_cuts(network, risk_size, cuts, top, published=True)
         for point in ends:
             if point.reward > within and not self.bound_test.refuses(point):
@@ -228,13 +221,11 @@ class IntegerSearch(ExactSearch):
 
     def _solve(self, network: Network) -> float:
         """Find the best policy of a network; return a bound on all its policies."""
-        risk_size, cuts = (
-            min(1.0, self.bound(self.upper)),
-            cut_at(self.bound, self.upper, self.upper),
-        )
+        risk_size = min(1.0, self.bound(self.upper))
+        cuts = cut_at(self.bound, self.upper, self.upper)
         if self.best is not None:
             cuts += cut_at(self.bound, self.best.reward, self.upper)
-            cuts.append(Cut.above(self.best.reward - ACCURACY * self._size))
+            cuts.append(cut_below(self.best.reward - ACCURACY * self._size))
         return self._solve_with_cuts(network, risk_size, cuts, self.upper)
 
     def _solve_with_cuts(

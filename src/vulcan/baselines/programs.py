@@ -40,7 +40,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,25 +241,21 @@ def require_form(on: str) -> None:
         raise OptionError(f"on must be 'graph' or 'tree', not {on!r}")
 
 
-class Cut(NamedTuple):
-    """A valid inequality for acceptable policies: risk · er - reward · E g <= limit."""
+Cut = tuple[float, float, float]
+"""Numbers a, b >= 0 and c of a valid inequality for acceptable policies: a er - b E g <= c."""
 
-    risk: float  # not negative
-    reward: float  # not negative
-    limit: float
 
-    @classmethod
-    def along(cls, tangent: Tangent, top: float) -> Self:
-        """Return the cut of a tangent of Δ, valid for rewards up to `top`, rounded outwards."""
-        slope = tangent.least_slope
-        level, doubt = slope * tangent.at, 2 * tangent.doubt * max(0.0, top - tangent.at)
-        rounding = ROUNDING * (abs(level) + abs(tangent.value)) + doubt
-        return cls(1.0, slope, tangent.value + TOLERANCE - level + rounding)
+def cut_along(tangent: Tangent, top: float) -> Cut:
+    """Return the cut of a tangent of Δ, valid for rewards up to `top`, rounded outwards."""
+    slope = tangent.least_slope
+    level, doubt = slope * tangent.at, 2 * tangent.doubt * max(0.0, top - tangent.at)
+    rounding = ROUNDING * (abs(level) + abs(tangent.value)) + doubt
+    return 1.0, slope, tangent.value + TOLERANCE - level + rounding
 
-    @classmethod
-    def above(cls, reward: float) -> Self:
-        """Return the cut that leaves rewards of at least this much."""
-        return cls(0.0, 1.0, -reward)
+
+def cut_below(reward: float) -> Cut:
+    """Return the cut that leaves rewards of at least this much."""
+    return 0.0, 1.0, -reward
 
 
 def cut_at(bound: RiskBound, reward: float, top: float) -> list[Cut]:
@@ -269,11 +265,11 @@ def cut_at(bound: RiskBound, reward: float, top: float) -> list[Cut]:
     the cut is where it becomes finite.
     """
     if bound(reward) > -math.inf:
-        return [Cut.along(bound.tangent(reward), top)]
+        return [cut_along(bound.tangent(reward), top)]
     low, high = reward, top
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (middle, high) if bound(middle) == -math.inf else (low, middle)
-    return [Cut.above(low), Cut.along(bound.tangent(high), top)]
+    return [cut_below(low), cut_along(bound.tangent(high), top)]
 
 
 Entries = tuple[Any, Any, Any]
@@ -436,17 +432,17 @@ class FlowProgram:
 
         False if it is there already, or overflows.
         """
-        scale = self._scale(cut)
-        if cut in self.cuts or not math.isfinite(cut.limit * scale):
+        (risk, reward, limit), scale = cut, self._scale(cut)
+        if cut in self.cuts or not math.isfinite(limit * scale):
             return False
         columns = np.array([self._risk_column, self._reward_column])
-        values = np.array([cut.risk * self._risk_unit, -cut.reward * self.reward_unit])
-        self._add_row(cut.limit * scale, columns, values * scale)
+        values = np.array([risk * self._risk_unit, -reward * self.reward_unit])
+        self._add_row(limit * scale, columns, values * scale)
         self.cuts.append(cut)
         return True
 
     def _scale(self, cut: Cut) -> float:
-        largest = max(cut.risk * self._risk_unit, cut.reward * self.reward_unit)
+        largest = max(cut[0] * self._risk_unit, cut[1] * self.reward_unit)
         return 1 / largest if largest < math.inf else math.nan
 
     def _add_row(self, limit: float, columns: NDArray[Any], values: Floats) -> None:

@@ -118,8 +118,7 @@ def parse(text: str) -> RiskBound:
     degree, evaluate = reader.read(tree)
     if degree > 1:
         text = reader.text
-        slope_at = partial(_find_slope, text)
-        return Concave(partial(_find_value, text), derivative=slope_at, text=text)
+        return Concave(partial(_evaluate, text, 0), partial(_evaluate, text, 1), text)
     offset, slope = evaluate(0.0)
     return Constant(offset) if slope == 0 else Linear(slope, offset)
 
@@ -131,12 +130,9 @@ def _read_term(text: str) -> Callable[[float], Pair]:
     return reader.read(reader.tree())[1]
 
 
-def _find_value(text: str, x: float) -> float:
-    return _read_term(text)(x)[0]
-
-
-def _find_slope(text: str, x: float) -> float:
-    return _read_term(text)(x)[1]
+def _evaluate(text: str, which: int, x: float) -> float:
+    """Return the value (0) or the slope (1) of an expression."""
+    return _read_term(text)(x)[which]
 
 
 def _clip_line(*terms: Term) -> PiecewiseLinear | None:
@@ -283,18 +279,6 @@ def _multiply_slope(slope: float, factor: Callable[[], float]) -> float:
         return math.nan
 
 
-def _subtract(left: Pair, right: Pair) -> Pair:
-    return left[0] - right[0], left[1] - right[1]
-
-
-def _add(left: Pair, right: Pair) -> Pair:
-    return left[0] + right[0], left[1] + right[1]
-
-
-def _multiply(left: Pair, right: Pair) -> Pair:
-    return left[0] * right[0], left[1] * right[0] + left[0] * right[1]
-
-
 def _divide(left: Pair, right: Pair) -> Pair:
     quotient = left[0] / right[0]
     return quotient, (left[1] - quotient * right[1]) / right[0]
@@ -313,9 +297,9 @@ def _raise(left: Pair, right: Pair) -> Pair:
 OPERATORS: Final[
     dict[type[ast.operator], tuple[Callable[[Pair, Pair], Pair], Callable[[int, int], int]]]
 ] = {
-    ast.Add: (_add, max),
-    ast.Sub: (_subtract, max),
-    ast.Mult: (_multiply, add),
+    ast.Add: (lambda u, v: (u[0] + v[0], u[1] + v[1]), max),
+    ast.Sub: (lambda u, v: (u[0] - v[0], u[1] - v[1]), max),
+    ast.Mult: (lambda u, v: (u[0] * v[0], u[1] * v[0] + u[0] * v[1]), add),
     ast.Div: (_divide, lambda left, right: left + 2 * right),
     ast.Pow: (_raise, lambda left, right: 2 * (left + right)),
 }

@@ -148,7 +148,6 @@ class FrontArrays:
         count = int(self._layers.edges["target_count"][edge])
         return edge, self._memory.parts[first : first + count].tolist()
 
-
     def decide(self, place: int) -> Decisions:
         """Return the decisions of a point of the root's front."""
 

@@ -97,8 +97,70 @@ def build_levels(
     evaluations. `opens` says which states are expanded at a level, all by default. `most_pairs`
     and `most_new` limit the state–step pairs, and the states that were not evaluated before.
     """
-    builder = _Builder(graph, may_go_on, opens, most_pairs, most_new)
-    return join_levels(graph, builder.states, builder.expanded) if builder.unroll() else None
+    found: list[Integers] = []  # the states of each level
+    expanded: list[NDArray[np.bool_]] = []
+    pairs = next_check = 0
+    reached, last_seen = np.zeros(1, np.int32), np.zeros(0, np.int32)
+
+    def go_on() -> bool:
+        return may_go_on(pairs, NODE_BYTES * pairs)
+
+    for level in range(graph.reader.levels):
+        states = _find_repeated(found) if opens is None else None
+        if states is None:
+            if found:
+                here = found[-1] if opens is None else found[-1][expanded[-1]]
+                reached, last_seen = _find_targets(graph, here, level, last_seen)
+            new = reached[graph.states.array["action_count"][reached] == UNEVALUATED]
+            if opens is not None and len(new):
+                new = new[opens(new, level)]
+            # Before the first of them: the end must not depend on the clock.
+            most_new -= len(new)
+            if most_new < 0 or (len(new) and not graph.expand_while(np.sort(new).tolist(), go_on)):
+                return None
+            states = np.sort(reached[graph.states.array["action_count"][reached] != 0])
+        if not len(states):
+            break
+        pairs += len(states)
+        found.append(states)
+        if opens is not None:
+            expanded.append(opens(states, level))
+        if pairs > most_pairs:
+            return None
+        # Levels of a long horizon may have one pair each, which takes less time than a check.
+        if pairs >= next_check:
+            next_check = pairs + BETWEEN_CHECKS
+            if not go_on():
+                return None
+    return join_levels(graph, found, expanded)
+
+
+def _find_repeated(found: Sequence[Integers]) -> Integers | None:
+    """Return the states of the next level if an earlier level had the same states as the last one.
+
+    Next states do not depend on the level. Where moves alternate between two sets of states, as
+    between the colours of a chessboard, every other level is the same.
+    """
+    for period in (1, 2):
+        if len(found) > period:
+            last, before = found[-1], found[-1 - period]
+            if last is before or np.array_equal(last, before):
+                return found[-period]
+    return None
+
+
+def _find_targets(
+    graph: StateGraph, here: Integers, level: int, last_seen: Integers
+) -> tuple[Integers, Integers]:
+    """Return the next states of some states, each once, and the last level that led to each."""
+    from vulcan.kernels.dp import find_following
+
+    more = len(graph.states.array) - len(last_seen)
+    last_seen = np.append(last_seen, np.full(more, NONE, np.int32)) if more else last_seen
+    following = np.zeros(graph.states.count, np.int32)
+    rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
+    count = find_following(*rows, here, level, last_seen, following)
+    return following[:count].copy(), last_seen
 
 
 @dataclass(frozen=True)
@@ -236,107 +298,6 @@ def collect_decisions(
         count += len(following)
         level = list(following)
     return Decisions(*(np.array(numbers, np.int32) for numbers in (rows, children, nodes)))
-
-
-class _Builder:
-    """Finds the states of each level."""
-
-    def __init__(
-        self,
-        graph: StateGraph,
-        may_go_on: MayGoOn,
-        opens: Opens | None,
-        most_pairs: float,
-        most_new: float,
-    ) -> None:
-        self._most_pairs, self._left = most_pairs, most_new
-        self._graph, self._opens = graph, opens
-        self.states: list[Integers] = []
-        self.expanded: list[NDArray[np.bool_]] = []
-        self._nodes = self._next_check = 0
-        self._last_level = np.zeros(0, np.int32)
-        self._limits = may_go_on
-
-    def _may_go_on(self) -> bool:
-        return self._limits(self._nodes, NODE_BYTES * self._nodes)
-
-    def unroll(self) -> bool:
-        """Find the states of all levels; return False if a limit was reached."""
-        states = self._enter(np.zeros(1, np.int32), 0)
-        for level in range(self._graph.reader.levels):
-            if states is None:
-                return False
-            if not len(states):
-                break
-            if not self._add(states, level):
-                return False
-            if level + 1 < self._graph.reader.levels:
-                states = self._find_following(states, level)
-        return states is not None
-
-    def _find_following(self, states: Integers, level: int) -> Integers | None:
-        """Return the states of the next level; None if a limit was reached.
-
-        Next states do not depend on the level. Where moves alternate between two sets of states, as
-        between the colours of a chessboard, every other level is the same.
-        """
-        if self._opens is not None:
-            states = states[self.expanded[-1]]
-            return self._enter(self._find_targets(states, level), level + 1)
-        for period in (1, 2):
-            if len(self.states) > period:
-                before = self.states[-1 - period]
-                if states is before or np.array_equal(states, before):
-                    return self.states[-period]
-        return self._enter(self._find_targets(states, level), level + 1)
-
-    def _enter(self, reached: Integers, level: int) -> Integers | None:
-        """Evaluate what is reached at a level; return the states with actions."""
-        if not self._evaluate(reached, level):
-            return None
-        states: Integers = reached[self._graph.states.array["action_count"][reached] != 0]
-        states.sort()
-        return states
-
-    def _add(self, states: Integers, level: int) -> bool:
-        """Add a level."""
-        self._nodes += len(states)
-        self.states.append(states)
-        if self._opens is not None:
-            self.expanded.append(self._opens(states, level))
-        if self._nodes > self._most_pairs:
-            return False
-        # Levels of a long horizon may have one pair each, which takes less time than a check.
-        if self._nodes < self._next_check:
-            return True
-        self._next_check = self._nodes + BETWEEN_CHECKS
-        return self._may_go_on()
-
-    def _find_targets(self, here: Integers, level: int) -> Integers:
-        """Return the next states of some states, each once."""
-        from vulcan.kernels.dp import find_following
-
-        graph = self._graph
-        if len(self._last_level) < len(graph.states.array):
-            longer = np.full(len(graph.states.array), NONE, np.int32)
-            longer[: len(self._last_level)] = self._last_level
-            self._last_level = longer
-        following = np.zeros(graph.states.count, np.int32)
-        rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
-        count = find_following(*rows, here, level, self._last_level, following)
-        return following[:count].copy()
-
-    def _evaluate(self, states: Integers, level: int) -> bool:
-        """Evaluate the new states that are expanded; return False if a limit was reached."""
-        new = states[self._graph.states.array["action_count"][states] == UNEVALUATED]
-        if self._opens is not None and len(new):
-            new = new[self._opens(new, level)]
-        waiting: list[int] = np.sort(new).tolist()
-        # Before the first of them: the end must not depend on the clock.
-        self._left -= len(waiting)
-        if self._left < 0:
-            return False
-        return not waiting or self._graph.expand_while(waiting, self._may_go_on)
 
 
 class Layers(NamedTuple):

@@ -197,7 +197,7 @@ class _CheckWalk(ModelCalls):
         if not broken <= {Rule.HORIZON, Rule.DISCOUNT}:
             return
         # Without a horizon only the initial state can be checked; the discount does not matter.
-        self.horizon, self.merges = frame.horizon, frame.merges
+        self.horizon, _, self.merges = frame
         root = self._visit_root()
         if root is None or not self._note_all(check_state(root.state, "the initial state")):
             return

@@ -191,6 +191,22 @@ def _is_unordered(answer: object) -> bool:
     return isinstance(answer, str) or (isinstance(answer, Set) and not isinstance(answer, KeysView))
 
 
+def _thin_out(size: int) -> Callable[[], bool]:
+    """Return a function that takes the first `size` events, then every second, fourth and so on."""
+    seen, taken, stride = 0, 0, 1
+
+    def take() -> bool:
+        nonlocal seen, taken, stride
+        seen += 1
+        if seen % stride:
+            return False
+        taken += 1
+        stride *= 2 if taken % size == 0 else 1
+        return True
+
+    return take
+
+
 class ModelReader(ModelCalls):
     """Evaluates a model and checks each answer.
 
@@ -203,12 +219,11 @@ class ModelReader(ModelCalls):
         self._frame, violations = read_frame(model)
         for violation in violations:
             raise ModelError(violation.of(model))
-        self.horizon: int = self._frame.horizon
-        self.discount: float = float(self._frame.discount)
-        self.merges: bool = self._frame.merges
+        self.horizon, discount, self.merges = self._frame
+        self.discount = float(discount)
         self.least_reward = self._read_least_reward()
         self._kept: list[tuple[Any, Any, Sequence[Any]]] = []  # answers to evaluate again
-        self._sample = _Sample(SAMPLE_SIZE)
+        self._sample = _thin_out(SAMPLE_SIZE)
         self._root_outcomes: dict[Any, list[Outcome]] = {}
         self._named: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.root = self._guard(self._read_root)
@@ -252,7 +267,7 @@ class ModelReader(ModelCalls):
 
     def discount_after(self, level: int) -> Number:
         """Return the discount after a decision, as exact as the model gave it."""
-        return 1 if level == 0 and isinstance(self.root, Start) else self._frame.discount
+        return 1 if level == 0 and isinstance(self.root, Start) else self._frame[1]
 
     def default_label(self, state: Any, actions: Mapping[str, Any]) -> str:
         """Return the label of the model's own default action of a state."""
@@ -357,10 +372,10 @@ class ModelReader(ModelCalls):
         """Keep a sample of the answers, for `require_repeatable`."""
         if isinstance(state, Start):
             return  # its choices are no answers
-        if self._sample.take():
+        if self._sample():
             self._kept.append((state, None, [label for label, _, _ in answers]))
         for _, action, outcomes in answers:
-            if self._sample.take():
+            if self._sample():
                 self._kept.append((state, action, outcomes))
 
     def require_repeatable(self, may_go_on: Callable[[], bool]) -> None:
@@ -470,8 +485,8 @@ class StrictReader(ModelReader):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self._states, self._arrivals = _Sample(SAMPLED_STATES), _Sample(SAMPLED_STATES)
-        self._calls = _Sample(SAMPLED_CALLS)
+        self._states, self._arrivals = _thin_out(SAMPLED_STATES), _thin_out(SAMPLED_STATES)
+        self._calls = _thin_out(SAMPLED_CALLS)
         self._visited: dict[Any, _Visited] = {self.root: _Visited(self.root)}
         self._waiting: deque[tuple[_Visited, Any, str | None]] = deque()
         self._duplicates_evaluated = 0
@@ -489,7 +504,7 @@ class StrictReader(ModelReader):
         return outcomes
 
     def _call_list(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
-        if not self._calls.take():
+        if not self._calls():
             return super()._call_list(kind, state, *action)
         before, number = copy_value(state), hash(state)
         comparable = is_equal(before, state)
@@ -516,9 +531,9 @@ class StrictReader(ModelReader):
             except Exception as error:
                 raise self.refuse_comparison(state, error) from error
             if visited is None:
-                if self._states.take():
+                if self._states():
                     known[state] = _Visited(state)
-            elif visited.state is not state and self._arrivals.take() and visited.add(state):
+            elif visited.state is not state and self._arrivals() and visited.add(state):
                 self._waiting += ((visited, state, label) for label in visited.answers)
 
     def _note(self, state: Any, answer: Sequence[Any], *action: Any) -> None:
@@ -547,24 +562,6 @@ class StrictReader(ModelReader):
         if not agrees:
             answers = (before, answer)
             raise ModelError(describe_duplicate(visited.state, duplicate, label, answers))
-
-
-class _Sample:
-    """Takes the first `size` events, then every second one, every fourth and so on."""
-
-    def __init__(self, size: int) -> None:
-        self._size, self._stride = size, 1
-        self._seen = self._taken = 0
-
-    def take(self) -> bool:
-        """Return whether the next event is in the sample."""
-        self._seen += 1
-        if self._seen % self._stride:
-            return False
-        self._taken += 1
-        if self._taken % self._size == 0:
-            self._stride *= 2
-        return True
 
 
 class _Visited:

@@ -23,7 +23,7 @@ from enum import StrEnum
 from fractions import Fraction
 from inspect import getattr_static
 from numbers import Integral, Rational, Real
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -110,30 +110,29 @@ class Violation:
         return self if self.model else replace(self, model=type(model).__name__)
 
 
-class ModelFrame(NamedTuple):
-    """The attributes of a model, each read once; an invalid one has its default."""
+FRAME: Final = ("horizon", "discount", "merges")
 
-    horizon: int  # 0 if invalid
-    discount: Number  # as exact as the model gave it
-    merges: bool  # whether histories that reach equal states continue as one
+Frame = tuple[int, Number, bool]
+"""These attributes of a model, each read once, the discount as exact as it was given; an invalid
+one has its default, and a horizon is 0 then."""
 
 
-def read_frame(model: Any) -> tuple[ModelFrame, list[Violation]]:
+def read_frame(model: Any) -> tuple[Frame, list[Violation]]:
     """Return the attributes of a model and their violations."""
     if isinstance(model, type):
         name = model.__name__
         message = f"{name} is a class, not a model; make one, as in {name}(...)"
-        return ModelFrame(0, 1.0, True), [Violation(Rule.INTERFACE, message)]
+        return (0, 1.0, True), [Violation(Rule.INTERFACE, message)]
     try:
         given = {name: read_attribute(model, name, default) for name, default in ATTRIBUTES.items()}
     except ModelError as error:
-        return ModelFrame(0, 1.0, True), [error.violation]
+        return (0, 1.0, True), [error.violation]
     found = [
         Violation(Rule.INTERFACE, f"{type(model).__name__} has no method {name}()")
         for name in ("initial_state", "actions", "outcomes")
         if not callable(given[name])
     ]
-    horizon, discount, merges = (given[name] for name in ModelFrame._fields)
+    horizon, discount, merges = (given[name] for name in FRAME)
     steps, rate = read_number(horizon), read_number(discount)
     whole = isinstance(horizon, Integral) and attempt(int, horizon) == steps
     if not (whole and isinstance(steps, int) and 1 <= steps <= LONGEST_HORIZON):
@@ -148,7 +147,7 @@ def read_frame(model: Any) -> tuple[ModelFrame, list[Violation]]:
     if not isinstance(merges, bool):
         message = f"merges must be True or False, not {shorten(merges)}"
         found.append(Violation(Rule.MERGES, message, value=merges))
-    return ModelFrame(steps, rate, merges is not False), found
+    return (steps, rate, merges is not False), found
 
 
 def read_attribute(model: Any, name: str, default: Any = None) -> Any:
@@ -162,11 +161,11 @@ def read_attribute(model: Any, name: str, default: Any = None) -> Any:
         raise ModelError(Violation(Rule.ANSWERS, message)) from error
 
 
-def recheck_frame(model: Any, before: ModelFrame) -> Iterator[Violation]:
+def recheck_frame(model: Any, before: Frame) -> Iterator[Violation]:
     """Yield the attributes that have changed since the frame was read."""
     now, violations = read_frame(model)
     yield from violations
-    for name, old, new in zip(ModelFrame._fields, before, now, strict=True):
+    for name, old, new in zip(FRAME, before, now, strict=True):
         if old != new and not violations:
             message = f"evaluated again, the {name} changed from {old!r} to {new!r}"
             yield Violation(Rule.ANSWERS_REPEAT, message, value=(old, new))
