@@ -191,20 +191,22 @@ def _is_unordered(answer: object) -> bool:
     return isinstance(answer, str) or (isinstance(answer, Set) and not isinstance(answer, KeysView))
 
 
-def _thin_out(size: int) -> Callable[[], bool]:
-    """Return a function that takes the first `size` events, then every second, fourth and so on."""
-    seen, taken, stride = 0, 0, 1
+class _Sample:
+    """Takes the first `size` events, then every second one, every fourth and so on."""
 
-    def take() -> bool:
-        nonlocal seen, taken, stride
-        seen += 1
-        if seen % stride:
+    def __init__(self, size: int) -> None:
+        self._size, self._stride = size, 1
+        self._seen = self._taken = 0
+
+    def take(self) -> bool:
+        """Return whether the next event is in the sample."""
+        self._seen += 1
+        if self._seen % self._stride:
             return False
-        taken += 1
-        stride *= 2 if taken % size == 0 else 1
+        self._taken += 1
+        if self._taken % self._size == 0:
+            self._stride *= 2
         return True
-
-    return take
 
 
 class ModelReader(ModelCalls):
@@ -223,7 +225,7 @@ class ModelReader(ModelCalls):
         self.discount = float(discount)
         self.least_reward = self._read_least_reward()
         self._kept: list[tuple[Any, Any, Sequence[Any]]] = []  # answers to evaluate again
-        self._sample = _thin_out(SAMPLE_SIZE)
+        self._sample = _Sample(SAMPLE_SIZE)
         self._root_outcomes: dict[Any, list[Outcome]] = {}
         self._named: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.root = self._guard(self._read_root)
@@ -372,10 +374,10 @@ class ModelReader(ModelCalls):
         """Keep a sample of the answers, for `require_repeatable`."""
         if isinstance(state, Start):
             return  # its choices are no answers
-        if self._sample():
+        if self._sample.take():
             self._kept.append((state, None, [label for label, _, _ in answers]))
         for _, action, outcomes in answers:
-            if self._sample():
+            if self._sample.take():
                 self._kept.append((state, action, outcomes))
 
     def require_repeatable(self, may_go_on: Callable[[], bool]) -> None:
@@ -485,8 +487,8 @@ class StrictReader(ModelReader):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self._states, self._arrivals = _thin_out(SAMPLED_STATES), _thin_out(SAMPLED_STATES)
-        self._calls = _thin_out(SAMPLED_CALLS)
+        self._states, self._arrivals = _Sample(SAMPLED_STATES), _Sample(SAMPLED_STATES)
+        self._calls = _Sample(SAMPLED_CALLS)
         self._visited: dict[Any, _Visited] = {self.root: _Visited(self.root)}
         self._waiting: deque[tuple[_Visited, Any, str | None]] = deque()
         self._duplicates_evaluated = 0
@@ -504,7 +506,7 @@ class StrictReader(ModelReader):
         return outcomes
 
     def _call_list(self, kind: str, state: Any, *action: Any) -> tuple[Any, ...]:
-        if not self._calls():
+        if not self._calls.take():
             return super()._call_list(kind, state, *action)
         before, number = copy_value(state), hash(state)
         comparable = is_equal(before, state)
@@ -531,9 +533,9 @@ class StrictReader(ModelReader):
             except Exception as error:
                 raise self.refuse_comparison(state, error) from error
             if visited is None:
-                if self._states():
+                if self._states.take():
                     known[state] = _Visited(state)
-            elif visited.state is not state and self._arrivals() and visited.add(state):
+            elif visited.state is not state and self._arrivals.take() and visited.add(state):
                 self._waiting += ((visited, state, label) for label in visited.answers)
 
     def _note(self, state: Any, answer: Sequence[Any], *action: Any) -> None:
