@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from vulcan.model.reader import ModelReader
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Monitor
-from vulcan.sampling.local_vulcan import DEFAULT_POLICY, EXPLORATION, LocalSearch, LocalVulcan
+from vulcan.sampling.local_vulcan import DEFAULT_POLICY, EXPLORATION, LocalVulcan, search_tree
 from vulcan.solvers.base import Option, Options, Solver
 from vulcan.solvers.constraints import LocalConstraint
 from vulcan.solvers.finding import Finding
@@ -45,5 +45,4 @@ class UCT(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        search = LocalSearch(self._unconstrained(), problem, reader, monitor, options, name=self)
-        return search.run()
+        return search_tree(self._unconstrained(), problem, reader, monitor, options, name=self)

@@ -35,124 +35,116 @@ from vulcan.solvers.constraints import (
 from vulcan.solvers.finding import Finding, Status, is_closed
 
 
-class LocalSearch:
-    """One search by a solver; policies name another one if `name` is given."""
+def search_tree(
+    solver: LocalVulcan,
+    problem: Problem,
+    reader: ModelReader,
+    monitor: Monitor,
+    options: Options,
+    name: object = None,
+) -> Finding:
+    """Sample and plan, in rounds, until there is a reason to stop.
 
-    def __init__(
-        self,
-        solver: LocalVulcan,
-        problem: Problem,
-        reader: ModelReader,
-        monitor: Monitor,
-        options: Options,
-        name: object = None,
-    ) -> None:
-        self._solver, self._monitor, self._seed = solver, monitor, options.seed
-        # A checkpoint evaluates the model again, in the order in which the search itself did.
-        known = options.graph if options.checkpoint is None else None
-        self._tree = TreeRun(problem, reader, solver.constraint, monitor.limits.memory, known)
-        settings: dict[str, object] = {
-            "exploration": solver.exploration,
-            "constraint": solver.constraint.letter,
-            "credit": name_part(getattr(solver.constraint, "credit", None)),
-            "default_policy": solver.default_policy,
-            "complete": solver.complete,
-            "as_printed": solver.as_printed,
-        }
-        rank = rank_within_bound if solver.constraint.constrains else rank_by_reward
-        self._incumbent = Incumbent(
-            self._tree, problem, monitor, options, name or solver, settings, rank
-        )
-        self._complete = solver.complete and not solver.as_printed  # the paper's are never
-        self._proved: Candidate | None = None  # the policy of a solved tree
+    Policies name another solver if `name` is given.
+    """
+    # A checkpoint evaluates the model again, in the order in which the search itself did.
+    known = options.graph if options.checkpoint is None else None
+    tree = TreeRun(problem, reader, solver.constraint, monitor.limits.memory, known)
+    settings: dict[str, object] = {
+        "exploration": solver.exploration,
+        "constraint": solver.constraint.letter,
+        "credit": name_part(getattr(solver.constraint, "credit", None)),
+        "default_policy": solver.default_policy,
+        "complete": solver.complete,
+        "as_printed": solver.as_printed,
+    }
+    rank = rank_within_bound if solver.constraint.constrains else rank_by_reward
+    incumbent = Incumbent(tree, problem, monitor, options, name or solver, settings, rank)
+    tree.prepare(
+        seed=options.seed,
+        exploration=solver.exploration,
+        default_policy=solver.default_policy,
+        as_printed=solver.as_printed,
+        most_histories=monitor.limits.histories,
+    )
+    if not monitor.started:
+        monitor.start_clock()
+    incumbent.resume()
+    completes = solver.complete and not solver.as_printed  # the paper's are never
+    proved: Candidate | None = None  # the policy of a solved tree
+    with incumbent.answering():
+        ended = False
+        while not ended:
+            target, reserve = incumbent.next_target, incumbent.reserve
+            while tree.can_sample(target) and not monitor.wants_stop(
+                tree.histories, tree.samples, reserve
+            ):
+                tree.advance(target)
+                monitor.report(incumbent.describe)
+                incumbent.save_if_due(Replay())
+            ended = incumbent.must_end(Replay())
+            # Where no history passes, a policy may be within the bound all the same.
+            merged = completes and tree.graph.merges
+            if (merged if tree.exhausted else tree.samples) and not incumbent.hurried:
+                proved = _plan(solver, tree, incumbent, completes, final=ended)
+                if tree.solved and proved is None:
+                    # Completion itself solved it, after it had chosen actions higher up.
+                    proved = _plan(solver, tree, incumbent, completes, final=True)
+            ended = ended or tree.exhausted or incumbent.error is not None
+            incumbent.target *= GROWTH
+    taken = incumbent.measure()
+    tree.release()
+    incumbent.certify(granted=True)
+    return incumbent.conclude(
+        *_explain(solver, tree, incumbent, monitor, proved),
+        taken,
+        credits=tree.credits(),
+        estimate=tree.final_value if solver.as_printed else tree.estimate,
+    )
 
-    def run(self) -> Finding:
-        """Sample and plan, in rounds, until there is a reason to stop."""
-        tree, monitor, incumbent = self._tree, self._monitor, self._incumbent
-        self._prepare()
-        with incumbent.answering():
-            ended = False
-            while not ended:
-                target, reserve = incumbent.next_target, incumbent.reserve
-                while tree.can_sample(target) and not monitor.wants_stop(
-                    tree.histories, tree.samples, reserve
-                ):
-                    tree.advance(target)
-                    monitor.report(incumbent.describe)
-                    incumbent.save_if_due(Replay())
-                ended = incumbent.must_end(Replay())
-                if self._can_plan() and not incumbent.hurried:
-                    self._plan(final=ended)
-                    if tree.solved and self._proved is None:
-                        # Completion itself solved it, after it had chosen actions higher up.
-                        self._plan(final=True)
-                ended = ended or tree.exhausted or incumbent.error is not None
-                incumbent.target *= GROWTH
-        taken = incumbent.measure()
-        tree.release()
-        incumbent.certify(granted=True)
-        estimate = tree.final_value if self._solver.as_printed else tree.estimate
-        return incumbent.conclude(
-            *self._explain(), taken, credits=tree.credits(), estimate=estimate
-        )
 
-    def _prepare(self) -> None:
-        """Compile the kernels, set how to sample, and resume a checkpoint."""
-        solver = self._solver
-        self._tree.prepare(
-            seed=self._seed,
-            exploration=solver.exploration,
-            default_policy=solver.default_policy,
-            as_printed=solver.as_printed,
-            most_histories=self._monitor.limits.histories,
-        )
-        if not self._monitor.started:
-            self._monitor.start_clock()
-        self._incumbent.resume()
+def _plan(
+    solver: LocalVulcan, tree: TreeRun, incumbent: Incumbent, completes: bool, final: bool
+) -> Candidate | None:
+    """Make policies of the tree, and keep the best; return the last one of a solved tree."""
+    candidate, solved = None, tree.solved
+    with incumbent.round(final) as until:
+        for completed in tree.complete(until) if completes else ():
+            # At once: the model may fail while the next one is planned.
+            incumbent.offer(completed)
+            candidate = completed
+        if candidate is None and not tree.exhausted:
+            # Without room or time for all of it, a part with its frontier is an answer, too.
+            candidate = tree.plan(False, lambda: False)
+            incumbent.offer(candidate)
+        if solver.as_printed:
+            incumbent.best = candidate
+    return candidate if solved else None
 
-    def _can_plan(self) -> bool:
-        """Whether there is anything to make a policy of."""
-        # Where no history passes, a policy may be within the bound all the same.
-        tree = self._tree
-        return self._complete and tree.graph.merges if tree.exhausted else tree.samples > 0
 
-    def _plan(self, final: bool) -> None:
-        """Make policies of the tree, and keep the best."""
-        tree, candidate = self._tree, None
-        solved = tree.solved
-        with self._incumbent.round(final) as until:
-            for completed in tree.complete(until) if self._complete else ():
-                # At once: the model may fail while the next one is planned.
-                self._incumbent.offer(completed)
-                candidate = completed
-            if candidate is None and not tree.exhausted:
-                # Without room or time for all of it, a part with its frontier is an answer, too.
-                candidate = tree.plan(False, lambda: False)
-                self._incumbent.offer(candidate)
-            if self._solver.as_printed:
-                self._incumbent.best = candidate
-        self._proved = candidate if solved else None
-
-    def _explain(self) -> tuple[Status, str]:
-        """Return how the search ended."""
-        tree, constraint = self._tree, self._solver.constraint
-        admits = f"that constraint {constraint.letter} admits, proved"
-        best = None if self._solver.as_printed else self._incumbent.best
-        if tree.exhausted and best is not None and best.judgement.safe:
-            # Completion on merged states looks at the bound itself, which is less strict.
-            self._monitor.stopped_by = None
-            return Status.DONE, f"best policy found within the bound; there is none {admits}"
-        if tree.exhausted:
-            return Status.INFEASIBLE, tree.explain_infeasible(constraint)
-        failed = self._incumbent.error is not None
-        if self._proved is not None and best is not None and not failed:
-            self._monitor.stopped_by = None
-            if not constraint.constrains:
-                return Status.SOLVED, "best policy without regard to risk, proved"
-            more = not is_closed(self._proved.reward, best.reward, TOLERANCE)
-            return Status.SOLVED, f"{'better than any' if more else 'best'} policy {admits}"
-        kind = "last" if self._solver.as_printed else "best"
-        return Status.STOPPED, self._incumbent.explain_stop(kind)
+def _explain(
+    solver: LocalVulcan,
+    tree: TreeRun,
+    incumbent: Incumbent,
+    monitor: Monitor,
+    proved: Candidate | None,
+) -> tuple[Status, str]:
+    """Return how a search ended."""
+    admits = f"that constraint {solver.constraint.letter} admits, proved"
+    best = None if solver.as_printed else incumbent.best
+    if tree.exhausted and best is not None and best.judgement.safe:
+        # Completion on merged states looks at the bound itself, which is less strict.
+        monitor.stopped_by = None
+        return Status.DONE, f"best policy found within the bound; there is none {admits}"
+    if tree.exhausted:
+        return Status.INFEASIBLE, tree.explain_infeasible(solver.constraint)
+    if proved is not None and best is not None and incumbent.error is None:
+        monitor.stopped_by = None
+        if not solver.constraint.constrains:
+            return Status.SOLVED, "best policy without regard to risk, proved"
+        more = not is_closed(proved.reward, best.reward, TOLERANCE)
+        return Status.SOLVED, f"{'better than any' if more else 'best'} policy {admits}"
+    return Status.STOPPED, incumbent.explain_stop("last" if solver.as_printed else "best")
 
 
 def rank_by_reward(judgement: Judgement) -> tuple[bool, bool, float]:
@@ -280,4 +272,4 @@ class LocalVulcan(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        return LocalSearch(self, problem, reader, monitor, options).run()
+        return search_tree(self, problem, reader, monitor, options)

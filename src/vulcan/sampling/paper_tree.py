@@ -205,8 +205,8 @@ class TreeRun(KernelRun):
                 yield candidate
                 pairs.evaluations = self.samples // SAMPLES_PER_EVALUATION
             merged = None if self.solved else plan_merged(self, self.bounded_problem, None, pairs)
-            if merged is not None and merged.candidate is not None:
-                yield merged.candidate
+            if merged is not None and merged[0] is not None:
+                yield merged[0]
             exceeded = histories.exceeded or pairs.exceeded
             if candidate is not None or merged is not None or pairs.late or not exceeded:
                 return

@@ -78,25 +78,14 @@ class WorkLimit:
         return time.perf_counter() > self.until
 
 
-@dataclass(frozen=True, eq=False)
-class MergedPlan:
-    """The best policy found over state–step pairs, and what was proved."""
-
-    candidate: Candidate | None
-    upper: float  # of all policies within the risk bound, randomised or not
-    rewards: list[float]  # where the risk bound was evaluated
-    proved: bool  # that no deterministic policy is better than the candidate, up to rounding
-    attained: float  # upper bound for deterministic policies
-    rounding: float  # bounds the rounding error between an upper bound and a reward
-
-
 def plan_merged(
     run: KernelRun, problem: Problem, solver: object, limit: WorkLimit, front_work: int = 0
-) -> MergedPlan | None:
-    """Return a plan over all pairs; None if there are too many, or the bound has no value there.
+) -> tuple[Candidate | None, ExactSearch, float] | None:
+    """Return the best policy found over all state–step pairs, the search that found it, and more.
 
-    States that were not evaluated yet are evaluated. Fronts combine at most `front_work` pairs of
-    points.
+    The last is an upper bound on the reward of all policies within the risk bound, randomised or
+    not. There is no plan if there are too many pairs, or the bound has no value there. States that
+    were not evaluated yet are evaluated. Fronts combine at most `front_work` pairs of points.
     """
     left = limit.until - time.perf_counter()
     limits = Limits(
@@ -116,12 +105,7 @@ def plan_merged(
             advance_fronts(layered, front_work)
     except BoundError:
         return None
-    candidate = _write(run, layered)
-    proved = layered.closed and candidate is not None and candidate.judgement.safe
-    attained = layered.upper
-    if layered.best is not None:
-        attained = max(attained, layered.bound_test.raise_reward(layered.best.reward))
-    return MergedPlan(candidate, upper, layered.rewards, proved, attained, layered.rounding)
+    return _write(run, layered), layered, upper
 
 
 def _write(run: KernelRun, layered: ExactSearch) -> Candidate | None:

@@ -29,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import repeat
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -578,37 +579,26 @@ def warm_up() -> None:
     from vulcan.sampling.vulcan import Vulcan, VulcanSearch
 
     for merges in (False, True):
-        model, limits = Coins(merges), Limits(samples=WARM_UP_SAMPLES)
+        model, limits = _make_toy(merges), Limits(samples=WARM_UP_SAMPLES)
         problem, monitor = Problem(model, Constant(0.1)), Monitor(limits)
         VulcanSearch(Vulcan(), problem, ModelReader(model), monitor, Options(), warm=True).run()
 
 
-class Coins:
-    """Coins tossed boldly or not; a state is the history of tosses, or their number."""
-
+def _make_toy(merges: bool) -> Any:
+    """Return a model of eight steps, bold or not; a state is their history, or their number."""
     horizon = 8
 
-    def __init__(self, merges: bool) -> None:
-        self.merges = merges
-
-    def initial_state(self) -> tuple[int, ...]:
-        """Return the state before the first toss."""
-        return ()
-
-    def actions(self, state: tuple[int, ...]) -> list[str]:
-        """Return the same two actions always."""
-        return ["bold", "shy"]
-
-    def outcomes(self, state: tuple[int, ...], action: str) -> list[Outcome]:
-        """Return heads and tails, and a failure if bold."""
+    def answer(state: tuple[int, ...], action: str) -> list[Outcome]:
         bold = action == "bold"
-        safe = 0.45 if bold else 0.5
-        coins = [Outcome(safe, float(bold + face), self._add(state, face)) for face in (0, 1)]
-        return [*coins, Outcome.failure(0.1)] if bold else coins
+        later = [(sum(state) + k,) * (len(state) + 1) if merges else (*state, k) for k in (0, 1)]
+        safe = [Outcome(0.45 if bold else 0.5, float(bold + k), later[k]) for k in (0, 1)]
+        return [*safe, Outcome.failure(0.1)] if bold else safe
 
-    def _add(self, state: tuple[int, ...], face: int) -> tuple[int, ...]:
-        return (sum(state) + face,) * (len(state) + 1) if self.merges else (*state, face)
-
-    def reward_to_go_bound(self, state: tuple[int, ...], step: int) -> float:
-        """Return the largest reward of the remaining coins."""
-        return 2.0 * (self.horizon - step)
+    return SimpleNamespace(
+        horizon=horizon,
+        merges=merges,
+        initial_state=tuple,
+        actions=lambda state: ["bold", "shy"],
+        outcomes=answer,
+        reward_to_go_bound=lambda state, step: 2.0 * (horizon - step),
+    )

@@ -47,7 +47,7 @@ from vulcan.sampling.local_vulcan import (
     require_exploration,
 )
 from vulcan.sampling.paper_tree import TreeRun
-from vulcan.sampling.plan import MergedPlan, Planning, WorkLimit, plan_merged
+from vulcan.sampling.plan import Planning, WorkLimit, plan_merged
 from vulcan.sampling.price_search import (
     PriceRun,
     are_alike,
@@ -106,7 +106,7 @@ class VulcanSearch:
         self._incumbent = Incumbent(self._tree, problem, monitor, options, solver, settings)
         self._exhaustive = False  # whether no policy was left out
         self._attained, self._rounding = math.inf, 0.0  # then, what none of them earns more than
-        self._merged: MergedPlan | None = None
+        self._merged_upper, self._merged_rewards = math.inf, list[float]()  # of plans over pairs
         memory = int(SHARE_OF_PROOF * self._tree.limit)
         self._proof = Proof(problem, reader, memory, self._tree.known_graph)
         self._proved_for = 0  # samples that histories of the proof were opened for
@@ -133,11 +133,10 @@ class VulcanSearch:
                     incumbent.target *= GROWTH
             taken = incumbent.measure()
             incumbent.certify(granted=True)
-            merged = [] if self._merged is None else self._merged.rewards
             return incumbent.conclude(
                 *self._explain(),
                 taken,
-                credits=sorted({*tree.credits(), *self._proof.rewards, *merged}),
+                credits=sorted({*tree.credits(), *self._proof.rewards, *self._merged_rewards}),
                 upper_bound=self._upper_bound,
                 rounding=self._rounding,
             )
@@ -233,13 +232,13 @@ class VulcanSearch:
     def _upper_bound(self) -> float | None:
         if self._exhaustive and self._incumbent.error is None:
             return self._attained if self._incumbent.found else -math.inf
-        upper = min(self._proof.upper, math.inf if self._merged is None else self._merged.upper)
+        upper = min(self._proof.upper, self._merged_upper)
         return None if upper == math.inf else float(upper)
 
     @property
     def _infeasible(self) -> bool:
         """Whether pairs prove that no policy is within the bound."""
-        return self._merged is not None and self._merged.upper == -math.inf
+        return self._merged_upper == -math.inf
 
     def _is_closed(self) -> bool:
         """Whether there is nothing left to look for, or the target gap is reached."""
@@ -288,13 +287,17 @@ class VulcanSearch:
         """Make a plan over all pairs; False if these are too many."""
         work = max(FEWEST_FRONT_WORK, FRONT_WORK_PER_SAMPLE * self._tree.samples)
         merged = plan_merged(self._tree, self._problem, self._solver, limit, work)
-        if merged is not None:
-            self._merged = merged
-            self._incumbent.offer(merged.candidate)
-            if merged.proved:
-                self._exhaustive = True
-                self._attained, self._rounding = merged.attained, merged.rounding
-        return merged is not None
+        if merged is None:
+            return False
+        candidate, exact, self._merged_upper = merged
+        self._merged_rewards = exact.rewards
+        self._incumbent.offer(candidate)
+        if exact.closed and candidate is not None and candidate.judgement.safe:
+            # No deterministic policy is better than the candidate, up to rounding.
+            least = exact.bound_test.raise_reward(candidate.reward)
+            self._exhaustive, self._rounding = True, exact.rounding
+            self._attained = max(exact.upper, least)
+        return True
 
     @again_if_lost
     def _plan_by_histories(self, limit: WorkLimit, final: bool) -> bool:
