@@ -617,8 +617,8 @@ def _allow_for_tolerance(run: ExactSearch, finding: Finding) -> Finding:
     """Call a gap closed that is worth no more than the tolerance of the risk bound."""
     if finding.status is not Status.DONE or run.mix is None:
         return finding
-    earned = run.mix.risky.reward - run.mix.safe.reward
-    risked = run.mix.risky.risk - run.mix.safe.risk
+    safe, risky = run.mix.members or (run.mix, run.mix)
+    earned, risked = risky.reward - safe.reward, risky.risk - safe.risk
     price = max(run.price or 0.0, earned / risked if risked > 0 else 0.0)
     if run.upper - run.mix.reward > price * TOLERANCE + run.rounding:
         return finding

@@ -389,7 +389,7 @@ class ExactRun(ExactSearch):
         self.best, self.trials = None, []
         dual = self.find_dual()
         if dual.best is not None:
-            points = (dual.best.safe, dual.best.risky)
+            points = dual.best.members or (dual.best,)
             tips = {tip for point in points for tip in point.decide().find_tips()}
             if tips:
                 return self._open(sorted(tips))

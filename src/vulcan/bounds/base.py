@@ -228,8 +228,7 @@ def upper_hull(points: Iterable[Item], at: Callable[[Item], Point]) -> list[Item
     return hull
 
 
-ROUNDING: Final = 4 * sys.float_info.epsilon
-"""Relative rounding error allowed for a few operations."""
+ROUNDING: Final = 4 * sys.float_info.epsilon  # relative rounding error allowed for a few operations
 
 MOST_STEPS: Final = 100
 """Largest number of Newton steps; a few are usual, and each gives a valid limit."""

@@ -213,11 +213,8 @@ class Constant(Linear):
         return self.offset
 
 
-GRID: Final = 256
-"""Intervals of the grid on which a function is verified."""
-
-LARGEST_GAP: Final = 1e-12
-"""Largest height of a numerical tangent above the bound where it touches."""
+GRID: Final = 256  # intervals of the grid on which a function is verified
+LARGEST_GAP: Final = 1e-12  # largest height of a numerical tangent above the bound where it touches
 
 SHIFT: Final = 4 * sys.float_info.epsilon
 """Relative rounding error of a function's argument that is assumed."""

@@ -30,8 +30,7 @@ from vulcan.errors import BoundError
 from vulcan.parameters import require_number, shorten
 
 MOST_CHARACTERS: Final = 100_000
-DEEPEST: Final = 100
-"""Deepest nesting of operations; a sum of n terms is n deep."""
+DEEPEST: Final = 100  # deepest nesting of operations; a sum of n terms is n deep
 
 Pair = tuple[float, float]  # a value and its derivative in x
 

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound, Weights
-from vulcan.exact.sweeps import Mixture, PolicyPoint, Sweeps
+from vulcan.exact.sweeps import PolicyPoint, Sweeps
 from vulcan.graph.levels import Levels
 from vulcan.graph.states import Graph
 from vulcan.numerics import EXACT_GAP, LARGEST_REWARD, SUM_TOLERANCE, TOLERANCE
@@ -138,11 +138,11 @@ class BoundTest:
         """Return a bound on the rounding error of a reward of about this size."""
         return self.share * (1 + self.share) * (2 * self.gains + abs(reward))
 
-    def accepts(self, point: PolicyPoint | Mixture) -> bool:
+    def accepts(self, point: PolicyPoint) -> bool:
         """Whether the bound accepts a policy for certain."""
         return self.allow(point.reward) - point.risk * (1 + self.risk_share) >= -ACCEPTED
 
-    def refuses(self, point: PolicyPoint | Mixture) -> bool:
+    def refuses(self, point: PolicyPoint) -> bool:
         """Whether the bound refuses a policy for certain, and all that earn and risk the same."""
         most = self.bound.enclose(point.reward, self.raise_reward(point.reward))[1]
         return point.risk * (1 - self.risk_share) - float(most) > TOLERANCE
@@ -151,7 +151,7 @@ class BoundTest:
         """Return the least allowed risk of rewards that a computed one may stand for."""
         return float(self.bound.enclose(self.lower_reward(reward), reward)[0])
 
-    def slack(self, point: PolicyPoint | Mixture) -> float:
+    def slack(self, point: PolicyPoint) -> float:
         """Return the difference of allowed risk and risk."""
         return self.bound(point.reward) - point.risk
 

@@ -45,7 +45,7 @@ from typing import Final, Self
 
 from vulcan.bounds.base import RewardLine, RiskBound, Weights, limit_reward, upper_hull
 from vulcan.exact.acceptance import BoundTest
-from vulcan.exact.sweeps import Mixture, PolicyPoint
+from vulcan.exact.sweeps import PolicyPoint
 from vulcan.numerics import TOLERANCE
 from vulcan.solvers.finding import Sufficient, Worth
 
@@ -79,7 +79,7 @@ class Dual:
         self._accepts = bound_test.accepts if accepts is None else accepts
         self.points: list[PolicyPoint] = []  # found on the way; in the end by their rewards
         self.lines: list[RewardLine] = []  # one for each dynamic program with a weight of reward
-        self.best: Mixture | None = None  # the best randomised policy
+        self.best: PolicyPoint | None = None  # the best policy, randomised or not
         self.upper_bound = math.inf  # of policies that the bound accepts; -inf if there is none
         self.multiplier = 0.0  # k for w = 1: the last direction, with nothing beyond the best edge
         self.price = 0.0  # λ; 0 where the bound does not bind
@@ -107,7 +107,7 @@ class Dual:
         if bound_test.refuses(safest):
             self.least, self.least_reward = self.least_reward, -math.inf
         self.finished = self._accepts(top)
-        self.best = Mixture(top, top, 0.0) if self.finished else best_mix(self.points, bound_test)
+        self.best = top if self.finished else best_mix(self.points, bound_test)
 
     def look(self, weights: Weights, others: Sequence[PolicyPoint] = ()) -> bool:
         """Return whether a policy lies beyond those known, and some others, for these weights."""
@@ -148,8 +148,9 @@ class Dual:
         chain = _upper_chain(self.points)
         if self.best is None:
             return self._aim_at_closest(chain)
-        place = chain.index(self.best.safe)
-        return None if place + 1 == len(chain) else _normal(self.best.safe, chain[place + 1])
+        safe = self.best.members[0] if self.best.members else self.best
+        place = chain.index(safe)
+        return None if place + 1 == len(chain) else _normal(safe, chain[place + 1])
 
     def _aim_at_closest(self, chain: Sequence[PolicyPoint]) -> Weights:
         """Return the weights where no point of the hull is acceptable: go for the largest slack."""
@@ -178,33 +179,30 @@ class Dual:
         return self._bound.tangent(reward).slope
 
 
-def best_mix(points: Sequence[PolicyPoint], bound_test: BoundTest) -> Mixture | None:
+def best_mix(points: Sequence[PolicyPoint], bound_test: BoundTest) -> PolicyPoint | None:
     """Return the acceptable point of largest reward among some policies and their mixtures."""
     chain = _upper_chain(points)
     if bound_test.accepts(chain[-1]):
-        return Mixture(chain[-1], chain[-1], 0.0)
+        return chain[-1]
     for safe, risky in reversed(list(pairwise(chain))):
         weight = _largest_weight(safe, risky, bound_test)
         if weight is not None:
-            return Mixture(safe, risky if weight else safe, weight)
-    return Mixture(chain[0], chain[0], 0.0) if bound_test.accepts(chain[0]) else None
+            return PolicyPoint.mix(safe, risky, weight)
+    return chain[0] if bound_test.accepts(chain[0]) else None
 
 
 def _largest_weight(safe: PolicyPoint, risky: PolicyPoint, bound_test: BoundTest) -> float | None:
     """Return the largest weight of the risky policy, which alone is not acceptable."""
-
-    def passes(weight: float) -> bool:
-        return bound_test.accepts(Mixture(safe, risky, weight))
-
     low, high = 0.0, 1.0
-    if not passes(0.0):
+    if not bound_test.accepts(safe):
         # Both ends fail. The slack is concave: look for a place between them where it does not.
         between = _find_acceptable(safe, risky, bound_test)
         if between is None:
             return None
         low = between
     while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if passes(middle) else (low, middle)
+        passes = bound_test.accepts(PolicyPoint.mix(safe, risky, middle))
+        low, high = (middle, high) if passes else (low, middle)
     return low
 
 
@@ -219,7 +217,7 @@ def _find_acceptable(safe: PolicyPoint, risky: PolicyPoint, bound_test: BoundTes
     low, high = 0.0, 1.0
     for _ in range(100):
         left, right = low + (high - low) / 3, high - (high - low) / 3
-        points = [Mixture(safe, risky, weight) for weight in (left, right)]
+        points = [PolicyPoint.mix(safe, risky, weight) for weight in (left, right)]
         for point in points:
             if bound_test.accepts(point):
                 return point.weight

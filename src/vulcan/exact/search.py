@@ -24,7 +24,7 @@ from vulcan.bounds.base import RewardLine
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.dual import Dual, find_multiple
-from vulcan.exact.sweeps import Mixture, PolicyPoint, Sweeps, load_kernels
+from vulcan.exact.sweeps import PolicyPoint, Sweeps, load_kernels
 from vulcan.exact.thin_fronts import MANY_PAIRS
 from vulcan.graph.levels import Layers, Levels, build_levels, write_layers
 from vulcan.graph.states import StateGraph, open_graph
@@ -87,7 +87,7 @@ class ExactSearch:
         self.graph = open_graph(reader) if graph is None else graph
         self._solver, self._threads = solver, threads
         self.best: PolicyPoint | None = None  # the best acceptable deterministic policy
-        self.mix: Mixture | None = None  # a randomised policy that counts as the best one
+        self.mix: PolicyPoint | None = None  # randomised or not, and counts as the best policy
         self.upper = math.inf  # no policy within the risk bound earns more
         self.price: float | None = None  # what the upper bound gains per unit of allowed risk
         self.lines: tuple[RewardLine, ...] = ()  # hold for every policy, whatever the bound is
@@ -305,18 +305,18 @@ class ExactSearch:
             pairs=self._nodes,
         )
 
-    def offer_mix(self, mix: Mixture | None) -> None:
+    def offer_mix(self, mix: PolicyPoint | None) -> None:
         """Take a randomised policy for the best so far."""
         if mix is not None:
-            self.mix, self.best = mix, PolicyPoint(mix.reward, mix.risk, mix.safe.decide)
+            self.mix = self.best = mix
 
     def build_policy(self) -> AnyPolicy | None:
         """Return the best policy so far; None without one."""
         if self.best is None:
             return None
-        if self.mix is None or self.mix.risky is self.mix.safe:
+        if self.mix is None or not self.mix.members:
             return self.write_out(self.best)
-        members = [self.write_out(point) for point in (self.mix.safe, self.mix.risky)]
+        members = [self.write_out(point) for point in self.mix.members]
         return RandomisedPolicy(members, (1 - self.mix.weight, self.mix.weight))
 
     def write_out(self, point: PolicyPoint) -> Policy:

@@ -38,39 +38,30 @@ LEAST_OUTCOMES: Final = 1 << 15
 
 @dataclass(frozen=True)
 class PolicyPoint:
-    """A deterministic policy that is not written out yet, with its values up to rounding.
+    """A policy that is not written out yet, with its values up to rounding.
 
     Decisions are made on demand: on a large graph those of all policies that a search has seen
-    would take more memory than everything else.
+    would take more memory than everything else. A randomised policy follows one of two `members`,
+    which it draws at the start, the second with probability `weight`.
     """
 
     reward: float
     risk: float
     decide: Callable[[], Decisions] = lambda: Decisions(*np.zeros((3, 0), np.int32))
+    members: tuple[PolicyPoint, ...] = ()
+    weight: float = 0.0
 
     @classmethod
     def made(cls, reward: float, risk: float, decisions: Decisions) -> Self:
         """Return a policy whose decisions are made already."""
         return cls(reward, risk, lambda: decisions)
 
-
-@dataclass(frozen=True)
-class Mixture:
-    """A point between two policies; the same one twice for a policy alone."""
-
-    safe: PolicyPoint
-    risky: PolicyPoint
-    weight: float  # probability of the second
-
-    @property
-    def reward(self) -> float:
-        """Expected reward."""
-        return self.safe.reward + self.weight * (self.risky.reward - self.safe.reward)
-
-    @property
-    def risk(self) -> float:
-        """Probability of failure."""
-        return self.safe.risk + self.weight * (self.risky.risk - self.safe.risk)
+    @classmethod
+    def mix(cls, safe: PolicyPoint, risky: PolicyPoint, weight: float) -> PolicyPoint:
+        """Return a randomised policy, or the first one alone if the second has no weight."""
+        reward = safe.reward + weight * (risky.reward - safe.reward)
+        risk = safe.risk + weight * (risky.risk - safe.risk)
+        return cls(reward, risk, safe.decide, (safe, risky), weight) if weight else safe
 
 
 class Sweeps:

@@ -32,8 +32,7 @@ OUTCOME = np.dtype(
     ]
 )
 
-STREAM = np.dtype([("random", "u8")])
-"""State of the random numbers."""
+STREAM = np.dtype([("random", "u8")])  # state of the random numbers
 
 VALUE = np.dtype(
     [(name, "f8") for name in ("mean", "variance", "risk", "frontier", "least", "most")]

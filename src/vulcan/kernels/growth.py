@@ -25,14 +25,9 @@ import numpy as np
 from vulcan.kernels.compilation import kernel, part
 from vulcan.numerics import END, NONE
 
-CLOSED: Final = -1
-"""Instead of an action or an opening: closed by the default."""
-
-UNREACHED: Final = -2
-"""Instead of an opening: the plan does not reach the history."""
-
-UNKNOWN: Final = -4
-"""Instead of a group: not evaluated yet."""
+CLOSED: Final = -1  # instead of an action or an opening: closed by the default
+UNREACHED: Final = -2  # instead of an opening: the plan does not reach the history
+UNKNOWN: Final = -4  # instead of a group: not evaluated yet
 
 
 class GroupArrays(NamedTuple):

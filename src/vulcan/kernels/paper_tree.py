@@ -127,8 +127,7 @@ SIZE: Final = np.dtype(
     [("nodes", "i8"), ("edges", "i8"), ("children", "i8"), ("counted", "i8")], align=True
 )
 
-SHARE: Final = 0.05
-"""Least fraction of an even share of visits that each action of a history gets."""
+SHARE: Final = 0.05  # least fraction of an even share of visits that each action of a history gets
 
 # Whether actions of one number on one level ended the mission, as bits.
 ENDED: Final = 1

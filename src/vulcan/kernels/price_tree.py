@@ -306,11 +306,8 @@ def move_row(values, number, left, share):
 JUDGED: Final = np.dtype([("reward", "f8"), ("price_index", "i8")], align=True)
 """The constrained value of a first action, -inf if there is none; and the price that decides."""
 
-POWER: Final = 0.8
-"""Of N samples, N to this power are shared evenly by all first actions."""
-
-GUIDED: Final = 0.5
-"""The share of samples that follow the current plan."""
+POWER: Final = 0.8  # of N samples, N to this power are shared evenly by all first actions
+GUIDED: Final = 0.5  # the share of samples that follow the current plan
 
 DRAWS: Final = np.dtype(
     [("random", "u8"), ("price_index", "i8"), ("guided", "i8"), ("exploration", "f8")], align=True
@@ -485,8 +482,7 @@ LATER: Final = 0.75
 """Of N visits of a history, N to this power are shared evenly by its actions: by the second ones of
 a mission, and by later ones in the first half of its steps."""
 
-FOLLOW: Final = 0.85
-"""How often a guided sample takes the plan's own action, history by history."""
+FOLLOW: Final = 0.85  # how often a guided sample takes the plan's own action, history by history
 
 ORDER: Final = np.dtype([("price_index", "i2"), ("guided", "i2")], align=True)
 """A sample to take: the price it follows, and whether the plan guides it."""

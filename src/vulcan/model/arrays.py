@@ -33,8 +33,7 @@ FAILURE_TARGET: Final = -1
 
 FEWEST: Final = 1 << 20
 GAPS: Final = 64
-MOST: Final = (1 << 31) - 1
-"""Rows of graphs are numbered with 32 bits."""
+MOST: Final = (1 << 31) - 1  # rows of graphs are numbered with 32 bits
 
 
 def check_numbers(states: int, actions: int, rows: int) -> None:

@@ -40,17 +40,10 @@ from vulcan.model.rules import (
 )
 from vulcan.parameters import shorten
 
-MOST_VIOLATIONS: Final = 1_000
-"""Number of violations that are kept; all are counted."""
-
-MOST_SHOWN: Final = 20
-"""Number of violations in the text of a report."""
-
-MOST_DUPLICATES: Final = 10_000
-"""Number of duplicates that are evaluated."""
-
-MOST_OF_ONE: Final = 20
-"""Number of duplicates of one state that are evaluated."""
+MOST_VIOLATIONS: Final = 1_000  # number of violations that are kept; all are counted
+MOST_SHOWN: Final = 20  # number of violations in the text of a report
+MOST_DUPLICATES: Final = 10_000  # number of duplicates that are evaluated
+MOST_OF_ONE: Final = 20  # number of duplicates of one state that are evaluated
 
 Answer = tuple[Any, ...] | None
 """Actions or outcomes; None if the model gave none that can be listed."""

@@ -61,11 +61,8 @@ from vulcan.parameters import shorten
 START: Final = "start"
 """The label of the initial action that only waits for the start state to be drawn."""
 
-MOST_OWN: Final = 10_000
-"""Characters of a model's own `repr` that are shown."""
-
-MOST_DESCRIBED: Final = 100
-"""Approximate characters of the description of a model without one."""
+MOST_OWN: Final = 10_000  # characters of a model's own `repr` that are shown
+MOST_DESCRIBED: Final = 100  # approximate characters of the description of a model without one
 
 
 class Failure(Enum):

@@ -79,20 +79,11 @@ STRINGS: Final = frozenset((str,))
 PLAIN_NUMBERS: Final = frozenset((float, int, np.float64))
 """Types whose values can all be compared with floats; bool is not among them."""
 
-SAMPLE_SIZE: Final = 128
-"""Largest number of answers that are evaluated again."""
-
-MOST_ANSWERS: Final = 100_000
-"""Longer lists of actions or outcomes are assumed to be endless."""
-
-BETWEEN_LOOKS: Final = 1e-3
-"""Seconds between two looks at the time limit."""
-
-NOTABLE: Final = 0.1
-"""Seconds from which on the duration of an answer is recorded."""
-
-MOST_NAMED: Final = 1000
-"""Number of checked lists of actions to remember."""
+SAMPLE_SIZE: Final = 128  # largest number of answers that are evaluated again
+MOST_ANSWERS: Final = 100_000  # longer lists of actions or outcomes are assumed to be endless
+BETWEEN_LOOKS: Final = 1e-3  # seconds between two looks at the time limit
+NOTABLE: Final = 0.1  # seconds from which on the duration of an answer is recorded
+MOST_NAMED: Final = 1000  # number of checked lists of actions to remember
 
 SAMPLED_STATES: Final = 1_000
 """States, and arrivals in them, that the strict reader looks at before it samples fewer."""
@@ -100,8 +91,7 @@ SAMPLED_STATES: Final = 1_000
 SAMPLED_CALLS: Final = 100
 """Calls in which the strict reader looks for a modified state before it samples fewer."""
 
-MOST_DUPLICATES: Final = 1_000
-"""Largest number of evaluations of duplicates."""
+MOST_DUPLICATES: Final = 1_000  # largest number of evaluations of duplicates
 
 T = TypeVar("T")
 

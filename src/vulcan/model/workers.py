@@ -26,8 +26,7 @@ from vulcan.parallel.executors import Channel, Executor
 from vulcan.parallel.pool import WorkerPool
 from vulcan.runtime.limits import is_late, note_answer
 
-PORTIONS: Final = 4
-"""Portions per worker: evaluations differ in duration."""
+PORTIONS: Final = 4  # portions per worker: evaluations differ in duration
 
 
 class WorkerReader(ModelReader):
