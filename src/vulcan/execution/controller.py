@@ -26,7 +26,6 @@ from typing import Any, Final
 from vulcan.errors import OptionError, PolicyError
 from vulcan.execution.replan import Replan, replan
 from vulcan.graph.compiled import find_compiled
-from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
@@ -54,29 +53,6 @@ LEAST_SHARE: Final = 0.3  # of the time of a step, that is always left for plann
 FORGETTING: Final = 0.8  # factor on the longest time by which a step was late, from step to step
 
 
-class _RememberingReader(ModelReader):
-    """A reader that evaluates nothing twice: answers are kept by state, or by state and action."""
-
-    def __init__(self, model: Any, answers: ChainMap[Any, Any]) -> None:
-        super().__init__(model)
-        self._answers = answers
-
-    def actions(self, state: Any) -> dict[str, Any]:
-        """Return the actions of a state by their labels."""
-        actions: dict[str, Any] = self._recall(state, super().actions, state)
-        return actions
-
-    def outcomes(self, state: Any, action: Any) -> list[Outcome]:
-        """Return the outcomes of an action."""
-        outcomes: list[Outcome] = self._recall((state, action), super().outcomes, state, action)
-        return outcomes
-
-    def _recall(self, key: Any, ask: Any, *where: Any) -> Any:
-        found = self._answers.get(key)
-        self._answers[key] = found = ask(*where) if found is None else found
-        return found
-
-
 class _Regrowth(Growth):
     """`Growth` from where a mission is, with what was learnt in earlier steps.
 
@@ -86,7 +62,7 @@ class _Regrowth(Growth):
     def __init__(self, model: Any, default: Default) -> None:
         self.level, self.floor = 0, -math.inf  # the plan that is replaced: its level, its reward
         self._answers: ChainMap[Any, Any] = ChainMap({}, {})
-        self._reader = self._remember(ModelReader(model))
+        self._reader = ModelReader(model)
         self._default = default
         self._groups: Groups | None = None
 
@@ -107,19 +83,15 @@ class _Regrowth(Growth):
         limits = monitor.limits
         ends = FORESEEING * (math.inf if limits.time_limit is None else limits.time_limit)
         until = sys.maxsize if limits.samples is None else int(FORESEEING * limits.samples)
+        answers = self._answers if reader.merges else None  # states that can be compared
         evaluator = ActionEvaluator(
-            self._reader, lambda: monitor.requested or monitor.seconds > ends
+            self._reader, lambda: monitor.requested or monitor.seconds > ends, answers
         )
         if self._groups is None:
             self._groups = Groups(evaluator, PlanTree(evaluator, self._default).measure)
         bound = problem.risk_bound
         first = self._groups.advise(evaluator, reader.root, self.level, bound, until)
-        reader = self._remember(reader)
-        return GrowthRun(self, problem, reader, monitor, first, self.floor).search()
-
-    def _remember(self, reader: ModelReader) -> ModelReader:
-        """Return a reader that remembers answers, where states can be compared."""
-        return _RememberingReader(reader.model, self._answers) if reader.merges else reader
+        return GrowthRun(self, problem, reader, monitor, first, self.floor, answers).search()
 
 
 class Controller:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -63,11 +63,21 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 class ActionEvaluator:
     """Evaluates actions of a model, and counts these evaluations.
 
-    `wants_stop` is called after every 32 of them; True ends what is under way.
+    `wants_stop` is called after every 32 of them; True ends what is under way. If `answers` are
+    given, those of the model are kept there, and it is not called again for them.
     """
 
-    def __init__(self, reader: ModelReader, wants_stop: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        reader: ModelReader,
+        wants_stop: Callable[[], bool],
+        answers: MutableMapping[Any, Any] | None = None,
+    ) -> None:
         self.reader, self.count = reader, 0
+        self.actions, self._outcomes = reader.actions, reader.outcomes
+        if answers is not None:
+            self.actions = partial(_recall, answers, reader.actions)
+            self._outcomes = partial(_recall, answers, reader.outcomes)
         self._wants_stop, self._stopped = wants_stop, False
 
     def may_go_on(self, until: int) -> bool:
@@ -82,7 +92,7 @@ class ActionEvaluator:
     def row(self, state: Any, label: str, action: Any) -> Row:
         """Return an evaluated action."""
         self._count()
-        outcomes = self.reader.outcomes(state, action)
+        outcomes = self._outcomes(state, action)
         reward = risk = 0.0
         for outcome in outcomes:
             reward += outcome.probability * outcome.reward
@@ -98,7 +108,14 @@ class ActionEvaluator:
 
     def rows(self, state: Any) -> list[Row]:
         """Return all actions of a state, evaluated."""
-        return [self.row(state, *item) for item in self.reader.actions(state).items()]
+        return [self.row(state, *item) for item in self.actions(state).items()]
+
+
+def _recall(answers: MutableMapping[Any, Any], call: Callable[..., Any], *where: Any) -> Any:
+    """Return an answer of the model, from those before if it is there."""
+    found = answers.get(where)
+    answers[where] = found = call(*where) if found is None else found
+    return found
 
 
 class OpeningRule(NamedTuple):
@@ -261,14 +278,14 @@ class Groups:
     def _find_scale(self) -> float:
         """Return the largest expected reward along the likeliest history of each action."""
         largest = 0.0
-        for label in self._reader.actions(self._reader.root):
+        for label in self._evaluator.actions(self._reader.root):
             state = self._reader.root
             for _ in range(self._reader.levels):
                 rows = self._evaluator.rows(state)
                 largest = max(largest, *(abs(row.reward) for row in rows))
                 row = next((row for row in rows if row.label == label), rows[0])
                 likeliest = max(row.outcomes, key=lambda o: 0.0 if o.fails else o.probability)
-                if likeliest.fails or not self._reader.actions(likeliest.state):
+                if likeliest.fails or not self._evaluator.actions(likeliest.state):
                     break
                 state = likeliest.state
         return largest or 1.0

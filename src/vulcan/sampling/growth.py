@@ -26,7 +26,7 @@ import heapq
 import math
 import time
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -68,26 +68,31 @@ SHARE_OF_CERTIFYING: Final = 0.1  # of the time so far, for a certificate before
 SOON: Final = 0.25  # seconds that the first certificate may take, to have a plan soon
 AT_ONCE: Final = 1.3  # seconds for the certificate after Ctrl-C
 
+Answers = MutableMapping[Any, Any]
+"""Answers of a model by what it was called with; see `ActionEvaluator`."""
+
 Default = Callable[[Any, dict[str, Any]], str] | str
 """Returns the label of the default action of a state, given its actions by their labels.
 
 Or a claim (`ANY`, `DEFAULT`) that bounds all that follows."""
 
 
-def find_default(reader: ModelReader) -> Default | None:
+def find_default(reader: ModelReader, answers: Answers | None = None) -> Default | None:
     """Return a default that ends the mission within a few decisions, or a claim; None without one.
 
     It is the model's own `default_action`, or else the action that ends the mission soonest from
     the root; of these, the one of least risk, then of largest reward. If that takes too long, it is
-    what the model claims of its default action, or of any outcome.
+    what the model claims of its default action, or of any outcome. `answers` are those of an
+    `ActionEvaluator`.
     """
     claim = None if reader.least_reward is None else ANY
+    evaluator = ActionEvaluator(reader, lambda: False, answers)
     if hasattr(reader.model, "default_action"):
 
         def ask(state: Any, actions: dict[str, Any]) -> str:
             return reader.default_label(state, actions)
 
-        if _try_default(reader, ask) is not None:
+        if _try_default(evaluator, ask) is not None:
             return ask
         return DEFAULT if hasattr(reader.model, "default_bounds") else claim
     labels = dict.fromkeys(reader.actions(reader.root))
@@ -100,16 +105,16 @@ def find_default(reader: ModelReader) -> Default | None:
         def always(state: Any, actions: dict[str, Any], label: str = label) -> str:
             return label if label in actions else next(iter(actions))
 
-        closing = _try_default(reader, always)
+        closing = _try_default(evaluator, always)
         if closing is not None:
             reward, risk, size = closing
             found.append(((size, risk, -reward), always))
     return min(found, key=lambda item: item[0])[1] if found else claim
 
 
-def _try_default(reader: ModelReader, default: Default) -> Closing | None:
+def _try_default(evaluator: ActionEvaluator, default: Default) -> Closing | None:
     """Return what a default earns, risks and takes from the root; None if it takes too long."""
-    closing = PlanTree(ActionEvaluator(reader, lambda: False), default).measure(reader.root, 0)
+    closing = PlanTree(evaluator, default).measure(evaluator.reader.root, 0)
     return None if closing[0] == -math.inf else closing
 
 
@@ -148,7 +153,7 @@ class PlanTree:
         """Return reward, risk and decisions of the default from a state on."""
         tree = PlanTree(self._evaluator, self._default)
         tree.add(level, [state], [1.0])
-        if not tree.close(0, self._reader.actions(state)):
+        if not tree.close(0, self._evaluator.actions(state)):
             return -math.inf, 0.0, 1.0
         return tree._close_reward[0], tree._close_risk[0], float(tree._close_size[0])
 
@@ -227,7 +232,7 @@ class PlanTree:
 
         Returns the number of the row, the first of these histories, and the actions of each.
         """
-        level, reach, read = self.level[n] + 1, self.reach[n], self._reader.actions
+        level, reach, read = self.level[n] + 1, self.reach[n], self._evaluator.actions
         labels, last = self._labels, level == self._reader.levels
         following: list[dict[str, Any]] = []
         states, reaches = [], []
@@ -351,7 +356,7 @@ class GrowingPlan:
         self._bound, self._evaluator, self._reader = problem.risk_bound, evaluator, evaluator.reader
         self.tree = PlanTree(evaluator, default)
         self.tree.add(0, [self._reader.root], [1.0])
-        actions = self._reader.actions(self._reader.root)
+        actions = self._evaluator.actions(self._reader.root)
         if isinstance(default, str):  # a plan has at least one decision
             self.tree.open_root(actions)
         else:
@@ -505,7 +510,7 @@ class GrowingPlan:
         label = self._groups.rows[group][action].label
         opening = tree.find_opening(n, label)
         if opening == NONE:
-            available = self._reader.actions(tree.states[n])
+            available = self._evaluator.actions(tree.states[n])
             if label not in available:
                 return ()
             opening = tree.open(n, self._evaluator.row(tree.states[n], label, available[label]))
@@ -553,7 +558,7 @@ class Growth(Solver):
 class GrowthRun:
     """One search: rounds, limits, and the best plan certified so far.
 
-    `first` and `floor` are those of `GrowingPlan`.
+    `first` and `floor` are those of `GrowingPlan`, `answers` those of `ActionEvaluator`.
     """
 
     def __init__(
@@ -564,10 +569,11 @@ class GrowthRun:
         monitor: Monitor,
         first: str | None = None,
         floor: float = -math.inf,
+        answers: Answers | None = None,
     ) -> None:
         self._solver, self._problem, self._reader, self._monitor = solver, problem, reader, monitor
-        self._first, self._floor = first, floor
-        self._evaluator = ActionEvaluator(reader, self._wants_stop)
+        self._first, self._floor, self._answers = first, floor, answers
+        self._evaluator = ActionEvaluator(reader, self._wants_stop, answers)
         self._plan: GrowingPlan | None = None
         self._certified: tuple[Chosen, Policy, Certificate] | None = None
         self._seconds_per_decision: float | None = None
@@ -594,7 +600,7 @@ class GrowthRun:
         return self._conclude(search_seconds, planned)
 
     def _grow(self) -> None:
-        default = find_default(self._reader)
+        default = find_default(self._reader, self._answers)
         if default is None:
             return
         begun = self._problem, self._evaluator, default, self._first, self._floor
