@@ -15,7 +15,7 @@ import pytest
 
 import vulcan
 from tests.helpers.crafted_checkpoints import KINDS, MORE, TAKEN, make_snapshot, solve
-from vulcan.graph.states import OUTCOME
+from vulcan.graph.states import ACTION, OUTCOME, STATE
 from vulcan.kernels import paper_tree, price_tree
 from vulcan.sampling import price_search as price_run
 from vulcan.sampling.checkpoint import Snapshot
@@ -38,8 +38,7 @@ TYPES: dict[str, Any] = {
     "children": np.int32,
     "_path": paper_tree.STEP,
     "control": paper_tree.CONTROL,
-    "outcomes": OUTCOME,
-}
+} | {"states": STATE, "actions": ACTION, "outcomes": OUTCOME}
 
 
 @pytest.mark.slow

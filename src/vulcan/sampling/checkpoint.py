@@ -37,27 +37,9 @@ from vulcan.numerics import FAILURE_STATE, NONE
 from vulcan.runtime.arrays import ranges, require
 from vulcan.runtime.files import Seal
 
-SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 10, CheckpointError, oldest=10)
+SEAL: Final = Seal("checkpoint", b"VULCKPT\n", 11, CheckpointError, oldest=11)
 
 MODEL: Final = "model"  # the name of the model's fingerprint in an identity
-
-
-class Replay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Work that a resumed search repeats, since that is easier than storing its results."""
-
-    proof: list[tuple[float, int]] = []  # prices, and histories to open; see `Proof.improve`
-    proved_for: int = 0  # the number of samples when this was done
-    local: int = 0  # samples under a local constraint that found the best policy; else 0
-
-    def check(self, samples: int) -> None:
-        """Refuse more work than a search does for a number of samples."""
-        opened = [histories for _, histories in self.proof]
-        least = min([self.proved_for, self.local, *opened])
-        most = max(self.proved_for, self.local, sum(opened))
-        within = least >= 0 and most <= max(1, samples)
-        require(within, "the work to repeat is more than the samples allow")
-        prices = [price for price, _ in self.proof]
-        require(all(0 <= price < math.inf for price in prices), "a price is not a number from 0 on")
 
 
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +52,20 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arrays: dict[str, bytes]  # the filled rows of the arrays of the search
     target: int  # the sample count of the next round
     best: dict[str, bytes] | None  # the best policy so far; see `Candidate.pack`
-    replay: Replay = Replay()
+    # Work that a resumed search repeats, since that is easier than storing its results.
+    proof: list[tuple[float, int]] = []  # prices, and histories to open; see `Proof.improve`
+    proved_for: int = 0  # the number of samples when this was done
+    local: int = 0  # samples under a local constraint that found the best policy; else 0
+
+    def check_work(self, samples: int) -> None:
+        """Refuse more work to repeat than a search does for a number of samples."""
+        opened = [histories for _, histories in self.proof]
+        least = min([self.proved_for, self.local, *opened])
+        most = max(self.proved_for, self.local, sum(opened))
+        within = least >= 0 and most <= max(1, samples)
+        require(within, "the work to repeat is more than the samples allow")
+        prices = [price for price, _ in self.proof]
+        require(all(0 <= price < math.inf for price in prices), "a price is not a number from 0 on")
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Replace a checkpoint file."""

@@ -28,7 +28,7 @@ from vulcan.problem import Problem
 from vulcan.runtime.arrays import require
 from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
 from vulcan.sampling.candidate import Candidate
-from vulcan.sampling.checkpoint import MODEL, Replay, Snapshot, read_snapshot
+from vulcan.sampling.checkpoint import MODEL, Snapshot, read_snapshot
 from vulcan.sampling.paper_tree import TreeRun
 from vulcan.sampling.price_search import PriceRun
 from vulcan.solvers.base import Options, describe_origin
@@ -60,7 +60,7 @@ class Incumbent:
 
     `solver` is the one that policies name, and a checkpoint of other `settings` is refused. `error`
     is what the model raised, if that ended the search, and `target` the number of samples of the
-    next round.
+    next round. `repeats` returns the fields of a `Snapshot` on what a resumed search repeats.
     """
 
     def __init__(
@@ -72,9 +72,11 @@ class Incumbent:
         solver: object,
         settings: Mapping[str, object],
         rank: Rank = rank_within_bound,
+        repeats: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self._run, self._problem, self._monitor, self._options = run, problem, monitor, options
         self._solver, self._settings, self._rank = solver, settings, rank
+        self._repeats = repeats
         if options.checkpoint is not None:
             options.checkpoint.require_free()
         self.best: Candidate | None = None
@@ -114,7 +116,7 @@ class Incumbent:
             raise error
         self.error, self._monitor.stopped_by = error, StopReason.MODEL
 
-    def must_end(self, replay: Replay) -> bool:
+    def must_end(self) -> bool:
         """Whether the search must end; then it is saved.
 
         It is saved before the last round, which an uninterrupted search would not have here.
@@ -123,7 +125,7 @@ class Incumbent:
         if not run.solved and not run.exhausted:
             monitor.wants_stop(run.histories, run.samples)
         if monitor.stopped_by is not None:
-            self.save(replay)
+            self.save()
         if run.full:
             monitor.stopped_by = StopReason.MEMORY
         return run.solved or run.exhausted or monitor.stopped_by is not None
@@ -222,13 +224,13 @@ class Incumbent:
 
     # Checkpoints.
 
-    def save_if_due(self, replay: Replay) -> None:
+    def save_if_due(self) -> None:
         """Write a checkpoint if the last one is long enough ago."""
         checkpoint = self._options.checkpoint
         if checkpoint is not None and time.perf_counter() - self._saved >= checkpoint.every:
-            self.save(replay)
+            self.save()
 
-    def save(self, replay: Replay) -> None:
+    def save(self) -> None:
         """Write a checkpoint, if there is to be one."""
         checkpoint = self._options.checkpoint
         if checkpoint is None:
@@ -241,15 +243,15 @@ class Incumbent:
                 **self._run.pack(),
                 target=self.target,
                 best=None if best is None else best.pack(),
-                replay=replay,
+                **self._repeats(),
             ).write(checkpoint.path)
         except OSError as error:
             # The search is worth more than its copy.
             logger.warning("the checkpoint could not be written: %s", error)
         self._saved = time.perf_counter()
 
-    def resume(self) -> Replay | None:
-        """Resume the search of a checkpoint, and return what is left to repeat; None without one.
+    def resume(self) -> Snapshot | None:
+        """Resume the search of a checkpoint, but for the work to repeat; None without one.
 
         The run itself must be prepared.
         """
@@ -265,11 +267,11 @@ class Incumbent:
             require(1 <= snapshot.target <= most, "the next round is not within the samples")
             if snapshot.best is not None:
                 self.best = Candidate.unpack(snapshot.best, run.graph)
-            snapshot.replay.check(run.samples)
+            snapshot.check_work(run.samples)
         except CheckpointError as error:
             raise CheckpointError(f"{checkpoint.path}: {error}") from error
         self.target = snapshot.target
-        return snapshot.replay
+        return snapshot
 
     def _identify(self) -> dict[str, str]:
         """Return what is searched, and how, in strings that are the same in every process."""

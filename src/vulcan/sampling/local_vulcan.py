@@ -19,7 +19,6 @@ from vulcan.numerics import TOLERANCE
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits, Monitor
 from vulcan.sampling.candidate import Candidate
-from vulcan.sampling.checkpoint import Replay
 from vulcan.sampling.incumbent import GROWTH, Incumbent, name_part, rank_within_bound
 from vulcan.sampling.paper_tree import TreeRun
 from vulcan.solvers.base import Option, Options, Solver
@@ -81,8 +80,8 @@ def search_tree(
             ):
                 tree.advance(target)
                 monitor.report(incumbent.describe)
-                incumbent.save_if_due(Replay())
-            ended = incumbent.must_end(Replay())
+                incumbent.save_if_due()
+            ended = incumbent.must_end()
             # Where no history passes, a policy may be within the bound all the same.
             merged = completes and tree.graph.merges
             if (merged if tree.exhausted else tree.samples) and not incumbent.hurried:

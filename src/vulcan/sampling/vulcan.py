@@ -36,7 +36,6 @@ from vulcan.parallel.executors import Threads
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits, Monitor, StopReason
 from vulcan.sampling.candidate import LOCAL
-from vulcan.sampling.checkpoint import Replay
 from vulcan.sampling.completion import COARSE, FINE
 from vulcan.sampling.distributed_tree import DistributedTree, again_if_lost
 from vulcan.sampling.incumbent import GROWTH, Incumbent
@@ -103,7 +102,9 @@ class VulcanSearch:
         self._options, self._warm = options, warm
         self._tree = self._open_tree(problem, reader, options)
         settings = {"exploration": solver.exploration}
-        self._incumbent = Incumbent(self._tree, problem, monitor, options, solver, settings)
+        self._incumbent = Incumbent(
+            self._tree, problem, monitor, options, solver, settings, repeats=self._list_repeats
+        )
         self._exhaustive = False  # whether no policy was left out
         self._attained, self._rounding = math.inf, 0.0  # then, what none of them earns more than
         self._merged_upper, self._merged_rewards = math.inf, list[float]()  # of plans over pairs
@@ -122,7 +123,7 @@ class VulcanSearch:
                 ended = False
                 while not ended:
                     self._sample()
-                    ended = incumbent.must_end(self._replay)
+                    ended = incumbent.must_end()
                     if not incumbent.hurried:
                         if ended and tree.samples == incumbent.target and not tree.solved:
                             self._take_round(final=False)  # a search that goes on has it as well
@@ -157,7 +158,7 @@ class VulcanSearch:
             if tree.needs_guide():
                 self._guide()
             monitor.report(incumbent.describe)
-            incumbent.save_if_due(self._replay)
+            incumbent.save_if_due()
 
     def _take_round(self, final: bool) -> None:
         """Plan, move prices if nothing was found, and prove."""
@@ -197,22 +198,21 @@ class VulcanSearch:
         self._tree.prepare()
         if not self._monitor.started:
             self._monitor.start_clock()
-        replay = self._incumbent.resume()
-        if replay is None:
+        snapshot = self._incumbent.resume()
+        if snapshot is None:
             return
-        for price, histories in replay.proof:
+        for price, histories in snapshot.proof:
             self._proof.improve(price, histories)
-        self._proved_for = replay.proved_for
+        self._proved_for = snapshot.proved_for
         self._after_round = self._incumbent.target == GROWTH * self._tree.samples
-        if replay.local:
-            self._try_local_constraint(math.inf, replay.local)
+        if snapshot.local:
+            self._try_local_constraint(math.inf, snapshot.local)
 
-    @property
-    def _replay(self) -> Replay:
-        """What a resumed search repeats."""
+    def _list_repeats(self) -> dict[str, Any]:
+        """Return what a resumed search repeats."""
         best = self._incumbent.best
         local = 0 if best is None or best.graph is None else self._local_samples
-        return Replay(self._proof.work, self._proved_for, local)
+        return {"proof": self._proof.work, "proved_for": self._proved_for, "local": local}
 
     def _begin_proof(self) -> Callable[[], object]:
         """Begin to prove a little more of what no policy can earn; return what ends that."""
