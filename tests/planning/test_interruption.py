@@ -54,6 +54,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "histories by default": on(Well(horizon=12), "0.012*x"),
     "growing": on(Well(horizon=12), "0.012*x", vulcan.Growth()),
     "growing without an end": on(Endless(horizon=12), "0.012*x"),
+    "sampling histories": on(Well(horizon=12), "0.012*x", vulcan.Vulcan(), samples=1_000),
     "sampling": on(Exploration(horizon=9), EXPLORATION, vulcan.Vulcan()),
     "the paper's": on(SlowBandit(horizon=12), "0.002*x", vulcan.LocalVulcan()),
     "acting": act,
@@ -106,8 +107,24 @@ def test_without_limits_a_growing_search_has_some() -> None:
     assert limits.time_limit == 3.0 + DEFAULT_SECONDS
     assert limits.memory is not None
     assert limits.memory <= 2 << 30
+    assert Limits(samples=9).by_default() == Limits(samples=9, memory=limits.memory)
     given = Limits(time_limit=7.0, memory=10**9)
     assert given.by_default() == given
+
+
+def test_a_last_plan_over_histories_keeps_to_the_memory() -> None:
+    limits = Limits(samples=1_000, memory=40_000_000)
+    result = vulcan.solve(
+        vulcan.Problem(Well(horizon=12), "0.012*x"), vulcan.Vulcan(), limits=limits
+    )
+    assert result.statistics.evaluations < 2_000_000  # of 5**12 histories
+
+
+def test_samples_over_histories_let_a_plan_grow() -> None:
+    result = vulcan.solve(vulcan.Problem(Well(horizon=12), "0.012*x"), samples=3_000)
+    assert result.safe
+    assert result.statistics.evaluations <= 3_000
+    assert "grown" in result.explanation
 
 
 @pytest.mark.slow

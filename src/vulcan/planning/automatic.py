@@ -6,8 +6,9 @@ gap is still larger than requested. Where nearly every history is a state of its
 ends the mission, a plan grows from the root (`vulcan.sampling.growth`). The rest is left to
 `Vulcan`, and where that finds nothing acceptable, or rewards are too large for it, to the most
 cautious policy that looks one step ahead. Without any limit, a search over histories ends after
-20 s. Limits that only a tree search knows, such as samples, choose that at once, and so does a
-checkpoint that is to be resumed. A checkpoint that is only to be written changes nothing.
+20 s. With a limit of samples or histories, a plan grows where a few evaluations find histories that
+never merge, and `Vulcan` searches elsewhere, also where a checkpoint is to be resumed. A checkpoint
+that is only to be written changes nothing.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ FAIR_TIME: Final = 10.0
 
 SHORT: Final = 2.0
 """Seconds in which samples of a problem whose states merge find nothing worth having."""
+
+PROBED: Final = 2_000
+"""States that are evaluated to see whether histories merge, where samples are limited."""
 
 SHARE_OF_REST: Final = 0.8
 """Of the time that is left for samples: some may have to be left for the cautious policy."""
@@ -76,10 +80,14 @@ class Automatic(Solver):
         if options.checkpoint is not None:
             options.checkpoint.require_free()
         resumes = options.checkpoint is not None and options.checkpoint.resumes
-        if samples or resumes:
+        if resumes or (samples and find_compiled(reader) is not None):
             return Vulcan().search(problem, reader, monitor, options)
         run = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
+        if samples:
+            unrolled = run.unroll(most_new=PROBED)
+            finding = self._grow(run) if not unrolled and run.finds_histories else None
+            return finding or Vulcan().search(problem, reader, monitor, options)
         finding = self._search_graph(run)
         if finding is None:
             finding = self._sample_on(run, options)
@@ -98,16 +106,23 @@ class Automatic(Solver):
             return run.find("best policy found, with a proved gap")
         if run.finds_histories and monitor.stopped_by is None:
             monitor.limits = monitor.limits.by_default(monitor.seconds)
-            if find_compiled(run.reader) is None and not self.randomised:
-                run.forget_graph()
-                finding = GrowthRun(self, run.problem, run.reader, monitor).search()
-                if finding.policy is not None or finding.error is not None or monitor.requested:
-                    return finding
+            finding = self._grow(run) if find_compiled(run.reader) is None else None
+            if finding is not None:
+                return finding
         limit = monitor.limits.time_limit
         is_short = limit is not None and limit - monitor.seconds < SHORT
         if monitor.stopped_by is None and run.graph.merges and is_short:
             monitor.stopped_by = StopReason.TIME
         return None if monitor.stopped_by is None else self._be_cautious(run)
+
+    def _grow(self, run: ExactSearch) -> Finding | None:
+        """Let a plan grow from the root; None if it finds nothing and others may."""
+        if self.randomised:
+            return None
+        run.forget_graph()
+        finding = GrowthRun(self, run.problem, run.reader, run.monitor).search()
+        ended = finding.policy is not None or finding.error is not None or run.monitor.requested
+        return finding if ended else None
 
     def _sample_on(self, run: ExactSearch, options: Options) -> Finding:
         """Sample with what is left of the time, or else be cautious."""
@@ -133,9 +148,14 @@ class Automatic(Solver):
     def _be_cautious(self, run: ExactSearch) -> Finding:
         """Look for the cautious policy, until the time is up and a little longer."""
         monitor, limit = run.monitor, run.monitor.limits.time_limit
+        least = monitor.seconds + OVERTIME
         ends = monitor.seconds + FAIR_TIME if limit is None else limit
-        ends = max(ends, monitor.seconds + OVERTIME)
-        point = find_least_risk_policy(run.graph, lambda: monitor.seconds < ends and run.has_room())
+
+        def may_go_on() -> bool:
+            in_time = monitor.seconds < ends and not monitor.overdue
+            return run.has_room() and (in_time or monitor.seconds < least)
+
+        point = find_least_risk_policy(run.graph, may_go_on)
         if point is not None and run.bound_test.accepts(point):
             run.rewards.append(point.reward)
             run.offer(point)

@@ -61,7 +61,7 @@ def solve(
 ) -> Result:
     """Plan, and certify the plan.
 
-    Without limits a search that samples or grows ends after about 20 s.
+    Without a limit of time or samples, a search that samples or grows ends after about 20 s.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ def plan_and_certify(
     """Plan, and certify the plan: `solve` with limits and options as objects."""
     require_problem(problem)
     require_solver(solver, limits, options)
-    unlimited = limits.keep(("time_limit", "samples", "histories", "gap")) == Limits()
-    if unlimited and solver.endless:
+    asked = limits
+    if solver.endless:
         limits = limits.by_default()
     reader = ModelReader(problem.model) if options.graph is None else options.graph.reader
     compiled = solver.threads and getattr(reader.model, "compiled", None) is not None
@@ -174,7 +174,7 @@ def plan_and_certify(
         _check(problem, finding)
         finding = _doubt(problem, finding)
         finding = _query_again(reader, monitor, finding)
-    if unlimited and monitor.stopped_by is StopReason.TIME:
+    if asked.time_limit is None and monitor.stopped_by is StopReason.TIME:
         remark = f"{DEFAULT_SECONDS:.0f} s by default, time_limit=60 goes on for longer"
         finding = replace(finding, explanation=f"{finding.explanation} ({remark})")
     policy = finding.policy

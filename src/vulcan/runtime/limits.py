@@ -64,6 +64,9 @@ SHARE_OF_GROWTH: Final = 0.9
 UNCOUNTED: Final = 16 << 20
 """... plus this many bytes, for growth of unknown cause."""
 
+PATIENCE: Final = 1.0
+"""Seconds that a search without a policy may go on after a request to finish."""
+
 DEFAULT_SECONDS: Final = 20.0
 """Time of a search that samples or grows, without any limit."""
 
@@ -144,9 +147,12 @@ class Limits:
         return replace(limits, **given)  # type: ignore[arg-type]
 
     def by_default(self, spent: float = 0.0) -> Limits:
-        """Return these limits with the default time, beyond what is spent, and memory, if none."""
+        """Return these limits with the default memory, and time if only a gap would end the search.
+
+        That time is counted beyond what is spent.
+        """
         time_limit, memory = self.time_limit, self.memory
-        if time_limit is None:
+        if self.keep(("time_limit", "samples", "histories")) == Limits():
             time_limit = spent + DEFAULT_SECONDS
         if memory is None:
             memory = min(DEFAULT_MEMORY, find_default_memory() // 2)
@@ -267,6 +273,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self._reason: StopReason | None = None
+        self._requested_at: float | None = None
         self._requested = _stop_request.get()
         self._taken: list[int] = []
 
@@ -279,6 +286,15 @@ class Interruption:
     def reason(self) -> StopReason:
         """The kind of request, Ctrl-C by default."""
         return self._reason or StopReason.INTERRUPTED
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the request to finish came more than a second ago."""
+        if not self.requested:
+            return False
+        if self._requested_at is None:  # by a function
+            self._requested_at = time.perf_counter()
+        return time.perf_counter() - self._requested_at > PATIENCE
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -293,6 +309,7 @@ class Interruption:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         usual, self._reason = SIGNALS[number]
+        self._requested_at = time.perf_counter()
         signal.signal(number, usual)
 
 
@@ -324,6 +341,12 @@ def is_late(began: float) -> bool:
     """Return whether the monitor of this thread gives up an answer that began then."""
     monitor = _current.get()
     return monitor is not None and monitor.is_late(began)
+
+
+def is_overdue() -> bool:
+    """Return whether the search of this thread was requested to finish more than a second ago."""
+    monitor = _current.get()
+    return monitor is not None and monitor.overdue
 
 
 def check_time() -> None:
@@ -459,7 +482,7 @@ class Monitor(Interruption):
             self.stopped_by = StopReason.HISTORIES
         elif limits.samples is not None and samples >= limits.samples:
             self.stopped_by = StopReason.SAMPLES
-        elif self._exceeds_memory():
+        elif self.exceeds_memory(SHARE_OF_GROWTH):
             self.stopped_by = StopReason.MEMORY
         return self.stopped_by is not None
 
@@ -481,15 +504,15 @@ class Monitor(Interruption):
             self._reported = now
             self._on_progress(describe())
 
-    def _exceeds_memory(self) -> bool:
-        """Return whether memory use exceeds the limit, or the default; sampled, not exact."""
+    def exceeds_memory(self, share: float = 1.0) -> bool:
+        """Return whether memory exceeds this share of the limit, or the default; sampled."""
         now = time.perf_counter()
         if not self.started or now - self._measured < BETWEEN_SAMPLES:
             return False
         self._measured = now
         memory = self.limits.memory
         most = find_default_memory() if memory is None else memory
-        return self.grown > SHARE_OF_GROWTH * max(1, self._entered) * most + UNCOUNTED
+        return self.grown > share * max(1, self._entered) * most + UNCOUNTED
 
     def _set_alarm(self) -> None:
         if self._has_alarm and self.limits.time_limit is not None and self.started:

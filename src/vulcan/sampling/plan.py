@@ -38,7 +38,7 @@ from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.levels import EDGE, Layers
 from vulcan.numerics import END, TOLERANCE
 from vulcan.problem import Problem
-from vulcan.runtime.limits import Limits, Monitor
+from vulcan.runtime.limits import Limits, Monitor, is_overdue, listen
 from vulcan.sampling.candidate import FRONTS, NEUTRAL, PAIRS, Candidate
 from vulcan.sampling.completion import FINE, Completion
 from vulcan.sampling.kernel_run import KernelRun
@@ -74,8 +74,8 @@ class WorkLimit:
 
     @property
     def late(self) -> bool:
-        """Whether its time is over."""
-        return time.perf_counter() > self.until
+        """Whether its time is over, or the user has waited long enough."""
+        return time.perf_counter() > self.until or is_overdue()
 
 
 def plan_merged(
@@ -92,7 +92,9 @@ def plan_merged(
         memory=max(1, run.limit - (run.memory - run.graph.memory)),
         time_limit=None if math.isinf(left) else max(1e-3, left),
     )
-    layered = ExactSearch(problem, run.reader, Monitor(limits), solver, run.state_graph)
+    with listen(lambda: limit.late):
+        monitor = Monitor(limits)
+    layered = ExactSearch(problem, run.reader, monitor, solver, run.state_graph)
     if not layered.unroll(most_pairs=limit.places, most_new=limit.evaluations):
         limit.exceeded = layered.monitor.stopped_by is None
         return None

@@ -170,7 +170,7 @@ class VulcanSearch:
                 self._plan(until, final)
             if self._tree.solved:
                 self._prove_best(until)
-            if not self._incumbent.found and not self._infeasible:
+            if not (self._incumbent.found or self._infeasible or self._monitor.overdue):
                 self._try_local_constraint(until)
             finish_proof()
             self._after_round = not final
@@ -302,12 +302,13 @@ class VulcanSearch:
     @again_if_lost
     def _plan_by_histories(self, limit: WorkLimit, final: bool) -> bool:
         """Make a plan whose leaves are evaluated by walks; False if there is none."""
-        completion = self._tree.complete()
+        completion, monitor = self._tree.complete(), self._monitor
 
         def may_go_on() -> bool:
-            self._monitor.report(self._incumbent.describe)
-            hurried = self._monitor.requested and self._incumbent.best is not None
-            return not hurried and not limit.forbids(completion.work, completion.evaluations)
+            monitor.report(self._incumbent.describe)
+            hurried = monitor.requested and self._incumbent.best is not None
+            ended = hurried or monitor.exceeds_memory()
+            return not ended and not limit.forbids(completion.work, completion.evaluations)
 
         planning = Planning(self._tree, completion, may_go_on, FINE if final else COARSE)
         plan = planning.finalise()
@@ -350,6 +351,8 @@ class VulcanSearch:
                 as_printed=False,
             )
         while local.can_sample(samples) and time.perf_counter() < until:
+            if self._monitor.overdue:
+                return
             local.advance(samples)
         if local.samples and not local.exhausted:
             for candidate in local.complete(until):
