@@ -115,9 +115,8 @@ def test_fractions_know_what_was_cut_off() -> None:
     lost = (third - 0) + (1 - third - Fraction(1, 2))
     assert (reward.value, risk.value, frontier.value) == (2, 0, 0)
     assert (reward.error, risk.error, frontier.error) == (4 * 2 * 6 * lost, 2 * lost, 2 * lost)
-    exact = add_up_exactly(chain, [1])
-    assert exact.reward == (2 - third * 3 * (1 - third), 0)
-    assert exact.risk == (third / 2, 0)
+    reward, risk, _ = add_up_exactly(chain, [1])
+    assert (reward, risk) == ((2 - third * 3 * (1 - third), 0), (third / 2, 0))
 
 
 @pytest.mark.parametrize("name", ["linear", "discount", "randomised", "incomplete", "forked"])

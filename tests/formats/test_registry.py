@@ -181,11 +181,10 @@ def test_an_installed_distribution_adds_a_format(folder):
     write(
         folder / "boats.py",
         """
-from vulcan.formats.registry import Maker
 from vulcan.domains import Bandit
 FORMS = {"boat:N": "a bandit"}
 def find_maker(text):
-    return Maker(text, lambda: Bandit(int(text.removeprefix("boat:"))))
+    return text, lambda: Bandit(int(text.removeprefix("boat:"))), None
 """,
     )
     write(folder / "boats-1.0.dist-info" / "METADATA", "Name: boats\nVersion: 1.0\n")

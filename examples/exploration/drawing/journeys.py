@@ -312,14 +312,15 @@ class _Walk:
         level = _Level(before.moves + 1)
         for source, place in before.places:
             recorded, children = self.members[place.member].read(place.node)
-            answer = self.check.evaluate(place.state, recorded.action, before.moves)
-            self.check.compare(answer, recorded, place.state, before.moves)
-            east, north = MOVES[recorded.action]
+            action = recorded[0]
+            _, outcomes, labels = self.check.evaluate(place.state, action, before.moves)
+            self.check.compare(outcomes, labels, recorded, place.state, before.moves)
+            east, north = MOVES[action]
             x, y = place.state.path[-1]
             target = (x + east, y + north)
             new = target not in place.state.path
             risk = failing_reward = 0.0
-            for outcome, child in zip(answer.outcomes, children, strict=True):
+            for outcome, child in zip(outcomes, children, strict=True):
                 if child == FAILED:
                     risk += outcome.probability
                     failing_reward += outcome.probability * outcome.reward

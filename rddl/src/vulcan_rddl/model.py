@@ -655,10 +655,10 @@ def from_rddl(
 def find_maker(text: str) -> Maker:
     """Return the maker of the problem that a string names."""
     if not text.startswith("rddl:"):
-        return Maker(text, partial(from_rddl, text))
+        return text, partial(from_rddl, text), None
     domain, _, instance = text.removeprefix("rddl:").partition("/")
     _find_stored(domain, instance or None)
-    return Maker(text, partial(from_rddl, domain, instance))
+    return text, partial(from_rddl, domain, instance), None
 
 
 def _find_stored(domain: str, instance: str | None) -> RDDLFiles:

@@ -221,14 +221,14 @@ def certify(
         chain = claims.close(chain)
     start = _to_exact_weights(policy.weights) if len(chain) else []
     bound = problem.risk_bound
-    sums, allowed, verdict, refined = _add_up(chain, start, bound, exact)
-    reward = sums.reward.value
-    _verify_at(bound, to_float(reward))
-    numbers: dict[str, Any] = {**sums._asdict(), "allowed": allowed}
+    (reward, risk, frontier), allowed, verdict, refined = _add_up(chain, start, bound, exact)
+    _verify_at(bound, to_float(reward.value))
+    numbers = {"reward": reward, "risk": risk, "frontier": frontier, "allowed": allowed}
+    values: dict[str, Any] = {name: number.value for name, number in numbers.items()}
     return Certificate(
-        **{name: number.value for name, number in numbers.items()},
+        **values,
         **{f"{name}_error": number.error for name, number in numbers.items()},
-        margin=find_margin(chain, start, bound, reward, verdict is True),
+        margin=find_margin(chain, start, bound, reward.value, verdict is True),
         complete=policy.complete,
         beyond=None if claims is None else claims.claim,
         exact=exact,
@@ -243,27 +243,27 @@ def _add_up(
 ) -> tuple[Sums, Sum, bool | None, bool]:
     """Return the sums, the allowed risk, the verdict, and whether it took fractions."""
     if exact:
-        sums = add_up_exactly(chain, start)
-        allowed = _allow(bound, sums.reward)
-        return sums, allowed, decide(allowed, sums.risk), False
+        sums = reward, risk, _ = add_up_exactly(chain, start)
+        allowed = _allow(bound, reward)
+        return sums, allowed, decide(allowed, risk), False
     small = len(chain.source) <= MOST_WAYS
-    sums = add_up(chain, start)
+    sums = reward, risk, frontier = add_up(chain, start)
     try:
-        allowed = _allow(bound, sums.reward).to_floats()
+        allowed = _allow(bound, reward).to_floats()
     except BoundError:  # the bound may have no value at the rounded reward
         if not small:
             raise
         allowed = Sum(-math.inf, math.inf)
-    verdict = decide(allowed, sums.risk)
+    verdict = decide(allowed, risk)
     if not small or verdict is not None:
         return sums, allowed, verdict, False
     for places in PLACES:
-        sums = add_up_exactly(chain, start, places)
-        allowed = _allow(bound, sums.reward)
-        verdict = decide(allowed, sums.risk)  # before rounding to floats, which may not show it
+        sums = reward, risk, frontier = add_up_exactly(chain, start, places)
+        allowed = _allow(bound, reward)
+        verdict = decide(allowed, risk)  # before rounding to floats, which may not show it
         if verdict is not None or not any(number.error for number in sums):
             break
-    floats = Sums(*(number.to_floats() for number in sums))
+    floats = reward.to_floats(), risk.to_floats(), frontier.to_floats()
     return floats, allowed.to_floats(), verdict, True
 
 

@@ -76,18 +76,14 @@ class Sum(NamedTuple):
         return Sum(value, round_up(off + Fraction(self.error)))
 
 
-class Sums(NamedTuple):
-    """Expected reward and risk of a policy, and the probability of leaving it."""
-
-    reward: Sum
-    risk: Sum
-    frontier: Sum
+Sums = tuple[Sum, Sum, Sum]
+"""Expected reward and risk of a policy, and the probability of leaving it."""
 
 
 def add_up(chain: Chain, start: Sequence[Number]) -> Sums:
     """Return the sums in floating point; `start` has the probability of each first place."""
     if not len(chain):
-        return Sums(*[Sum(0.0, 0.0)] * 3)
+        return Sum(0.0, 0.0), Sum(0.0, 0.0), Sum(0.0, 0.0)
     reach = chain.spread(np.array(start, float), chain.probability)
     parts = chain.probability * chain.reward
     earned, size = chain.gather(parts), chain.gather(np.abs(parts))
@@ -97,7 +93,7 @@ def add_up(chain: Chain, start: Sequence[Number]) -> Sums:
     longest = 2 * len(chain.sizes) * Fraction(float(size.max()))
     most = Fraction(float(add_by_halves(weighted * size)))
     risk, frontier = (float(add_by_halves(reach * part)) for part in (chain.risk, chain.unplanned))
-    return Sums(
+    return (
         Sum(
             float(add_by_halves(weighted * earned)),
             round_up(share * most + (lost + unpaid) * (1 + longest)),
@@ -180,7 +176,7 @@ def add_up_exactly(chain: Chain, start: Sequence[Number], places: int | None = N
         weight, dropped = _cut(weight * to_fraction(discount), places)
         lost += dropped
     longest = len(chain.sizes) * max(map(abs, rewards), default=Fraction(0))
-    return Sums(Sum(reward, 4 * longest * lost), Sum(risk, 2 * lost), Sum(frontier, 2 * lost))
+    return Sum(reward, 4 * longest * lost), Sum(risk, 2 * lost), Sum(frontier, 2 * lost)
 
 
 def _cut(number: Fraction, places: int | None) -> tuple[Fraction, Fraction]:

@@ -41,7 +41,7 @@ import os
 import time
 import warnings
 from bisect import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -57,7 +57,7 @@ from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.numerics import AGREEMENT, END, FAILED, UNPLANNED
 from vulcan.parameters import knows_parameters, require_number, require_whole, shorten
 from vulcan.policy.policy import AnyPolicy, build_plan
-from vulcan.policy.walk import MemberLists, RecordedDecision, find_decision_points, find_values
+from vulcan.policy.walk import MemberLists, find_decision_points, find_values
 from vulcan.problem import Problem
 from vulcan.runtime.formatting import show_percent, show_probability, show_reward, show_seconds
 from vulcan.runtime.limits import Limits, Monitor, OnProgress, Progress, watch_progress
@@ -572,7 +572,8 @@ class _World:
         following: int | str = 0 if member.action else END
         collected, weight, level = 0.0, 1.0, 0
         while isinstance(following, int) and following >= 0:
-            reward, following = act(*member.read(following), level)
+            (action, labels, _), children = member.read(following)
+            reward, following = act(action, dict(zip(labels, children, strict=True)), level)
             collected += weight * reward
             weight *= discounts[min(level, 1)]
             level += 1
@@ -581,12 +582,11 @@ class _World:
     # These return the reward, and the next decision, how the episode ended, or how it strayed.
 
     def _draw(
-        self, planned: RecordedDecision, children: list[int], level: int
+        self, action: str, children: Mapping[str, int], level: int
     ) -> tuple[float, int | str]:
-        answer = self._evaluate(planned.action)
+        answer = self._evaluate(action)
         if answer is None:
-            where = f"in state {shorten(self._state)}"
-            return 0.0, f"{planned.action!r} is no action of the model {where}"
+            return 0.0, f"{action!r} is no action of the model in state {shorten(self._state)}"
         _, outcomes, labels, chances = answer
         position = min(bisect(chances, self._rng.random()), len(outcomes) - 1)
         outcome, label = outcomes[position], labels[position]
@@ -597,34 +597,33 @@ class _World:
         over = level + 1 >= self._reader.levels or not self._reader.actions(outcome.state)
         if over:
             return reward, END  # expectations don't matter where nothing is left to decide
-        child = dict(zip(planned.labels, children, strict=True)).get(label, FAILED)
+        child = children.get(label, FAILED)
         if child == FAILED:
-            came, expected = shorten(label), shorten(", ".join(map(repr, planned.labels)))
-            return reward, f"after {planned.action!r} came {came}; the policy expects {expected}"
+            came, expected = shorten(label), shorten(", ".join(map(repr, children)))
+            return reward, f"after {action!r} came {came}; the policy expects {expected}"
         if child == END:
             return reward, f"the policy ends after {label!r}, and the model does not"
         return reward, child
 
     def _step(
-        self, planned: RecordedDecision, children: list[int], level: int
+        self, action: str, children: Mapping[str, int], level: int
     ) -> tuple[float, int | str]:
         state, reward, over = self._state, 0.0, False
         began = stable_text(self._measured[0])
         if level == 0 and not isinstance(state, Start) and began != stable_text(state):
             return 0.0, f"it began in {shorten(began)}; the policy begins in {shorten(state)}"
-        answer = self._evaluate(planned.action)
+        answer = self._evaluate(action)
         assert answer is not None  # of the policy's own model
-        action, outcomes, labels, _ = answer
+        own, outcomes, labels, _ = answer
         if not isinstance(state, Start):
-            self._measured = self._environment.step(action)
+            self._measured = self._environment.step(own)
             reward, over = float(self._measured[1]), any(self._measured[2:4])
-        found = self._reader.locate(state, action, self._measured)
+        found = self._reader.locate(state, own, self._measured)
         for outcome, label in zip(outcomes, labels, strict=True):
-            if found in (label, outcome.state) and label in planned.labels:
+            if found in (label, outcome.state) and label in children:
                 self._state = outcome.state
-                child = children[planned.labels.index(label)]
-                return reward, END if over and child >= 0 else child
-        return reward, f"the model has no outcome {shorten(self._measured)} of {planned.action!r}"
+                return reward, END if over and children[label] >= 0 else children[label]
+        return reward, f"the model has no outcome {shorten(self._measured)} of {action!r}"
 
     def _evaluate(self, label: str) -> tuple[Any, list[Outcome], list[str], list[float]] | None:
         """Return an action here, its outcomes, their labels and their cumulated probabilities."""

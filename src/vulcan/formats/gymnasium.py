@@ -139,7 +139,7 @@ def from_gymnasium(
 def find_maker(text: str) -> Maker:
     """Return the maker of the model of an environment, with its options as parameters."""
     name = text.removeprefix(PREFIX)
-    return Maker(name, partial(from_gymnasium, name))
+    return name, partial(from_gymnasium, name), None
 
 
 def _make(name: str, options: Mapping[str, Any]) -> Any:

@@ -46,10 +46,10 @@ Made = TypeVar("Made")
 def find_maker(text: str) -> Maker:
     """Return the maker of a mission, with the values in the file as defaults, and its bound."""
     if ".toml" not in (Path(text).suffix, Path(text.rpartition(":")[0]).suffix):
-        return Maker(text, partial(TreasureGrid, map=_load_map(text)))
+        return text, partial(TreasureGrid, map=_load_map(text)), None
     mission, bound = load_mission(text)
     values = {part.name: getattr(mission, part.name) for part in fields(mission)}
-    return Maker(text, partial(Exploration, **values), bound)
+    return text, partial(Exploration, **values), bound
 
 
 def _load_map(place: str) -> str:

@@ -121,7 +121,7 @@ def from_prism(
 
 def find_maker(text: str) -> Maker:
     """Return the maker of the model of a file; its undefined constants are parameters."""
-    return Maker(Path(text).name, partial(from_prism, text))
+    return Path(text).name, partial(from_prism, text), None
 
 
 @contextmanager

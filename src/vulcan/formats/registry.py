@@ -25,7 +25,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -63,13 +62,9 @@ FORMS: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Maker:
-    """The maker of a model: a class or function, whose parameters are those of the model."""
-
-    name: str  # in messages
-    make: Callable[..., Any]
-    bound: str | None = None  # the text of the model's own risk bound
+Maker = tuple[str, Callable[..., Any], str | None]
+"""A name for messages, the class or function that makes a model, whose parameters are those of the
+model, and the text of the model's own risk bound."""
 
 
 class OpenedModel(NamedTuple):
@@ -91,8 +86,16 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
         Strings `name=value`, the values Python literals or any other text.
     """
     values = read_settings(settings)
-    maker = find_format(text).find_maker(text)
-    return OpenedModel(_make(maker, values), maker.bound)
+    name, make, bound = find_format(text).find_maker(text)
+    _check_parameters(name, make, values)
+    try:
+        return OpenedModel(make(**values), bound)
+    except VulcanError:
+        raise
+    except Exception as error:
+        call = ", ".join(f"{key}={value!r}" for key, value in values.items())
+        message = f"{name}({call}) can't be created: {describe_fault(error)}"
+        raise OptionError(message) from error
 
 
 def read_formats() -> dict[str, str]:
@@ -142,21 +145,9 @@ def read_settings(settings: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _make(maker: Maker, values: Mapping[str, Any]) -> Any:
-    _check_parameters(maker, values)
+def _check_parameters(name: str, make: Callable[..., Any], values: Mapping[str, Any]) -> None:
     try:
-        return maker.make(**values)
-    except VulcanError:
-        raise
-    except Exception as error:
-        call = ", ".join(f"{key}={value!r}" for key, value in values.items())
-        message = f"{maker.name}({call}) can't be created: {describe_fault(error)}"
-        raise OptionError(message) from error
-
-
-def _check_parameters(maker: Maker, values: Mapping[str, Any]) -> None:
-    try:
-        parameters = inspect.signature(maker.make).parameters
+        parameters = inspect.signature(make).parameters
     except (TypeError, ValueError):
         return  # no signature, as of some C functions: the call checks
     named = {
@@ -168,8 +159,7 @@ def _check_parameters(maker: Maker, values: Mapping[str, Any]) -> None:
     for key, value in values.items():
         if key not in named and not takes_any:
             raise OptionError(
-                f"{maker.name} has no parameter {key!r}{suggest(key, named)}\n"
-                f"{_list_parameters(named)}"
+                f"{name} has no parameter {key!r}{suggest(key, named)}\n{_list_parameters(named)}"
             )
         # The string "false" would count as true.
         if key in named and isinstance(named[key].default, bool) and not isinstance(value, bool):
@@ -177,7 +167,7 @@ def _check_parameters(maker: Maker, values: Mapping[str, Any]) -> None:
     missing = [key for key, parameter in named.items() if parameter.default is parameter.empty]
     if missing := [key for key in missing if key not in values]:
         raise OptionError(
-            f"{maker.name} needs {' '.join(f'--set {key}=...' for key in missing)}\n"
+            f"{name} needs {' '.join(f'--set {key}=...' for key in missing)}\n"
             f"{_list_parameters(named)}"
         )
 
@@ -227,7 +217,7 @@ def make_from_file(path: str, function: Callable[..., ArrayModel], values: dict[
         return model
 
     make.__signature__ = inspect.signature(create)  # type: ignore[attr-defined]
-    return Maker(path, make, bound)
+    return path, make, bound
 
 
 Loaded = TypeVar("Loaded")
@@ -304,7 +294,7 @@ def _find_class(module: ModuleType, place: str, name: str) -> Maker:
         raise OptionError(f"{place}:{name} is a {type(kind).__name__}, not the class of a model")
     if missing := _list_missing(kind):
         raise OptionError(f"{place}:{name} is not a model: it has no {', '.join(missing)}")
-    return Maker(kind.__name__, kind)
+    return kind.__name__, kind, None
 
 
 def _list_missing(kind: type) -> list[str]:

@@ -32,7 +32,7 @@ from vulcan.model.rules import check_state, is_equal
 from vulcan.numerics import DEFAULT, END, FAILED, TOLERANCE, UNPLANNED
 from vulcan.parameters import require_number, shorten
 from vulcan.policy.policy import Policy
-from vulcan.policy.walk import ModelCheck, RecordedDecision
+from vulcan.policy.walk import ModelCheck
 
 if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
@@ -104,13 +104,9 @@ def _leads_to(outcome: ExpectedOutcome, state: Any) -> bool:
     return alike and is_equal(outcome.state, state)
 
 
-class _Decision(NamedTuple):
-    """The action to take now, by its label and as the model has it, and its outcomes."""
-
-    label: str
-    action: Any
-    expected: list[ExpectedOutcome]
-    agrees: bool = True  # with what the model claims of what follows
+Decision = tuple[str, Any, list[ExpectedOutcome], bool]
+"""The action to take now, by its label and as the model has it, its outcomes, and whether they
+agree with what the model claims of what follows."""
 
 
 class Run:
@@ -158,7 +154,7 @@ class Run:
         self._state: Any = None if reader is None else reader.root
         self._history: tuple[tuple[str, str], ...] = ()
         self._reward = 0.0
-        self._decision: _Decision | None = None  # computed on first use
+        self._decision: Decision | None = None  # computed on first use
 
     def __repr__(self) -> str:
         names = {FAILED: "failed", UNPLANNED: "without a plan"}
@@ -264,7 +260,8 @@ class Run:
     @property
     def action_label(self) -> str:
         """The label of the action to take now."""
-        return self._decide().label
+        label, *_ = self._decide()
+        return label
 
     @property
     def action(self) -> Any:
@@ -273,14 +270,16 @@ class Run:
         A model that differs on this action from the one that the policy was made with raises a
         `MismatchError`; the run is unchanged, and may `leave` its plan.
         """
-        return self._decide().action
+        _, action, *_ = self._decide()
+        return action
 
     @property
     def expected(self) -> dict[str, float]:
         """The labels that can be observed now, with their probabilities; empty without a plan."""
         if self.place < 0 and (self.finished or not self.follows_default):
             return {}
-        return {outcome.label: outcome.probability for outcome in self._decide().expected}
+        _, _, expected, _ = self._decide()
+        return {outcome.label: outcome.probability for outcome in expected}
 
     def observe(
         self, outcome: Any = None, *, state: Any = None, reward: float | None = None
@@ -406,7 +405,8 @@ class Run:
             self._state = observed.state
         self._history += ((label, observed.label),)
         if self._decision is not None:
-            self.replaceable = self.replaceable and self._decision.agrees
+            *_, agrees = self._decision
+            self.replaceable = self.replaceable and agrees
         self.place, self._decision = observed.child, None
 
     @property
@@ -418,7 +418,7 @@ class Run:
     def _check(self) -> ModelCheck:
         return ModelCheck(self.policy.about, self.reader)
 
-    def _decide(self) -> _Decision:
+    def _decide(self) -> Decision:
         """Return the current decision; the model evaluates it once."""
         if self.finished:
             raise PolicyError("the run is finished: there is no action to take")
@@ -428,21 +428,21 @@ class Run:
             self._decision = self._find_planned() if self.place >= 0 else self._find_default()
         return self._decision
 
-    def _find_planned(self) -> _Decision:
+    def _find_planned(self) -> Decision:
         """Return the plan's decision, with states if there is a model."""
         label, planned = self._planned, self._list_planned()
         if self._reader is None:
-            return _Decision(label, label, planned)
+            return label, label, planned, True
         check, state, level = self._check, self._state, self.level
         check.require_step(state, level)
-        outcomes = [(o.probability, o.reward, o.child == FAILED) for o in planned]
-        recorded = RecordedDecision(label, [o.label for o in planned], outcomes)
-        answer = check.evaluate(state, label, level)
-        check.compare(answer, recorded, state, level)
-        pairs = zip(planned, answer.outcomes, strict=True)
-        return _Decision(label, answer.action, [p._replace(state=o.state) for p, o in pairs])
+        numbers = [(o.probability, o.reward, o.child == FAILED) for o in planned]
+        action, outcomes, labels = check.evaluate(state, label, level)
+        recorded = label, [o.label for o in planned], numbers
+        check.compare(outcomes, labels, recorded, state, level)
+        pairs = zip(planned, outcomes, strict=True)
+        return label, action, [p._replace(state=o.state) for p, o in pairs], True
 
-    def _find_default(self) -> _Decision:
+    def _find_default(self) -> Decision:
         """Return the model's default action, taken beyond the frontier of the plan."""
         reader, state, level = self.reader, self._state, self.level
         actions = reader.actions(state)
@@ -466,7 +466,7 @@ class Run:
             expected.append(ExpectedOutcome(name, chance, paid, outcome.state, child))
         size = SAME_CLAIM * max(1.0, abs(least))
         agrees = risk <= most + SAME_CLAIM and reward >= least - size
-        return _Decision(label, actions[label], expected, agrees)
+        return label, actions[label], expected, agrees
 
     def _list_planned(self) -> list[ExpectedOutcome]:
         """Return the outcomes that the plan expects here, without states."""

@@ -29,21 +29,9 @@ from vulcan.parameters import shorten
 from vulcan.policy.policy import About, AnyPolicy, Policy, describe_mismatch
 from vulcan.runtime.arrays import ranges
 
-
-class RecordedDecision(NamedTuple):
-    """A decision as the policy recorded it."""
-
-    action: str
-    labels: list[str]  # of the outcomes
-    outcomes: list[tuple[float, float, bool]]  # probability, reward, whether it fails
-
-
-class ModelAnswer(NamedTuple):
-    """The model's own action, the outcomes that it has now, and their labels."""
-
-    action: Any
-    outcomes: list[Outcome]
-    labels: list[str]
+Recorded = tuple[str, list[str], list[tuple[float, float, bool]]]
+"""A decision as the policy recorded it: the label of its action, and of its outcomes the labels and
+(probability, reward, whether it fails)."""
 
 
 class ModelCheck:
@@ -61,8 +49,8 @@ class ModelCheck:
         if about.discount != reader.discount:
             raise self.refuse(f"the discount was {about.discount!r}, is {reader.discount!r}")
 
-    def evaluate(self, state: Any, label: str, level: int) -> ModelAnswer:
-        """Return the model's answer for an action; refuse a state that does not have it."""
+    def evaluate(self, state: Any, label: str, level: int) -> tuple[Any, list[Outcome], list[str]]:
+        """Return the model's own action, its outcomes and their labels; refuse a missing action."""
         actions = self._reader.actions(state)
         if label not in actions:
             has = ", ".join(map(repr, actions)) or "no actions"
@@ -71,22 +59,22 @@ class ModelCheck:
                 f"the model has {has}"
             )
         outcomes = self._reader.outcomes(state, actions[label])
-        return ModelAnswer(actions[label], outcomes, label_outcomes(outcomes))
+        return actions[label], outcomes, label_outcomes(outcomes)
 
     def compare(
-        self, answer: ModelAnswer, recorded: RecordedDecision, state: Any, level: int
+        self, outcomes: list[Outcome], labels: list[str], recorded: Recorded, state: Any, level: int
     ) -> None:
-        """Refuse an answer that differs from the recorded decision."""
-        _, outcomes, labels = answer
+        """Refuse outcomes that differ from those of the recorded decision."""
+        taken, own_labels, own_numbers = recorded
         numbers = [(float(o.probability), float(o.reward), o.fails) for o in outcomes]
-        if numbers == recorded.outcomes and labels == recorded.labels:
+        if numbers == own_numbers and labels == own_labels:
             return
-        action = f"step {level + 1}: action {recorded.action!r} in state {shorten(state)}"
-        if labels != recorded.labels and not fit_labels(outcomes, labels, recorded.labels):
+        action = f"step {level + 1}: action {taken!r} in state {shorten(state)}"
+        if labels != own_labels and not fit_labels(outcomes, labels, own_labels):
             raise self.refuse(
-                f"{action} has the outcomes {labels}; the policy was made with {recorded.labels}"
+                f"{action} has the outcomes {labels}; the policy was made with {own_labels}"
             )
-        for now, label, before in zip(numbers, recorded.labels, recorded.outcomes, strict=True):
+        for now, label, before in zip(numbers, own_labels, own_numbers, strict=True):
             if now != before:
                 raise self.refuse(
                     f"{action} has another outcome {label!r}: (probability, reward, fails) was "
@@ -133,12 +121,11 @@ class MemberLists:
         """Return the outcomes of a node."""
         return slice(self._first[node], self._first[node + 1])
 
-    def read(self, node: int) -> tuple[RecordedDecision, list[int]]:
+    def read(self, node: int) -> tuple[Recorded, list[int]]:
         """Return a decision as it was recorded, and what follows each of its outcomes."""
         rows = self.find(node)
         columns = self.probability[rows], self.reward[rows], map(bool, self.fails[rows])
-        outcomes = list(zip(*columns, strict=True))
-        recorded = RecordedDecision(self.action[node], self.label[rows], outcomes)
+        recorded = self.action[node], self.label[rows], list(zip(*columns, strict=True))
         return recorded, self.child[rows].tolist()
 
 
@@ -288,8 +275,8 @@ class Evaluations:
         label = member.action[node]
         row = self._rows.get((state, label))
         if row is None:
-            answer = self.check.evaluate(self.states[state], label, level)
-            self._rows[state, label] = row = self._add(answer)
+            _, outcomes, labels = self.check.evaluate(self.states[state], label, level)
+            self._rows[state, label] = row = self._add(outcomes, labels)
         mine = slice(self._first[row], self._first[row + 1])
         theirs = member.find(node)
         if not (
@@ -298,7 +285,8 @@ class Evaluations:
             and self._reward[mine] == member.reward[theirs]
             and self._fails[mine] == member.fails[theirs]
         ):
-            self.check.compare(self._read(mine), member.read(node)[0], self.states[state], level)
+            labels, recorded = self._label[mine], member.read(node)[0]
+            self.check.compare(self._read(mine), labels, recorded, self.states[state], level)
         return row, self._arrival[mine]
 
     def follow(self, here: NDArray[Any]) -> NDArray[np.int64]:
@@ -336,9 +324,9 @@ class Evaluations:
         columns = zip((self._probability, self._reward), self._exact, strict=True)
         return source, targets, *(_put_back(column, exact)[flat] for column, exact in columns)
 
-    def _add(self, answer: ModelAnswer) -> int:
+    def _add(self, outcomes: list[Outcome], labels: list[str]) -> int:
         """Add the outcomes of a pair, and return its row."""
-        for outcome, label in zip(answer.outcomes, answer.labels, strict=True):
+        for outcome, label in zip(outcomes, labels, strict=True):
             probability, reward, state = outcome.probability, outcome.reward, outcome.state
             if type(probability) is not float or type(reward) is not float:
                 for number, exact in zip((probability, reward), self._exact, strict=True):
@@ -353,15 +341,12 @@ class Evaluations:
         self._first.append(len(self._label))
         return self.count - 1
 
-    def _read(self, row: slice) -> ModelAnswer:
-        """Return an answer again, in floats."""
-        arrivals, labels = self._arrival[row], self._label[row]
-        states = [FAILURE if arrival == NONE else self.states[arrival] for arrival in arrivals]
-        own = [
-            label if named else None for label, named in zip(labels, self._named[row], strict=True)
-        ]
-        outcomes = list(map(Outcome, self._probability[row], self._reward[row], states, own))
-        return ModelAnswer(None, outcomes, labels)
+    def _read(self, row: slice) -> list[Outcome]:
+        """Return the outcomes of a pair again, in floats."""
+        states = [FAILURE if k == NONE else self.states[k] for k in self._arrival[row]]
+        named = zip(self._label[row], self._named[row], strict=True)
+        own = [label if given else None for label, given in named]
+        return list(map(Outcome, self._probability[row], self._reward[row], states, own))
 
     def _number(self, state: Any) -> int:
         number = len(self.states)
