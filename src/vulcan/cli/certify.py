@@ -138,9 +138,8 @@ def _show_verification(problem: Problem, verification: Verification, as_json: bo
         documents.print_document({**values, **documents.describe_problem(problem)})
         return
     verdict, style = ("✓ agrees", output.GOOD) if verification.agrees else ("✗ differs", output.BAD)
-    size = (
-        f"differ by {verification.difference:.1g}" if verification.difference else "agree exactly"
-    )
+    differ = verification.difference
+    size = f"differ by {differ:.1g}" if differ else "agree exactly"
     rows = [output.name_model(problem.model)]
     for name in ("reward", "risk", "frontier"):
         ours, theirs = float(getattr(certificate, name)), getattr(verification, name)

@@ -38,24 +38,19 @@ def check(
     """
     from vulcan.formats.registry import open_model
     from vulcan.model.check import check_model
-
-    with options.keep_off_stdout():
-        checked, _ = open_model(model, settings or ())
-        report = check_model(checked, most_states=most_states)
-        compared = _compare_forms(checked, most_states) if report.ok else None
-    (_print_document if as_json else _show)(checked, report, compared)
-    sound = report.ok and (compared is None or compared.ok)
-    raise typer.Exit(ExitCode.YES if sound else ExitCode.NO)
-
-
-def _compare_forms(model: Any, most_states: int) -> CompiledReport | None:
-    """Compare the compiled form with the plain one, if the model has one that would be used."""
     from vulcan.model.interface import Start
     from vulcan.testing import check_compiled
 
-    if getattr(model, "compiled", None) is None or isinstance(model.initial_state(), Start):
-        return None
-    return check_compiled(model, most_states=min(most_states, MOST_COMPARED))
+    compared = None
+    with options.keep_off_stdout():
+        checked, _ = open_model(model, settings or ())
+        report = check_model(checked, most_states=most_states)
+        compiled = report.ok and getattr(checked, "compiled", None) is not None
+        if compiled and not isinstance(checked.initial_state(), Start):  # as solvers would use it
+            compared = check_compiled(checked, most_states=min(most_states, MOST_COMPARED))
+    (_print_document if as_json else _show)(checked, report, compared)
+    sound = report.ok and (compared is None or compared.ok)
+    raise typer.Exit(ExitCode.YES if sound else ExitCode.NO)
 
 
 def _print_document(model: Any, report: ModelReport, compared: CompiledReport | None) -> None:

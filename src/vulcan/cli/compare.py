@@ -53,13 +53,12 @@ def compare(
         output.check_plot(plot)
         keywords = read_keywords({**search, "time_limit": time_limit})
         compared = vulcan.compare(problem, chosen, **keywords)
-    drawn = any(row.certificate is not None for row in compared)
     output.write_and_show(
         lambda path: save(plot_comparison(compared), path),
         plot,
         lambda: _show_comparison(compared, as_json),
         as_json=as_json,
-        obstacle=None if drawn else "there is no policy",
+        obstacle=None if any(row.certificate for row in compared) else "there is no policy",
     )
     if compared.stopped_by is not None:
         raise typer.Exit(find_code(compared.stopped_by, ExitCode.INTERRUPTED))
@@ -77,9 +76,8 @@ def _show_comparison(compared: Comparison, as_json: bool) -> None:
     text = f"policies of {solved} of {len(compared)} solvers"
     if compared.stopped_by is not None:
         text += f", stopped by {compared.stopped_by}"
-    upper, randomised = compared.upper_bound, compared.randomised_upper_bound
-    at_most = show_reward(upper)
-    if upper != randomised and randomised is not None:
+    at_most, randomised = show_reward(compared.upper_bound), compared.randomised_upper_bound
+    if randomised not in (None, compared.upper_bound):
         at_most += f" of deterministic policies, {show_reward(randomised)} of all"
     rows = [
         output.name_model(compared.problem.model),

@@ -54,7 +54,7 @@ def declare_options(tuning: bool) -> dict[str, Any]:
             "--solver NAME",
             "The solver, and what it finds. "
             + " ".join(f"{name}: {kind.finds}." for name, kind in solvers.items()),
-            autocompletion=_complete_solver,
+            autocompletion=lambda incomplete: [n for n in solvers if n.startswith(incomplete)],
         )
         found["solver"] = Annotated[str, info]
         tuned = [option for kind in solvers.values() for option in kind.options]
@@ -83,10 +83,6 @@ def _declare(option: Option, section: str) -> Any:
         case_sensitive=False,
     )
     return Annotated[kind | None, info]
-
-
-def _complete_solver(incomplete: str) -> list[str]:
-    return [name for name in load_solvers() if name.startswith(incomplete)]
 
 
 def _list_owners(name: str) -> list[str]:

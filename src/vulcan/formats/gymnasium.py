@@ -15,7 +15,7 @@ state, the end is a separate state. The reward of a failing step counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -158,6 +158,10 @@ def _make(name: str, options: Mapping[str, Any]) -> Any:
 
 def _read_table(environment: Any) -> tuple[list[tuple[Transition, Any]], int]:
     """Return the steps of an environment with their probabilities, and the number of states."""
+
+    def enumerate_items(table: Any) -> Iterable[tuple[Any, Any]]:
+        return table.items() if isinstance(table, Mapping) else enumerate(table)
+
     inner = environment.unwrapped
     table = getattr(inner, "P", None)
     if not isinstance(table, Mapping | Sequence) or not table:
@@ -166,18 +170,9 @@ def _read_table(environment: Any) -> tuple[list[tuple[Transition, Any]], int]:
     if getattr(inner, "fickle_passenger", False):
         raise OptionError("fickle_passenger=True is not in the transition table of the taxi")
     states = int(getattr(environment.observation_space, "n", len(table)))
-    return list(_list_steps(table, states)), states
-
-
-def _list_items(table: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the items of a dictionary, or of a list by index."""
-    return table.items() if isinstance(table, Mapping) else enumerate(table)
-
-
-def _list_steps(table: Any, states: int) -> Iterator[tuple[Transition, Any]]:
-    """Yield the steps of a table with their probabilities."""
-    for state, actions in _list_items(table):
-        for action, outcomes in _list_items(actions):
+    steps = []
+    for state, actions in enumerate_items(table):
+        for action, outcomes in enumerate_items(actions):
             for place, outcome in enumerate(outcomes):
                 where = f"P[{state}][{action}][{place}]"
                 try:
@@ -189,7 +184,8 @@ def _list_steps(table: Any, states: int) -> Iterator[tuple[Transition, Any]]:
                     raise OptionError(f"{where} must be {form}, not {shorten(outcome)}") from None
                 if not 0 <= numbers[2] < states:
                     raise OptionError(f"{where} leads to {target}; states are 0 to {states - 1}")
-                yield Transition(*numbers), chance
+                steps.append((Transition(*numbers), chance))
+    return steps, states
 
 
 def _arrange(

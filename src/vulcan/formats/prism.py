@@ -102,17 +102,23 @@ def from_prism(
             name: _parse_place(stormpy, program, built, name, text) for name, text in places.items()
         }
         built = built or _build(stormpy, program, list(formulas.values()))
-        _check_built(built)
-        found = {
-            name: _find_states(stormpy.model_checking(built, formula), built.nr_states)
-            for name, formula in formulas.items()
-        }
-        fails = found["failure"]
-        ends = found.get("goal", np.zeros_like(fails)) & ~fails
-        for name, where in (("failure", fails), ("goal", ends)):
-            if where[built.initial_states[0]]:
+        kind, count = built.model_type.name, len(built.initial_states)
+        if kind not in KINDS:
+            listed = ", ".join(KINDS)
+            raise OptionError(f"this is a {kind}; a model for planning is one of {listed}")
+        if count != 1:
+            raise OptionError(f"there are {count} initial states; exactly one is allowed")
+        found = {name: np.zeros(built.nr_states, bool) for name in ("failure", "goal")}
+        for name, formula in formulas.items():
+            answer = stormpy.model_checking(built, formula)
+            if not answer.is_qualitative:
+                allowed = "labels or expressions of states, not numbers"
+                raise OptionError(f"failure and goal must be {allowed}")
+            found[name][list(answer.get_truth_values_vector())] = True
+            if found[name][built.initial_states[0]]:
                 message = f"starts in a state of {name} {places[name]!r}: nothing is left to decide"
                 raise OptionError(message)
+        fails, ends = found["failure"], found["goal"] & ~found["failure"]
         step, bonus = _choose_rewards(built, reward, goal)
         model = _make(program, built, fails, ends, step, bonus, horizon, discount)
     model.source = Path(path).name
@@ -223,23 +229,6 @@ def _build(stormpy: Any, program: Any, formulas: list[Any]) -> Any:
     return built
 
 
-def _check_built(built: Any) -> None:
-    kind, count = built.model_type.name, len(built.initial_states)
-    if kind not in KINDS:
-        raise OptionError(f"this is a {kind}; a model for planning is one of {', '.join(KINDS)}")
-    if count != 1:
-        raise OptionError(f"there are {count} initial states; exactly one is allowed")
-
-
-def _find_states(answer: Any, count: int) -> NDArray[np.bool_]:
-    """Return the mask of states in which a formula holds."""
-    if not answer.is_qualitative:
-        raise OptionError("failure and goal must be labels or expressions of states, not numbers")
-    found = np.zeros(count, bool)
-    found[list(answer.get_truth_values_vector())] = True
-    return found
-
-
 def _describe(path: str, message: str) -> str:
     """Return an error of Storm about a file, with the line if it names one."""
     message = re.sub(r"^\w+Exception: |^\[json\.exception\.[\w.]+\] ", "", message.strip())
@@ -291,7 +280,12 @@ def _make(
     )
     earned = np.zeros(len(choice_state))
     for name, weight in weights.items():
-        earned += weight * _read_rewards(built.reward_models[name], choice_state)
+        rewards, total = built.reward_models[name], np.zeros(len(choice_state))
+        if rewards.has_state_rewards:
+            total += np.array(rewards.state_rewards)[choice_state]
+        if rewards.has_state_action_rewards:
+            total += np.array(rewards.state_action_rewards)
+        earned += weight * total
     choice = np.repeat(
         np.arange(matrix.nr_rows), [len(matrix.get_row(row)) for row in range(matrix.nr_rows)]
     )
@@ -348,16 +342,6 @@ def _number_actions(
     numbers = {key: k for k, key in enumerate(sorted(set(keys)))}
     labels = [texts[name] + (f" {turn + 1}" if turn else "") for turn, name in numbers]
     return np.array([numbers[key] for key in keys]), labels
-
-
-def _read_rewards(model: Any, state: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the rewards of the choices, including those of their states."""
-    total = np.zeros(len(state))
-    if model.has_state_rewards:
-        total += np.array(model.state_rewards)[state]
-    if model.has_state_action_rewards:
-        total += np.array(model.state_action_rewards)
-    return total
 
 
 def _name_states(built: Any, program: Any) -> list[str] | None:

@@ -156,30 +156,21 @@ def _check_parameters(name: str, make: Callable[..., Any], values: Mapping[str, 
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    listed = [
+        key if parameter.default is parameter.empty else f"{key}={shorten(parameter.default, 30)}"
+        for key, parameter in named.items()
+    ]
+    known = f"its parameters are {', '.join(listed)}" if named else "it has no parameters"
     for key, value in values.items():
         if key not in named and not takes_any:
-            raise OptionError(
-                f"{name} has no parameter {key!r}{suggest(key, named)}\n{_list_parameters(named)}"
-            )
+            raise OptionError(f"{name} has no parameter {key!r}{suggest(key, named)}\n{known}")
         # The string "false" would count as true.
         if key in named and isinstance(named[key].default, bool) and not isinstance(value, bool):
             raise OptionError(f"{key} is True or False, not {value!r}")
     missing = [key for key, parameter in named.items() if parameter.default is parameter.empty]
     if missing := [key for key in missing if key not in values]:
-        raise OptionError(
-            f"{name} needs {' '.join(f'--set {key}=...' for key in missing)}\n"
-            f"{_list_parameters(named)}"
-        )
-
-
-def _list_parameters(named: Mapping[str, inspect.Parameter]) -> str:
-    if not named:
-        return "it has no parameters"
-    listed = [
-        key if parameter.default is parameter.empty else f"{key}={shorten(parameter.default, 30)}"
-        for key, parameter in named.items()
-    ]
-    return f"its parameters are {', '.join(listed)}"
+        needed = " ".join(f"--set {key}=..." for key in missing)
+        raise OptionError(f"{name} needs {needed}\n{known}")
 
 
 def require_bound(path: str, bound: Any) -> str | None:
@@ -264,39 +255,35 @@ def find_maker(text: str) -> Maker:
     if not colon or not place:
         hint = suggest(text, DOMAINS)
         raise OptionError(f"there is no model {text!r}{hint}\na model is one of\n{list_formats()}")
-    if text not in DOMAINS:
-        run_module(place, lambda: _search_here(place))
-    return _find_class(run_module(place, lambda: import_module(place)), place, name)
 
+    def load() -> ModuleType:
+        package = place.partition(".")[0]
+        if package and package not in sys.modules and find_spec(package) is None:
+            sys.path.append(os.getcwd())  # permanently: later imports and workers need it
+        return import_module(place)
 
-def _search_here(place: str) -> None:
-    """Append the current directory to the module path if a module is not found elsewhere."""
-    package = place.partition(".")[0]
-    if package and package not in sys.modules and find_spec(package) is None:
-        sys.path.append(os.getcwd())  # permanently: later imports and workers need it
+    return _find_class(run_module(place, load), place, name)
 
 
 def _find_class(module: ModuleType, place: str, name: str) -> Maker:
     """Return the maker for a class of a module; an error lists those that it has."""
+
+    def list_missing(kind: type) -> list[str]:
+        return [method for method in METHODS if not callable(getattr(kind, method, None))]
+
     kind = getattr(module, name, None) if name else None
     if kind is None:
-        known = [
-            f"{place}:{other}"
-            for other, own in vars(module).items()
-            if isinstance(own, type)
-            and own.__module__ == module.__name__
-            and not _list_missing(own)
-        ]
+        own = {
+            other: value
+            for other, value in vars(module).items()
+            if isinstance(value, type) and value.__module__ == module.__name__
+        }
+        known = [f"{place}:{other}" for other, value in own.items() if not list_missing(value)]
         listed = ", ".join(known) if known else f"no class with {', '.join(METHODS)}"
         problem = f"{place} has no {name!r}" if name else f"{place} needs a class after it"
         raise OptionError(f"{problem}; it has {listed}")
     if not isinstance(kind, type):
         raise OptionError(f"{place}:{name} is a {type(kind).__name__}, not the class of a model")
-    if missing := _list_missing(kind):
+    if missing := list_missing(kind):
         raise OptionError(f"{place}:{name} is not a model: it has no {', '.join(missing)}")
     return kind.__name__, kind, None
-
-
-def _list_missing(kind: type) -> list[str]:
-    """Return the methods of a model that a class lacks."""
-    return [method for method in METHODS if not callable(getattr(kind, method, None))]
