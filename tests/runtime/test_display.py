@@ -11,7 +11,7 @@ from rich.console import Console
 import vulcan
 from vulcan.domains import Bandit
 from vulcan.runtime import display
-from vulcan.runtime.formatting import show_percent, show_probability
+from vulcan.runtime.formatting import show_percent, show_probability, show_reward
 from vulcan.runtime.limits import Progress
 
 
@@ -102,3 +102,9 @@ def test_a_tree_search_shows_its_progress(terminal):
 def test_tiny_probabilities_have_no_digits(probability, text, percent):
     assert show_probability(probability) == text
     assert show_percent(probability) == percent
+
+
+def test_small_rewards_have_their_digits():
+    rewards = (None, 0.0, -0.0, 1.25, 1e-4, 9.9e-5, 5.25e-10, -3e-9)
+    texts = "– 0.000000 0.000000 1.250000 0.000100 9.90e-05 5.25e-10 -3.00e-09"
+    assert list(map(show_reward, rewards)) == texts.split()

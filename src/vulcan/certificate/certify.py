@@ -48,7 +48,14 @@ from vulcan.model.reader import StrictReader
 from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float
 from vulcan.policy.policy import AnyPolicy, require_own_model
 from vulcan.problem import Problem, require_problem
-from vulcan.runtime.formatting import BAD, GOOD, build_card, build_table, show_probability
+from vulcan.runtime.formatting import (
+    BAD,
+    GOOD,
+    build_card,
+    build_table,
+    show_probability,
+    show_reward,
+)
 from vulcan.runtime.memory import pause_collection
 
 BESIDE: Final = 1e-3
@@ -340,8 +347,9 @@ def describe_certificate(
     complete = "yes" if nodes is None else f"yes, {nodes:,} decision{'s' if nodes != 1 else ''}"
     if not certificate.complete:
         complete = describe_frontier(certificate)
+    reward = show_reward(to_float(certificate.reward))
     return [
-        ("reward", f"{to_float(certificate.reward):.6f}{_show_error(certificate, 'reward')}"),
+        ("reward", f"{reward}{_show_error(certificate, 'reward')}"),
         ("risk", f"{risk}{_show_error(certificate, 'risk')}  {verdict}"),
         ("allowed risk", f"{allowed}{_show_error(certificate, 'allowed')}{bound}"),
         ("slack", f"{to_float(certificate.slack):.3g}  {_describe_margin(certificate)}"),

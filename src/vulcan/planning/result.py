@@ -131,7 +131,7 @@ class Result(Finding):
             rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))
         rows += self._describe_infeasibility()
         if self.gain_of_randomising > WORTH_SAYING:
-            text = f"a randomised policy has reward {self.relaxed:.6f}"
+            text = f"a randomised policy has reward {show_reward(self.relaxed)}"
             rows.append(("randomised", f"{text} (Automatic(randomised=True), --randomised)"))
         seconds = f"{statistics.search_seconds:.3g} s"
         if self.certificate is not None:
@@ -169,7 +169,7 @@ class Result(Finding):
         if safest is None:
             return []
         allowed = self.problem.risk_bound(safest.reward)
-        risk, earned = show_probability(safest.risk), f"{safest.reward:.6f}"
+        risk, earned = show_probability(safest.risk), show_reward(safest.reward)
         least = f"{risk}  of any policy; the best policy of this risk has reward {earned}"
         there = f"{show_probability(allowed)}  Δ({earned})"
         if allowed < 0:
@@ -177,7 +177,8 @@ class Result(Finding):
         if sufficient is not None:
             enough = (
                 f"{_round_up(sufficient.multiple)} times this bound accepts a policy with "
-                f"reward {sufficient.reward:.6f} and risk {show_probability(sufficient.risk)}"
+                f"reward {show_reward(sufficient.reward)} and risk "
+                f"{show_probability(sufficient.risk)}"
             )
             if sufficient.least:
                 enough += "; no smaller multiple accepts any policy"
@@ -192,7 +193,7 @@ class Result(Finding):
         assert self.upper_bound is not None
         if self.upper_bound == -float("inf"):
             return "no policy is within the risk bound"
-        text = f"{self.upper_bound:.6f}"
+        text = show_reward(self.upper_bound)
         if self.gap is None:
             return text
         if self.gap <= EXACT_GAP:

@@ -45,6 +45,7 @@ from vulcan.runtime.formatting import (
     clip,
     show_percent,
     show_probability,
+    show_reward,
 )
 
 DEEPEST: Final = 200
@@ -78,6 +79,7 @@ SHOWN: Final[Mapping[str, Callable[[Any], str]]] = {
     "fails": show_percent,
     "risk": show_probability,
     "risk_ahead": show_probability,
+    "reward_ahead": show_reward,
 }
 
 
@@ -386,7 +388,7 @@ def _show(name: str, cell: Any, width: int) -> str:
     if isinstance(cell, float | np.floating):
         if np.isnan(cell):
             return MISSING
-        return SHOWN[name](float(cell)) if name in SHOWN else f"{cell:.6f}"
+        return SHOWN[name](float(cell))
     return f"{cell:,}"
 
 

@@ -26,7 +26,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from vulcan.runtime.formatting import show_count, show_gap, show_probability
+from vulcan.runtime.formatting import show_count, show_gap, show_probability, show_reward
 from vulcan.runtime.limits import DELAY, OnProgress, Progress, is_notebook
 
 Draw = Callable[[Progress, str], None]
@@ -138,7 +138,8 @@ def _describe_time(first: Progress, now: Progress) -> str:
 
 def _describe(progress: Progress) -> list[str]:
     """Return a line of counts, and for a tree search one about its best policy."""
-    reward = "no policy yet" if progress.reward is None else f"reward so far {progress.reward:.6f}"
+    earned = progress.reward
+    reward = "no policy yet" if earned is None else f"reward so far {show_reward(earned)}"
     if progress.samples:
         speed = show_count(round(progress.samples / progress.seconds))
         counts = f"{progress.samples:,} samples   {speed}/s   {progress.histories:,} histories"
@@ -146,7 +147,7 @@ def _describe(progress: Progress) -> list[str]:
     if progress.pairs:
         counts = f"{progress.pairs:,} pairs   {progress.evaluations:,} evaluations"
         bound, gap = progress.upper_bound, progress.gap
-        most = "" if bound is None else f"   at most {bound:.6f}"
+        most = "" if bound is None else f"   at most {show_reward(bound)}"
         return [f"{counts}   {reward}{most}{'' if gap is None else f'   gap {show_gap(gap)}'}"]
     unit = "episodes" if progress.phase == "playing" else "histories"
     speed = show_count(round(progress.histories / progress.seconds))
@@ -162,7 +163,7 @@ def _describe_policy(progress: Progress) -> str:
     percent = 100.0 if judgement.complete else math.floor(1e4 * (1 - judgement.frontier)) / 100
     risk, allowed = (show_probability(float(x)) for x in (judgement.risk, judgement.allowed))
     return (
-        f"reward {float(judgement.reward):.6f}   risk {risk} of {allowed} allowed   "
+        f"reward {show_reward(float(judgement.reward))}   risk {risk} of {allowed} allowed   "
         f"planned {percent:g} %"
     )
 

@@ -19,6 +19,9 @@ from vulcan.numerics import EXACT_GAP, TOLERANCE
 
 MISSING: Final = "–"
 
+SMALL: Final = 1e-4
+"""Below this, six decimals would show too few digits of a number."""
+
 NEAR_ZERO: Final = 1e-3
 """Rewards below this have few digits where six decimals are shown."""
 
@@ -58,8 +61,10 @@ def clip(text: str, most: int = 160) -> str:
 
 
 def show_reward(reward: float | None) -> str:
-    """Return a reward as text; a dash if there is none."""
-    return MISSING if reward is None or math.isinf(reward) else f"{reward:z.6f}"  # no -0
+    """Return a reward as text, one near 0 to three digits; a dash if there is none."""
+    if reward is None or math.isinf(reward):
+        return MISSING
+    return f"{reward:.2e}" if 0 < abs(reward) < SMALL else f"{reward:z.6f}"  # no -0
 
 
 def show_probability(risk: float | None) -> str:
@@ -71,7 +76,7 @@ def show_probability(risk: float | None) -> str:
         return MISSING
     if 0 < risk < TOLERANCE:
         return f"< {TOLERANCE:.0e}"
-    return f"{risk:.6f}" if risk == 0 or abs(risk) >= 1e-4 or math.isinf(risk) else f"{risk:.2e}"
+    return f"{risk:.2e}" if 0 < abs(risk) < SMALL else f"{risk:.6f}"
 
 
 def show_percent(probability: float) -> str:
