@@ -263,11 +263,17 @@ class _Plan:
         self._labels = list(number_labels(points.policy))
         self._action, self._fails = values["action"], values["fails"]
         self._reward_ahead, self._risk_ahead = values["reward_ahead"], values["risk_ahead"]
-        self._failing_reward, self._safe_reward = _find_rewards(points)
+        self._failing_reward, self._safe_reward = values["failing_reward"], values["safe_reward"]
         reach, weight = self.rows["reach"], np.asarray(reader.weights)[self.rows["level"]]
         self._point_reward = weight * reach * (self._failing_reward + self._safe_reward)
         self.point_risk = reach * self._fails
-        self._tempting = np.where(self._is_tempting(), self.point_risk, 0.0)
+        # Tempting is where failing pays more than going on.
+        uncertain = (self._fails > 0) & (self._fails < 1 - TOLERANCE)
+        fails = np.where(uncertain, self._fails, 0.5)
+        pays = self._failing_reward / fails
+        brings = (self._reward_ahead - self._failing_reward) / (1 - fails)
+        rounding = WORTH_TELLING * np.maximum(np.abs(pays), np.abs(brings))
+        self._tempting = np.where(uncertain & (pays > brings + rounding), self.point_risk, 0.0)
         self.reward, self.risk = math.fsum(self._point_reward), math.fsum(self.point_risk)
         self._first, self._group = _group_equal(np.stack((self._action, self.rows["state"])))
         self._accepted = self.point_risk
@@ -343,16 +349,6 @@ class _Plan:
         self._accepted = reach * np.where(raised > TOLERANCE * after, raised, 0.0)
         starts = self.rows["level"] == 0
         self.unavoidable = float(reach[starts] @ least[starts])
-
-    def _is_tempting(self) -> NDArray[np.bool_]:
-        """Return where failing pays more than going on."""
-        uncertain = (self._fails > 0) & (self._fails < 1 - TOLERANCE)
-        fails = np.where(uncertain, self._fails, 0.5)
-        pays = self._failing_reward / fails
-        brings = (self._reward_ahead - self._failing_reward) / (1 - fails)
-        rounding = WORTH_TELLING * np.maximum(np.abs(pays), np.abs(brings))
-        tempting: NDArray[np.bool_] = uncertain & (pays > brings + rounding)
-        return tempting
 
     def list_choices(self, by_state: bool = True) -> tuple[Choice, ...]:
         """Return the totals of each action, in each state or in all of them; the riskiest first."""
@@ -506,19 +502,6 @@ def _group_equal(keys: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return first[order], rank[kind.ravel()]
-
-
-def _find_rewards(points: DecisionPoints) -> NDArray[np.float64]:
-    """Return the parts of R̄ at each point from failing and from safe outcomes."""
-    found = np.zeros((2, len(points.rows)))
-    for number, member in enumerate(points.policy.members):
-        mine = points.rows["member"] == number
-        owner = np.repeat(np.arange(len(member)), np.diff(member.first_outcome))
-        paid, fails = member.probability * member.reward, member.child == FAILED
-        for part, counted in enumerate((fails, ~fails)):
-            of_nodes = np.bincount(owner, paid * counted, len(member))
-            found[part, mine] = of_nodes[points.rows["node"][mine]]
-    return found
 
 
 def describe_sure_failures(policy: AnyPolicy, explanation: Explanation | None = None) -> str | None:

@@ -375,6 +375,7 @@ def find_values(points: DecisionPoints, reader: ModelReader | None) -> dict[str,
     """Return the action and the values of each decision point, as columns.
 
     These are `action`, a number of `number_labels`; `fails`, the probability that it fails at once;
+    `failing_reward` and `safe_reward`, the parts of its mean reward from outcomes of either kind;
     `risk_ahead` and `reward_ahead`, from there on, this action included. Without a model the reward
     ahead of a first decision is nan where only the model knows whether that is discounted.
     """
@@ -386,19 +387,19 @@ def find_values(points: DecisionPoints, reader: ModelReader | None) -> dict[str,
     else:
         first_discount = policy.about.first_discount
     numbers = number_labels(policy)
-    values = {name: np.zeros(len(rows)) for name in ("fails", "risk_ahead", "reward_ahead")}
-    action = np.zeros(len(rows), np.int64)
+    names = ("fails", "failing_reward", "safe_reward", "risk_ahead", "reward_ahead")
+    action, values = np.zeros(len(rows), np.int64), np.zeros((len(names), len(rows)))
     for number, member in enumerate(policy.members):
         mine = np.flatnonzero(rows["member"] == number)
         node = rows["node"][mine]
-        ahead = member.node_values(first_discount)[node]
         action[mine] = np.array([numbers[label] for label in member.labels])[member.action[node]]
         owner = np.repeat(np.arange(len(member)), np.diff(member.first_outcome))
-        failing = member.probability * (member.child == FAILED)
-        values["fails"][mine] = np.bincount(owner, failing, len(member))[node]
-        values["risk_ahead"][mine] = ahead["risk"]
-        values["reward_ahead"][mine] = ahead["mean"]
-    return {"action": action, **values}
+        paid, fails = member.probability * member.reward, member.child == FAILED
+        parts = (member.probability * fails, paid * fails, paid * ~fails)
+        values[:3, mine] = [np.bincount(owner, part, len(member))[node] for part in parts]
+        ahead = member.node_values(first_discount)[node]
+        values[3:, mine] = ahead["risk"], ahead["mean"]
+    return {"action": action, **dict(zip(names, values, strict=True))}
 
 
 def number_labels(policy: AnyPolicy) -> dict[str, int]:
