@@ -25,22 +25,11 @@ ERRORS: Final = "vulcan.replace"
 """Name of our handler for characters that a stream can't encode."""
 
 REPLACEMENTS: Final = {
-    "✓": "+",
-    "✗": "x",
     "Δ": "Delta",
     "→": "->",
     "…": "...",
-    "–": "-",
-    "−": "-",
     "±": "+-",
-    "·": "*",
-    "≈": "~",
-    "├": "|",
-    "└": "`",
-    "│": "|",
-    "─": "-",
-    "━": "-",
-    "╸": "-",
+    **dict(zip("✓✗–−·≈├└│─━╸", "+x--*~|`|---", strict=True)),
 }
 """Our own characters in ASCII, for terminals such as in the locale "C"."""
 

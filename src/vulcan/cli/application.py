@@ -75,7 +75,6 @@ class Command(TyperCommand):
     """A command whose help has its options in sections."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, with `--horizon N` as a setting."""
         from vulcan.cli.options import spell_out
 
         for name in (arg.partition("=")[0] for arg in args):
@@ -85,7 +84,6 @@ class Command(TyperCommand):
         return super().parse_args(ctx, spell_out(args) if sets else args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, and then the options, section by section."""
         from vulcan.cli.options import SECTIONS
 
         sections: dict[str, list[Any]] = {name: [] for name in ("Arguments", *SECTIONS, "Options")}
@@ -104,11 +102,9 @@ class Commands(TyperGroup):
     """The group of all commands, which turns expected errors into messages."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         from vulcan.cli.options import declare
@@ -136,12 +132,16 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands with the first lines of their docstrings."""
+        rows = []
+        for name, module in COMMANDS.items():
+            source = ast.parse((Path(__file__).parent / f"{module}.py").read_bytes())
+            functions = [node for node in source.body if isinstance(node, ast.FunctionDef)]
+            described = next(function for function in functions if function.name == name)
+            rows.append((name, (ast.get_docstring(described) or "").partition("\n")[0]))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _summarise(name)) for name in COMMANDS])
+            formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; only `VulcanError` and `OSError` become messages."""
         from vulcan.cli.output import show_error
         from vulcan.errors import DisagreementError, VulcanError
 
@@ -152,7 +152,11 @@ class Commands(TyperGroup):
             show_error("interrupted")
             raise typer.Exit(ExitCode.INTERRUPTED) from None
         except BrokenPipeError:
-            _forget_broken_pipes()
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except BrokenPipeError:  # discard the rest: Python would complain at its exit
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             raise typer.Exit(ExitCode.READER_LEFT) from None
         except (VulcanError, OSError) as error:
             if ctx.params.get("debug"):
@@ -160,14 +164,6 @@ class Commands(TyperGroup):
             show_error(error)
             defect = isinstance(error, DisagreementError)
             raise typer.Exit(ExitCode.DEFECT if defect else ExitCode.BAD_INPUT) from None
-
-
-def _summarise(command: str) -> str:
-    """Return the first line of a command's docstring, read from its source."""
-    source = ast.parse((Path(__file__).parent / f"{COMMANDS[command]}.py").read_bytes())
-    functions = [node for node in source.body if isinstance(node, ast.FunctionDef)]
-    described = next(function for function in functions if function.name == command)
-    return (ast.get_docstring(described) or "").partition("\n")[0]
 
 
 @contextmanager
@@ -187,15 +183,6 @@ def _show_warnings() -> Iterator[None]:
 
         warnings.showwarning = show
         yield
-
-
-def _forget_broken_pipes() -> None:
-    """Discard unwritten output, about which Python would complain at its exit."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _show_version(wanted: bool) -> None:

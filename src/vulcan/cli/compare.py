@@ -50,7 +50,7 @@ def compare(
     chosen: dict[str, Solver] = {name: find_solver(name)() for name in names}
     with options.keep_off_stdout():
         problem = options.find_problem(model, settings, bound)
-        output.check_plot(plot)
+        output.check_output(plot, figure=True)
         keywords = read_keywords({**search, "time_limit": time_limit})
         compared = vulcan.compare(problem, chosen, **keywords)
     output.write_and_show(
@@ -129,7 +129,7 @@ def frontier(
             bound = own_bound
         where = _choose_range(bound, levels, scales, points)
         problem = planned if bound is None else vulcan.Problem(planned, bound)
-        output.check_plot(plot)
+        output.check_output(plot, figure=True)
         traced = vulcan.trace_frontier(problem, solver=chosen, **read_keywords(search), **where)
     solved = any(point.safe for point in traced)
     output.write_and_show(

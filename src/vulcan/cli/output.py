@@ -28,12 +28,8 @@ if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
     from vulcan.runtime.formatting import TextTable
 
-UNLIMITED: Final = 1_000_000
-"""Width of output that is not a terminal: nothing is wrapped."""
-
 DEPTH: Final = 3
-LINES: Final = 60
-MOST_LINES: Final = 10_000
+"""Default number of levels of a policy that are shown."""
 
 GOOD, BAD, UNSURE, QUIET = "green", "red", "yellow", "dim"
 
@@ -43,15 +39,15 @@ def open_console(*, stderr: bool = False) -> Console:
 
     It leaves a broken pipe to the application, instead of ending the process.
     """
+
+    def raise_broken_pipe() -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
     console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    console.on_broken_pipe = _raise_broken_pipe  # type: ignore[method-assign]
+    console.on_broken_pipe = raise_broken_pipe  # type: ignore[method-assign]
     if not console.is_terminal:
-        console.width = UNLIMITED
+        console.width = 1_000_000  # nothing is wrapped
     return console
-
-
-def _raise_broken_pipe() -> None:
-    raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def printable(text: str) -> str:
@@ -130,7 +126,7 @@ def show_policy(console: Console, policy: AnyPolicy, depth: int | None) -> None:
     if levels == 0:
         return
     console.print()
-    for line in printable(policy.draw(levels, LINES if depth is None else MOST_LINES)).splitlines():
+    for line in printable(policy.draw(levels, 60 if depth is None else 10_000)).splitlines():
         console.print(f"  {line}", soft_wrap=True)
 
 
@@ -163,18 +159,13 @@ def show_error(error: BaseException | str) -> None:
         console.print("VULCAN_DEBUG=1 shows where", style=QUIET)
 
 
-def check_output(path: Path | None) -> None:
-    """Refuse a file that can't be written before the search, not after it."""
-    if path is not None:
-        find_target(path)
-
-
-def check_plot(path: Path | None) -> None:
-    """Refuse a figure that can't be drawn or written before the search."""
-    if path is not None:
+def check_output(path: Path | None, *, figure: bool = False) -> None:
+    """Refuse a file that can't be written, or a figure that can't be drawn, before the search."""
+    if path is not None and figure:
         from vulcan.plotting import check_figure_file
 
         check_figure_file(path)
+    if path is not None:
         find_target(path)
 
 

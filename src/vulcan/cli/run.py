@@ -47,7 +47,7 @@ def simulate(
     from vulcan.formats.registry import open_model
     from vulcan.plotting import plot_simulation, save
 
-    output.check_plot(plot)
+    output.check_output(plot, figure=True)
     if model is None and settings:
         raise OptionError("--set is for the model, which is not given")
     policy = vulcan.Policy.load(plan)

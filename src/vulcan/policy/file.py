@@ -23,7 +23,6 @@ from typing import Final, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from vulcan.errors import PolicyError, PolicyFileError
 from vulcan.model.rules import LONGEST_HORIZON
@@ -98,9 +97,15 @@ def load_policy(path: str | os.PathLike[str]) -> AnyPolicy:
     """Return a policy of either kind from a file, validated."""
     content = SEAL.read(path)
     try:
-        if "members" in _decode(content, dict[str, msgspec.Raw]):
-            return _build_randomised(_decode(content, RandomisedContent))
-        return _build(_decode(content, Content))
+        if "members" not in _decode(content, dict[str, msgspec.Raw]):
+            return _build(_decode(content, Content))
+        mixture, members = _decode(content, RandomisedContent), []
+        for number, member in enumerate(mixture.members, 1):
+            try:
+                members.append(_build(member))
+            except PolicyError as error:
+                raise PolicyError(f"member {number}: {error}") from error
+        return RandomisedPolicy(members, mixture.weights)
     except PolicyError as error:
         raise PolicyFileError(f"{path}: the content is not a policy: {error}") from error
 
@@ -142,16 +147,6 @@ def _build(content: Content) -> Policy:
     if problem:
         raise PolicyError(problem)
     return policy
-
-
-def _build_randomised(content: RandomisedContent) -> RandomisedPolicy:
-    members = []
-    for number, member in enumerate(content.members, 1):
-        try:
-            members.append(_build(member))
-        except PolicyError as error:
-            raise PolicyError(f"member {number}: {error}") from error
-    return RandomisedPolicy(members, content.weights)
 
 
 def _find_problem(policy: Policy) -> str | None:

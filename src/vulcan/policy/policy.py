@@ -265,7 +265,7 @@ class Policy(AnyPolicy):
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, with the model."""
         model = None if self.reader is None else self.reader.model
-        return (_rebuild, (self.about, self.labels, *self._arrays(), self.beyond, model))
+        return (_rebuild, (model, self.about, self.labels, *self._arrays(), self.beyond))
 
     def start(self, seed: int | None = None) -> Run:
         from vulcan.policy.run import Run
@@ -286,10 +286,8 @@ class Policy(AnyPolicy):
         return load_policy(path)
 
 
-def _rebuild(about: About, labels: Sequence[str], *rest: Any) -> Policy:
-    """Rebuild a pickled policy."""
-    *arrays, model = rest
-    policy = Policy(about, labels, *arrays)
+def _rebuild(model: Any, *parts: Any) -> Policy:
+    policy = Policy(*parts)
     return policy if model is None else policy.attach(ModelReader(model))
 
 

@@ -201,12 +201,14 @@ class Run:
     @property
     def reader(self) -> ModelReader:
         """The model."""
-        return self._require_model()
+        if self._reader is None:
+            raise PolicyError("only the model knows that: policy.bind(model).start()")
+        return self._reader
 
     @property
     def state(self) -> Any:
         """The model's state: `FAILURE` after a failure, the `Start` before an initial action."""
-        self._require_model()
+        _ = self.reader  # required
         return self._state
 
     @property
@@ -222,7 +224,7 @@ class Run:
     @property
     def reward(self) -> float:
         """The reward of the outcomes so far, discounted from the start."""
-        self._require_model()
+        _ = self.reader  # required
         return self._reward
 
     @property
@@ -354,7 +356,14 @@ class Run:
             # The plan is left, so the model need not agree with it.
             label = self._planned if self.place >= 0 else "not planned"
             paid = require_number("reward", reward, error=PolicyError)
-            self._require_known(state)
+            for violation in check_state(state, "the state"):
+                raise PolicyError(str(violation))
+            try:
+                if self.level + 1 < self.reader.levels:
+                    self.reader.evaluate(state)
+            except ModelError as error:
+                problem = f"the model does not know the state {shorten(state)}: {error}"
+                raise PolicyError(problem) from error
             self._advance(label, ExpectedOutcome("not foreseen", 0.0, paid, state, UNPLANNED))
         self.place, self.left_plan, self.risk_left = UNPLANNED, True, risk
         self._decision = None
@@ -382,24 +391,7 @@ class Run:
         elif self.place == END and self._reader is not None:
             self._check.require_end(self._state, self.level)
 
-    def _require_known(self, state: Any) -> None:
-        """Refuse a state that the model does not know, as far as its answers show that."""
-        for violation in check_state(state, "the state"):
-            raise PolicyError(str(violation))
-        try:
-            if self.level + 1 < self.reader.levels:
-                self.reader.evaluate(state)
-        except ModelError as error:
-            problem = f"the model does not know the state {shorten(state)}: {error}"
-            raise PolicyError(problem) from error
-
-    def _require_model(self) -> ModelReader:
-        if self._reader is None:
-            raise PolicyError("only the model knows that: policy.bind(model).start()")
-        return self._reader
-
     def _advance(self, label: str, observed: ExpectedOutcome) -> None:
-        """Move on after an outcome."""
         if self._reader is not None:
             self._reward += float(self._reader.weights[self.level]) * observed.reward
             self._state = observed.state

@@ -169,16 +169,6 @@ class PolicyTable:
     - `node`: the number of the decision in the policy; of several, that of the likeliest.
 
     Tables don't change: `where`, `sort`, `top` and `head` return new ones.
-
-    Parameters
-    ----------
-    points, columns
-        The decision points of the policy, and the columns by their names; None for histories, which
-        are described on first use.
-    point
-        The decision point of each row; of several, the likeliest.
-    whole
-        Number of rows before any were left out.
     """
 
     def __init__(
@@ -188,8 +178,9 @@ class PolicyTable:
         point: NDArray[Any],
         whole: int,
     ) -> None:
-        self.points, self.point, self.whole = points, point, whole
-        self._columns = dict(columns)
+        self.points, self.point = points, point  # the decision point of each row, or the likeliest
+        self.whole = whole  # number of rows before any were left out
+        self._columns = dict(columns)  # None for histories, which are described on first use
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -278,7 +269,6 @@ class PolicyTable:
         write_atomically(path, self.to_csv().encode())
 
     def _take(self, rows: NDArray[np.intp]) -> PolicyTable:
-        """Return some rows."""
         columns = {
             name: None if cells is None else cells[rows] for name, cells in self._columns.items()
         }

@@ -320,9 +320,13 @@ class Evaluations:
         here, first = np.array(rows), np.array(self._first)
         counts = (first[1:] - first[:-1])[here]
         flat = ranges(first[here], counts)
-        source = np.repeat(np.arange(len(here)), counts)
-        columns = zip((self._probability, self._reward), self._exact, strict=True)
-        return source, targets, *(_put_back(column, exact)[flat] for column, exact in columns)
+        columns = []
+        for column, exact in zip((self._probability, self._reward), self._exact, strict=True):
+            numbers = np.array(column, object if exact else float)
+            for place, number in exact.items():
+                numbers[place] = number
+            columns.append(numbers[flat])
+        return np.repeat(np.arange(len(here)), counts), targets, *columns
 
     def _add(self, outcomes: list[Outcome], labels: list[str]) -> int:
         """Add the outcomes of a pair, and return its row."""
@@ -358,17 +362,6 @@ class Evaluations:
         if number == len(self.states):
             self.states.append(state)
         return number
-
-
-def _put_back(column: array[float], exact: dict[int, Number]) -> NDArray[Any]:
-    """Return a column of floats, or of numbers of any kind if some would be rounded."""
-    numbers = np.array(column)
-    if not exact:
-        return numbers
-    numbers = numbers.astype(object)
-    for place, number in exact.items():
-        numbers[place] = number
-    return numbers
 
 
 def find_values(points: DecisionPoints, reader: ModelReader | None) -> dict[str, NDArray[Any]]:
