@@ -99,7 +99,7 @@ class _Process(Worker):
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
         quiet = sys.stdout is sys.stderr
-        given = (other, made, list_loaded(), quiet, SAFE_PATH in os.environ)
+        given = (other, made, list(list_loaded()), quiet, SAFE_PATH in os.environ)
         self._process = context.Process(target=_serve, args=given, daemon=True)
         with other, _starting():
             self._process.start()

@@ -37,7 +37,7 @@ from vulcan.parallel.executors import (
     require_workers,
     unpack_fault,
 )
-from vulcan.runtime.files import list_loaded_modules
+from vulcan.runtime.files import list_loaded
 
 # The environment variable by which Ray listens beyond loopback; read when Ray is imported.
 WIDE: Final = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
@@ -212,7 +212,7 @@ class _ActorWorker(Worker):
 
     def __init__(self, ray: Any, maker: Maker, arguments: tuple[Any, ...]) -> None:
         self._ray = ray
-        for module in list_loaded_modules():  # other machines may not have these files
+        for module in list_loaded().values():  # other machines may not have these files
             if module.__name__ in sys.modules:
                 ray.cloudpickle.register_pickle_by_value(module)
         made = dump((maker, arguments), ray.cloudpickle)

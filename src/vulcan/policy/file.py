@@ -23,6 +23,7 @@ from typing import Final, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from vulcan.errors import PolicyError, PolicyFileError
 from vulcan.model.rules import LONGEST_HORIZON

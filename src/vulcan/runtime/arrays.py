@@ -14,6 +14,7 @@ import math
 import mmap
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -65,25 +66,17 @@ def lengthen(array: NDArray[Any], filled: int, length: int) -> NDArray[Any]:
     whole = array.base
     if isinstance(whole, np.ndarray) and isinstance(whole.base, mmap.mmap) and length <= len(whole):
         return whole[:length]
-    grown = _make(array, length)
-    # As bytes, which are copied at once; records are copied field by field.
-    grown[:filled].view(np.uint8)[:] = array[:filled].view(np.uint8)
-    return grown
-
-
-def _make(like: NDArray[Any], length: int) -> NDArray[Any]:
-    """Return an array of zeros with rows like another's, with room to grow if it is large."""
-    row = like[:1].nbytes if len(like) else like.dtype.itemsize
+    grown = np.zeros((length, *array.shape[1:]), array.dtype)  # takes no memory yet
+    row = array[:1].nbytes if len(array) else array.dtype.itemsize
     if length * row >= LARGE and sys.platform == "linux":
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
         most = max(FORESIGHT * length, LEAST_SPACE // row)
-        try:
+        with suppress(OSError, OverflowError, ValueError):
             space = mmap.mmap(-1, most * row, flags=flags)
-        except (OSError, OverflowError, ValueError):
-            pass
-        else:
-            return np.ndarray((most, *like.shape[1:]), like.dtype, buffer=space)[:length]
-    return np.zeros((length, *like.shape[1:]), like.dtype)
+            grown = np.ndarray((most, *array.shape[1:]), array.dtype, buffer=space)[:length]
+    # As bytes, which are copied at once; records are copied field by field.
+    grown[:filled].view(np.uint8)[:] = array[:filled].view(np.uint8)
+    return grown
 
 
 def require(condition: object, problem: str) -> None:

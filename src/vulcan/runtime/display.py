@@ -49,7 +49,11 @@ def show_progress(delay: float = DELAY) -> Iterator[OnProgress]:
             # may be pruned at once, which says nothing about the others.
             if first is None or first.phase != progress.phase:
                 first = progress
-            draw(progress, _describe_time(first, progress))
+            time, begun, done = _duration(progress.seconds), first.fraction, progress.fraction
+            if begun is not None and done is not None and begun < done < 1:
+                left = (progress.seconds - first.seconds) * (1 - done) / (done - begun)
+                time += f", about {_duration(left)} left"
+            draw(progress, time)
 
         yield show
 
@@ -127,15 +131,6 @@ def _percent(progress: Progress) -> str:
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
-def _describe_time(first: Progress, now: Progress) -> str:
-    text = _duration(now.seconds)
-    begun, done = first.fraction, now.fraction
-    if begun is not None and done is not None and begun < done < 1:
-        left = (now.seconds - first.seconds) * (1 - done) / (done - begun)
-        text += f", about {_duration(left)} left"
-    return text
-
-
 def _describe(progress: Progress) -> list[str]:
     """Return a line of counts, and for a tree search one about its best policy."""
     earned = progress.reward
@@ -143,7 +138,13 @@ def _describe(progress: Progress) -> list[str]:
     if progress.samples:
         speed = show_count(round(progress.samples / progress.seconds))
         counts = f"{progress.samples:,} samples   {speed}/s   {progress.histories:,} histories"
-        return [f"{counts}   {decimal(progress.memory)}", _describe_policy(progress) or reward]
+        if (best := progress.judgement) is not None:
+            # Rounded down, so that only a complete policy has 100 %.
+            percent = 100.0 if best.complete else math.floor(1e4 * (1 - best.frontier)) / 100
+            risk, allowed = (show_probability(float(x)) for x in (best.risk, best.allowed))
+            reward = f"reward {show_reward(float(best.reward))}   risk {risk} of {allowed} allowed"
+            reward += f"   planned {percent:g} %"
+        return [f"{counts}   {decimal(progress.memory)}", reward]
     if progress.pairs:
         counts = f"{progress.pairs:,} pairs   {progress.evaluations:,} evaluations"
         bound, gap = progress.upper_bound, progress.gap
@@ -152,20 +153,6 @@ def _describe(progress: Progress) -> list[str]:
     unit = "episodes" if progress.phase == "playing" else "histories"
     speed = show_count(round(progress.histories / progress.seconds))
     return [f"{progress.histories:,} {unit}   {speed}/s   {reward}"]
-
-
-def _describe_policy(progress: Progress) -> str:
-    """Return reward and risk of a tree search's best policy, and the share that is planned."""
-    judgement = progress.judgement
-    if judgement is None:
-        return ""
-    # Rounded down, so that only a complete policy has 100 %.
-    percent = 100.0 if judgement.complete else math.floor(1e4 * (1 - judgement.frontier)) / 100
-    risk, allowed = (show_probability(float(x)) for x in (judgement.risk, judgement.allowed))
-    return (
-        f"reward {show_reward(float(judgement.reward))}   risk {risk} of {allowed} allowed   "
-        f"planned {percent:g} %"
-    )
 
 
 def _duration(seconds: float) -> str:

@@ -240,14 +240,9 @@ def load_file(path: Path) -> ModuleType:
     return module
 
 
-def list_loaded() -> list[Path]:
-    """Return the loaded files, for another process to load."""
-    return [path for name, path in _loaded.items() if name in sys.modules]
-
-
-def list_loaded_modules() -> list[ModuleType]:
-    """Return the modules of the loaded files."""
-    return [sys.modules[name] for name in _loaded if name in sys.modules]
+def list_loaded() -> dict[Path, ModuleType]:
+    """Return the loaded files, for another process to load, and their modules."""
+    return {path: sys.modules[name] for name, path in _loaded.items() if name in sys.modules}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,14 @@ LIMITS_OF_GROUPS: Final = ("memory.max", "memory.high", "memory.limit_in_bytes")
 
 def find_default_memory() -> int:
     """Return the default memory limit of a search in bytes: half of what this process may have."""
-    return int(SHARE * min(_list_limits(), default=FALLBACK))
+    limits = [
+        int(text) for path in _find_limits(OWN_GROUPS, GROUPS) if (text := _read(path)).isdecimal()
+    ]
+    with suppress(AttributeError, OSError, ValueError):  # not every system tells
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    if resource is not None:
+        limits += [resource.getrlimit(k)[0] for k in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    return int(SHARE * min((limit for limit in limits if limit > 0), default=FALLBACK))  # or -1
 
 
 def read_resident_memory() -> int:
@@ -42,20 +49,6 @@ def read_resident_memory() -> int:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
-
-
-def _list_limits() -> list[int]:
-    """Return all limits of the memory of this process."""
-    limits = [
-        int(text) for path in _find_limits(OWN_GROUPS, GROUPS) if (text := _read(path)).isdecimal()
-    ]
-    with suppress(AttributeError, OSError, ValueError):  # not every system tells
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    if resource is not None:
-        for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
-            soft, _ = resource.getrlimit(kind)
-            limits.append(soft)
-    return [limit for limit in limits if limit > 0]  # no limit is -1
 
 
 @cache
