@@ -110,15 +110,15 @@ class Places:
     def find(self, outcomes: Iterable[str], action: str) -> int | None:
         """Return the place after some outcomes where an action is taken; None if there is none."""
         wanted = tuple(outcomes)
-        ends = (self._follow(start, wanted) for start in self.starts())
-        return next((k for k in ends if k >= 0 and self.text(self.action[k]) == action), None)
-
-    def _follow(self, here: int, outcomes: Iterable[str]) -> int:
-        for outcome in outcomes:
-            rows = self.outcomes(here) if here >= 0 else range(0)
-            ways = (int(self.child[r]) for r in rows if self.text(self.label[r]) == outcome)
-            here = next(ways, NONE)
-        return here
+        for start in self.starts():
+            here = start
+            for outcome in wanted:
+                rows = self.outcomes(here) if here >= 0 else range(0)
+                ways = (int(self.child[r]) for r in rows if self.text(self.label[r]) == outcome)
+                here = next(ways, NONE)
+            if here >= 0 and self.text(self.action[here]) == action:
+                return here
+        return None
 
 
 def collect_arrays(places: DecisionPoints, reader: ModelReader, most: int | None = None) -> Places:
@@ -139,7 +139,12 @@ def collect_arrays(places: DecisionPoints, reader: ModelReader, most: int | None
         "reward": values["reward_ahead"][kept],
         **_take_outcomes(places, kept, texts),
     }
-    position = _find_positions(places, kept, reader.model)
+    position = None
+    if hasattr(reader.model, "page_map"):  # where on the map each place is
+        objects = (places.states[number] for number in rows["state"][kept].tolist())
+        locate = reader.model.page_position
+        found = [NOWHERE if isinstance(s, Start) else locate(s) for s in objects]
+        position = np.array(found, float).reshape(-1, 2)
     levels = int(rows["level"].max(initial=-1)) + 1
     weights = np.cumprod([1.0, *(reader.discount_after(k) for k in range(levels))]).tolist()
     if len(places.policy.members) > 1:
@@ -227,17 +232,6 @@ def _put_draw_first(columns: dict[str, NDArray[Any]], texts: dict[str, int]) -> 
     }
     for name, value in draw.items():
         columns[name] = np.append(value, columns[name])
-
-
-def _find_positions(
-    places: DecisionPoints, kept: NDArray[np.intp], model: Any
-) -> NDArray[np.float64] | None:
-    """Return where on the map each place is; None if the model has no map."""
-    if not hasattr(model, "page_map"):
-        return None
-    states = (places.states[number] for number in places.rows["state"][kept].tolist())
-    found = [NOWHERE if isinstance(s, Start) else model.page_position(s) for s in states]
-    return np.array(found, float).reshape(-1, 2)
 
 
 REALS: Final = ("reach", "fails", "risk", "reward", "chance", "pay")

@@ -59,7 +59,7 @@ class PagePlan:
 
     @property
     def risk(self) -> float:
-        """Probability of failure, likewise."""
+        """Probability of failure of the plan."""
         return float(self.places.risk[0]) if len(self.places) else 0.0
 
     @property
@@ -250,9 +250,6 @@ def _answer_worst(plan: PagePlan, branch: int) -> PageAnswer:
     )
 
 
-VERDICTS: Final = {"not known": "whether that is better is not known"}
-"""Verdicts on actions that were not taken, where the words alone say too little."""
-
 TEMPLATE = """<!doctype html>
 <html lang="en">
 <head>
@@ -325,6 +322,14 @@ def make_page(plans: Sequence[PagePlan], explanation: Explanation, area: PageMap
         "map": None if area is None else asdict(area),
         "horizon": about.horizon,
     }
+    complete = "" if plan.policy.complete else "; not complete: some histories are not planned"
+    if plan.certificate.beyond is not None:
+        complete = f"; {describe_frontier(plan.certificate).removeprefix('no: ')}"
+    summary = (
+        f"fails with {tell_percent(plan.risk)} of {tell_percent(plan.allowed)} allowed · expected "
+        f"reward {show_reward(plan.reward)} · {plan.places.total:,} decisions over "
+        f"{about.horizon:,} steps{complete}"
+    )
     packed = "\n".join(
         f'<script type="text/plain" id="plan-{number}">{pack_arrays(one.places)}</script>'
         for number, one in enumerate(plans)
@@ -335,7 +340,7 @@ def make_page(plans: Sequence[PagePlan], explanation: Explanation, area: PageMap
         style=assets.joinpath("explorer.css").read_text("utf-8"),
         kind="good" if plan.certificate.safe else "bad",
         verdict=verdict,
-        summary=escape(_summarise(plan)),
+        summary=escape(summary),
         answers="\n".join(map(_show_answer, answers)),
         facts=json.dumps(facts, allow_nan=False).replace("<", "\\u003c"),
         plans=packed,
@@ -343,17 +348,6 @@ def make_page(plans: Sequence[PagePlan], explanation: Explanation, area: PageMap
         program=assets.joinpath("explorer.js").read_text("utf-8"),
     )
     return Page(html, tuple(answers))
-
-
-def _summarise(plan: PagePlan) -> str:
-    complete = "" if plan.policy.complete else "; not complete: some histories are not planned"
-    if plan.certificate.beyond is not None:
-        complete = f"; {describe_frontier(plan.certificate).removeprefix('no: ')}"
-    return (
-        f"fails with {tell_percent(plan.risk)} of {tell_percent(plan.allowed)} allowed · expected "
-        f"reward {show_reward(plan.reward)} · {plan.places.total:,} decisions over "
-        f"{plan.policy.about.horizon:,} steps{complete}"
-    )
 
 
 def _show_answer(answer: PageAnswer) -> str:
@@ -373,6 +367,7 @@ def _describe_risky(risky: RiskyPlace, places: Places) -> dict[str, Any]:
     other = risky.alternative
     if other is None:
         return {"place": number, "instead": None}
-    verdict = VERDICTS.get(other.verdict, other.verdict)
+    unclear = other.verdict == "not known"
+    verdict = "whether that is better is not known" if unclear else other.verdict
     changes = f"reward {other.reward_change:+.2g}, risk {100 * other.risk_change:+.2g} %"
     return {"place": number, "instead": f"{other.action} instead: {verdict} ({changes})"}

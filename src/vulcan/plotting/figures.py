@@ -167,7 +167,13 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
             (ax,) = make_axes(4.4)
         ax.set_xlim(*rewards)
         ax.set_ylim(*risks)
-        _draw_bound(ax, comparison.problem.risk_bound, rewards, risks[0])
+        bound = comparison.problem.risk_bound
+        places, most = zip(*trace_bound(bound, rewards), strict=True)
+        accepted = [risk > 0 for risk in most]
+        look: dict[str, Any] = {"color": PALE, "linewidth": 0, "label": "acceptable"}
+        ax.fill_between(places, risks[0], most, accepted, **look)
+        text = f"Δ(x) = {bound}"
+        ax.plot(places, most, "-", color=INK, label=text if len(text) <= 40 else "risk bound Δ")
         for name, upper in uppers.items():
             dashes = "--" if name.endswith("deterministic policies") else ":"
             ax.axvline(upper, linestyle=dashes, color=ORANGE, label=name)
@@ -179,13 +185,8 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         ax.set_ylabel("probability of failure")
         put_title(ax, describe_model(comparison.problem.model))
         put_legend_below(ax, 3)
-        place_labels(
-            ax,
-            [
-                (place, fill(", ".join(names), 34, break_on_hyphens=False))
-                for place, names in marks.values()
-            ],
-        )
+        labels = [(place, ", ".join(names)) for place, names in marks.values()]
+        place_labels(ax, [(place, fill(x, 34, break_on_hyphens=False)) for place, x in labels])
     return ax
 
 
@@ -228,14 +229,6 @@ def trace_bound(bound: RiskBound, rewards: Span) -> list[Span]:
     return points
 
 
-def _draw_bound(ax: Axes, bound: RiskBound, rewards: Span, floor: float) -> None:
-    places, risks = zip(*trace_bound(bound, rewards), strict=True)
-    accepted = [risk > 0 for risk in risks]
-    ax.fill_between(places, floor, risks, accepted, color=PALE, linewidth=0, label="acceptable")
-    label = f"Δ(x) = {bound}"
-    ax.plot(places, risks, "-", color=INK, label=label if len(label) <= 40 else "risk bound Δ")
-
-
 def _find_upper_bounds(comparison: Comparison) -> dict[str, float]:
     """Return the upper bounds with their names; one where those of all policies are the same."""
     bounds = (comparison.upper_bound, comparison.randomised_upper_bound)
@@ -273,24 +266,18 @@ def plot_simulation(
     with use_style():
         if ax is None:
             ax, survival_ax = make_figure(5.4).subplots(2, height_ratios=[1.6, 1.0])
-        _draw_histogram(ax, simulation)
+        counts, edges = np.histogram(simulation.rewards, MOST_BARS)
+        shares, reward = counts / simulation.episodes, simulation.reward
+        ax.stairs(shares, edges, fill=True, color=BLUE, alpha=0.6, label="episodes")
+        ax.axvline(reward.value, color=INK, linestyle="-", label=f"mean, {reward.value:.4f}")
+        ax.axvline(reward.exact, color=ORANGE, linestyle="--", label=f"exactly, {reward.exact:.4f}")
+        ax.set_xlabel("reward of an episode")
+        ax.set_ylabel("share of episodes")
+        put_legend_below(ax, 3)
         put_title(ax, simulation.model, f"{simulation.episodes:,} episodes, seed {simulation.seed}")
         if survival_ax is not None:
             _draw_survival(survival_ax, simulation)
     return ax
-
-
-def _draw_histogram(ax: Axes, simulation: Simulation) -> None:
-    counts, edges = np.histogram(simulation.rewards, MOST_BARS)
-    ax.stairs(
-        counts / simulation.episodes, edges, fill=True, color=BLUE, alpha=0.6, label="episodes"
-    )
-    reward = simulation.reward
-    ax.axvline(reward.value, color=INK, linestyle="-", label=f"mean, {reward.value:.4f}")
-    ax.axvline(reward.exact, color=ORANGE, linestyle="--", label=f"exactly, {reward.exact:.4f}")
-    ax.set_xlabel("reward of an episode")
-    ax.set_ylabel("share of episodes")
-    put_legend_below(ax, 3)
 
 
 def _draw_survival(ax: Axes, simulation: Simulation) -> None:

@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from itertools import product
 from pathlib import Path
 from textwrap import wrap
@@ -100,22 +99,19 @@ def make_figure(height: float) -> Figure:
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasAgg(figure)  # draws in memory: there is no window, and no display is needed
-    figure.add_axobserver(_let_notebooks_show)
+
+    def draw_png() -> tuple[bytes, dict[str, int]]:  # fine enough for any screen, and its size
+        content = io.BytesIO()
+        figure.savefig(content, format="png", dpi=2 * SCREEN)
+        width, height = (round(SCREEN * inches) for inches in figure.get_size_inches())
+        return content.getvalue(), {"width": width, "height": height}
+
+    def let_notebooks_show(figure: Figure) -> None:  # where a cell ends with any of its axes
+        for axes in figure.axes:
+            axes._repr_png_ = draw_png  # type: ignore[attr-defined]
+
+    figure.add_axobserver(let_notebooks_show)
     return figure
-
-
-def _let_notebooks_show(figure: Figure) -> None:
-    """Let a cell of a notebook that ends with any axes of a figure show the figure."""
-    for axes in figure.axes:
-        axes._repr_png_ = partial(_draw_png, figure)  # type: ignore[attr-defined]
-
-
-def _draw_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
-    """Return a figure as notebooks want it: fine enough for any screen, and how large it is."""
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=2 * SCREEN)
-    width, height = figure.get_size_inches()
-    return content.getvalue(), {"width": round(SCREEN * width), "height": round(SCREEN * height)}
 
 
 def put_title(ax: Axes, text: str, *remarks: str) -> None:
