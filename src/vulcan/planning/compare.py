@@ -249,12 +249,10 @@ def compare(
         if upper_bound and not any(map(_bounds_every_policy, found.values())):
             added = sweep.call("bound", limits) or added
     rows = [found[name] for name in named if name in found]
-    uppers = [added.upper, *(row.upper_bound for row in rows)]
-    every = [added.upper, *(row.upper_bound for row in rows if _bounds_every_policy(row))]
-    of_all, of_every_policy = (
-        min((float(upper) for upper in known if upper is not None), default=None)
-        for known in (uppers, every)
-    )
+    uppers = [(True, added.upper), *((_bounds_every_policy(x), x.upper_bound) for x in rows)]
+    known = [(every, float(upper)) for every, upper in uppers if upper is not None]
+    of_all = min((upper for _, upper in known), default=None)
+    of_every_policy = min((upper for every, upper in known if every), default=None)
     for k, row in enumerate(rows):
         if row.result is not None:
             upper = of_every_policy if row.deterministic is False else of_all
@@ -306,11 +304,8 @@ def _describe_solver(solver: Any) -> str:
     """Return the name of a solver's class, with the parameters that are not defaults."""
     special = []
     for field in fields(solver) if is_dataclass(solver) else ():
-        usual = (
-            field.default
-            if field.default_factory is dataclasses.MISSING
-            else field.default_factory()
-        )
+        made = field.default_factory
+        usual = field.default if made is dataclasses.MISSING else made()
         if (value := getattr(solver, field.name)) != usual:
             special.append(f"{field.name}={value!r}")
     name = type(solver).__name__

@@ -13,7 +13,6 @@ from vulcan.pages.arrays import collect_arrays
 from vulcan.pages.page import Page, PagePlan, make_page
 from vulcan.parameters import knows_parameters, require_number
 from vulcan.planning.explain import explain
-from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policy.policy import AnyPolicy, open_own_model
 from vulcan.policy.walk import find_decision_points
@@ -76,14 +75,20 @@ def explore(
     reader = open_own_model(policy.about, problem.model)
     explanation = explain(problem, policy, places=RISKIEST)
     plans = [_make_plan("this plan", policy, reader, problem.risk_bound)]
-    for scale in sorted(scales):
-        if what_if is None:
-            break
+    for scale in () if what_if is None else sorted(scales):
         bound = problem.risk_bound.scale(scale)
         result = solve(Problem(problem.model, bound), time_limit=what_if)
-        if result.safe and result.policy is not None:
-            name, remark = f"{scale:g} times the allowed risk", _describe_quality(result, what_if)
-            plans.append(_make_plan(name, result.policy, reader, bound, MOST_OF_OTHERS, remark))
+        if not result.safe or result.policy is None:
+            continue
+        gap, remark = result.gap, "the best plan within this bound, proved"
+        if gap is None or gap > EXACT_GAP:
+            shown = show_gap(gap, result.absolute_gap, result.upper_bound)
+            remark = "" if gap is None else f"at most {shown} below the best"
+            if result.stopped_by is not None:
+                found = f"found in {what_if:g} s; a longer search may find a better one"
+                remark = f"{found}; {remark}".rstrip("; ")
+        name = f"{scale:g} times the allowed risk"
+        plans.append(_make_plan(name, result.policy, reader, bound, MOST_OF_OTHERS, remark))
     area = problem.model.page_map() if hasattr(problem.model, "page_map") else None
     return make_page(plans, explanation, area)
 
@@ -100,14 +105,3 @@ def _make_plan(
         places = collect_arrays(find_decision_points(policy, reader), reader, most)
     certificate = certify(Problem(reader.model, bound), policy)
     return PagePlan(name, policy, places, bound, certificate, remark)
-
-
-def _describe_quality(result: Result, seconds: float) -> str:
-    gap = result.gap
-    if gap is not None and gap <= EXACT_GAP:
-        return "the best plan within this bound, proved"
-    shown = show_gap(gap, result.absolute_gap, result.upper_bound)
-    known = "" if gap is None else f"at most {shown} below the best"
-    if result.stopped_by is None:
-        return known
-    return f"found in {seconds:g} s; a longer search may find a better one; {known}".rstrip("; ")

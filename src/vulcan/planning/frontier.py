@@ -43,7 +43,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
@@ -173,14 +173,6 @@ class FrontierPoint(ResultRow):
         """How the search ended, and where the policy comes from if not from there."""
         found = self.result.summary
         return found if self.carried_from is None else f"policy for {self.carried_from:g}; {found}"
-
-    @property
-    def _remark(self) -> str:
-        if self.carried_from is not None:
-            return f"policy for {self.carried_from:.4g}"
-        if not self.safe:
-            return self.explanation.split(". ")[0]  # the first sentence
-        return self.result.stopped_by or ""
 
 
 @dataclass(frozen=True)
@@ -393,6 +385,14 @@ class Frontier:
     def tabulate(self) -> TextTable:
         """Return the frontier as a table, for people."""
         scaled = self.bound is not None
+
+        def describe(point: FrontierPoint) -> str:
+            if point.carried_from is not None:
+                return f"policy for {point.carried_from:.4g}"
+            if not point.safe:
+                return point.explanation.split(". ")[0]  # the first sentence
+            return point.result.stopped_by or ""
+
         header = ["allowed", "reward", "risk", "at most", "gap", "price", ""]
         return TextTable(
             ["scale", *header] if scaled else header,
@@ -405,7 +405,7 @@ class Frontier:
                     show_reward(point.upper_bound),
                     show_gap(point.gap, point.absolute_gap, point.upper_bound),
                     MISSING if point.price is None else f"{point.price:.4g}",
-                    point._remark,
+                    describe(point),
                 ]
                 for point in self.points
             ],
@@ -537,13 +537,7 @@ def trace_frontier(
         return Frontier(describe_model(own.model), base, repr(solver), points, 0.0, lines=lines)
 
     with open_sweep(own, parallel, progress, shares_graph=True) as sweep:
-
-        def find_extremes() -> tuple[Worth, Worth]:
-            extremes: tuple[Worth, Worth] | None = sweep.call("find_extremes", *how)
-            if extremes is None:
-                raise KeyboardInterrupt
-            return extremes
-
+        find_extremes = partial(sweep.call, "find_extremes", *how)
         places = _choose_first(own.risk_bound, find_extremes, wanted, points, scaled)
         sweep.total = max(len(places), points) if isinstance(wanted, Span) else len(places)
         while places and not sweep.stopped:
@@ -604,7 +598,7 @@ def _share_points(model: Model, frontier: Frontier) -> tuple[FrontierPoint, ...]
 
 def _choose_first(
     bound: RiskBound,
-    find_extremes: Callable[[], tuple[Worth, Worth]],
+    find_extremes: Callable[[], tuple[Worth, Worth] | None],
     wanted: Sequence[float] | Span,
     points: int,
     scaled: bool,
@@ -626,7 +620,9 @@ def _choose_first(
     )
     extra, reason = set[float](), ""
     if low is None or high is None:
-        safest, best = find_extremes()
+        if (extremes := find_extremes()) is None:
+            raise KeyboardInterrupt
+        safest, best = extremes
         first, last = safest.risk, max(best.risk, safest.risk)
         if scaled:
             allowed = bound(best.reward)

@@ -98,9 +98,22 @@ class Searcher:
     ) -> tuple[Worth, Worth] | None:
         """Return the worth of the policies of least risk and of most reward; None after Ctrl-C."""
         try:
-            return self._unroll(limits) or (Worth(0.0, 0.0), self._sample_best(limits, options))
+            if extremes := self._unroll(limits):
+                return extremes
         except KeyboardInterrupt:
             return None
+        limits = replace(limits, gap=None)
+        if limits.time_limit is limits.samples is limits.histories is None:
+            limits = replace(limits, samples=SAMPLES)
+        result = self._solve(self._problem, UCT(), limits, options)
+        if _was_requested(result):
+            return None
+        if result.certificate is None:
+            raise OptionError(
+                "the range of risk can't be found within the limits; give levels or scales"
+            )
+        best = Worth(float(result.certificate.reward), float(result.certificate.risk))
+        return Worth(0.0, 0.0), best
 
     def _solve(self, problem: Problem, solver: Solver, limits: Limits, options: Options) -> Result:
         options = replace(options, graph=self._graph)
@@ -119,20 +132,6 @@ class Searcher:
             if monitor.requested:
                 raise KeyboardInterrupt
         return None
-
-    def _sample_best(self, limits: Limits, options: Options) -> Worth:
-        """Return the best policy without a bound that sampling finds."""
-        limits = replace(limits, gap=None)
-        if limits.time_limit is limits.samples is limits.histories is None:
-            limits = replace(limits, samples=SAMPLES)
-        result = self._solve(self._problem, UCT(), limits, options)
-        if _was_requested(result):
-            raise KeyboardInterrupt
-        if result.certificate is None:
-            raise OptionError(
-                "the range of risk can't be found within the limits; give levels or scales"
-            )
-        return Worth(float(result.certificate.reward), float(result.certificate.risk))
 
 
 @contextmanager
@@ -236,7 +235,6 @@ class Sweep:
         self._pool.stop()
 
     def _tell(self, task: Task, progress: Progress) -> None:
-        """Report the progress of a task."""
         if task.name == "search" and progress.phase == "searching":
             self._shares[task] = progress.fraction or 0.0
         self._pass_on(progress)
@@ -244,10 +242,8 @@ class Sweep:
     def _finish(self, task: Task) -> None:
         """Count a search that ended, and report it."""
         self._shares.pop(task, None)
-        if task.name != "search":
-            return
-        self._done += 1
-        if task.answer is not None:
+        self._done += task.name == "search"
+        if task.name == "search" and task.answer is not None:
             found, certificate = task.answer.statistics, task.answer.certificate
             reward = None if certificate is None else float(certificate.reward)
             counts = found.histories, found.evaluations
