@@ -133,6 +133,22 @@ def ray_executor(ray_cluster):
     return Ray(workers=2)
 
 
+class Clock:
+    """A clock that only tests and their models move."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "perf_counter", clock)
+    return clock
+
+
 @pytest.fixture
 def processor_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let time limits be of processor time, which other processes do not take part of."""

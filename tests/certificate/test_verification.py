@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vulcan
+from tests.helpers.plans import edit
 from tests.helpers.tables import REWARDS, Table, random_bound, random_table
 from vulcan import Outcome
 from vulcan.certificate import verify as verification
@@ -53,10 +54,7 @@ def test_incomplete_policies() -> None:
     problem = vulcan.Problem(Bandit(3), vulcan.Linear(0.002))
     whole = vulcan.solve(problem).policy
     assert isinstance(whole, vulcan.Policy)
-    child = whole.child.copy()
-    child[0] = UNPLANNED
-    arrays = {name: getattr(whole, name) for name in whole.ARRAYS} | {"child": child}
-    found = vulcan.verify(problem, vulcan.Policy(whole.about, whole.labels, **arrays))
+    found = vulcan.verify(problem, edit(whole, first_child=UNPLANNED))
     assert found.agrees
     assert found.frontier == pytest.approx(0.4995)
 

@@ -7,6 +7,7 @@ import pytest
 
 import vulcan
 from tests.helpers.command_line import BOUND, HARBOUR, SMALL, Answer
+from tests.helpers.plans import edit
 from vulcan.cli import main
 from vulcan.domains import Bandit
 
@@ -45,9 +46,6 @@ def plan(run, tmp_path):
 def unsafe_plan(tmp_path):
     """A policy that nobody planned for the rest of its histories."""
     policy = vulcan.solve(vulcan.Problem(Bandit(horizon=3), vulcan.Linear(0.002))).policy
-    child = policy.child.copy()
-    child[0] = -3
-    arrays = {name: getattr(policy, name) for name in policy.ARRAYS} | {"child": child}
     path = tmp_path / "unsafe.vulcan"
-    vulcan.Policy(policy.about, policy.labels, **arrays).save(path)
+    edit(policy, first_child=-3).save(path)
     return path

@@ -7,7 +7,6 @@ import json
 import math
 from dataclasses import replace
 
-import msgspec
 import pytest
 
 import vulcan
@@ -15,6 +14,7 @@ from tests.helpers.command_line import BOUND, SMALL
 from tests.helpers.convoys import CONVOY
 from tests.helpers.mixtures import mix_bandit
 from tests.helpers.model_files import write
+from tests.helpers.plans import edit
 from tests.helpers.prism_files import COURIER
 from vulcan.certificate import verify as verification
 from vulcan.domains import Bandit
@@ -32,10 +32,7 @@ def test_certify_by_a_bound_that_is_given(run, plan):
 
 def test_a_bound_in_the_file_never_makes_a_policy_safe(run, plan):
     """Whoever writes the file writes the bound into it."""
-    policy = vulcan.Policy.load(plan)
-    arrays = [getattr(policy, name) for name in policy.ARRAYS]
-    about = msgspec.structs.replace(policy.about, risk_bound="0.9")
-    vulcan.Policy(about, policy.labels, *arrays).save(plan)
+    edit(vulcan.Policy.load(plan), origin={"risk_bound": "0.9"}).save(plan)
     answer = run("certify", plan, *SMALL)
     assert answer.code == 4
     first = answer.out.splitlines()[0]
@@ -48,10 +45,7 @@ def test_a_bound_in_the_file_never_makes_a_policy_safe(run, plan):
 
 
 def test_a_policy_beyond_its_own_bound_is_not_safe(run, plan):
-    policy = vulcan.Policy.load(plan)
-    arrays = [getattr(policy, name) for name in policy.ARRAYS]
-    about = msgspec.structs.replace(policy.about, risk_bound="1e-6")
-    vulcan.Policy(about, policy.labels, *arrays).save(plan)
+    edit(vulcan.Policy.load(plan), origin={"risk_bound": "1e-6"}).save(plan)
     answer = run("certify", plan, *SMALL)
     assert answer.code == 1
     assert answer.out.startswith(f"✗ not safe  judged by the bound in {plan} itself, ")
@@ -68,10 +62,7 @@ def test_certify_refuses_a_bound_of_the_wrong_shape(run, plan, bound):
 
 @pytest.mark.parametrize("change", [{"discount": 0.5}, {"initial_action": True}])
 def test_another_discount_is_a_mismatch(run, plan, change):
-    policy = vulcan.Policy.load(plan)
-    arrays = [getattr(policy, name) for name in policy.ARRAYS]
-    about = msgspec.structs.replace(policy.about, **change)
-    vulcan.Policy(about, policy.labels, *arrays).save(plan)
+    edit(vulcan.Policy.load(plan), origin=change).save(plan)
     for command in (
         ["certify", plan, *SMALL, *BOUND],
         ["explain", plan, *SMALL],

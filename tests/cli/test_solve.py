@@ -374,17 +374,8 @@ class Late:
 """
 
 
-class Clock:
-    """A clock that only the model moves."""
-
-    now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
-def test_a_policy_that_is_not_certified_in_time_is_not_saved(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("time.perf_counter", Clock())
+@pytest.mark.usefixtures("clock")
+def test_a_policy_that_is_not_certified_in_time_is_not_saved(run, tmp_path):
     (tmp_path / "late.py").write_text(LATE)
     plan = tmp_path / "plan.vulcan"
     answer = run("solve", "late.py:Late", "--bound", "0.1", "--time-limit", "0.5", "-o", plan)

@@ -12,22 +12,17 @@ from PIL import Image
 
 import vulcan
 from examples.exploration import drawing
+from tests.helpers.plans import edit
 from tests.helpers.rule_policies import (
     BOUND,
     MISSION,
     find_journey,
     plan_by_rule,
 )
-from vulcan import Policy, Problem
+from vulcan import Problem
 from vulcan.domains import Bandit
 from vulcan.errors import MismatchError, OptionError
 from vulcan.policy import RandomisedPolicy
-
-
-def edit(policy, **arrays):
-    """The same policy with some of its arrays replaced."""
-    kept = {name: getattr(policy, name) for name in policy.ARRAYS}
-    return Policy(policy.about, policy.labels, **(kept | arrays))
 
 
 def test_journeys_are_all_safe_histories(journeys, truth):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 
 import vulcan
+from tests.helpers.plans import edit
 from tests.helpers.tables import Table, bounds, tables
 from vulcan import Outcome
 from vulcan.domains import Bandit
@@ -100,10 +100,7 @@ def test_members_are_drawn_by_their_weights(policy: vulcan.Policy) -> None:
 
 
 def test_an_incomplete_policy_leaves_its_plan(policy: vulcan.Policy) -> None:
-    child = policy.child.copy()
-    child[policy.first_outcome[0]] = -3
-    arrays = {name: getattr(policy, name) for name in policy.ARRAYS} | {"child": child}
-    cut = vulcan.Policy(policy.about, policy.labels, **arrays)
+    cut = edit(policy, first_child=-3)
     found = vulcan.simulate(cut, PROBLEM.model, episodes=50_000, confidence=0.9999)
     certificate = vulcan.certify(PROBLEM, cut)
     assert found.frontier.exact == certificate.frontier > 0
@@ -140,11 +137,8 @@ def test_a_start_is_not_discounted() -> None:
     table = Drawn(steps, horizon=2, discount=0.5)
     policy = vulcan.solve(vulcan.Problem(table, 0.1)).policy
     assert vulcan.simulate(policy, episodes=100).reward.value == 1.5
-    arrays = [getattr(policy, name) for name in policy.ARRAYS]
-    loose = vulcan.Policy(policy.about, policy.labels, *arrays)
-    assert vulcan.simulate(loose, episodes=100).reward.value == 1.5
-    older = msgspec.structs.replace(policy.about, initial_action=None)
-    loose = vulcan.Policy(older, policy.labels, *arrays)
+    assert vulcan.simulate(edit(policy), episodes=100).reward.value == 1.5
+    loose = edit(policy, origin={"initial_action": None})
     with pytest.raises(vulcan.errors.PolicyError, match=r"discount 0\.5"):
         vulcan.simulate(loose, episodes=100)
     assert vulcan.simulate(loose, table, episodes=100).reward.value == 1.5

@@ -12,6 +12,7 @@ import pytest
 
 import vulcan
 from tests.helpers.lying_models import Mission, Sulky
+from tests.helpers.plans import edit
 from tests.helpers.tables import Table
 from vulcan import Outcome
 from vulcan.domains import Bandit
@@ -148,10 +149,8 @@ def test_an_environment_that_fails_more_often_is_found_out(policy: vulcan.Policy
 
 
 def test_an_environment_needs_a_model_that_knows_what_its_steps_mean(policy: Any) -> None:
-    arrays = (getattr(policy, name) for name in policy.ARRAYS)
-    loose = vulcan.Policy(policy.about, policy.labels, *arrays)
     with pytest.raises(vulcan.errors.OptionError, match=r"policy\.bind"):
-        vulcan.simulate(loose, Environment())
+        vulcan.simulate(edit(policy), Environment())
 
 
 def test_a_drawn_start_is_what_an_environment_is_reset_to() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from msgspec import structs
+
 from tests.helpers.builder import PolicyBuilder
 from tests.helpers.tables import Table
 from tests.oracles.brute_force import Plan
@@ -19,6 +22,14 @@ def about(model: Any) -> About:
     frame = (reader.horizon, reader.discount)
     initial = reader.levels > reader.horizon
     return About(repr(model), reader.fingerprint(), *frame, None, "test", initial)
+
+
+def edit(policy: Any, *, first_child: int | None = None, origin: Any = None, **arrays: Any) -> Any:
+    """Return the policy with other arrays, another child of its first outcome, another origin."""
+    kept = {name: getattr(policy, name) for name in policy.ARRAYS} | arrays
+    if first_child is not None:
+        kept["child"] = np.append(np.int32(first_child), kept["child"][1:])
+    return Policy(structs.replace(policy.about, **(origin or {})), policy.labels, **kept)
 
 
 def build(table: Table, plan: Plan) -> Policy:

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 
 from examples.exploration.drawing.journeys import Journeys
-from tests.helpers.plans import build_merged
+from tests.helpers.plans import build_merged, edit
 from vulcan.domains.exploration import Exploration, History, Map, Obstacle
 from vulcan.policy.policy import Policy
 
@@ -54,8 +53,8 @@ def go_east(state: History) -> str:
 def plan_by_rule(mission: Exploration, rule: Rule, bound: str | None = BOUND) -> Policy:
     """Return the policy of a rule."""
     plan = build_merged(mission, lambda level, state, names: rule(state))
-    about = msgspec.structs.replace(plan.about, risk_bound=bound)
-    return Policy(about, plan.labels, *(getattr(plan, name) for name in plan.ARRAYS))
+    policy: Policy = edit(plan, origin={"risk_bound": bound})
+    return policy
 
 
 @dataclass

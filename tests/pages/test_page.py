@@ -12,6 +12,7 @@ import pytest
 
 import vulcan
 from examples.treatment import Treatment
+from tests.helpers.plans import edit
 from tests.helpers.tables import one_action
 from vulcan import Outcome
 from vulcan.domains import Bandit
@@ -131,12 +132,7 @@ def test_texts_of_a_model_stay_texts():
 
 def test_a_plan_that_is_not_complete_is_not_called_acceptable():
     result = vulcan.solve(vulcan.Problem(Bandit(horizon=3), "0.002*x"))
-    policy = result.policy
-    child = policy.child.copy()
-    child[0] = -3
-    arrays = {name: getattr(policy, name) for name in policy.ARRAYS} | {"child": child}
-    broken = vulcan.Policy(policy.about, policy.labels, **arrays)
-    page = vulcan.explore(result.problem, broken, what_if=None)
+    page = vulcan.explore(result.problem, edit(result.policy, first_child=-3), what_if=None)
     assert "✗ not acceptable" in page.html
     assert "not complete" in page.html
 

@@ -9,28 +9,12 @@ from typing import Any
 import pytest
 
 import vulcan
+from tests.conftest import Clock
 from vulcan import Outcome
 from vulcan.domains import Bandit, Exploration
 from vulcan.planning import Status
 
 MISSION_BOUND = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"
-
-
-class Clock:
-    """A clock that only models move."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(time, "perf_counter", clock)
-    return clock
 
 
 class Slow:

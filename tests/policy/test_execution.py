@@ -15,6 +15,7 @@ import vulcan
 from tests.helpers.tables import Table, bounds, tables
 from vulcan import Outcome, Policy, Start
 from vulcan.domains import Bandit
+from vulcan.errors import MismatchError, PolicyError
 from vulcan.model.interface import FAILURE
 
 
@@ -28,7 +29,7 @@ def test_run_follows_labels_without_a_model(saved: Path) -> None:
     while not run.finished:
         run.observe(0)
     assert not run.failed
-    with pytest.raises(vulcan.errors.PolicyError, match="finished"):
+    with pytest.raises(PolicyError, match="finished"):
         _ = run.action
     assert run.policy == Policy.load(saved)
 
@@ -36,9 +37,7 @@ def test_run_follows_labels_without_a_model(saved: Path) -> None:
 def test_run_refuses_what_cannot_happen(policy: Policy) -> None:
     run = policy.start()
     for wrong in ("pays 2", 3, -1, True, 1.0):
-        with pytest.raises(
-            vulcan.errors.PolicyError, match=r"0: 'pays 0', 1: 'pays 1', 2: 'failure'"
-        ):
+        with pytest.raises(PolicyError, match=r"0: 'pays 0', 1: 'pays 1', 2: 'failure'"):
             run.observe(wrong)
     assert run.history == []
 
@@ -65,7 +64,7 @@ def test_bound_policy_gives_the_models_own_actions(tmp_path: Path) -> None:
     assert run.action == ("move", "east")
     run.observe("1")
     assert run.finished
-    with pytest.raises(vulcan.errors.MismatchError, match="answers differently"):
+    with pytest.raises(MismatchError, match="answers differently"):
         loaded.bind(Bandit(2))
 
 
@@ -74,9 +73,7 @@ def test_run_refuses_labels_that_say_too_little(policy: Policy) -> None:
     arrays["label"][1] = arrays["label"][0]
     run = Policy(policy.about, policy.labels, **arrays).start()
     for ask in (lambda: run.expected, lambda: run.observe("pays 0"), lambda: run.observe(0)):
-        with pytest.raises(
-            vulcan.errors.PolicyError, match="outcomes of 'play 1' have the same label"
-        ):
+        with pytest.raises(PolicyError, match="outcomes of 'play 1' have the same label"):
             ask()
     assert run.history == []
 
@@ -188,11 +185,9 @@ def test_steps_do_not_count_an_initial_action() -> None:
 
 def test_observations_may_be_the_next_state() -> None:
     run = start_fork()
-    with pytest.raises(
-        vulcan.errors.PolicyError, match=r"2 outcomes .* 'island, reward 2'.*reward="
-    ):
+    with pytest.raises(PolicyError, match=r"2 outcomes .* 'island, reward 2'.*reward="):
         run.observe("island")
-    with pytest.raises(vulcan.errors.PolicyError, match="no outcome 'island' that pays 7"):
+    with pytest.raises(PolicyError, match="no outcome 'island' that pays 7"):
         run.observe("island", reward=7)
     assert run.history == []
     run.observe("island", reward=2.0)
@@ -210,9 +205,9 @@ def test_a_number_may_be_a_position_or_a_state() -> None:
     table = Table({0: {"go": rows}, 1: {}, 7: {}})
     start = vulcan.solve(vulcan.Problem(table, vulcan.Constant(0))).policy.start
     run = start()
-    with pytest.raises(vulcan.errors.PolicyError, match="0 fits 2 outcomes of 'go'"):
+    with pytest.raises(PolicyError, match="0 fits 2 outcomes of 'go'"):
         run.observe(0)
-    with pytest.raises(vulcan.errors.PolicyError, match="either an outcome or the state"):
+    with pytest.raises(PolicyError, match="either an outcome or the state"):
         run.observe(0, state=0)
     run.observe(state=0)
     assert run.history == [("go", "none")]
@@ -239,13 +234,11 @@ def test_what_cannot_happen_changes_nothing() -> None:
         {"state": "end", "reward": 3.0},
         {"state": np.arange(2)},
     ):
-        with pytest.raises(vulcan.errors.PolicyError, match="has no outcome"):
+        with pytest.raises(PolicyError, match="has no outcome"):
             run.observe(**wrong)
-    with pytest.raises(
-        vulcan.errors.PolicyError, match="reward must be a finite number, not 'much'"
-    ):
+    with pytest.raises(PolicyError, match="reward must be a finite number, not 'much'"):
         run.observe(state="end", reward="much")
-    with pytest.raises(vulcan.errors.PolicyError, match="reward must be a finite number, not nan"):
+    with pytest.raises(PolicyError, match="reward must be a finite number, not nan"):
         run.leave("end", math.nan)
     assert vars(run) == before
     assert not run.left_plan
@@ -260,11 +253,11 @@ def test_a_run_that_left_its_plan_has_no_action() -> None:
     assert math.isnan(run.reward_ahead)
     assert run.risk_left == pytest.approx(0.1 + 0.15 * 0.2)
     assert run.expected == {}
-    with pytest.raises(vulcan.errors.PolicyError, match=r"left its plan: vulcan\.replan"):
+    with pytest.raises(PolicyError, match=r"left its plan: vulcan\.replan"):
         _ = run.action
     run.leave("end")
     assert run.finished
-    with pytest.raises(vulcan.errors.PolicyError, match="finished"):
+    with pytest.raises(PolicyError, match="finished"):
         _ = run.action
 
 
@@ -275,7 +268,7 @@ def test_a_run_may_leave_its_plan_where_it_is() -> None:
     assert (run.state, run.step, run.unplanned) == ("reef", 1, True)
     run = start_fork()
     run.observe("sunk")
-    with pytest.raises(vulcan.errors.PolicyError, match="goes on"):
+    with pytest.raises(PolicyError, match="goes on"):
         run.leave()
 
 
@@ -283,7 +276,7 @@ def test_a_run_may_leave_its_plan_where_it_is() -> None:
 def test_a_run_does_not_leave_for_a_state_that_its_model_does_not_know(state: Any) -> None:
     run = vulcan.solve(vulcan.Problem(Bandit(3), "0.002 * x")).policy.start()
     before = dict(vars(run))
-    with pytest.raises(vulcan.errors.PolicyError, match="the state"):
+    with pytest.raises(PolicyError, match="the state"):
         run.leave(state)
     assert vars(run) == before
     run.leave((0, 1, 0, 0, 0, 0))
@@ -299,7 +292,7 @@ def test_a_run_follows_only_a_policy_of_its_model() -> None:
     run = solve(Table(rows, 2)).start()
     before = dict(vars(run))
     for other in (Table(riskier, 2), Table({0: {}}, 2), Table(rows, 2, 0.5)):
-        with pytest.raises(vulcan.errors.MismatchError):
+        with pytest.raises(MismatchError):
             run.follow(solve(other))
         assert vars(run) == before
     run.follow(solve(Table(rows, 2)))
@@ -310,9 +303,9 @@ def test_a_run_without_a_model_says_what_it_lacks(saved: Path) -> None:
     run = Policy.load(saved).start()
     assert run.risk > 0
     for ask in ("state", "step", "reward", "reward_ahead"):
-        with pytest.raises(vulcan.errors.PolicyError, match=r"policy\.bind\(model\)"):
+        with pytest.raises(PolicyError, match=r"policy\.bind\(model\)"):
             getattr(run, ask)
-    with pytest.raises(vulcan.errors.PolicyError, match="with its model"):
+    with pytest.raises(PolicyError, match="with its model"):
         run.leave()
 
 
@@ -329,13 +322,13 @@ def test_measurements_are_located_by_the_model() -> None:
     rows = {0: {"look": [Outcome(0.5, 0, 0, "hot"), Outcome(0.5, 0, 1)]}, 1: {}}
     policy = vulcan.solve(vulcan.Problem(Thermometer(rows, 2), vulcan.Constant(0))).policy
     run = policy.start()
-    with pytest.raises(vulcan.errors.PolicyError, match="101 impossible after 'look' in state 0"):
+    with pytest.raises(PolicyError, match="101 impossible after 'look' in state 0"):
         run.measure(101)
     assert run.history == []
     run.measure(35.5)
     run.measure(3)
     assert run.history == [("look", "hot"), ("look", "1")]
-    with pytest.raises(vulcan.errors.PolicyError, match="has no locate"):
+    with pytest.raises(PolicyError, match="has no locate"):
         start_fork().measure(1.0)
 
 
@@ -406,7 +399,7 @@ def test_the_answer_of_a_later_step_is_compared_before_the_action_is_taken(
         lambda: run.observe("shore"),
         lambda: vulcan.replan(run),
     ):
-        with pytest.raises(vulcan.errors.MismatchError, match=where):
+        with pytest.raises(MismatchError, match=where):
             ask()
     assert run.history == [("row", "island")]
 
@@ -424,14 +417,12 @@ def test_a_plan_that_ends_where_the_model_goes_on_is_refused(crossing: Policy) -
     shorter = vulcan.solve(vulcan.Problem(cross(shore={}), 0.01)).policy
     run = shorter.bind(cross()).start()
     run.observe("island")
-    with pytest.raises(
-        vulcan.errors.MismatchError, match="ends in state 'shore', which has actions"
-    ):
+    with pytest.raises(MismatchError, match="ends in state 'shore', which has actions"):
         run.observe("shore")
     run = crossing.bind(cross(shore={})).start()
     run.observe("island")
     run.observe("shore")
-    with pytest.raises(vulcan.errors.MismatchError, match=r"step 3: .*'walk' in .*has no actions"):
+    with pytest.raises(MismatchError, match=r"step 3: .*'walk' in .*has no actions"):
         run.observe("home")
 
 
@@ -440,7 +431,7 @@ def test_a_run_in_another_world_may_leave_its_plan(crossing: Policy) -> None:
     other = {"swim": [Outcome(0.1, 1.0, "shore"), Outcome.failure(0.9)]}
     run = crossing.bind(cross(island={**other, **rest})).start()
     run.observe("island")
-    with pytest.raises(vulcan.errors.MismatchError):
+    with pytest.raises(MismatchError):
         _ = run.action
     run.leave()
     vulcan.replan(run)

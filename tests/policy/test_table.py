@@ -8,7 +8,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ import vulcan
 from examples.treatment import Treatment
 from tests.helpers.builder import PolicyBuilder
 from tests.helpers.mixtures import mix_bandit
+from tests.helpers.plans import edit
 from vulcan import Outcome
 from vulcan.domains import Bandit
 from vulcan.errors import OptionError
@@ -101,8 +101,7 @@ def test_the_risk_of_all_rows_is_that_of_the_certificate(treated, table) -> None
 
 def test_without_a_model_rows_are_single_decisions_known_by_their_histories(treated) -> None:
     policy = treated.policy
-    alone = vulcan.Policy(policy.about, policy.labels, *(getattr(policy, n) for n in policy.ARRAYS))
-    table = alone.table()
+    table = edit(policy).table()
     assert len(table) == len(policy)
     assert "state" not in table.columns
     assert sorted(table["node"]) == list(range(len(policy)))
@@ -162,23 +161,16 @@ def test_a_decision_of_several_levels_and_states_has_a_row_for_each() -> None:
 
 def test_what_only_the_model_knows_of_discounts_is_not_guessed() -> None:
     policy = vulcan.solve(vulcan.Problem(Discounted(3), "0.002*x")).policy
-    arrays = [getattr(policy, name) for name in policy.ARRAYS]
-    older = msgspec.structs.replace(policy.about, initial_action=None)
-    rewards = vulcan.Policy(older, policy.labels, *arrays).table()["reward_ahead"]
+    rewards = edit(policy, origin={"initial_action": None}).table()["reward_ahead"]
     assert math.isnan(rewards[0])
     assert not np.isnan(rewards[1:]).any()
-    alone = vulcan.Policy(policy.about, policy.labels, *arrays)
-    for table in (alone.table(), policy.table()):
+    for table in (edit(policy).table(), policy.table()):
         assert table["reward_ahead"][0] == pytest.approx(policy.start().reward_ahead)
     chosen = vulcan.solve(vulcan.Problem(Chosen(3), "0.002*x"))
     first = chosen.policy.table()
     assert first["state"][0] == "start"
     assert first["reward_ahead"][0] == pytest.approx(chosen.certificate.reward)
-    bare = vulcan.Policy(
-        chosen.policy.about,
-        chosen.policy.labels,
-        *(getattr(chosen.policy, name) for name in chosen.policy.ARRAYS),
-    )  # four decisions in three steps: the first is no step
+    bare = edit(chosen.policy)  # four decisions in three steps: the first is no step
     assert bare.table()["reward_ahead"][0] == pytest.approx(chosen.certificate.reward)
 
 

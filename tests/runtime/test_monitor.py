@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+from tests.conftest import Clock
 from vulcan.runtime.limits import Limits, Monitor, TimeUp, check_time
-
-
-class Clock:
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(time, "perf_counter", clock)
-    return clock
 
 
 def test_questions_end_with_the_time_and_a_little_more(clock: Clock) -> None:
