@@ -18,6 +18,7 @@ from tests.helpers.tables import SEEDS, Table, bounds, random_bound, tables
 from tests.oracles.brute_force import Plan, enumerate_plans
 from vulcan import Outcome
 from vulcan.domains import Bandit
+from vulcan.errors import MismatchError
 from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.policy.policy import RandomisedPolicy
 
@@ -175,18 +176,16 @@ def test_the_model_is_evaluated_once_over_all_members(table: Table, seed: int) -
 
 
 def test_certificate_refuses_other_models_and_members_that_do_not_fit(bandit):
-    with pytest.raises(
-        vulcan.errors.MismatchError, match=r"made for Bandit\(horizon=3\).*Bandit\(horizon=4\)"
-    ):
+    with pytest.raises(MismatchError, match=r"made for Bandit\(horizon=3\).*Bandit\(horizon=4\)"):
         vulcan.certify(vulcan.Problem(Bandit(4), vulcan.Linear(0.002)), bandit)
     problem = vulcan.Problem(CHOICE, vulcan.Constant(1))
     nothing = PolicyBuilder(about(CHOICE)).build()
     for members in ([take("leap"), nothing], [nothing, take("leap")]):
-        with pytest.raises(vulcan.errors.MismatchError, match="ends in state 0, which has actions"):
+        with pytest.raises(MismatchError, match="ends in state 0, which has actions"):
             vulcan.certify(problem, RandomisedPolicy(members, [0.5, 0.5]))
     fly = PolicyBuilder(about(CHOICE))
     fly.add("fly", ["1"], [1.0], [1.0], [END])
-    with pytest.raises(vulcan.errors.MismatchError, match="takes 'fly' in state 0"):
+    with pytest.raises(MismatchError, match="takes 'fly' in state 0"):
         vulcan.certify(problem, RandomisedPolicy([take("rest"), fly.build()], [0.5, 0.5]))
 
 

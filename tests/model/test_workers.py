@@ -16,6 +16,7 @@ from tests.helpers.workers import is_first
 from vulcan import Outcome
 from vulcan.cli.documents import describe_result
 from vulcan.domains import Bandit
+from vulcan.errors import ModelError
 from vulcan.parallel.executors import Executor
 from vulcan.parallel.ray_cluster import Ray
 
@@ -49,11 +50,9 @@ def test_the_number_of_workers_changes_nothing() -> None:
 
 
 def test_errors_come_through_with_their_place() -> None:
-    with pytest.raises(
-        vulcan.errors.ModelError, match=r"sensor lost.*\(0, 1, 0, 0, 0, 0\).*'play 2'"
-    ):
+    with pytest.raises(ModelError, match=r"sensor lost.*\(0, 1, 0, 0, 0, 0\).*'play 2'"):
         vulcan.solve(vulcan.Problem(Breaking(4), BOUND), parallel=2)
-    with pytest.raises(vulcan.errors.ModelError, match=r"sum to 0\.5"):
+    with pytest.raises(ModelError, match=r"sum to 0\.5"):
         vulcan.solve(vulcan.Problem(Breaking(4, lies=True), BOUND), parallel=1)
 
 

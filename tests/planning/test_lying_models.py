@@ -25,6 +25,7 @@ from tests.helpers.lying_models import (
     parametrise,
 )
 from vulcan import Outcome
+from vulcan.errors import MismatchError, ModelError
 from vulcan.model.check import check_model
 from vulcan.model.interface import FAILURE
 
@@ -39,7 +40,7 @@ def test_without_a_lie_there_is_a_policy() -> None:
 @parametrise(VISIBLE_AT_ONCE)
 def test_solve_raises_where_the_report_does(lie: Lie) -> None:
     model = Mission(**lie.replaced())
-    with pytest.raises(vulcan.errors.ModelError) as caught:
+    with pytest.raises(ModelError) as caught:
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
     assert caught.value.violation == check_model(model).violations[0]
     assert caught.value.violation.model == "Mission"
@@ -78,7 +79,7 @@ def end_goes_on() -> dict[str, Any]:
     ids=["reward", "probability", "label", "fewer", "failure", "actions", "terminal", "root"],
 )
 def test_solve_sees_what_changes_after_the_search(changed: Any, named: list[str]) -> None:
-    with pytest.raises(vulcan.errors.MismatchError) as caught:
+    with pytest.raises(MismatchError) as caught:
         vulcan.solve(vulcan.Problem(Mission(**changed), ANY_RISK))
     assert [text for text in named if text not in str(caught.value)] == []
 
@@ -92,7 +93,7 @@ def test_states_that_can_not_be_compared_are_an_error_of_the_model(solver: Any) 
         actions=lambda state: ["left", "right"],
         outcomes=lambda state, action: [one(Sulky(action), label=action)],
     )
-    with pytest.raises(vulcan.errors.ModelError, match="not with me") as caught:
+    with pytest.raises(ModelError, match="not with me") as caught:
         vulcan.solve(vulcan.Problem(model, ANY_RISK), solver)
     assert caught.value.violation.rule == "states compare"
     assert caught.value.violation.model == "Mission"
@@ -109,15 +110,13 @@ def test_such_states_are_an_error_in_a_certificate_too() -> None:
         actions=lambda state: ["left", "right"] if state == "start" else [],
         outcomes=lambda state, action: [Outcome(0.5, 1.0, state, str(state)) for state in states],
     )
-    with pytest.raises(vulcan.errors.ModelError, match=r"not with me.*model Mission"):
+    with pytest.raises(ModelError, match=r"not with me.*model Mission"):
         vulcan.certify(vulcan.Problem(bad, ANY_RISK), policy)
 
 
 def test_actions_that_can_not_be_compared() -> None:
     model = Mission(actions=lambda state: [Sulky("left"), Sulky("right")])
-    with pytest.raises(
-        vulcan.errors.ModelError, match=r"not with me.*state 'start', model Mission"
-    ):
+    with pytest.raises(ModelError, match=r"not with me.*state 'start', model Mission"):
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
     assert check_model(model).violations[0].rule == "answers"
 
@@ -127,7 +126,7 @@ def test_a_state_without_a_text_is_named_all_the_same() -> None:
     model = Mission(
         actions=lambda asked: ["go"], outcomes=lambda asked, action: [one(state)], horizon=1
     )
-    with pytest.raises(vulcan.errors.ModelError, match=r"text of a state.*Wordless object"):
+    with pytest.raises(ModelError, match=r"text of a state.*Wordless object"):
         vulcan.solve(vulcan.Problem(model, ANY_RISK))
     violation = check_model(model).violations[0]
     assert (violation.rule, violation.state, violation.action) == ("answers", "start", "go")
@@ -143,12 +142,10 @@ def test_messages_show_what_can_not_be_shown() -> None:
     model = Faceless(
         initial_state=lambda: state, actions=lambda asked: ["go"], outcomes=lambda s, a: ask()
     )
-    with pytest.raises(
-        vulcan.errors.MismatchError, match=r"action 'go' in state .*Wordless object"
-    ):
+    with pytest.raises(MismatchError, match=r"action 'go' in state .*Wordless object"):
         vulcan.solve(vulcan.Problem(model, ANY_RISK), vulcan.ForwardSearch())
     loud = Faceless(actions=lambda state: Wordless().__str__())
-    with pytest.raises(vulcan.errors.ModelError, match=r"Faceless\.actions raised .*ValueError"):
+    with pytest.raises(ModelError, match=r"Faceless\.actions raised .*ValueError"):
         vulcan.solve(vulcan.Problem(loud, ANY_RISK))
 
 
@@ -158,7 +155,7 @@ def test_a_frame_that_changes_gets_no_policy(name: str, times: int) -> None:
     before, after = (0.5, 1.0) if name == "discount" else (2, 1)
     ask = change(*[before] * times, after)
     kind = type("Drifting", (Mission,), {name: property(lambda self: ask())})
-    with suppress(vulcan.errors.ModelError, vulcan.errors.MismatchError):
+    with suppress(ModelError, MismatchError):
         result = vulcan.solve(vulcan.Problem(kind(), ANY_RISK))
         # Nobody read it after it changed, or all did.
         expected = {"discount": {0.5: 1.305, 1.0: 1.71}, "horizon": {2: 1.71, 1: 0.9}}[name]
@@ -183,7 +180,7 @@ def test_attributes_that_raise_are_errors_of_the_model(name: str, error: type) -
     kind = type("Moody", (Mission,), {name: property(fail)})
     if (name, error) == ("action_label", AttributeError):
         return  # such a model has none
-    with pytest.raises(vulcan.errors.ModelError, match=r"Moody.*lost|lost.*Moody"):
+    with pytest.raises(ModelError, match=r"Moody.*lost|lost.*Moody"):
         vulcan.solve(vulcan.Problem(kind(), ANY_RISK))
 
 
@@ -245,7 +242,7 @@ def test_a_model_that_contradicts_itself_is_found_out(solver: Any, lie: Any, bou
     limits = {"samples": 200} if solver.sampling else {}
     for seed in range(20):
         problem = vulcan.Problem(cross(lie(seed)), bound)
-        with pytest.raises((vulcan.errors.ModelError, vulcan.errors.MismatchError)) as caught:
+        with pytest.raises((ModelError, MismatchError)) as caught:
             vulcan.solve(problem, solver, **limits)
         text = str(caught.value)
         assert "ly'" in text  # an action
@@ -254,9 +251,7 @@ def test_a_model_that_contradicts_itself_is_found_out(solver: Any, lie: Any, bou
 
 def test_a_proof_names_the_answer_that_changed() -> None:
     problem = vulcan.Problem(cross(alternate(0)), LITTLE_RISK)
-    with pytest.raises(
-        vulcan.errors.ModelError, match="evaluated again, the outcomes changed"
-    ) as caught:
+    with pytest.raises(ModelError, match="evaluated again, the outcomes changed") as caught:
         vulcan.solve(problem)
     violation = caught.value.violation
     assert violation.rule == "answers repeat"
@@ -268,7 +263,7 @@ def test_a_proof_names_the_answer_that_changed() -> None:
 def test_actions_that_change_after_the_search_refute_a_proof() -> None:
     ask = change(["go"], ["go", "wait"])
     model = Mission(**answer_in(ask, "start"), horizon=1)
-    with pytest.raises(vulcan.errors.ModelError, match=r"the actions changed from .*'wait'"):
+    with pytest.raises(ModelError, match=r"the actions changed from .*'wait'"):
         vulcan.solve(vulcan.Problem(model, LITTLE_RISK), vulcan.Pareto())
 
 

@@ -21,6 +21,7 @@ from tests.helpers.tables import Table, one_action
 from vulcan import Outcome
 from vulcan.cli.documents import describe_result
 from vulcan.domains import Bandit, TreasureGrid
+from vulcan.errors import DisagreementError, ModelError
 from vulcan.planning import Progress, Status
 from vulcan.solvers.base import load_solvers
 
@@ -150,9 +151,7 @@ def test_model_that_raises_names_the_place() -> None:
             return super().outcomes(state, action)
 
     table = Broken({0: {"go": [Outcome(1, 0, 1)]}, 1: {"on": [Outcome(1, 0, 1)]}}, horizon=2)
-    with pytest.raises(
-        vulcan.errors.ModelError, match=r"sensor lost.*state 1, action 'on'"
-    ) as caught:
+    with pytest.raises(ModelError, match=r"sensor lost.*state 1, action 'on'") as caught:
         vulcan.solve(vulcan.Problem(table, vulcan.Constant(0)))
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert caught.value.violation.state == 1
@@ -257,9 +256,7 @@ def test_a_search_that_errs_is_found_out(name, change, monkeypatch):
 
     assert vulcan.solve(problem, kind(), **limits).certificate is not None
     monkeypatch.setattr(kind, "search", err)
-    with pytest.raises(
-        vulcan.errors.DisagreementError, match=f"the search found {next(iter(change))}"
-    ):
+    with pytest.raises(DisagreementError, match=f"the search found {next(iter(change))}"):
         vulcan.solve(problem, kind(), **limits)
 
 

@@ -9,6 +9,7 @@ import pytest
 import vulcan
 from vulcan import Outcome
 from vulcan.domains import Bandit
+from vulcan.errors import OptionError
 from vulcan.policy.histories import er, f1, g, ser
 
 PROBLEM = vulcan.Problem(Bandit(4), vulcan.Linear(0.002))
@@ -55,13 +56,11 @@ def test_execution_risk_after_a_history() -> None:
 
 
 def test_histories_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(
-        vulcan.errors.OptionError, match=r"step 1: no action 'jump'; there is 'stop"
-    ):
+    with pytest.raises(OptionError, match=r"step 1: no action 'jump'; there is 'stop"):
         g(PROBLEM.model, [("jump", "far")])
-    with pytest.raises(vulcan.errors.OptionError, match=r"step 1: 'play 1' has no outcome 'far'"):
+    with pytest.raises(OptionError, match=r"step 1: 'play 1' has no outcome 'far'"):
         ser(PROBLEM.model, [("play 1", "far")])
-    with pytest.raises(vulcan.errors.OptionError, match=r"step 2: .* the history has ended"):
+    with pytest.raises(OptionError, match=r"step 2: .* the history has ended"):
         g(PROBLEM.model, [("stop", "stopped"), ("play 1", "pays 0")])
     with pytest.raises(vulcan.errors.PolicyError, match=r"takes 'play 1', not 'play 2'"):
         er(POLICY, [("play 2", "pays 0.2")])

@@ -14,6 +14,7 @@ from tests.helpers.mixtures import CHOICE, mix, take
 from tests.helpers.tables import Table, one_action
 from vulcan import Outcome, Policy
 from vulcan.domains import Bandit
+from vulcan.errors import MismatchError, PolicyError
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.policy import RandomisedPolicy
@@ -140,22 +141,20 @@ def test_equality_is_about_members_and_weights(bandit: RandomisedPolicy) -> None
     ],
 )
 def test_weights_are_probabilities(weights: list[float], problem: str) -> None:
-    with pytest.raises(vulcan.errors.PolicyError, match=problem):
+    with pytest.raises(PolicyError, match=problem):
         RandomisedPolicy([take("leap"), take("rest")], weights)
 
 
 def test_members_are_policies_of_one_model(bandit: RandomisedPolicy) -> None:
-    with pytest.raises(vulcan.errors.PolicyError, match="at least one member"):
+    with pytest.raises(PolicyError, match="at least one member"):
         RandomisedPolicy([], [])
-    with pytest.raises(
-        vulcan.errors.PolicyError, match="must be a deterministic policy, not <Randomised"
-    ):
+    with pytest.raises(PolicyError, match="must be a deterministic policy, not <Randomised"):
         RandomisedPolicy([bandit, bandit], [0.5, 0.5])
     other = vulcan.solve(
         vulcan.Problem(Bandit(2), vulcan.Constant(0)), vulcan.ForwardSearch()
     ).policy
     with pytest.raises(
-        vulcan.errors.PolicyError,
+        PolicyError,
         match=r"members 1 and 2 .* different models: Bandit\(horizon=3\) and Bandit\(horizon=2\)",
     ):
         RandomisedPolicy([bandit.members[0], other], [0.5, 0.5])
@@ -214,7 +213,5 @@ def test_bound_policies_give_the_models_own_actions(bandit, saved_bandit):
         label, action = loaded.start(seed).action, bound.start(seed).action
         assert isinstance(label, str)
         assert action in model.actions(model.initial_state())
-    with pytest.raises(
-        vulcan.errors.MismatchError, match=r"made for Bandit\(horizon=3\).*differently"
-    ):
+    with pytest.raises(MismatchError, match=r"made for Bandit\(horizon=3\).*differently"):
         loaded.bind(Bandit(4))

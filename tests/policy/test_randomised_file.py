@@ -14,6 +14,7 @@ import pytest
 import vulcan
 from vulcan import Policy
 from vulcan.domains import Bandit
+from vulcan.errors import PolicyFileError
 from vulcan.policy.file import SEAL
 from vulcan.policy.policy import RandomisedPolicy
 from vulcan.runtime.files import HEADER
@@ -82,9 +83,7 @@ def test_sealed_nonsense_is_refused(saved_bandit: Path, change: Any, problem: st
     content = open_content(saved_bandit)
     change(content)
     saved_bandit.write_bytes(seal(msgspec.msgpack.encode(content)))
-    with pytest.raises(
-        vulcan.errors.PolicyFileError, match=r"plan.vulcan: the content is not a policy: "
-    ):
+    with pytest.raises(PolicyFileError, match=r"plan.vulcan: the content is not a policy: "):
         Policy.load(saved_bandit)
-    with pytest.raises(vulcan.errors.PolicyFileError, match=problem):
+    with pytest.raises(PolicyFileError, match=problem):
         Policy.load(saved_bandit)
