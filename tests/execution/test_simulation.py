@@ -156,5 +156,5 @@ def test_false_alarms_are_as_rare_as_they_say(policy: vulcan.Policy) -> None:
     for count in (1, 10, 1000):
         for seed in range(200):
             found = play(policy, 1.0, count, seed, 1)
-            assert weigh_mean(float(found.rewards.mean()), count, exact) > ERROR_LEVEL
-            assert weigh_count(int((found.ends == FAILED).sum()), count, exact.risk) > ERROR_LEVEL
+            assert weigh_mean(float(found["reward"].mean()), count, exact) > ERROR_LEVEL
+            assert weigh_count(int((found["end"] == FAILED).sum()), count, exact.risk) > ERROR_LEVEL

@@ -45,7 +45,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,7 @@ GoOn = Callable[[int, float], bool]
 
 CHUNK: Final = 1 << 14  # number of episodes with one stream of random numbers
 STRAYED: Final = -4  # beside END, FAILED and UNPLANNED: the policy has no continuation
+EPISODE: Final = np.dtype([("reward", "f8"), ("end", "i1"), ("decisions", "i4")])
 
 
 @dataclass(frozen=True)
@@ -82,15 +83,6 @@ class Expected:
     least: float  # reward of any episode
     most: float
     failures: tuple[float, ...]  # probability of failing at each level
-
-
-class Episodes(NamedTuple):
-    """What happened in episodes."""
-
-    rewards: NDArray[np.float64]
-    ends: NDArray[np.int8]  # END, FAILED, UNPLANNED or STRAYED
-    decisions: NDArray[np.int32]  # how many were taken
-    example: str | None = None  # description of the first that strayed
 
 
 @dataclass(frozen=True)
@@ -218,11 +210,16 @@ class Simulation:
         return "\n".join(lines).rstrip()
 
 
-def judge(episodes: Episodes, exact: Expected, confidence: float) -> dict[str, Any]:
-    """Return the estimates of episodes beside the exact values, by the names of `Simulation`."""
+def judge(
+    episodes: NDArray[Any], example: str | None, exact: Expected, confidence: float
+) -> dict[str, Any]:
+    """Return the estimates of episodes beside the exact values, by the names of `Simulation`.
+
+    `example` describes the first that strayed.
+    """
     from scipy import stats
 
-    rewards, ends = episodes.rewards, episodes.ends
+    rewards, ends, decisions = (episodes[name].copy() for name in EPISODE.names or ())
     count, mean = len(rewards), float(rewards.mean())
     deviation = float(rewards.std(ddof=1)) if count > 1 else 0.0
     spread = float(stats.t.ppf(0.5 + confidence / 2, max(1, count - 1)))
@@ -233,8 +230,8 @@ def judge(episodes: Episodes, exact: Expected, confidence: float) -> dict[str, A
         interval = stats.binomtest(found, count).proportion_ci(confidence, method="exact")
         return Estimate(found / count, float(interval.low), float(interval.high), probability)
 
-    last = max(len(exact.failures), int(episodes.decisions.max()))
-    failures = np.bincount(episodes.decisions[ends == FAILED] - 1, minlength=last)
+    last = max(len(exact.failures), int(decisions.max()))
+    failures = np.bincount(decisions[ends == FAILED] - 1, minlength=last)
     expected = np.pad(np.array(exact.failures), (0, last - len(exact.failures)))
     return {
         "episodes": count,
@@ -246,20 +243,21 @@ def judge(episodes: Episodes, exact: Expected, confidence: float) -> dict[str, A
         "exact_deviation": exact.deviation,
         "least": float(rewards.min()),
         "most": float(rewards.max()),
-        "decisions": float(episodes.decisions.mean()),
+        "decisions": float(decisions.mean()),
         "survival": (1.0, *(1 - np.cumsum(failures) / count).tolist()),
         "exact_survival": (1.0, *(1 - np.cumsum(expected)).tolist()),
         "rewards": rewards,
         "strayed": int((ends == STRAYED).sum()),
-        "example": episodes.example,
-        "disagreements": find_disagreements(episodes, exact),
+        "example": example,
+        "disagreements": find_disagreements(mean, ends, example, exact),
     }
 
 
-def find_disagreements(episodes: Episodes, exact: Expected) -> tuple[str, ...]:
+def find_disagreements(
+    mean: float, ends: NDArray[np.int8], example: str | None, exact: Expected
+) -> tuple[str, ...]:
     """Return sentences on observations that are too unlikely under the exact values."""
-    count, mean = len(episodes.rewards), float(episodes.rewards.mean())
-    found = []
+    count, found = len(ends), []
     level = ERROR_LEVEL / 3
     if (chance := weigh_mean(mean, count, exact)) < level:
         found.append(
@@ -270,16 +268,16 @@ def find_disagreements(episodes: Episodes, exact: Expected) -> tuple[str, ...]:
         ("fails", FAILED, exact.risk),
         ("leaves the plan", UNPLANNED, exact.frontier),
     ):
-        number = int((episodes.ends == end).sum())
+        number = int((ends == end).sum())
         if (chance := weigh_count(number, count, probability)) < level:
             found.append(
                 f"it {name} in {number:,} of {count:,} episodes, not with probability "
                 f"{probability:.6g}: by chance that has a probability of {chance:.0e}"
             )
-    if strayed := int((episodes.ends == STRAYED).sum()):
+    if strayed := int((ends == STRAYED).sum()):
         found.append(
             f"{strayed:,} of {count:,} episodes did what can't happen under the policy's "
-            f"own model: {episodes.example}"
+            f"own model: {example}"
         )
     return tuple(found)
 
@@ -377,11 +375,12 @@ def simulate(
             return not monitor.wants_stop(played)
 
         if model is None or certified:
-            engine, found = "compiled", play(policy, first, episodes, seed, threads, go_on)
+            engine, example = "compiled", None
+            found = play(policy, first, episodes, seed, threads, go_on)
         else:
             engine, threads = "Python", 1
             discounts = _find_discounts(policy, own if elsewhere else ModelReader(model))
-            found = play_in_world(policy, model, episodes, seed, discounts, go_on)
+            found, example = play_in_world(policy, model, episodes, seed, discounts, go_on)
     simulation = Simulation(
         model=policy.about.model if model is None else describe_world(model),
         engine=engine,
@@ -389,7 +388,7 @@ def simulate(
         workers=threads,
         seconds=time.perf_counter() - began,
         interrupted=monitor.requested,
-        **judge(found, exact, confidence),
+        **judge(found, example, exact, confidence),
     )
     if simulation.disagreements:
         warnings.warn("; ".join(simulation.disagreements), SimulationWarning, stacklevel=2)
@@ -463,7 +462,7 @@ def play(
     seed: int,
     workers: int,
     go_on: GoOn = lambda *_: True,
-) -> Episodes:
+) -> NDArray[Any]:
     """Return compiled episodes of a policy, the same for a seed whatever the number of threads."""
     from vulcan.kernels.episodes import STREAM
     from vulcan.kernels.episodes import play as play_plan
@@ -471,29 +470,31 @@ def play(
     weights = _normalise(policy)
     plans = [build_plan(member, first) for member in policy.members]
 
-    def play_chunk(size: int, begin: int, draw: int) -> Episodes:
+    def play_chunk(size: int, begin: int, draw: int) -> NDArray[Any]:
         stream = np.array([(begin,)], STREAM)
         columns = np.zeros(size), np.zeros(size, np.int8), np.zeros(size, np.int32)
         counts = np.random.default_rng(int(draw)).multinomial(size, weights)
         ends = np.cumsum(counts)
         for plan, count, end in zip(plans, counts, ends, strict=True):
             play_plan(plan, stream, *(column[end - count : end] for column in columns))
-        return Episodes(*columns)
+        episodes = np.zeros(size, EPISODE)
+        for name, column in zip(EPISODE.names or (), columns, strict=True):
+            episodes[name] = column
+        return episodes
 
     sizes = [min(CHUNK, episodes - done) for done in range(0, episodes, CHUNK)]
     streams = np.random.SeedSequence(seed).generate_state(2 * len(sizes), np.uint64)
-    chunks: list[Episodes] = []
+    chunks: list[NDArray[Any]] = []
     played, collected = 0, 0.0
     with ThreadPoolExecutor(max(1, min(workers, len(sizes)))) as pool:
         for chunk in pool.map(play_chunk, sizes, streams[::2], streams[1::2]):
             chunks.append(chunk)
-            played += len(chunk.rewards)
-            collected += float(chunk.rewards.sum())
+            played += len(chunk)
+            collected += float(chunk["reward"].sum())
             if not go_on(played, collected / played):
                 pool.shutdown(cancel_futures=True)
                 break
-    rewards, ends, decisions, _ = zip(*chunks, strict=True)
-    return Episodes(np.concatenate(rewards), np.concatenate(ends), np.concatenate(decisions))
+    return np.concatenate(chunks)
 
 
 def _normalise(policy: AnyPolicy) -> NDArray[np.float64]:
@@ -521,8 +522,8 @@ def play_in_world(
     seed: int,
     discounts: Sequence[float],
     go_on: GoOn,
-) -> Episodes:
-    """Return episodes of a policy in another model or environment."""
+) -> tuple[NDArray[Any], str | None]:
+    """Return episodes of a policy in another model or environment, and the first that strayed."""
     rng = np.random.default_rng(seed)
     if not is_environment(world):
         player = _World(ModelReader(world), rng)
@@ -545,9 +546,7 @@ def play_in_world(
         collected += reward
         if not go_on(played, collected / played):
             break
-    rewards, ends, levels = zip(*found, strict=True)
-    columns = np.array(rewards), np.array(ends, np.int8), np.array(levels, np.int32)
-    return Episodes(*columns, example)
+    return np.array(found, EPISODE), example
 
 
 class _World:
