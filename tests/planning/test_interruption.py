@@ -121,9 +121,9 @@ def test_a_last_plan_over_histories_keeps_to_the_memory() -> None:
 
 
 def test_samples_over_histories_let_a_plan_grow() -> None:
-    result = vulcan.solve(vulcan.Problem(Well(horizon=12), "0.012*x"), samples=3_000)
+    result = vulcan.solve(vulcan.Problem(Well(horizon=12), "0.012*x"), samples=20_000)
     assert result.safe
-    assert result.statistics.evaluations <= 3_000
+    assert result.statistics.evaluations < 20_100
     assert "grown" in result.explanation
 
 

@@ -40,7 +40,7 @@ FAIR_TIME: Final = 10.0
 SHORT: Final = 2.0
 """Seconds in which samples of a problem whose states merge find nothing worth having."""
 
-PROBED: Final = 2_000
+PROBED: Final = 5_000
 """States that are evaluated to see whether histories merge, where samples are limited."""
 
 SHARE_OF_REST: Final = 0.8
@@ -85,7 +85,8 @@ class Automatic(Solver):
         run = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
         if samples:
-            unrolled = run.unroll(most_new=PROBED)
+            most = min(n for n in (given.samples, given.histories, PROBED) if n is not None)
+            unrolled = run.unroll(most_new=most)
             finding = self._grow(run) if not unrolled and run.finds_histories else None
             return finding or Vulcan().search(problem, reader, monitor, options)
         finding = self._search_graph(run)

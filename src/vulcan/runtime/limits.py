@@ -343,10 +343,10 @@ def is_late(began: float) -> bool:
     return monitor is not None and monitor.is_late(began)
 
 
-def is_overdue() -> bool:
-    """Return whether the search of this thread was requested to finish more than a second ago."""
+def must_answer() -> bool:
+    """Return whether a last plan must end: a request is a second old, or the memory is full."""
     monitor = _current.get()
-    return monitor is not None and monitor.overdue
+    return monitor is not None and (monitor.overdue or monitor.exceeds_memory())
 
 
 def check_time() -> None:

@@ -38,7 +38,7 @@ from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.levels import EDGE, Layers
 from vulcan.numerics import END, TOLERANCE
 from vulcan.problem import Problem
-from vulcan.runtime.limits import Limits, Monitor, is_overdue, listen
+from vulcan.runtime.limits import Limits, Monitor, listen, must_answer
 from vulcan.sampling.candidate import FRONTS, NEUTRAL, PAIRS, Candidate
 from vulcan.sampling.completion import FINE, Completion
 from vulcan.sampling.kernel_run import KernelRun
@@ -74,8 +74,8 @@ class WorkLimit:
 
     @property
     def late(self) -> bool:
-        """Whether its time is over, or the user has waited long enough."""
-        return time.perf_counter() > self.until or is_overdue()
+        """Whether its time is over, the user has waited long enough, or the memory is full."""
+        return time.perf_counter() > self.until or must_answer()
 
 
 def plan_merged(

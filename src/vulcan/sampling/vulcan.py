@@ -307,8 +307,7 @@ class VulcanSearch:
         def may_go_on() -> bool:
             monitor.report(self._incumbent.describe)
             hurried = monitor.requested and self._incumbent.best is not None
-            ended = hurried or monitor.exceeds_memory()
-            return not ended and not limit.forbids(completion.work, completion.evaluations)
+            return not hurried and not limit.forbids(completion.work, completion.evaluations)
 
         planning = Planning(self._tree, completion, may_go_on, FINE if final else COARSE)
         plan = planning.finalise()
