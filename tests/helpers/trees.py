@@ -16,7 +16,7 @@ from vulcan.solvers.constraints import LocalConstraint
 def start(model: Any, bound: RiskBound, under: LocalConstraint, seed: int) -> TreeRun:
     """Return a search that has not begun."""
     run = TreeRun(vulcan.Problem(model, bound), ModelReader(model), under, None)
-    run.prepare(seed=seed, exploration=1.0, default_policy="random", as_printed=False)
+    run.prepare(vulcan.LocalVulcan(1.0, default_policy="random"), seed)
     return run
 
 

@@ -33,14 +33,7 @@ from vulcan.policy.run import Run
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Monitor, StopReason
 from vulcan.sampling.groups import ActionEvaluator, Groups
-from vulcan.sampling.growth import (
-    Default,
-    Growth,
-    GrowthRun,
-    PlanTree,
-    find_default,
-    warm_up,
-)
+from vulcan.sampling.growth import Default, Growth, GrowthRun, PlanTree, find_default, warm_up
 from vulcan.solvers.base import Options, Solver
 from vulcan.solvers.finding import Finding
 

@@ -131,14 +131,14 @@ class PlanTree:
         # Of each history; rewards and risks are multiplied by its probability.
         self.states: list[Any] = []
         self.level, self.reach = array("i"), array("d")
-        self._close_row, self._close_child, self._close_size = array("i"), array("i"), array("i")
-        self._close_reward, self._close_risk = array("d"), array("d")
+        self.close_row, self.close_child, self.close_size = array("i"), array("i"), array("d")
+        self.close_reward, self.close_risk = array("d"), array("d")
         self._claims: dict[int, tuple[float, float]] = {}  # of histories that are only bounded
-        self._first_opening = array("i")
+        self.first_opening = array("i")
         # Of each opening.
-        self._next_opening, self._row = array("i"), array("i")
+        self.next_opening, self._row = array("i"), array("i")
         self.first_child, self.child_count = array("i"), array("i")
-        self._reward, self._risk = array("d"), array("d")
+        self.reward, self.risk = array("d"), array("d")
         # Of each row, an action that was taken, and of its outcomes.
         self._action, self._first_outcome = array("i"), array("q", [0])
         self._label, self._probability = array("i"), array("d")
@@ -155,7 +155,7 @@ class PlanTree:
         tree.add(level, [state], [1.0])
         if not tree.close(0, self._evaluator.actions(state)):
             return -math.inf, 0.0, 1.0
-        return tree._close_reward[0], tree._close_risk[0], float(tree._close_size[0])
+        return tree.close_reward[0], tree.close_risk[0], float(tree.close_size[0])
 
     def add(self, level: int, states: Sequence[Any], reaches: Sequence[float]) -> int:
         """Add histories that are neither closed nor opened; return the first of them."""
@@ -163,21 +163,21 @@ class PlanTree:
         self.states += states
         self.reach.extend(reaches)
         self.level.extend([level] * count)
-        for column in (self._close_row, self._close_child, self._first_opening):
+        for column in (self.close_row, self.close_child, self.first_opening):
             column.extend([NONE] * count)
-        self._close_size.extend([0] * count)
-        self._close_reward.extend([-math.inf] * count)
-        self._close_risk.extend([0.0] * count)
+        self.close_size.extend([0] * count)
+        self.close_reward.extend([-math.inf] * count)
+        self.close_risk.extend([0.0] * count)
         return first
 
-    def close(self, n: int, actions: dict[str, Any], room: int = MOST_CLOSING) -> bool:
+    def close(self, n: int, actions: dict[str, Any], room: float = MOST_CLOSING) -> bool:
         """Close a history by the default; False if that takes more decisions than there is room."""
         if isinstance(self._default, str):
             risk, reward = self._evaluator.bound(self._default, self.states[n], self.level[n])
             self._claims[n] = risk, reward
-            self._close_reward[n] = self.reach[n] * self._weights[self.level[n]] * reward
-            self._close_risk[n] = self.reach[n] * risk
-            self._close_size[n] = 1  # a claim takes an answer of the model, like a decision
+            self.close_reward[n] = self.reach[n] * self._weights[self.level[n]] * reward
+            self.close_risk[n] = self.reach[n] * risk
+            self.close_size[n] = 1  # a claim takes an answer of the model, like a decision
             return True
         if not actions or room < 1:
             return False
@@ -185,16 +185,16 @@ class PlanTree:
         row = self._evaluator.row(self.states[n], label, actions[label])
         number, first, following = self._store(n, row)
         reward = self.reach[n] * self._weights[self.level[n]] * row.reward
-        risk, size = self.reach[n] * row.risk, 1
-        self._close_child[n] = first
+        risk, size = self.reach[n] * row.risk, 1.0
+        self.close_child[n] = first
         for child, later in enumerate(following, first):
             if not self.close(child, later, room - size):
                 return False
-            reward += self._close_reward[child]
-            risk += self._close_risk[child]
-            size += self._close_size[child]
-        self._close_row[n], self._close_size[n] = number, size
-        self._close_reward[n], self._close_risk[n] = reward, risk
+            reward += self.close_reward[child]
+            risk += self.close_risk[child]
+            size += self.close_size[child]
+        self.close_row[n], self.close_size[n] = number, size
+        self.close_reward[n], self.close_risk[n] = reward, risk
         return True
 
     def open(self, n: int, row: Row) -> int:
@@ -203,13 +203,13 @@ class PlanTree:
         opening = len(self._row)
         for child, later in enumerate(following, first):
             self.close(child, later)
-        self._next_opening.append(self._first_opening[n])
-        self._first_opening[n] = opening
+        self.next_opening.append(self.first_opening[n])
+        self.first_opening[n] = opening
         self._row.append(number)
         self.first_child.append(first)
         self.child_count.append(len(following))
-        self._reward.append(self.reach[n] * self._weights[self.level[n]] * row.reward)
-        self._risk.append(self.reach[n] * row.risk)
+        self.reward.append(self.reach[n] * self._weights[self.level[n]] * row.reward)
+        self.risk.append(self.reach[n] * row.risk)
         return opening
 
     def open_root(self, actions: dict[str, Any]) -> None:
@@ -222,9 +222,9 @@ class PlanTree:
 
     def find_opening(self, n: int, label: str) -> int:
         """Return the opening of a history by an action; NONE if there is none."""
-        opening, action = self._first_opening[n], self._labels.get(label)
+        opening, action = self.first_opening[n], self._labels.get(label)
         while opening != NONE and self._action[self._row[opening]] != action:
-            opening = self._next_opening[opening]
+            opening = self.next_opening[opening]
         return opening
 
     def _store(self, n: int, row: Row) -> tuple[int, int, list[dict[str, Any]]]:
@@ -258,21 +258,11 @@ class PlanTree:
         """Return the arrays for kernels."""
         from vulcan.kernels.growth import PlanArrays
 
-        return PlanArrays(
-            close_reward=np.array(self._close_reward),
-            close_risk=np.array(self._close_risk),
-            close_size=np.array(self._close_size, np.float64),
-            first_opening=np.array(self._first_opening),
-            next_opening=np.array(self._next_opening, np.int32),
-            reward=np.array(self._reward, np.float64),
-            risk=np.array(self._risk, np.float64),
-            first_child=np.array(self.first_child, np.int32),
-            child_count=np.array(self.child_count, np.int32),
-        )
+        return PlanArrays(**{name: np.array(getattr(self, name)) for name in PlanArrays._fields})
 
     def write(self, openings: NDArray[np.int32], about: About) -> Policy:
         """Return the plan with these openings as a policy, decisions level by level."""
-        names = ("_close_row", "_close_child", "_row", "first_child", "_first_outcome", "_child")
+        names = ("close_row", "close_child", "_row", "first_child", "_first_outcome", "_child")
         close_row, close_child, row, first_child, first_outcome, child = (
             np.array(getattr(self, name)) for name in names
         )
@@ -408,7 +398,7 @@ class GrowingPlan:
         """
         from vulcan.kernels.growth import UNREACHED
 
-        arrays, held = self.tree.arrays(), self._hold_none()
+        arrays, held = self.tree.arrays(), np.full(len(self.tree), UNREACHED, np.int32)
         if first != NONE:
             arrays.first_opening[0], arrays.next_opening[first] = first, NONE
             arrays.close_reward[0] = -math.inf
@@ -419,8 +409,9 @@ class GrowingPlan:
                 break
             if best is None or chosen.reward > best.reward:
                 best = chosen
-            if below is None or self._is_spent(chosen):
-                break
+            unused = self._bound(chosen.reward) - chosen.risk
+            if below is None or chosen.price * unused <= WORTHLESS * max(1e-9, abs(chosen.reward)):
+                break  # what the bound leaves unused is worth next to nothing
             alike = below.openings == chosen.openings
             reached = (below.openings != UNREACHED) & (chosen.openings != UNREACHED)
             held = np.where(reached & ~alike, below.openings, held)
@@ -445,22 +436,13 @@ class GrowingPlan:
             below, chosen = (below, middle) if self._accepts(middle) else (middle, chosen)
         return below, chosen
 
-    def _hold_none(self) -> NDArray[np.int32]:
-        """Return that no history has a given opening."""
-        from vulcan.kernels.growth import UNREACHED
-
-        return np.full(len(self.tree), UNREACHED, np.int32)
-
-    def _is_spent(self, chosen: Chosen) -> bool:
-        """Return whether what the bound leaves unused is worth next to nothing."""
-        unused = self._bound(chosen.reward) - chosen.risk
-        return chosen.price * unused <= WORTHLESS * max(1e-9, abs(chosen.reward))
-
     def choose_small(self, most: float) -> Chosen | None:
         """Return a plan of at most this many decisions, if the bound accepts one."""
         if self.best is None or self.best.size <= most:
             return self.best
-        arrays, held = self.tree.arrays(), self._hold_none()
+        from vulcan.kernels.growth import UNREACHED
+
+        arrays, held = self.tree.arrays(), np.full(len(self.tree), UNREACHED, np.int32)
         low, high = 1e-15 * max(1e-9, abs(self.best.reward)), max(1e-9, abs(self.best.reward))
         for _ in range(24):
             middle = math.sqrt(low * high)

@@ -15,14 +15,7 @@ from numpy.typing import NDArray
 
 from vulcan.errors import BoundError, CheckpointError, ModelError
 from vulcan.graph.compiled import CompiledGraph, find_compiled
-from vulcan.graph.states import (
-    LARGE_GROWTH,
-    MOST_ROWS,
-    Graph,
-    StateGraph,
-    find_growth,
-    open_graph,
-)
+from vulcan.graph.states import LARGE_GROWTH, MOST_ROWS, Graph, StateGraph, find_growth, open_graph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.problem import Problem

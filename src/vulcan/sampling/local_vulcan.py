@@ -59,13 +59,7 @@ def search_tree(
     }
     rank = rank_within_bound if solver.constraint.constrains else rank_by_reward
     incumbent = Incumbent(tree, problem, monitor, options, name or solver, settings, rank)
-    tree.prepare(
-        seed=options.seed,
-        exploration=solver.exploration,
-        default_policy=solver.default_policy,
-        as_printed=solver.as_printed,
-        most_histories=monitor.limits.histories,
-    )
+    tree.prepare(solver, options.seed, monitor.limits.histories)
     if not monitor.started:
         monitor.start_clock()
     incumbent.resume()

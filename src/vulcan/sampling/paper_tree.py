@@ -14,7 +14,7 @@ import math
 import operator
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +25,15 @@ from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, NONE, UNPLANNED
 from vulcan.problem import Problem
-from vulcan.runtime.arrays import (
-    ranges,
-    require,
-    starts,
-    unpack_array,
-)
+from vulcan.runtime.arrays import ranges, require, starts, unpack_array
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.checkpoint import Snapshot, check_tree, check_walk
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.sampling.plan import WorkLimit, load_kernels, plan_merged
 from vulcan.solvers.constraints import LocalConstraint
+
+if TYPE_CHECKING:
+    from vulcan.sampling.local_vulcan import LocalVulcan
 
 FIXED: Final = ("_returns", "_path", "control", "test")  # arrays that don't grow
 SAMPLED: Final = ("depth", "phase", "samples", "exhausted", "random")  # what changes of `control`
@@ -125,22 +123,13 @@ class TreeRun(KernelRun):
         value = float(self.nodes["value"][0])
         return value if math.isfinite(value) else None
 
-    def prepare(
-        self,
-        *,
-        seed: int,
-        exploration: float,
-        default_policy: Literal["random", "greedy"],
-        as_printed: bool,
-        most_histories: int | None = None,
-    ) -> None:
+    def prepare(self, solver: LocalVulcan, seed: int, most_histories: int | None = None) -> None:
         """Set how to sample, and compile the kernels."""
-        self.control["random"] = np.uint64(seed)
-        self.control["exploration"], self.control["literal"] = exploration, as_printed
+        self.control["random"], self.control["exploration"] = np.uint64(seed), solver.exploration
         kinds = {"random": self._kernels.RANDOM, "greedy": self._kernels.GREEDY}
-        self.control["default_policy"] = kinds[default_policy]
-        self.sizes["counted"] = as_printed
-        self.test["foresight"] = not as_printed and self.constraint.constrains
+        self.control["default_policy"] = kinds[solver.default_policy]
+        self.control["literal"] = self.sizes["counted"] = solver.as_printed
+        self.test["foresight"] = not solver.as_printed and self.constraint.constrains
         # Nothing is sampled or finalised yet: these calls compile the kernels.
         self.control["budget"] = 0
         self.control["most_histories"] = NO_LIMIT if most_histories is None else most_histories
@@ -196,6 +185,9 @@ class TreeRun(KernelRun):
             if candidate is not None:
                 yield candidate
             return
+        problem = self.problem
+        if not self.constraint.constrains:
+            problem = Problem(problem.model, Constant(1.0))  # every policy is acceptable
         for scale in SCALES[:FEW] if self.exhausted else SCALES:
             # Histories leave half of the time to pairs.
             histories = self._scale_limit(scale, (time.perf_counter() + until) / 2)
@@ -204,19 +196,12 @@ class TreeRun(KernelRun):
             if candidate is not None:
                 yield candidate
                 pairs.evaluations = self.samples // SAMPLES_PER_EVALUATION
-            merged = None if self.solved else plan_merged(self, self.bounded_problem, None, pairs)
+            merged = None if self.solved else plan_merged(self, problem, None, pairs)
             if merged is not None and merged[0] is not None:
                 yield merged[0]
             exceeded = histories.exceeded or pairs.exceeded
             if candidate is not None or merged is not None or pairs.late or not exceeded:
                 return
-
-    @property
-    def bounded_problem(self) -> Problem:
-        """The problem, with a bound that accepts every policy if there is no constraint."""
-        if self.constraint.constrains:
-            return self.problem
-        return Problem(self.problem.model, Constant(1.0))
 
     def _plan_within(self, histories: WorkLimit) -> Candidate | None:
         return self.plan(True, lambda: histories.forbids(int(self._walk["visited"][0])))

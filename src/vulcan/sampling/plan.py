@@ -315,14 +315,15 @@ class Planning:
         """Return the least value of a policy of this reward within the bound."""
         return reward - self._price * self._run.allow(reward)
 
-    def _may_combine(self) -> bool:
-        return self._may_go_on() and self._fronts.work <= self._most_pairs
-
     def _choose_within(self, slack: float, points: int) -> Plan | None:
         """Return the best acceptable plan that falls short by at most a slack."""
         run, values = self._run, self._layer_values
+
+        def may_combine() -> bool:
+            return self._may_go_on() and self._fronts.work <= self._most_pairs
+
         rare = points if self._closeness == math.inf else max(2, points // RARER)
-        given = (self._price, values, slack, self._size, (values, values), self._may_combine)
+        given = (self._price, values, slack, self._size, (values, values), may_combine)
         self._finished = self._fronts.compute(*given, points, rare)
         if not self._finished:
             return None

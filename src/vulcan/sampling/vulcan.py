@@ -39,12 +39,7 @@ from vulcan.sampling.candidate import LOCAL
 from vulcan.sampling.completion import COARSE, FINE
 from vulcan.sampling.distributed_tree import DistributedTree, again_if_lost
 from vulcan.sampling.incumbent import GROWTH, Incumbent
-from vulcan.sampling.local_vulcan import (
-    EXPLORATION,
-    PAPER,
-    LocalVulcan,
-    require_exploration,
-)
+from vulcan.sampling.local_vulcan import EXPLORATION, PAPER, LocalVulcan, require_exploration
 from vulcan.sampling.paper_tree import TreeRun
 from vulcan.sampling.plan import Planning, WorkLimit, plan_merged
 from vulcan.sampling.price_search import (
@@ -57,7 +52,6 @@ from vulcan.sampling.price_search import (
 )
 from vulcan.sampling.proof import Proof
 from vulcan.solvers.base import Coverage, Option, Options, Solver
-from vulcan.solvers.constraints import SurvivalConstraint
 from vulcan.solvers.finding import Finding, Status, find_gap, is_closed
 
 logger = logging.getLogger("vulcan")
@@ -335,25 +329,16 @@ class VulcanSearch:
 
     def _try_local_constraint(self, until: float, samples: int | None = None) -> None:
         """Search with a local constraint, with as many samples as were taken so far."""
+        run, solver = self._tree, LocalVulcan(self._solver.exploration)
+        left, target = max(1, run.limit - run.memory), samples or max(1, run.samples)
         with suppress(BoundError):  # it may have no value at the credits of histories
-            self._search_locally(until, samples or max(1, self._tree.samples))
-
-    def _search_locally(self, until: float, samples: int) -> None:
-        run = self._tree
-        left = max(1, run.limit - run.memory)
-        local = TreeRun(self._problem, run.reader, SurvivalConstraint(), left, run.known_graph)
-        with self._monitor.clock_stopped():
-            local.prepare(
-                seed=self._options.seed,
-                exploration=self._solver.exploration,
-                default_policy="greedy",
-                as_printed=False,
-            )
-        while local.can_sample(samples) and time.perf_counter() < until:
-            if self._monitor.overdue:
+            local = TreeRun(self._problem, run.reader, solver.constraint, left, run.known_graph)
+            with self._monitor.clock_stopped():
+                local.prepare(solver, self._options.seed)
+            while local.can_sample(target) and time.perf_counter() < until:
+                local.advance(target)
+            if not local.samples or local.exhausted:
                 return
-            local.advance(samples)
-        if local.samples and not local.exhausted:
             for candidate in local.complete(until):
                 other = None if local.graph is run.graph else local.graph
                 found = replace(candidate, method=LOCAL, graph=other)
