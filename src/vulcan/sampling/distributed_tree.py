@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import ModelError, OptionError
-from vulcan.exact.acceptance import Extremes, find_extremes, join_extremes
+from vulcan.exact.acceptance import Extremes, join_extremes
 from vulcan.graph.compiled import CompiledGraph
 from vulcan.graph.states import ACTION
 from vulcan.kernels.price_tree import ORDER, PRICES
@@ -85,18 +85,8 @@ SHARD_REPORT: Final = np.dtype(
 )
 """What the upper tree must know of a shard after it was sampled."""
 
-TOTALS: Final = np.dtype(
-    [
-        ("histories", "i8"),  # nodes of all shards
-        ("memory", "i8"),  # bytes
-        ("evaluations", "i8"),  # of the model
-        ("full", "i8"),  # whether memory has run out
-    ],
-    align=True,
-)
-
-Report = tuple[NDArray[Any], Any]
-"""What a host answers: a `SHARD_REPORT` of each shard that was called, and its `TOTALS`."""
+Report = tuple[NDArray[Any], dict[str, int]]
+"""What a host answers: a `SHARD_REPORT` of each shard that was called, and its totals."""
 
 
 class ShardHost(PriceArrays):
@@ -175,10 +165,6 @@ class ShardHost(PriceArrays):
         roots = [self._shards[number] for number in reaches]
         return grow_upper_tree(self, AMPLE * most, closeness, roots, list(reaches.values()))
 
-    def find_extremes(self) -> Extremes:
-        """Return the largest numbers of the actions in shards."""
-        return find_extremes(self.graph)
-
     def collect(self) -> dict[int, NDArray[Any]]:
         """Return the returns of the shards that were sampled."""
         returns = {number: self._subtrees[root].returns for number, root in self._shards.items()}
@@ -220,10 +206,12 @@ class ShardHost(PriceArrays):
             if returns is not None:
                 for name in ("samples", "least", "most"):
                     report[name][k] = returns[name][nodes["level"][k]]
-        totals = np.zeros((), TOTALS)
-        totals["histories"], totals["memory"] = self.histories, self.capacity
-        totals["evaluations"], totals["full"] = self.graph.evaluations, self._full
-        return report, totals
+        return report, {
+            "histories": self.histories,  # nodes of all shards
+            "memory": self.capacity,
+            "evaluations": self.graph.evaluations,
+            "full": self._full,  # whether memory has run out
+        }
 
 
 class ShardsLostError(Exception):
@@ -263,7 +251,7 @@ class DistributedTree(PriceRun):
         self._made = (ShardHost, sent, seed, exploration)
         self._workers: list[Worker] = []
         self._limits: dict[Worker, float] = {}
-        self._totals: dict[Worker, Any] = {}  # by the last reports
+        self._totals: dict[Worker, dict[str, int]] = {}  # by the last reports
         self._owners: dict[int, Worker] = {}  # of shards, by their numbers
         self._loads: Counter[Worker] = Counter()  # shards that were given, and samples
         self._losses_in_a_row = 0
@@ -565,7 +553,7 @@ class DistributedTree(PriceRun):
     # Totals of all shards.
 
     def _sum_up(self, name: str) -> int:
-        return sum(int(totals[name]) for totals in self._totals.values())
+        return sum(totals[name] for totals in self._totals.values())
 
     @property
     def histories(self) -> int:

@@ -596,7 +596,7 @@ class GrowthRun:
             spare = SHARE_OF_CERTIFYING * self._monitor.seconds
             if self._certified is None:
                 spare = max(spare, SOON)
-            if self._expect_certifying(plan.best) < spare:
+            if plan.best is not None and self._expect_size(plan.best.size) < spare:
                 self._certify(plan.best)
             if plan.exhausted or (plan.best is None and budget >= HOPELESS):
                 break
@@ -615,9 +615,6 @@ class GrowthRun:
         size = plan.best.size + len(plan.tree) - len(plan.best.openings)
         return 1.1 * self._expect_size(size)
 
-    def _expect_certifying(self, chosen: Chosen | None) -> float:
-        return 0.0 if chosen is None else self._expect_size(chosen.size)
-
     def _expect_size(self, size: int) -> float:
         """Return the seconds that the certificate of a plan takes."""
         seconds = self._seconds_per_decision
@@ -634,7 +631,7 @@ class GrowthRun:
         left = math.inf if limit is None else max(0.05 * limit, limit - monitor.seconds)
         if monitor.requested:
             left = AT_ONCE
-        if self._expect_certifying(best) > left:
+        if self._expect_size(best.size) > left:
             small = plan.choose_small(left / max(1e-9, self._expect_size(1)))
             if small is None and self._certified is not None:
                 return None
@@ -645,9 +642,9 @@ class GrowthRun:
             self._certify(best)
         return None
 
-    def _certify(self, chosen: Chosen | None) -> None:
+    def _certify(self, chosen: Chosen) -> None:
         """Write a plan out and certify it, unless that was done."""
-        if chosen is None or (self._certified is not None and self._certified[0] is chosen):
+        if self._certified is not None and self._certified[0] is chosen:
             return
         assert self._plan is not None
         began = time.perf_counter()

@@ -99,22 +99,18 @@ class KernelRun:
     def satisfy(self, wants: int, state: int, most: float) -> bool:
         """Provide what a kernel needs; False if that takes more than so many bytes."""
         if wants == codes.NEEDS_STATE:
-            return self.evaluate_state(state)
-        if wants == codes.NEEDS_ROWS:
+            # There may be no room for one more large answer.
+            if self.memory + self._largest_answer > self.limit:
+                return False
+            self._expand(state)
+        elif wants == codes.NEEDS_ROWS:
             return self.make_rows(most - (self.capacity - self.graph.capacity))
-        if wants == codes.NEEDS_ROOM:
+        elif wants == codes.NEEDS_ROOM:
             return self.grow(most)
-        if wants == codes.NEEDS_BOUND:
+        elif wants == codes.NEEDS_BOUND:
             self.refine_bound()
         elif wants == codes.BROKEN:
             self.raise_fault()
-        return True
-
-    def evaluate_state(self, state: int) -> bool:
-        """Evaluate a state of a model in Python; False without room for one more large answer."""
-        if self.memory + self._largest_answer > self.limit:
-            return False
-        self._expand(state)
         return True
 
     def _expand(self, state: int) -> None:

@@ -107,20 +107,15 @@ def plan_merged(
             advance_fronts(layered, front_work)
     except BoundError:
         return None
-    return _write(run, layered), layered, upper
-
-
-def _write(run: KernelRun, layered: ExactSearch) -> Candidate | None:
-    """Return the best policy as a candidate."""
     best = layered.best
     if best is None:
-        return None
+        return None, layered, upper
     rows, below, _ = best.decide()
     counts = run.graph.actions.array["safe_count"][rows]
     firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    allowed = run.allow(best.reward)
+    worth = best.reward, best.risk, run.allow(best.reward), 0.0
     method = PAIRS if layered.dual.price else NEUTRAL
-    return Candidate(rows, firsts, below, best.reward, best.risk, allowed, 0.0, method)
+    return Candidate(rows, firsts, below, *worth, method), layered, upper
 
 
 def load_kernels() -> None:

@@ -36,7 +36,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.forms import Constant
-from vulcan.exact.acceptance import Extremes, find_extremes
 from vulcan.graph.compiled import CompiledGraph, Evaluator
 from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
@@ -268,10 +267,6 @@ class PriceRun(PriceArrays):
         """Return what evaluates and writes policies below it."""
         return HistoryCompletion(self) if self._threads is None else self._threads.complete()
 
-    def find_extremes(self) -> Extremes:
-        """Return the largest numbers of the actions evaluated so far."""
-        return find_extremes(self.graph)
-
     def credits(self) -> list[float]:
         """Return the rewards of plans that the bound accepted."""
         return sorted(self.accepted)
@@ -320,14 +315,19 @@ class PriceRun(PriceArrays):
         root, children = int(self.nodes["first_edge"][0]), self.list_children(0)
         self._unpack(snapshot, (*FIXED, *LISTS, *SUBTREES, "numbers"))
         self.accepted = {reward for reward, _ in snapshot.credits}
-        self._restore_numbers(unpack_array(packed, "numbers", np.zeros(0), NUMBERS).tolist())
+        samples, guide, *spans = unpack_array(packed, "numbers", np.zeros(0), NUMBERS).tolist()
+        for count in (samples, guide):
+            require(0 <= count < 1 << 53 and count == int(count), "samples were not counted")
+        require(not any(map(math.isnan, spans)), "rewards are between no numbers")
+        self.samples, self._next_guide = int(samples), int(guide)
+        self._span, self._bounded = (spans[0], spans[1]), (spans[2], spans[3])
         for name in FIXED[:2]:
             array = getattr(self, name)
             array[:] = unpack_array(packed, name, array, len(array))
         self._draws["random"] = unpack_array(packed, "_draws", self._draws, 1)["random"]
         for name in LISTS[1:]:
             setattr(self, name, unpack_array(packed, name, getattr(self, name)))
-        check_price_tree(self.filled_tree(), self.graph, levels)
+        check_price_tree(self.tree()._replace(**self._filled()), self.graph, levels)
         first = self.nodes["first_edge"][0] == root
         require(first and self.list_children(0) == children, "the tree begins with other histories")
         upper_nodes = unpack_array(packed, "upper_nodes", self.upper_nodes)
@@ -337,14 +337,6 @@ class PriceRun(PriceArrays):
             self.add_upper_node(node, returns)
         self._restore_subtrees(packed)
         self._check_orders()
-
-    def _restore_numbers(self, numbers: Sequence[float]) -> None:
-        samples, guide, *spans = numbers
-        for count in (samples, guide):
-            require(0 <= count < 1 << 53 and count == int(count), "samples were not counted")
-        require(not any(map(math.isnan, spans)), "rewards are between no numbers")
-        self.samples, self._next_guide = int(samples), int(guide)
-        self._span, self._bounded = (spans[0], spans[1]), (spans[2], spans[3])
 
     def _restore_subtrees(self, packed: Mapping[str, bytes]) -> None:
         roots, levels = unpack_array(packed, "subtrees", np.zeros(0, np.int64)), self.reader.levels
@@ -547,11 +539,6 @@ def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
         return HIGHER * max(high, SMALL * size) * np.arange(count) / (count - 1)
     high *= HIGHER if high < prices[-1] else HIGHER**3
     return np.asarray(low * (high / low) ** (np.arange(count) / (count - 1)))
-
-
-def are_alike(prices: Prices, others: Prices) -> bool:
-    """Whether prices are so close that a move is not worth it."""
-    return bool(np.allclose(prices, others, rtol=ALIKE, atol=0.0))
 
 
 def are_at_an_end(judged: NDArray[Any], prices: Prices) -> bool:

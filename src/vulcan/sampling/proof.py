@@ -92,7 +92,10 @@ class Proof(KernelRun):
             except BoundError:  # it has no value at rewards beyond all policies
                 return
             if self.is_final(self._price):
-                self._proved[self._price] = self.bound_reward_at(self._price)
+                value = self.bound_value(self._price)
+                given = self.problem.risk_bound, (1.0, self._price), value
+                proved = limit_reward(*given, -math.inf, value + self._price)[0]
+                self._proved[self._price] = proved
                 self._price = self._choose_price(price)
             elif self.opened == before:
                 return
@@ -139,12 +142,6 @@ class Proof(KernelRun):
     def is_final(self, price: float) -> bool:
         """Whether the bound on V_k is V_k itself, but for the rounding."""
         return bool(self._tree_of(price).nodes["promise"][0] == 0.0)
-
-    def bound_reward_at(self, price: float) -> float:
-        """Return the upper bound on the reward of acceptable policies from one price."""
-        value = self.bound_value(price)
-        weights = (1.0, price)
-        return limit_reward(self.problem.risk_bound, weights, value, -math.inf, value + price)[0]
 
     def bound_reward(self) -> float:
         """Return the least upper bound over all prices tried; -inf if no policy is acceptable."""

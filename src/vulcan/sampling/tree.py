@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
+from vulcan.exact.acceptance import Extremes, find_extremes
 from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
@@ -107,11 +108,6 @@ class Subtree:
 
         return int(sample(problem, tree, self.returns, self.path, self.orders, self.control))
 
-    @property
-    def node(self) -> int:
-        """The deepest node of the current sample."""
-        return int(self.path["node"][self.control["depth"][0]])
-
 
 class PriceArrays(KernelRun):
     """The arrays of a tree with several prices; see `vulcan.kernels.price_tree`.
@@ -166,9 +162,9 @@ class PriceArrays(KernelRun):
         values = (self.node_values, self.edge_values, self.prices, self.sizes)
         return self._kernels.PriceTree(self.nodes, self.edges, *values)
 
-    def filled_tree(self) -> Any:
-        """Return views of the filled rows of the tree."""
-        return self.tree()._replace(**self._filled())
+    def find_extremes(self) -> Extremes:
+        """Return the largest numbers of the actions evaluated so far."""
+        return find_extremes(self.graph)
 
     def list_levels(self) -> list[NDArray[np.intp]]:
         """Return the nodes of each level, the deepest first."""
@@ -190,7 +186,8 @@ class PriceArrays(KernelRun):
     def sample_subtree(self, subtree: Subtree, most: float) -> bool:
         """Take the samples that a subtree was ordered; False if memory is short."""
         while (wants := subtree.sample(self.arrays(), self.tree())) != codes.DONE:
-            if not self.satisfy(wants, int(self.nodes["state"][subtree.node]), most):
+            node = subtree.path["node"][subtree.control["depth"][0]]
+            if not self.satisfy(wants, int(self.nodes["state"][node]), most):
                 return False
         return True
 

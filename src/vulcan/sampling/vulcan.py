@@ -43,8 +43,8 @@ from vulcan.sampling.local_vulcan import EXPLORATION, PAPER, LocalVulcan, requir
 from vulcan.sampling.paper_tree import TreeRun
 from vulcan.sampling.plan import Planning, WorkLimit, plan_merged
 from vulcan.sampling.price_search import (
+    ALIKE,
     PriceRun,
-    are_alike,
     are_at_an_end,
     choose_prices,
     raise_prices,
@@ -361,7 +361,7 @@ class VulcanSearch:
             chosen = raise_prices(prices, run.size)
         else:
             chosen = choose_prices(run.judged, prices, run.size)
-        if not are_alike(chosen, prices):
+        if not np.allclose(chosen, prices, rtol=ALIKE, atol=0.0):  # else it is not worth a move
             run.move_prices(chosen)
 
     def _explain(self) -> tuple[Status, str]:
