@@ -11,9 +11,8 @@ import pytest
 
 import vulcan
 from vulcan import Outcome
-from vulcan.runtime import memory
-from vulcan.runtime.limits import Limits, Monitor
-from vulcan.runtime.memory import find_default_memory, read_resident_memory
+from vulcan.runtime import limits as runtime_limits
+from vulcan.runtime.limits import Limits, Monitor, find_default_memory, read_resident_memory
 
 GIGABYTE = 1 << 30
 
@@ -29,8 +28,8 @@ def groups(tmp_path, monkeypatch):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    monkeypatch.setattr(memory, "GROUPS", tmp_path)
-    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(runtime_limits, "GROUPS", tmp_path)
+    monkeypatch.setattr(runtime_limits, "OWN_GROUPS", tmp_path / "own")
     return write
 
 
@@ -64,7 +63,7 @@ def test_without_any_group_the_machine_counts(groups):
 def test_limits_of_the_process_count():
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
-        "from vulcan.runtime.memory import find_default_memory; print(find_default_memory())"
+        "from vulcan.runtime.limits import find_default_memory; print(find_default_memory())"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert int(answer.stdout) <= GIGABYTE // 2

@@ -21,7 +21,7 @@ from vulcan.model.interface import describe_model
 from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.policy.policy import AnyPolicy, open_own_model
 from vulcan.policy.walk import MemberLists, ModelCheck
-from vulcan.runtime.memory import pause_collection
+from vulcan.runtime.limits import pause_collection
 
 __all__ = ["Journey", "Journeys", "Visits", "follow_policy", "require_mission"]
 

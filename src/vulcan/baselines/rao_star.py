@@ -64,8 +64,7 @@ from vulcan.numerics import END, NONE, UNEVALUATED, UNPLANNED
 from vulcan.policy.policy import Policy
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import lengthen
-from vulcan.runtime.limits import Monitor, Progress, StopReason
-from vulcan.runtime.memory import find_default_memory
+from vulcan.runtime.limits import Monitor, Progress, StopReason, find_default_memory
 from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status
 

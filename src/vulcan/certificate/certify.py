@@ -56,7 +56,7 @@ from vulcan.runtime.formatting import (
     show_probability,
     show_reward,
 )
-from vulcan.runtime.memory import pause_collection
+from vulcan.runtime.limits import pause_collection
 
 BESIDE: Final = 1e-3
 """The bound must be concave this far from the reward, relative to the larger of it and 1."""

@@ -33,7 +33,7 @@ from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
 from vulcan.policy.policy import AnyPolicy, Policy
 from vulcan.problem import Problem
-from vulcan.runtime.memory import pause_collection
+from vulcan.runtime.limits import pause_collection
 
 
 def load_storm() -> Any:

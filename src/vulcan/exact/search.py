@@ -32,8 +32,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.numerics import EXACT_GAP
 from vulcan.policy.policy import AnyPolicy, Policy, RandomisedPolicy
 from vulcan.problem import Problem
-from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
-from vulcan.runtime.memory import find_default_memory
+from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp, find_default_memory
 from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap, is_closed
 

@@ -46,9 +46,8 @@ from vulcan.model.interface import Outcome, describe_model, stable_text
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import TOLERANCE
 from vulcan.parameters import knows_parameters
-from vulcan.planning.automatic import read_solver
 from vulcan.planning.result import Result
-from vulcan.planning.solve import plan_and_certify
+from vulcan.planning.solve import plan_and_certify, read_solver
 from vulcan.policy.policy import AnyPolicy
 from vulcan.policy.run import Run
 from vulcan.problem import Problem

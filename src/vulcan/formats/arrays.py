@@ -28,7 +28,7 @@ from vulcan.errors import OptionError, VulcanError
 from vulcan.formats.registry import Maker, make_from_file, require_known
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel, check_numbers
 from vulcan.parameters import shorten
-from vulcan.runtime.memory import find_default_memory
+from vulcan.runtime.limits import find_default_memory
 
 FORMS: Final = {"path/to/model.npz": "transitions and rewards as arrays"}
 

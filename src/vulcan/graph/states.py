@@ -54,8 +54,7 @@ from vulcan.numerics import (
 from vulcan.parameters import shorten
 from vulcan.policy.policy import About, Policy
 from vulcan.runtime.arrays import lengthen, ranges, require, require_names, unpack_array
-from vulcan.runtime.limits import TimeUp
-from vulcan.runtime.memory import pause_collection
+from vulcan.runtime.limits import TimeUp, pause_collection
 
 STATE: Final = np.dtype([("first_action", "i4"), ("action_count", "i4")], align=True)
 ACTION: Final = np.dtype(

@@ -23,12 +23,12 @@ from vulcan.exact.sweeps import find_least_risk_policy
 from vulcan.graph.compiled import find_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.problem import Problem
-from vulcan.runtime.limits import Limits, Monitor, StopReason
+from vulcan.runtime.limits import Monitor, StopReason
 from vulcan.sampling.growth import GrowthRun
 from vulcan.sampling.tree import PrecisionError
 from vulcan.sampling.vulcan import Vulcan
 from vulcan.solvers.base import RANDOMISED as RANDOMISED_OPTION
-from vulcan.solvers.base import Coverage, Option, Options, Solver, find_solver
+from vulcan.solvers.base import Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
 
 OVERTIME: Final = 0.1
@@ -162,10 +162,3 @@ class Automatic(Solver):
             run.offer(point)
         found = "the most cautious policy that looks one step ahead"
         return run.find(found if run.best is not None else "no policy found within the limits")
-
-
-def read_solver(solver: Solver | str | None, limits: Limits) -> Solver:
-    """Return the solver that a user gives, perhaps by its name; the default one for None."""
-    if isinstance(solver, str):
-        return find_solver(solver).from_options({}, limits)
-    return Automatic() if solver is None else solver

@@ -22,8 +22,8 @@ from vulcan.exact.pipeline import RewardBound
 from vulcan.model.interface import describe_model
 from vulcan.parallel.executors import Executor
 from vulcan.parameters import knows_parameters
-from vulcan.planning.automatic import read_solver
 from vulcan.planning.result import Result
+from vulcan.planning.solve import read_solver
 from vulcan.planning.sweep import ResultRow, describe_error, open_sweep
 from vulcan.policy.policy import RandomisedPolicy
 from vulcan.problem import Problem, require_problem

@@ -60,7 +60,7 @@ from vulcan.policy.policy import AnyPolicy, open_own_model
 from vulcan.policy.walk import DecisionPoints, find_decision_points, find_values, number_labels
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_percent
-from vulcan.runtime.memory import pause_collection
+from vulcan.runtime.limits import pause_collection
 from vulcan.solvers.finding import Worth
 
 WORTH_TELLING: Final = 1e-9

@@ -18,7 +18,7 @@ from vulcan.policy.policy import AnyPolicy, open_own_model
 from vulcan.policy.walk import find_decision_points
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_gap
-from vulcan.runtime.memory import pause_collection
+from vulcan.runtime.limits import pause_collection
 
 SCALES: Final = (0.5, 0.9)
 RISKIEST: Final = 12

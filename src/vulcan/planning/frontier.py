@@ -55,8 +55,9 @@ from vulcan.model.interface import Model, describe_model
 from vulcan.numerics import TOLERANCE
 from vulcan.parallel.executors import Executor
 from vulcan.parameters import knows_parameters, require_number, require_whole
-from vulcan.planning.automatic import Automatic, read_solver
+from vulcan.planning.automatic import Automatic
 from vulcan.planning.result import Result
+from vulcan.planning.solve import read_solver
 from vulcan.planning.sweep import ResultRow, describe_error, open_sweep
 from vulcan.policy.policy import AnyPolicy, RandomisedPolicy
 from vulcan.problem import Problem

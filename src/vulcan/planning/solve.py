@@ -22,7 +22,7 @@ from vulcan.numerics import AGREEMENT, TOLERANCE, find_sum_cost
 from vulcan.parallel.executors import Executor, count_losses
 from vulcan.parallel.pool import choose_executor
 from vulcan.parameters import knows_parameters
-from vulcan.planning.automatic import read_solver
+from vulcan.planning.automatic import Automatic
 from vulcan.planning.result import Result
 from vulcan.policy.policy import AnyPolicy
 from vulcan.problem import Problem, require_problem
@@ -37,7 +37,7 @@ from vulcan.runtime.limits import (
     TimeUp,
     watch_progress,
 )
-from vulcan.solvers.base import Options, Solver, require_solver
+from vulcan.solvers.base import Options, Solver, find_solver, require_solver
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
 QUERY_SECONDS: Final = 0.1
@@ -128,6 +128,13 @@ def solve(
     options = Options(seed, checkpoint=Checkpoint.read(checkpoint))
     chosen = read_solver(solver, limits)
     return plan_and_certify(problem, chosen, limits, options, parallel=parallel, progress=progress)
+
+
+def read_solver(solver: Solver | str | None, limits: Limits) -> Solver:
+    """Return the solver that a user gives, perhaps by its name; the default one for None."""
+    if isinstance(solver, str):
+        return find_solver(solver).from_options({}, limits)
+    return Automatic() if solver is None else solver
 
 
 def plan_and_certify(

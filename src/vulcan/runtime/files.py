@@ -41,7 +41,7 @@ from types import ModuleType
 from typing import BinaryIO, Final
 
 from vulcan.errors import CheckpointError, OptionError, VulcanError
-from vulcan.runtime.memory import find_default_memory
+from vulcan.runtime.limits import find_default_memory
 
 try:
     import fcntl

@@ -14,7 +14,7 @@ from vulcan.graph.states import Graph
 from vulcan.numerics import END, UNPLANNED
 from vulcan.policy.policy import About, Policy
 from vulcan.runtime.arrays import pack_array, require, require_names, unpack_array
-from vulcan.runtime.memory import pause_collection
+from vulcan.runtime.limits import pause_collection
 
 ARRAYS: Final = ("rows", "firsts", "below")
 NUMBERS: Final = ("reward", "risk", "allowed", "frontier")

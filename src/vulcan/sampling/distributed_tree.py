@@ -45,8 +45,7 @@ from vulcan.numerics import END, NONE
 from vulcan.parallel.executors import Channel, Executor, Worker, WorkerLostError, note_loss
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import ranges, starts
-from vulcan.runtime.limits import is_late
-from vulcan.runtime.memory import find_default_memory
+from vulcan.runtime.limits import find_default_memory, is_late
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.completion import (
     Completion,

@@ -42,8 +42,7 @@ from vulcan.numerics import ANY, DEFAULT, END, FAILED, NONE, UNPLANNED
 from vulcan.policy.policy import About, Beyond, Policy
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import ranges, starts
-from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp
-from vulcan.runtime.memory import pause_collection
+from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp, pause_collection
 from vulcan.sampling.groups import BINS, ActionEvaluator, Closing, Groups, OpeningRule, Row, accepts
 from vulcan.solvers.base import Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth

@@ -20,7 +20,7 @@ from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import lengthen, pack_array, require, require_names, unpack_array
-from vulcan.runtime.memory import find_default_memory
+from vulcan.runtime.limits import find_default_memory
 from vulcan.sampling.checkpoint import Snapshot
 from vulcan.solvers.constraints import LocalConstraint
 

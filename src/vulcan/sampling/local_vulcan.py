@@ -21,7 +21,7 @@ from vulcan.runtime.limits import Limits, Monitor
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.incumbent import GROWTH, Incumbent, name_part, rank_within_bound
 from vulcan.sampling.paper_tree import TreeRun
-from vulcan.solvers.base import Option, Options, Solver
+from vulcan.solvers.base import Option, Options, Solver, require_exploration
 from vulcan.solvers.constraints import (
     CONSTRAINT,
     CREDIT,
@@ -174,12 +174,6 @@ COMPLETE: Final = Option(
     default="complete",
     negatable=True,
 )
-
-
-def require_exploration(exploration: float) -> None:
-    """Refuse what is no constant of UCT."""
-    if not 0 <= exploration < math.inf:
-        raise OptionError(f"exploration must be a number from 0 on, not {exploration!r}")
 
 
 @dataclass(frozen=True)

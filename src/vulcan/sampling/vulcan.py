@@ -39,7 +39,7 @@ from vulcan.sampling.candidate import LOCAL
 from vulcan.sampling.completion import COARSE, FINE
 from vulcan.sampling.distributed_tree import DistributedTree, again_if_lost
 from vulcan.sampling.incumbent import GROWTH, Incumbent
-from vulcan.sampling.local_vulcan import EXPLORATION, PAPER, LocalVulcan, require_exploration
+from vulcan.sampling.local_vulcan import EXPLORATION, PAPER, LocalVulcan
 from vulcan.sampling.paper_tree import TreeRun
 from vulcan.sampling.plan import Planning, WorkLimit, plan_merged
 from vulcan.sampling.price_search import (
@@ -51,7 +51,7 @@ from vulcan.sampling.price_search import (
     warm_up,
 )
 from vulcan.sampling.proof import Proof
-from vulcan.solvers.base import Coverage, Option, Options, Solver
+from vulcan.solvers.base import Coverage, Option, Options, Solver, require_exploration
 from vulcan.solvers.finding import Finding, Status, find_gap, is_closed
 
 logger = logging.getLogger("vulcan")

@@ -9,6 +9,7 @@ list of their own. A new solver is a file with such a class, and a line in
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -208,3 +209,9 @@ def find_solver(name: str) -> type[Solver]:
             f"no solver {name!r}{suggest(name, known)}\nsolvers are {', '.join(known)}"
         )
     return known[name]
+
+
+def require_exploration(exploration: float) -> None:
+    """Refuse what is no constant of UCT."""
+    if not 0 <= exploration < math.inf:
+        raise OptionError(f"exploration must be a number from 0 on, not {exploration!r}")
