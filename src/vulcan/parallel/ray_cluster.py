@@ -163,36 +163,28 @@ def _make(channel: Channel, made: bytes) -> Any:
     return maker(channel, *arguments)
 
 
-class _Actor:
-    """The class that Ray makes an actor of."""
+class _Actor(Channel):
+    """The channel that Ray makes an actor of."""
 
     def __init__(self) -> None:
-        self._channel = Channel(self._report)
+        super().__init__(self._keep)
         self._last_report: tuple[int, Any] = (0, None)
 
-    def _report(self, note: Any) -> None:
-        self._last_report = self._channel.current, note
-
-    def make(self, made: bytes) -> None:
-        """Make the held object."""
-        self._channel.make(_make, made)
+    def _keep(self, note: Any) -> None:
+        self._last_report = self.current, note
 
     def call(self, number: int, name: str, message: bytes) -> tuple[bool, bytes]:
         """Return whether a call succeeded, and its answer or fault."""
         cloudpickle = _import_ray().cloudpickle
         try:
             arguments = load(message, cloudpickle)
-            return True, dump(self._channel.run(number, name, arguments), cloudpickle)
+            return True, dump(self.run(number, name, arguments), cloudpickle)
         except BaseException as error:
             return False, cloudpickle.dumps(pack_fault(error, cloudpickle))
 
     def last_report(self) -> tuple[int, Any]:
         """Return the number of a call, and its last note."""
         return self._last_report
-
-    def stop(self, number: int) -> None:
-        """Ask all calls up to a number to end early."""
-        self._channel.stop(number)
 
 
 @cache
@@ -217,7 +209,7 @@ class _ActorWorker(Worker):
                 ray.cloudpickle.register_pickle_by_value(module)
         made = dump((maker, arguments), ray.cloudpickle)
         self._actor = _declare_actor().remote()
-        self._actor.make.remote(made)
+        self._actor.make.remote(_make, made)
         self._first: Future[Any] = self._actor.last_report.remote().future()
         self._requested, self._request = time.monotonic(), self._first
         self._report: tuple[int, Any] = (0, None)  # the number of a call, and its last note
