@@ -138,8 +138,7 @@ class ShardHost(PriceArrays):
     def move(self, prices: Any, left: NDArray[np.intp], share: NDArray[np.float32]) -> Report:
         """Move all shards to other prices; see `PriceRun.move_prices`."""
         self.prices[:] = prices
-        for histories in self.list_levels():
-            self._kernels.move_values(self.tree(), histories, left, share)
+        self._move_values(left, share)
         return self._report(self._shards)
 
     def split(self, firsts: Mapping[int, int]) -> tuple[NDArray[Any], tuple[int, int], Report]:

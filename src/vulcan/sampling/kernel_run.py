@@ -36,6 +36,7 @@ class KernelRun:
     """The arrays of a tree that grow, by the field of `sizes` that says how far they are filled."""
 
     sizes: NDArray[Any]
+    nodes: NDArray[Any]
 
     def __init__(
         self,
@@ -66,6 +67,16 @@ class KernelRun:
         rows = (graph.states.array, graph.actions.array, graph.outcomes.array)
         steps = (reader.discounts, reader.weights)
         return self._problem_arrays(*rows, self.table.pieces, *steps, graph.source, graph.answers)
+
+    @property
+    def histories(self) -> int:
+        """Histories in the tree."""
+        return int(self.sizes["nodes"][0])
+
+    @property
+    def solved(self) -> bool:
+        """Whether every continuation was sampled: no admissible policy is better."""
+        return bool(self.nodes["solved"][0])
 
     @property
     def memory(self) -> int:

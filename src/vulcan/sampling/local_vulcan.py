@@ -165,8 +165,6 @@ PAPER: Final = Option(
     "The algorithm as it was printed, with constraint A, counts instead of probabilities, and a "
     "literal constant.",
 )
-
-
 COMPLETE: Final = Option(
     "complete",
     bool,

@@ -78,7 +78,7 @@ class TreeRun(KernelRun):
         super().__init__(problem, reader, constraint, known, memory)
         self._kernels = kernels
         levels = reader.levels
-        self.nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
+        self.nodes = np.zeros(64, kernels.NODE)
         self.edges: NDArray[Any] = np.zeros(256, kernels.EDGE)
         self.children: NDArray[Any] = np.zeros(256, np.int32)
         self.choice: NDArray[Any] = np.zeros(64, np.int32)
@@ -100,16 +100,6 @@ class TreeRun(KernelRun):
     def samples(self) -> int:
         """Samples taken so far."""
         return int(self.control["samples"][0])
-
-    @property
-    def histories(self) -> int:
-        """Histories in the tree."""
-        return int(self.sizes["nodes"][0])
-
-    @property
-    def solved(self) -> bool:
-        """Whether the root is solved: its value is that of the best admissible policy."""
-        return bool(self.nodes["solved"][0])
 
     @property
     def exhausted(self) -> bool:

@@ -205,7 +205,11 @@ class Planning:
                 break
         if self._evaluated[self._leaves].all():
             return None  # no leaf is left to exclude
-        self._exclude_others()
+        for n in self._leaves[~self._evaluated[self._leaves]]:  # these become worthless
+            first = int(self._layers.nodes["first_edge"][n])
+            self._layers.nodes["edge_count"][n] = 1
+            edge = self._layers.edges[first]
+            edge["reward"], edge["risk"], edge["action"] = WORTHLESS, 1.0, 0
         self._may_go_on = lambda: True
         return self._choose()
 
@@ -257,14 +261,6 @@ class Planning:
             self._layers.nodes["edge_count"][n] = count
             self._evaluated[n] = True
         return len(found) == len(some)
-
-    def _exclude_others(self) -> None:
-        """Make leaves that were not evaluated worthless."""
-        for n in self._leaves[~self._evaluated[self._leaves]]:
-            first = int(self._layers.nodes["first_edge"][n])
-            self._layers.nodes["edge_count"][n] = 1
-            self._layers.edges["reward"][first], self._layers.edges["risk"][first] = WORTHLESS, 1.0
-            self._layers.edges["action"][first] = 0
 
     def _choose(self) -> Plan | None:
         """Return the best acceptable plan of the fronts; None if there is none.

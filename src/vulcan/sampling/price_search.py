@@ -285,10 +285,6 @@ class PriceRun(PriceArrays):
             self._move_values(left, share)
             self.judge()
 
-    def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
-        for histories in self.list_levels():
-            self._kernels.move_values(self.tree(), histories, left, share)
-
     # Checkpoints.
 
     def pack(self) -> dict[str, Any]:

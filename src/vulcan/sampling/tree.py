@@ -132,12 +132,12 @@ class PriceArrays(KernelRun):
         super().__init__(problem, reader, LocalConstraint(), known, memory)
         self._kernels = kernels
         self._seed, self._exploration = seed, exploration
-        self.nodes: NDArray[Any] = np.zeros(64, kernels.NODE)
+        self.nodes = np.zeros(64, kernels.NODE)
         self.edges: NDArray[Any] = np.zeros(256, kernels.EDGE)
         self.node_values = np.zeros((64, kernels.PRICES), np.float32)
         self.edge_values = np.zeros((256, kernels.PRICES), np.float32)
         self.prices = np.zeros((1, kernels.PRICES), np.float32)
-        self.sizes: NDArray[Any] = np.zeros(1, kernels.SIZE)
+        self.sizes = np.zeros(1, kernels.SIZE)
         self.sizes["nodes"] = 1
         root = self.nodes[0]
         root["first_edge"] = root["plan"] = root["price_index"] = NONE
@@ -146,16 +146,6 @@ class PriceArrays(KernelRun):
         self._subtrees: dict[int, Subtree] = {}  # by their roots
         self._retired: dict[int, NDArray[Any]] = {}  # returns of subtrees that were split
         self._marked = np.zeros(0, np.int64)  # nodes with the marks of a plan
-
-    @property
-    def histories(self) -> int:
-        """Histories in the tree."""
-        return int(self.sizes["nodes"][0])
-
-    @property
-    def solved(self) -> bool:
-        """Whether every continuation was sampled."""
-        return bool(self.nodes["solved"][0])
 
     def tree(self) -> Any:
         """Return the current arrays of the tree."""
@@ -166,12 +156,13 @@ class PriceArrays(KernelRun):
         """Return the largest numbers of the actions evaluated so far."""
         return find_extremes(self.graph)
 
-    def list_levels(self) -> list[NDArray[np.intp]]:
-        """Return the nodes of each level, the deepest first."""
+    def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
+        """Interpolate values at the leaves for other prices, and back up, the deepest first."""
         levels = self.nodes["level"][: int(self.sizes["nodes"][0])]
         small = np.min_scalar_type(self.reader.levels)  # small integers have a radix sort
         order = np.argsort((self.reader.levels - levels).astype(small), kind="stable")
-        return np.split(order, np.cumsum(np.bincount(levels)[::-1])[:-1])
+        for nodes in np.split(order, np.cumsum(np.bincount(levels)[::-1])[:-1]):
+            self._kernels.move_values(self.tree(), nodes, left, share)
 
     def list_children(self, node: int) -> list[int]:
         """Return the nodes after a node, by action and outcome."""
