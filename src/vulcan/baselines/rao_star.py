@@ -55,7 +55,7 @@ from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint, Sweeps, make_values
 from vulcan.exact.thin_fronts import improve
 from vulcan.graph.levels import build_levels
-from vulcan.graph.states import StateGraph, open_graph
+from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.interface import Start
 from vulcan.model.reader import ModelReader
@@ -64,7 +64,7 @@ from vulcan.numerics import END, NONE, UNEVALUATED, UNPLANNED
 from vulcan.policy.policy import Policy
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import lengthen
-from vulcan.runtime.limits import Monitor, Progress, StopReason, find_default_memory
+from vulcan.runtime.limits import Monitor, Progress
 from vulcan.solvers.base import EXACT, Coverage, Option, Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status
 
@@ -187,31 +187,22 @@ def _require_bounds(
             raise ModelError(Violation(Rule.BOUNDS, message, place))
 
 
-class PublishedRun:
+class PublishedRun(ExactSearch):
     """One search as published: the tree, and what its kernel needs from Python."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        reader: ModelReader,
-        monitor: Monitor,
-        solver: RAOStar,
-        graph: StateGraph | None = None,
-    ) -> None:
+    def __init__(self, *given: Any) -> None:
         from vulcan.kernels import rao_star
 
-        bound = problem.risk_bound
+        super().__init__(*given)
+        bound, reader, solver = self.bound, self.reader, self._solver
+        assert isinstance(solver, RAOStar)
         if not isinstance(bound, Constant):
             raise OptionError(
                 f"RAO* as published takes a constant risk bound, not {bound}; "
                 "RAOStar(update='exact') takes any"
             )
-        self._kernel, self._problem, self._reader = rao_star, problem, reader
-        self._monitor, self._solver = monitor, solver
-        self._graph = open_graph(reader) if graph is None else graph
-        memory = monitor.limits.memory
-        self._memory = find_default_memory() if memory is None else memory
-        self._nodes, self._edges = np.zeros(1024, rao_star.NODE), np.zeros(1024, rao_star.EDGE)
+        self._kernel = rao_star
+        self._tree, self._edges = np.zeros(1024, rao_star.NODE), np.zeros(1024, rao_star.EDGE)
         # Where states do not merge, each occurs at one level.
         self._outlook = np.zeros((reader.levels + 1 if reader.merges else 1, 0), rao_star.OUTLOOK)
         self._control = np.zeros(1, rao_star.CONTROL)
@@ -220,8 +211,8 @@ class PublishedRun:
         self._control["cap"] = allowed if solver.mode == "everywhere" else 1.0
         self._control["closes_with_heuristic"] = solver.dead_ends == "heuristic"
         self._advance()  # compile it now; there is nothing to do yet
-        monitor.start_clock()
-        outlook, root = self._look_at(StateGraph.ROOT, 0), self._nodes[0]
+        self.monitor.start_clock()
+        outlook, root = self._look_at(StateGraph.ROOT, 0), self._tree[0]
         root["value"], root["risk"], root["allowed"] = outlook["value"], outlook["risk"], allowed
         root["parent"] = root["best"] = NONE
         root["status"] = rao_star.ENDED if outlook["ends"] else rao_star.OPEN
@@ -229,47 +220,41 @@ class PublishedRun:
 
     def run(self) -> Finding:
         """Expand and update until the best policy has no open node, or a limit comes."""
-        while self._may_go_on():
+        while self.may_go_on(self._tree_memory):
             self._control["pause"] = self._control["work"] + CHUNK
             wants = self._advance()
             if wants == codes.DONE:
                 break
             if wants == codes.NEEDS_STATE:
                 self._explore()
-            elif wants == codes.NEEDS_ROOM and self._may_go_on(self._tree_memory):
-                count = len(self._nodes)
-                self._nodes = lengthen(self._nodes, count, 2 * count)
+            elif wants == codes.NEEDS_ROOM and self.may_go_on(2 * self._tree_memory):
+                count = len(self._tree)
+                self._tree = lengthen(self._tree, count, 2 * count)
                 self._edges = lengthen(self._edges, count, 2 * count)
-            self._monitor.report(self._describe)
+            self.report()
         return self._conclude()
 
     def _advance(self) -> int:
-        rows = (rows.array for rows in self._graph.kinds())
-        tree = (*rows, self._reader.discounts, self._outlook, self._nodes, self._edges)
-        return int(self._kernel.search(self._kernel.TreeArrays(*tree), self._control))
+        rows = (rows.array for rows in self.graph.kinds())
+        tree = (*rows, self.reader.discounts, self._outlook, self._tree, self._edges)
+        return int(self._kernel.search(tree, self._control))
 
     @property
     def _tree_memory(self) -> int:
-        return self._nodes.nbytes + self._edges.nbytes + self._outlook.nbytes
-
-    def _may_go_on(self, more: int = 0) -> bool:
-        if self._graph.memory + self._tree_memory + more > self._memory:
-            self._monitor.stopped_by = StopReason.MEMORY
-        stopped = self._monitor.stopped_by is not None
-        return not stopped and not self._monitor.wants_stop(int(self._control["nodes"][0]))
+        return self._tree.nbytes + self._edges.nbytes + self._outlook.nbytes
 
     def _list_policy(self) -> NDArray[np.int32]:
         """Return the numbers of the nodes of the best policy, parents first."""
-        numbers: NDArray[np.int32] = self._nodes["order"][: int(self._control["length"][0])]
+        numbers: NDArray[np.int32] = self._tree["order"][: int(self._control["length"][0])]
         return numbers
 
     def _explore(self) -> None:
         """Evaluate the open nodes of the best policy, and the heuristics of what comes after."""
-        graph, policy = self._graph, self._nodes[self._list_policy()]
+        graph, policy = self.graph, self._tree[self._list_policy()]
         opened = np.unique(policy[policy["status"] == self._kernel.OPEN][["state", "level"]])
         states = np.unique(opened["state"])
         new = states[graph.states.array["action_count"][states] == UNEVALUATED]
-        if not graph.expand_while(new.tolist(), self._may_go_on):
+        if not graph.expand_while(new.tolist(), lambda: self.may_go_on(self._tree_memory)):
             return
         for state, level in opened.tolist():
             first, count = graph.states.array[state].item()
@@ -283,71 +268,68 @@ class PublishedRun:
 
     def _look_at(self, state: int, level: int) -> np.void:
         """Return the heuristics of a state at a level."""
-        width, states = self._outlook.shape[1], self._graph.states.count
+        width, states = self._outlook.shape[1], self.graph.states.count
         if width < states:
             wider = np.zeros((len(self._outlook), 2 * states), self._outlook.dtype)
             wider[:, :width] = self._outlook
             self._outlook = wider
         entry: np.void = self._outlook[min(level, len(self._outlook) - 1), state]
         if not entry["known"]:
-            place = self._graph.state_object(state)
-            ends = level == self._reader.levels or not self._reader.actions(place)
+            place = self.graph.state_object(state)
+            ends = level == self.reader.levels or not self.reader.actions(place)
             if not ends:
-                entry["value"], entry["risk"] = _estimate_to_go(self._reader, place, level)
+                entry["value"], entry["risk"] = _estimate_to_go(self.reader, place, level)
             entry["ends"], entry["known"] = ends, 1
         return entry
 
-    def _describe(self) -> Progress:
-        nodes, memory = int(self._control["nodes"][0]), self._graph.memory + self._tree_memory
-        evaluations = self._graph.evaluations
-        return Progress(self._monitor.seconds, None, nodes, evaluations, None, memory=memory)
+    def _describe_progress(self) -> Progress:
+        nodes, memory = int(self._control["nodes"][0]), self.graph.memory + self._tree_memory
+        evaluations = self.graph.evaluations
+        return Progress(self.monitor.seconds, None, nodes, evaluations, None, memory=memory)
 
     def _conclude(self) -> Finding:
-        self._monitor.grant_certificate()
-        policy, now = self._write_out(), self._describe()
-        status, explanation = self._explain(policy)
-        values = None if policy is None else policy.node_values(float(self._reader.discounts[0]))
+        self.monitor.grant_certificate()
+        policy, now = self._write_policy(), self._describe_progress()
+        status, found = Status.DONE, "policy of RAO* as published, which need not be the best"
+        if policy is None:
+            found = "RAO* as published rejected every action; there may be a policy"
+        if self.monitor.stopped_by is not None:
+            best = "no policy yet" if policy is None else "best policy so far"
+            status, found = Status.STOPPED, f"stopped by {self.monitor.stopped_by}: {best}"
+        values = None if policy is None else policy.node_values(float(self.reader.discounts[0]))
         reward = -math.inf if values is None else float(values["mean"][0])
         return Finding(
             status=status,
-            explanation=explanation,
+            explanation=found,
             policy=policy,
             reward=reward,
             risk=0.0 if values is None else float(values["risk"][0]),
             credits=[] if policy is None else [reward],
             statistics=Statistics(now.seconds, now.histories, now.evaluations, memory=now.memory),
-            estimate=float(self._nodes["value"][0]),
+            estimate=float(self._tree["value"][0]),
         )
 
-    def _explain(self, policy: Policy | None) -> tuple[Status, str]:
-        if self._monitor.stopped_by is not None:
-            found = "no policy yet" if policy is None else "best policy so far"
-            return Status.STOPPED, f"stopped by {self._monitor.stopped_by}: {found}"
-        if policy is None:
-            return Status.DONE, "RAO* as published rejected every action; there may be a policy"
-        return Status.DONE, "policy of RAO* as published, which need not be the best"
-
-    def _write_out(self) -> Policy | None:
+    def _write_policy(self) -> Policy | None:
         """Return the best policy; open nodes and dead ends are its frontier."""
-        decided = [n for n in self._list_policy().tolist() if self._nodes["best"][n] != NONE]
+        decided = [n for n in self._list_policy().tolist() if self._tree["best"][n] != NONE]
         places = {number: place for place, number in enumerate(decided)}
         rows, children = [], []
         for number in decided:
-            row, first = self._edges[self._nodes["best"][number]].item()
+            row, first = self._edges[self._tree["best"][number]].item()
             rows.append(row)
-            for child in range(first, first + int(self._graph.actions.array["safe_count"][row])):
-                ends = self._nodes["status"][child] == self._kernel.ENDED
+            for child in range(first, first + int(self.graph.actions.array["safe_count"][row])):
+                ends = self._tree["status"][child] == self._kernel.ENDED
                 children.append(places.get(child, END if ends else UNPLANNED))
         if not decided:
             return None
-        about = describe_origin(self._problem, self._reader, self._solver)
-        policy = self._graph.policy(rows, children, about)
-        for node in self._nodes[decided] if policy.complete else ():
+        about = describe_origin(self.problem, self.reader, self._solver)
+        policy = self.graph.policy(rows, children, about)
+        for node in self._tree[decided] if policy.complete else ():
             state, level = int(node["state"]), int(node["level"])
-            outlook, place = self._look_at(state, level), self._graph.state_object(state)
+            outlook, place = self._look_at(state, level), self.graph.state_object(state)
             claimed = float(outlook["value"]), float(outlook["risk"])
             found = float(node["value"]), float(node["risk"])
-            _require_bounds(self._reader, place, level, claimed, found)
+            _require_bounds(self.reader, place, level, claimed, found)
         return policy
 
 

@@ -93,7 +93,11 @@ class BoundTable:
             )
         else:
             self._floor = credit
-        self.pieces = np.concatenate([self._lay_edge(), self._lay_chords()])
+        self.pieces = self._lay_chords()
+        if self._floor > -math.inf:
+            nothing = (-LARGEST, -math.inf, 0.0, 0.0)
+            unknown = (math.nextafter(self._floor, math.inf), -LARGEST, 0.0, math.inf)
+            self.pieces = np.concatenate([np.array([nothing, unknown], PIECE), self.pieces])
         self.low = -math.inf if self._floor > -math.inf else self._places[0]
         self.high = self._places[-1] if self._places else self._floor
 
@@ -101,14 +105,6 @@ class BoundTable:
         """Return `low`, `high` and the places between them where the function was evaluated."""
         between = (place for place in self._places if low < place < high)
         return [low, *between, high] if low <= high else []
-
-    def _lay_edge(self) -> NDArray[np.void]:
-        """Return the pieces before the first finite value."""
-        if self._floor == -math.inf:
-            return np.zeros(0, PIECE)
-        nothing = (-LARGEST, -math.inf, 0.0, 0.0)
-        unknown = (math.nextafter(self._floor, math.inf), -LARGEST, 0.0, math.inf)
-        return np.array([nothing, unknown], PIECE)
 
     def _lay_chords(self) -> NDArray[np.void]:
         """Return, in turn, a place alone and the chord to the next place."""

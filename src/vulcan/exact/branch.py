@@ -286,8 +286,10 @@ class _BranchTree:
     def _list_actions(self, node: int) -> list[Action]:
         """Return the actions in a node."""
         if node not in self._actions:
-            levels = self._run.levels
-            level, rows = levels.find_level(node), levels.list_rows(node)
+            levels, arrays = self._run.levels, self._run.levels.arrays
+            level, state = levels.find_level(node), int(arrays.state[node])
+            first, count = int(arrays.first_action[state]), int(arrays.action_count[state])
+            rows = range(first, first + count)
             self._actions[node] = [self._make_action(node, level, row) for row in rows]
         return self._actions[node]
 

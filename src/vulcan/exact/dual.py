@@ -121,7 +121,8 @@ class Dual:
             self.upper_bound = upper
             if upper > -math.inf and weights[0] > 0:
                 self.multiplier = weights[1] / weights[0]
-                self.price = _find_price(self.multiplier, slope)
+                rest = 1 - self.multiplier * slope
+                self.price = self.multiplier / rest if rest > 0 else math.inf
         self.best = best_mix(self.points, bound_test)
         return found > known + 4 * (most - found)
 
@@ -150,7 +151,7 @@ class Dual:
             return self._aim_at_closest(chain)
         safe = self.best.members[0] if self.best.members else self.best
         place = chain.index(safe)
-        return None if place + 1 == len(chain) else _normal(safe, chain[place + 1])
+        return None if place + 1 == len(chain) else _scale(_slope_of(safe, chain[place + 1]))
 
     def _aim_at_closest(self, chain: Sequence[PolicyPoint]) -> Weights:
         """Return the weights where no point of the hull is acceptable: go for the largest slack."""
@@ -171,7 +172,7 @@ class Dual:
             middle = (low + high) / 2
             low, high = (middle, high) if self._slope(middle) > edge else (low, middle)
         closest = risky if high == risky.reward else safe if low == safe.reward else None
-        return _normal(safe, risky) if closest is None else _scale(self._slope(closest.reward))
+        return _scale(edge if closest is None else self._slope(closest.reward))
 
     def _slope(self, reward: float) -> float:
         if self._bound(reward) == -math.inf:
@@ -236,12 +237,6 @@ def _upper_chain(points: Sequence[PolicyPoint]) -> list[PolicyPoint]:
     return upper_hull(rising, lambda point: (point.risk, point.reward))
 
 
-def _find_price(multiplier: float, slope: float) -> float:
-    """Return λ, given k for w = 1 and the slope of Δ where it binds."""
-    rest = 1 - multiplier * slope
-    return multiplier / rest if rest > 0 else math.inf
-
-
 def _value(point: PolicyPoint, weights: Weights) -> float:
     return weights[0] * point.reward - weights[1] * point.risk
 
@@ -249,11 +244,6 @@ def _value(point: PolicyPoint, weights: Weights) -> float:
 def _slope_of(safe: PolicyPoint, risky: PolicyPoint) -> float:
     """Return the risk per reward of the edge between two points."""
     return (risky.risk - safe.risk) / (risky.reward - safe.reward)
-
-
-def _normal(safe: PolicyPoint, risky: PolicyPoint) -> Weights:
-    """Return the weights of reward and risk for which two points are worth the same."""
-    return _scale(_slope_of(safe, risky))
 
 
 def _scale(slope: float) -> Weights:

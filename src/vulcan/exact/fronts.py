@@ -60,25 +60,14 @@ class FrontArrays:
             control=np.zeros(1, exact_front.CONTROL),
         )
 
+        # Of the last computation: pairs of points that it combined; how much it dropped that falls
+        # short by too much; and the number of fronts with more points than were allowed.
+        self.work = self.dropped = self.thinned = 0
+
     @property
     def nbytes(self) -> int:
         """Bytes that the arrays take."""
         return sum(array.nbytes for array in self._memory)
-
-    @property
-    def work(self) -> int:
-        """Pairs of points that the last computation combined."""
-        return int(self._memory.control["work"][0])
-
-    @property
-    def dropped(self) -> bool:
-        """Whether anything was dropped that falls short by too much."""
-        return bool(self._memory.control["dropped"][0])
-
-    @property
-    def thinned(self) -> bool:
-        """Whether some front had more points than were allowed."""
-        return bool(self._memory.control["thinned"][0])
 
     @property
     def error(self) -> float:
@@ -114,9 +103,13 @@ class FrontArrays:
         control["most_points"], control["rare_points"] = most_points, rare_points or most_points
         control["patience"] = CHUNK
         control["next_node"] = len(self._layers.nodes) - 1
+        self.work = self.dropped = self.thinned = 0
         while may_go_on():
             control["pause"] = control["work"] + CHUNK
             wants = extend(self._layers, *tips, values, self._least_reach, self._memory)
+            self.work, self.dropped, self.thinned = control[["work", "dropped", "thinned"]][
+                0
+            ].item()
             if wants == codes.DONE:
                 return True
             if wants == codes.IMPATIENT:
@@ -258,7 +251,7 @@ def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
         too_little, too_few = (
             not is_closed(known, upper, run.requested_gap, run.rounding) for upper in uppers
         )
-        before, too_few = slack, too_few and fronts.thinned
+        before, too_few = slack, too_few and fronts.thinned > 0
         if too_little:
             slack = max(slack, min(GROWTH * slack, dual_gap.find_enough()))
         if slack == before and not too_few:

@@ -184,31 +184,19 @@ class Levels:
         """Return the level of a pair."""
         return int(np.searchsorted(self.arrays.first, node, side="right")) - 1
 
-    def list_rows(self, node: int) -> range:
-        """Return the action rows of a pair."""
-        state = int(self.arrays.state[node])
-        first = int(self.arrays.first_action[state])
-        return range(first, first + int(self.arrays.action_count[state]))
-
-    def follow(self, node: int, row: int) -> list[int]:
-        """Return the pairs after the safe outcomes of an action, END at ends."""
-        arrays = self.arrays
-        level = self.find_level(node) + 1
-        begin = int(arrays.first_outcome[row])
-        targets = arrays.target[begin : begin + int(arrays.safe_count[row])]
-        if level + 1 == len(arrays.first):
-            return [END] * len(targets)
-        first = int(arrays.first[level])
-        places = np.searchsorted(arrays.state[first : int(arrays.first[level + 1])], targets)
-        nodes = np.where(arrays.action_count[targets] == 0, END, first + places)
-        return [int(node) for node in nodes]
-
     def list_targets(self, node: int, row: int) -> list[tuple[float, int]]:
-        """Return probability and next pair of each safe outcome of an action."""
-        nodes = self.follow(node, row)
-        first = int(self.arrays.first_outcome[row])
-        chances = self.arrays.probability[first : first + len(nodes)].tolist()
-        return list(zip(chances, nodes, strict=True))
+        """Return probability and next pair of each safe outcome of an action, END at ends."""
+        arrays, level = self.arrays, self.find_level(node) + 1
+        outcomes = slice(
+            arrays.first_outcome[row], arrays.first_outcome[row] + arrays.safe_count[row]
+        )
+        targets = arrays.target[outcomes]
+        nodes = np.full(len(targets), END)
+        if level + 1 < len(arrays.first):
+            first, end = arrays.first[level : level + 2].tolist()
+            places = first + np.searchsorted(arrays.state[first:end], targets)
+            nodes = np.where(arrays.action_count[targets] == 0, END, places)
+        return list(zip(arrays.probability[outcomes].tolist(), nodes.tolist(), strict=True))
 
     def decide(self, choice: Choice, given: Sequence[Given] = ()) -> Decisions:
         """Return the decisions of a policy that takes the chosen row in each pair.
@@ -343,17 +331,10 @@ def write_layers(levels: Levels) -> Layers:
     outcomes = ranges(arrays.first_outcome[rows], edges["target_count"])
     targets = np.zeros(len(outcomes), TARGET)
     targets["probability"] = arrays.probability[outcomes]
-    level = np.repeat(level, edges["target_count"])
-    targets["node"] = _find_nodes(levels, arrays.target[outcomes], level)
+    # The pair of each next state, from its level and its number; END where a history ends.
+    after = np.repeat(level, edges["target_count"]).astype(np.int64) + 1
+    states, count = arrays.target[outcomes], len(arrays.action_count)
+    pairs = np.searchsorted(levels.levels * count + arrays.state, after * count + states)
+    goes_on = (after + 1 < len(arrays.first)) & (arrays.action_count[states] != 0)
+    targets["node"] = np.where(goes_on, pairs, END)
     return Layers(nodes, edges, targets)
-
-
-def _find_nodes(
-    levels: Levels, states: NDArray[np.int32], level: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """Return the pair of each next state, given the level before it; END where a history ends."""
-    arrays, count = levels.arrays, len(levels.arrays.action_count)
-    ascending = levels.levels * count + arrays.state
-    pairs = np.searchsorted(ascending, (level.astype(np.int64) + 1) * count + states)
-    goes_on = (level + 2 < len(arrays.first)) & (arrays.action_count[states] != 0)
-    return np.where(goes_on, pairs, END).astype(np.int32)

@@ -187,10 +187,6 @@ class Graph(ABC):
     def labels(self) -> Sequence[str]:
         """The label of each `number` of actions."""
 
-    def number_of(self, label: str) -> int:
-        """Return the `number` of actions with a label."""
-        return self.labels.index(label)
-
     @property
     @abstractmethod
     def evaluations(self) -> int:
@@ -429,9 +425,6 @@ class StateGraph(Graph):
     def labels(self) -> Sequence[str]:
         return list(self._label_numbers)
 
-    def number_of(self, label: str) -> int:
-        return self._label_numbers.setdefault(label, len(self._label_numbers))
-
     def _keep_objects(self, states: Rowset, actions: Rowset, outcomes: Rowset) -> None:
         self._state_objects = [self._state_objects[k] for k in states]
         self._action_labels = [self._action_labels[k] for k in actions]
@@ -542,13 +535,13 @@ class ArrayGraph(StateGraph):
     def __init__(self, reader: ModelReader) -> None:
         super().__init__(reader)
         self._model: ArrayModel = reader.model
-        self._drawn = int(self._model.is_drawn)  # rows of states and actions before the model's
+        # Rows of states and actions before the model's: one of each if the start is drawn.
+        self._drawn = int(len(self._model.start) > 1)
         self._first = next(iter(self._model.start))  # the initial state, where it is not drawn
         self._rows = np.arange(self._model.states) + self._drawn  # of each state of the model
         if not self._drawn:
             self._rows[[0, self._first]] = self._rows[[self._first, 0]]
-        self._fill_states()
-        self._fill_outcomes()
+        self._fill_states_and_outcomes()
         self._fill_actions()
         self._evaluations = self.actions.count
 
@@ -575,10 +568,7 @@ class ArrayGraph(StateGraph):
         drawn = [self._name_action(row) for row in range(self._drawn)]
         return [*self._model.action_labels, *drawn]
 
-    def number_of(self, label: str) -> int:
-        return self.labels.index(label)
-
-    def _fill_states(self) -> None:
+    def _fill_states_and_outcomes(self) -> None:
         model, shift = self._model, self._drawn
         self.states.extend(model.states + shift - self.states.count)
         rows = self.states.array[: model.states + shift]
@@ -586,9 +576,6 @@ class ArrayGraph(StateGraph):
             rows[0] = (0, 1)
         rows["first_action"][self._rows] = model.first_action[:-1] + shift
         rows["action_count"][self._rows] = np.diff(model.first_action)
-
-    def _fill_outcomes(self) -> None:
-        model = self._model
         drawn = model.start if self._drawn else {}
         rows = self.outcomes.extend(len(drawn) + len(model.target))
         rows["probability"] = np.concatenate((list(drawn.values()), model.probability))

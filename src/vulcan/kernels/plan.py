@@ -56,6 +56,7 @@ from vulcan.kernels.codes import (
     PAUSED,
 )
 from vulcan.kernels.compilation import borrow, kernel, part
+from vulcan.kernels.exact_front import value_edge
 from vulcan.kernels.expand import (
     call_outcomes,
     find_record,
@@ -274,12 +275,7 @@ def value_layers(layers, price, values):
     for n in range(len(nodes) - 1, -1, -1):
         values[n] = -1e300 if nodes[n].edge_count == 0 else -np.inf
         for e in range(nodes[n].first_edge, nodes[n].first_edge + nodes[n].edge_count):
-            edge = edges[e]
-            value = edge.reward - price * edge.risk
-            for t in range(edge.first_target, edge.first_target + edge.target_count):
-                if targets[t].node >= 0:
-                    value += targets[t].probability * values[targets[t].node]
-            values[n] = max(values[n], value)
+            values[n] = max(values[n], value_edge(edges, targets, values, price, e))
 
 
 ENTER: Final = 0

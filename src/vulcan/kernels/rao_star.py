@@ -6,7 +6,7 @@ the best policy, parents before children and level by level.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -45,23 +45,15 @@ CONTROL: Final = np.dtype(
 """Filled nodes and edges, nodes of the policy, and the most that one expansion may add."""
 
 
-class TreeArrays(NamedTuple):
-    """Rows of the state graph, and the tree."""
-
-    states: Any
-    actions: Any
-    outcomes: Any
-    discounts: Any
-    outlook: Any  # [levels, states], or [1, states] where every state has one level
-    nodes: Any
-    edges: Any
-
-
 @kernel
 def search(tree, control):
-    """Expand the open nodes of the best policy, and update it, until it has none."""
+    """Expand the open nodes of the best policy, and update it, until it has none.
+
+    The tree is a tuple: states, actions, outcomes and discounts of the state graph; heuristics
+    [levels, states], or [1, states] where every state has one level; nodes, and edges.
+    """
     tree, c = borrow(tree), borrow(control)[0]
-    nodes = tree.nodes
+    _, _, _, _, _, nodes, _ = tree
     while c.work < c.pause:
         opened, explored = hand_down_bounds(tree, c)
         if opened == 0:
@@ -85,14 +77,17 @@ def search(tree, control):
 @part
 def hand_down_bounds(tree, c):
     """List the best policy, give each node its bound, and count the open and explored ones."""
-    nodes, edges, actions, outcomes = tree.nodes, tree.edges, tree.actions, tree.outcomes
+    _, actions, outcomes, _, outlook, nodes, edges = tree
     nodes[0].order, c.length = 0, 1
     k, opened, explored = 0, 0, 0
     while k < c.length:
         node = nodes[nodes[k].order]
         k += 1
         if node.status == OPEN:
-            opened, explored = opened + 1, explored + look_up(tree, node.state, node.level).explored
+            opened, explored = (
+                opened + 1,
+                explored + look_up(outlook, node.state, node.level).explored,
+            )
         if node.best == NONE:
             continue
         action, child = actions[edges[node.best].row], edges[node.best].first_child
@@ -107,31 +102,31 @@ def hand_down_bounds(tree, c):
 
 
 @part
-def look_up(tree, state, level):
+def look_up(outlook, state, level):
     """Return the heuristics of a state at a level."""
-    return tree.outlook[min(level, len(tree.outlook) - 1), state]
+    return outlook[min(level, len(outlook) - 1), state]
 
 
 @part
 def expand(tree, c, n):
     """Add the actions of a node that are not rejected, with a new node for each safe outcome."""
-    nodes, edges, actions, outcomes = tree.nodes, tree.edges, tree.actions, tree.outcomes
+    states, actions, outcomes, _, outlook, nodes, edges = tree
     node = nodes[n]
-    level, state = node.level + 1, tree.states[node.state]
+    level, state = node.level + 1, states[node.state]
     node.status, node.changed, node.first_edge, node.edge_count = EXPANDED, 1, c.edges, 0
     for row in range(state.first_action, state.first_action + state.action_count):
         begin = actions[row].first_outcome
         end = begin + actions[row].safe_count
         risk, worst = actions[row].immediate_risk, 0.0
         for o in range(begin, end):
-            after = look_up(tree, outcomes[o].state, level)
+            after = look_up(outlook, outcomes[o].state, level)
             risk, worst = risk + outcomes[o].probability * after.risk, max(worst, after.risk)
         if risk > node.allowed + c.slack or worst > c.cap + c.slack:
             continue
         edges[c.edges].row, edges[c.edges].first_child = row, c.nodes
         c.edges, node.edge_count = c.edges + 1, node.edge_count + 1
         for o in range(begin, end):
-            after, child = look_up(tree, outcomes[o].state, level), nodes[c.nodes]
+            after, child = look_up(outlook, outcomes[o].state, level), nodes[c.nodes]
             child.value, child.risk, child.allowed = after.value, after.risk, 0.0
             child.state, child.level, child.parent = outcomes[o].state, level, n
             child.best, child.edge_count, child.changed = NONE, 0, 0
@@ -142,7 +137,7 @@ def expand(tree, c, n):
 @part
 def update(tree, c, n):
     """Choose the best action of a node within its bound; the first of equal ones."""
-    nodes, edges, actions, outcomes = tree.nodes, tree.edges, tree.actions, tree.outcomes
+    _, actions, outcomes, discounts, heuristics, nodes, edges = tree
     node = nodes[n]
     node.changed, node.best = 0, NONE
     best_value, best_risk = -np.inf, 1.0
@@ -153,13 +148,13 @@ def update(tree, c, n):
             p, after = outcomes[action.first_outcome + i].probability, nodes[child + i]
             later, risk = later + p * after.value, risk + p * after.risk
             worst = max(worst, after.risk)
-        value = action.expected_reward + tree.discounts[node.level] * later
+        value = action.expected_reward + discounts[node.level] * later
         within = risk <= node.allowed + c.slack and worst <= c.cap + c.slack
         if within and value > best_value:
             node.best, best_value, best_risk = e, value, risk
     if node.best == NONE:
         node.status, node.edge_count = DEAD, 0
         if c.closes_with_heuristic:
-            outlook = look_up(tree, node.state, node.level)
+            outlook = look_up(heuristics, node.state, node.level)
             best_value, best_risk = outlook.value, outlook.risk
     node.value, node.risk = best_value, best_risk

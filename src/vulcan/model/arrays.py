@@ -225,15 +225,10 @@ class ArrayModel:
             raise _refuse(Rule.ACTION_LABELS_DIFFER, message)
         return tuple(map(str, labels))
 
-    @property
-    def is_drawn(self) -> bool:
-        """Whether the start is drawn."""
-        return len(self.start) > 1
-
     def initial_state(self) -> Any:
         """Return the state before any action, or the distribution that it is drawn from."""
         drawn = [Outcome(p, 0.0, self.state_name(state)) for state, p in self.start.items()]
-        return Start.draw(drawn) if self.is_drawn else drawn[0].state
+        return Start.draw(drawn) if len(drawn) > 1 else drawn[0].state
 
     def actions(self, state: Any) -> list[Any]:
         """Return the actions of a state, in the order of their numbers."""

@@ -158,7 +158,8 @@ class ModelCalls:
         answer = self._call(kind, where, *where)
         if type(answer) in (list, tuple) and len(answer) <= MOST_ANSWERS:
             return tuple(answer)
-        if not isinstance(answer, Iterable) or _is_unordered(answer):
+        unordered = isinstance(answer, Set) and not isinstance(answer, KeysView)
+        if not isinstance(answer, Iterable) or unordered or isinstance(answer, str):
             message = f"{kind} must be a list with a fixed order, not {shorten(answer)}"
             where = (state, action[0] if action else None)
             raise ModelError(Violation(Rule(f"{kind} are a list"), message, *where, answer))
@@ -175,10 +176,6 @@ class ModelCalls:
             message = f"more than {MOST_ANSWERS:,} {kind}: does the list end?"
             raise ModelError(Violation(Rule(f"{kind} end"), message, *where))
         return gathered
-
-
-def _is_unordered(answer: object) -> bool:
-    return isinstance(answer, str) or (isinstance(answer, Set) and not isinstance(answer, KeysView))
 
 
 class _Sample:
@@ -213,7 +210,9 @@ class ModelReader(ModelCalls):
             raise ModelError(violation.of(model))
         self.horizon, discount, self.merges = self._frame
         self.discount = float(discount)
-        self.least_reward = self._read_least_reward()
+        least = self._guard(read_attribute, model, "least_reward")
+        limits = (-LARGEST_REWARD, LARGEST_REWARD, "a finite number")
+        self.least_reward = None if least is None else self._require("least_reward", least, *limits)
         self._kept: list[tuple[Any, Any, Sequence[Any]]] = []  # answers to evaluate again
         self._sample = _Sample(SAMPLE_SIZE)
         self._root_outcomes: dict[Any, list[Outcome]] = {}
@@ -291,11 +290,6 @@ class ModelReader(ModelCalls):
             message = f"default_bounds must be {allowed}, not {shorten(bounds)}"
             raise self._refuse(Rule.RISK_BOUNDS, message, state, None, bounds)
         return risk, reward
-
-    def _read_least_reward(self) -> Number | None:
-        given = self._guard(read_attribute, self.model, "least_reward")
-        limits = (-LARGEST_REWARD, LARGEST_REWARD, "a finite number")
-        return None if given is None else self._require("least_reward", given, *limits)
 
     def bound_reward(self, state: Any, step: int) -> float:
         """Return the model's upper bound on the reward to go, checked to be a number."""

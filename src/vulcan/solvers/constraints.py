@@ -41,22 +41,14 @@ from vulcan.solvers.base import Option
 
 @dataclass(frozen=True)
 class LocalConstraint:
-    """A test on single histories. This one refuses none; see `SequenceConstraint` and others.
+    """A test on single histories. This one refuses none; see `SequenceConstraint` and others."""
 
-    Attributes
-    ----------
-    letter
-        Its name for people.
-    form
-        The number by which kernels know its form.
-    by_outcome
-        Whether the credit of a history depends on the outcomes of its actions. If it does not, the
-        failures of an action pass wherever its ends pass, and only ends are tested: failures have
-        the same credit, and no risk is held against them.
-    """
+    letter: ClassVar[str] = "none"  # its name for people
+    form: ClassVar[int] = UNCONSTRAINED  # the number by which kernels know its form
 
-    letter: ClassVar[str] = "none"
-    form: ClassVar[int] = UNCONSTRAINED
+    # Whether the credit of a history depends on the outcomes of its actions. If it does not, the
+    # failures of an action pass wherever its ends pass, and only ends are tested: failures have the
+    # same credit, and no risk is held against them.
     by_outcome: ClassVar[bool] = False
 
     @property

@@ -136,10 +136,6 @@ class Field:
         row.append(math.sqrt(left) if left > SMALLEST_SHARE * self.variance else 0.0)
         return tuple(row)
 
-    def whiten(self, place: Point, sample: float) -> float:
-        """Return z_0 if the first sample has this value."""
-        return (sample - self.mean(place)) / math.sqrt(self.variance)
-
 
 def quadrature(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return nodes and probabilities of the Gauss-Hermite quadrature of a standard normal."""

@@ -108,8 +108,11 @@ class Obstacle:
         smallest = 1.0
         for a, b, offset in self.edges:
             distance = a * mean[0] + b * mean[1] - offset
-            across = a * a * variance + b * b * variance
-            smallest = min(smallest, _find_tail(distance, math.sqrt(across)))
+            deviation = math.sqrt(a * a * variance + b * b * variance)
+            tail = 1.0 if distance <= 0 else 0.0
+            if deviation > 0:
+                tail = 0.5 * math.erfc(distance / (deviation * math.sqrt(2)))
+            smallest = min(smallest, tail)
         return smallest
 
 
@@ -145,13 +148,6 @@ class Vehicle:
 
 def _list_sides(vertices: Sequence[Point]) -> Iterator[tuple[Point, Point]]:
     return pairwise((*vertices, vertices[0]))
-
-
-def _find_tail(distance: float, deviation: float) -> float:
-    """Return the probability that a normal variable is further than so far from its mean."""
-    if deviation == 0:
-        return 1.0 if distance <= 0 else 0.0
-    return 0.5 * math.erfc(distance / (deviation * math.sqrt(2)))
 
 
 Cell = tuple[int, int]
@@ -225,17 +221,16 @@ def _require_obstacles(given: Any) -> tuple[Obstacle, ...]:
     return tuple(given)
 
 
-def _build_diagonal_wall(low: float, high: float) -> Obstacle:
-    """Return the part low <= x - y <= high of the wall 18.5 <= x + y <= 20.5."""
-    corners = ((18.5, low), (18.5, high), (20.5, high), (20.5, low))
-    return Obstacle([((along + across) / 2, (along - across) / 2) for along, across in corners])
-
-
 def _build_narrow() -> Map:
     # Half the widths of the gaps, measured along x - y.
     narrow, wide = math.sqrt(2) * 0.14, math.sqrt(2) * 0.16
-    pieces = ((-20.0, -narrow), (narrow, 4 - wide), (4 + wide, 20.0))
-    return Map(19, 19, (8, 8), [_build_diagonal_wall(*piece) for piece in pieces])
+    walls = []
+    for low, high in ((-20.0, -narrow), (narrow, 4 - wide), (4 + wide, 20.0)):
+        corners = ((18.5, low), (18.5, high), (20.5, high), (20.5, low))  # x + y and x - y
+        walls.append(
+            Obstacle([((both + apart) / 2, (both - apart) / 2) for both, apart in corners])
+        )
+    return Map(19, 19, (8, 8), walls)
 
 
 def _build_wide(low: float, high: float) -> Map:

@@ -348,7 +348,8 @@ class Exploration:
         """The first sample in whitened coordinates, z_0, taken before the mission."""
         if self.first_sample is None:
             return 0.0
-        return self.field.whiten(self.area.locate(self.area.start), self.first_sample)
+        mean = self.field.mean(self.area.locate(self.area.start))
+        return (self.first_sample - mean) / math.sqrt(self.field.variance)
 
     @cached_property
     def compiled(self) -> CompiledModel | None:
