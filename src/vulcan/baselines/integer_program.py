@@ -239,8 +239,7 @@ class IntegerSearch(ExactSearch):
     ) -> float:
         """Solve a program until its policy is acceptable; return a bound on all its policies."""
         with FlowProgram(self, network, self._size, risk_size, TOLERANCE_OF_ROWS) as program:
-            program.require_deterministic(published)
-            program.stop_at(self.monitor.limits.gap or 0.0)
+            program.require_deterministic(published, self.monitor.limits.gap or 0.0)
             for cut in cuts:
                 program.add_cut(cut)
             for _ in range(MOST_PROGRAMS):

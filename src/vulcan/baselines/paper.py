@@ -1,4 +1,4 @@
-"""The paper's planners as printed, under the paper's names: VulcanFS, and Vulcan with Cleanup.
+"""The paper's planners as printed: VulcanFS, and Vulcan with Cleanup; and UCT without a constraint.
 
 Line by line in docs/theory/algorithms.md. The library's own `Vulcan` is another planner.
 """
@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 from vulcan.baselines.forward_search import ForwardSearch
-from vulcan.runtime.limits import Limits
-from vulcan.sampling.local_vulcan import DEFAULT_POLICY, EXPLORATION, LocalVulcan
-from vulcan.solvers.base import Option
+from vulcan.model.reader import ModelReader
+from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits, Monitor
+from vulcan.sampling.local_vulcan import DEFAULT_POLICY, EXPLORATION, LocalVulcan, search_tree
+from vulcan.solvers.base import Option, Options, Solver
 from vulcan.solvers.constraints import (
     CREDIT,
     LocalConstraint,
     SequenceConstraint,
     make_constraint,
 )
+from vulcan.solvers.finding import Finding
 
 
 @dataclass(frozen=True)
@@ -72,3 +75,36 @@ class PaperVulcan(LocalVulcan):
     @classmethod
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Self:
         return cls(**given)
+
+
+@dataclass(frozen=True)
+class UCT(Solver):
+    """Search as `LocalVulcan` does, without any constraint: the best reward, whatever the risk.
+
+    Its certificate says whether the policy satisfies the bound all the same.
+
+    Parameters
+    ----------
+    exploration, default_policy
+        As in `LocalVulcan`.
+    """
+
+    finds: ClassVar[str] = "the best reward, whatever the risk; the certificate says if it passes"
+    method: ClassVar[str] = "Monte Carlo tree search without a constraint"
+    limits: ClassVar[Sequence[str]] = ("time_limit", "samples", "histories", "memory")
+    sampling: ClassVar[bool] = True
+    options: ClassVar[Sequence[Option]] = (EXPLORATION, DEFAULT_POLICY)
+
+    exploration: float = 0.1
+    default_policy: Literal["random", "greedy"] = "greedy"
+
+    def __post_init__(self) -> None:
+        self._unconstrained()
+
+    def _unconstrained(self) -> LocalVulcan:
+        return LocalVulcan(self.exploration, LocalConstraint(), self.default_policy)
+
+    def search(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        return search_tree(self._unconstrained(), problem, reader, monitor, options, name=self)

@@ -374,11 +374,15 @@ class FlowProgram:
         )
         return program
 
-    def require_deterministic(self, published: bool) -> None:
+    def require_deterministic(self, published: bool, gap: float) -> None:
         """Let the flow of each node take one edge: a binary variable says which.
 
-        `published` gives one of its own to every edge, and 1 as the bound on every flow.
+        `published` gives one of its own to every edge, and 1 as the bound on every flow. HiGHS may
+        stop when the relative gap to the upper bound is at most `gap`.
         """
+        self._set("mip_abs_gap", 0.0)
+        # HiGHS divides by the policy's reward, which may be smaller than the bound.
+        self._set("mip_rel_gap", gap / (1 + gap))
         network, count = self.network, len(self.network.pairs)
         choosing = network.layers.nodes["edge_count"] > 1
         single = np.zeros(count, bool) if published else network.find_single()
@@ -455,12 +459,6 @@ class FlowProgram:
         there = self.network.reach(choice) > 0
         taken = self._taken[choice[there & (self.network.layers.nodes["edge_count"] > 1)]]
         self._add_row(len(taken) - 1.0, taken, np.ones(len(taken)))
-
-    def stop_at(self, gap: float) -> None:
-        """Let HiGHS stop when the relative gap to the upper bound is at most this."""
-        self._set("mip_abs_gap", 0.0)
-        # HiGHS divides by the policy's reward, which may be smaller than the bound.
-        self._set("mip_rel_gap", gap / (1 + gap))
 
     def solve(self) -> Ending:
         """Run HiGHS, unless a limit or Ctrl-C comes first."""

@@ -395,10 +395,19 @@ class ExactRun(ExactSearch):
 
     def conclude(self) -> None:
         """Keep a policy that reaches no tip, else the upper bound only."""
-        if self._finished:
-            self._check_heuristics()
-        else:
+        if not self._finished:
             self.best, self.upper = None, self._least_upper
+            return
+        # Refuse heuristics that a policy of the explicit graph proves wrong.
+        worst = make_values(len(self.levels))
+        worst["reward"], worst["risk"] = -BEYOND, BEYOND
+        sweeps = Sweeps(self.levels, worst)
+        earned, risked = sweeps.follow(1.0, 0.0)[0], sweeps.follow(0.0, 1.0)[1]
+        for node, (state, level) in enumerate(self._keys):
+            if (state, level) in self._heuristics:
+                found = (float(earned[node]), float(risked[node]))
+                place, claimed = self.graph.state_object(state), self._heuristics[state, level]
+                _require_bounds(self.reader, place, level, claimed, found)
 
     def _open(self, tips: list[int]) -> bool:
         self._least_upper = min(self._least_upper, self.upper)
@@ -427,16 +436,3 @@ class ExactRun(ExactSearch):
             reward, risk = _estimate_to_go(self.reader, self.graph.state_object(state), level)
             self._heuristics[key] = (float(self.reader.weights[level]) * reward, risk)
         return self._heuristics[key]
-
-    def _check_heuristics(self) -> None:
-        """Refuse heuristics that a policy of the explicit graph proves wrong."""
-        worst = make_values(len(self.levels))
-        worst["reward"], worst["risk"] = -BEYOND, BEYOND
-        sweeps = Sweeps(self.levels, worst)
-        earned = sweeps.follow(1.0, 0.0)[0]
-        risked = sweeps.follow(0.0, 1.0)[1]
-        for node, (state, level) in enumerate(self._keys):
-            if (state, level) in self._heuristics:
-                found = (float(earned[node]), float(risked[node]))
-                place, claimed = self.graph.state_object(state), self._heuristics[state, level]
-                _require_bounds(self.reader, place, level, claimed, found)

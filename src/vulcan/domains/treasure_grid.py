@@ -68,7 +68,14 @@ class TreasureGrid:
         for name in ("slide", "trap"):
             if require_number(name, getattr(self, name), least=0.0) > 1:
                 raise OptionError(f"{name} must be a probability, not {getattr(self, name)!r}")
-        self._check_map()
+        cells = "cells are . (free), # (wall), T (trap), G (gold) and B (start)"
+        for number, row in enumerate(self.rows, 1):
+            if unknown := row.strip(".#TGB"):
+                raise OptionError(f"line {number}: {unknown[0]!r} is no cell of a map; {cells}")
+            if len(row) != len(self.rows[0]):
+                raise OptionError("the lines of a map must be of the same length")
+        if (starts := len(self._find("B"))) != 1:
+            raise OptionError(f"a map has one start, B, not {starts}")
 
     @cached_property
     def rows(self) -> list[str]:
@@ -147,14 +154,3 @@ class TreasureGrid:
             for column, mark in enumerate(line)
             if mark in marks
         ]
-
-    def _check_map(self) -> None:
-        """Refuse what is no map."""
-        cells = "cells are . (free), # (wall), T (trap), G (gold) and B (start)"
-        for number, row in enumerate(self.rows, 1):
-            if unknown := row.strip(".#TGB"):
-                raise OptionError(f"line {number}: {unknown[0]!r} is no cell of a map; {cells}")
-            if len(row) != len(self.rows[0]):
-                raise OptionError("the lines of a map must be of the same length")
-        if (starts := len(self._find("B"))) != 1:
-            raise OptionError(f"a map has one start, B, not {starts}")

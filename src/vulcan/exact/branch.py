@@ -289,22 +289,15 @@ class _BranchTree:
             levels, arrays = self._run.levels, self._run.levels.arrays
             level, state = levels.find_level(node), int(arrays.state[node])
             first, count = int(arrays.first_action[state]), int(arrays.action_count[state])
-            rows = range(first, first + count)
-            self._actions[node] = [self._make_action(node, level, row) for row in rows]
+            actions = self._actions[node] = []
+            for row in range(first, first + count):
+                reward = float(arrays.weights[level] * arrays.expected_reward[row])
+                risk = float(arrays.immediate_risk[row])
+                rewards, risks = reward - self._rewards[node], risk - self._risks[node]
+                after = enumerate(levels.list_targets(node, row))
+                targets = [(place, p, target) for place, (p, target) in after if target != END]
+                for _, p, target in targets:
+                    rewards += p * self._rewards[target]
+                    risks += p * self._risks[target]
+                actions.append((row, reward, risk, rewards, risks, targets))
         return self._actions[node]
-
-    def _make_action(self, node: int, level: int, row: int) -> Action:
-        """Return an action in a node of a level."""
-        arrays = self._run.levels.arrays
-        reward = float(arrays.weights[level] * arrays.expected_reward[row])
-        risk = float(arrays.immediate_risk[row])
-        rewards, risks = reward - self._rewards[node], risk - self._risks[node]
-        targets = [
-            (place, probability, target)
-            for place, (probability, target) in enumerate(self._run.levels.list_targets(node, row))
-            if target != END
-        ]
-        for _, probability, target in targets:
-            rewards += probability * self._rewards[target]
-            risks += probability * self._risks[target]
-        return row, reward, risk, rewards, risks, targets

@@ -147,14 +147,11 @@ class Dual:
     def _aim(self) -> Weights | None:
         """Return the weights normal to the edge to look beyond; None if there is none."""
         chain = _upper_chain(self.points)
-        if self.best is None:
-            return self._aim_at_closest(chain)
-        safe = self.best.members[0] if self.best.members else self.best
-        place = chain.index(safe)
-        return None if place + 1 == len(chain) else _scale(_slope_of(safe, chain[place + 1]))
-
-    def _aim_at_closest(self, chain: Sequence[PolicyPoint]) -> Weights:
-        """Return the weights where no point of the hull is acceptable: go for the largest slack."""
+        if self.best is not None:
+            safe = self.best.members[0] if self.best.members else self.best
+            place = chain.index(safe)
+            return None if place + 1 == len(chain) else _scale(_slope_of(safe, chain[place + 1]))
+        # No point of the hull is acceptable: go for the largest slack.
         place = max(range(len(chain)), key=lambda k: self._bound_test.slack(chain[k]))
         here = chain[place]
         slope = self._slope(here.reward)

@@ -192,8 +192,14 @@ def find_least_risk_policy(graph: StateGraph, may_go_on: Callable[[], bool]) -> 
         states, reach = states[goes_on], reach[goes_on]
         if not len(states):
             break
-        rows = _take_least_risk(graph, states)
+        # For each state the row of least risk, and of those the one that pays best.
+        here = graph.states.array[states]
+        rows = ranges(here["first_action"], here["action_count"])
+        owner = np.repeat(np.arange(len(states)), here["action_count"])
         actions = graph.actions.array[rows]
+        keys = (rows, -actions["expected_reward"], actions["immediate_risk"], owner)
+        taken_here = np.lexsort(keys)[starts(here["action_count"])]
+        rows, actions = rows[taken_here], actions[taken_here]
         reward += weight * float((reach * actions["expected_reward"]).sum())
         risk += float((reach * actions["immediate_risk"]).sum())
         taken.append(rows)
@@ -206,13 +212,3 @@ def find_least_risk_policy(graph: StateGraph, may_go_on: Callable[[], bool]) -> 
         return PolicyPoint(0.0, 0.0)
     levels, choice = join_levels(graph, pairs), np.concatenate(taken).astype(np.int32)
     return PolicyPoint(reward, risk, lambda: levels.decide(choice))
-
-
-def _take_least_risk(graph: StateGraph, states: np.ndarray) -> np.ndarray:
-    """Return for each state the row of least risk, and of those the one that pays best."""
-    here = graph.states.array[states]
-    rows = ranges(here["first_action"], here["action_count"])
-    owner = np.repeat(np.arange(len(states)), here["action_count"])
-    actions = graph.actions.array[rows]
-    order = np.lexsort((rows, -actions["expected_reward"], actions["immediate_risk"], owner))
-    return rows[order[starts(here["action_count"])]]

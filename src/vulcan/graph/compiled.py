@@ -16,7 +16,7 @@ which creates the records of the next states again (`vulcan.kernels.expand`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -119,10 +119,6 @@ class CompiledGraph(Graph):
         first, count = self.states.array[state].item()
         numbers = self.actions.array["number"][first : first + max(0, count)]
         return [self.compiled.actions[number] for number in numbers.tolist()]
-
-    @property
-    def labels(self) -> Sequence[str]:
-        return self.compiled.actions
 
     def pack_state(self, state: int) -> Any:
         """Return the record of a state, which another graph of the same model can add."""

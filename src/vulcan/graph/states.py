@@ -184,11 +184,6 @@ class Graph(ABC):
 
     @property
     @abstractmethod
-    def labels(self) -> Sequence[str]:
-        """The label of each `number` of actions."""
-
-    @property
-    @abstractmethod
     def evaluations(self) -> int:
         """Number of (state, action) pairs evaluated so far."""
 
@@ -421,10 +416,6 @@ class StateGraph(Graph):
         first, count = self.states.array[state]
         return self._action_labels[first : first + max(0, count)]
 
-    @property
-    def labels(self) -> Sequence[str]:
-        return list(self._label_numbers)
-
     def _keep_objects(self, states: Rowset, actions: Rowset, outcomes: Rowset) -> None:
         self._state_objects = [self._state_objects[k] for k in states]
         self._action_labels = [self._action_labels[k] for k in actions]
@@ -541,8 +532,7 @@ class ArrayGraph(StateGraph):
         self._rows = np.arange(self._model.states) + self._drawn  # of each state of the model
         if not self._drawn:
             self._rows[[0, self._first]] = self._rows[[self._first, 0]]
-        self._fill_states_and_outcomes()
-        self._fill_actions()
+        self._fill()
         self._evaluations = self.actions.count
 
     @property
@@ -563,12 +553,8 @@ class ArrayGraph(StateGraph):
         first, count = self.states.array[state].item()
         return [self._name_action(row) for row in range(first, first + count)]
 
-    @property
-    def labels(self) -> Sequence[str]:
-        drawn = [self._name_action(row) for row in range(self._drawn)]
-        return [*self._model.action_labels, *drawn]
-
-    def _fill_states_and_outcomes(self) -> None:
+    def _fill(self) -> None:
+        """Fill the rows of states, of outcomes, and then of actions."""
         model, shift = self._model, self._drawn
         self.states.extend(model.states + shift - self.states.count)
         rows = self.states.array[: model.states + shift]
@@ -583,11 +569,8 @@ class ArrayGraph(StateGraph):
         target = np.concatenate((np.array(list(drawn), np.int32), model.target))
         fails = target == FAILURE_TARGET
         rows["state"] = np.where(fails, FAILURE_STATE, self._rows[np.where(fails, 0, target)])
-
-    def _fill_actions(self) -> None:
-        model, outcomes = self._model, self.outcomes.array[: self.outcomes.count]
-        shift = len(model.start) if self._drawn else 0  # outcomes before the model's
-        first_row = np.concatenate((np.zeros(self._drawn, np.int64), model.first_row + shift))
+        outcomes = self.outcomes.array[: self.outcomes.count]
+        first_row = np.concatenate((np.zeros(self._drawn, np.int64), model.first_row + len(drawn)))
         rows = self.actions.extend(len(first_row) - 1)
         begin = first_row[:-1]
 

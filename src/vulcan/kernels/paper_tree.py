@@ -642,23 +642,17 @@ def open_place(problem, tree, choice, places, test, walk):
         return NEEDS_ROOM
     walk.visited += 1
     if walk.depth + 1 == len(problem.discounts) and not tree.sizes[0].counted:
-        return finalise_last_step(problem, choice, place, node, test, problem.weights[walk.depth])
+        # Nothing is deleted here.
+        status, chosen, _ = choose_last_action(
+            problem, test, node.state, node.survival, node.credit, problem.weights[walk.depth]
+        )
+        if status == KNOWN and chosen == NONE:
+            return REJECT
+        if status == KNOWN:
+            choice[place.node] = node.first_edge + chosen - problem.states[node.state].first_action
+        return FINALISED if status == KNOWN else status
     walk.phase = NEXT_EDGE
     return GO_ON
-
-
-@part
-def finalise_last_step(problem, choice, place, node, test, weight):
-    """Choose the action of a history with one step left; nothing is deleted."""
-    status, chosen, _ = choose_last_action(
-        problem, test, node.state, node.survival, node.credit, weight
-    )
-    if status != KNOWN:
-        return status
-    if chosen == NONE:
-        return REJECT
-    choice[place.node] = node.first_edge + chosen - problem.states[node.state].first_action
-    return FINALISED
 
 
 @part

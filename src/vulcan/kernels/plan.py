@@ -219,7 +219,7 @@ def may_expand(problem, node, fewest):
 
 @part
 def belongs(tree, judged, node, number, reach, closeness, k):
-    """Whether an action is the best for some price, or close to it."""
+    """Whether an action is the best for some price, or close to it and all its outcomes sampled."""
     e = node.first_edge + k
     if tree.edges[e].visits == 0:
         return False
@@ -235,16 +235,10 @@ def belongs(tree, judged, node, number, reach, closeness, k):
         if short <= 0.0:
             return True
         close = close or (node.level > 0 and reach * short <= closeness)
-    return close and is_sampled(tree, tree.edges[e])
-
-
-@part
-def is_sampled(tree, edge):
-    """Whether all outcomes of an action were sampled."""
+    edge = tree.edges[e]
     for c in range(edge.first_child, edge.first_child + edge.children):
-        if tree.nodes[c].visits == 0:
-            return False
-    return True
+        close = close and tree.nodes[c].visits > 0
+    return close
 
 
 @kernel
@@ -322,26 +316,19 @@ WALK: Final = np.dtype(
 )
 
 
-class Walk(NamedTuple):
-    """The arrays of a walk, with scratch for one row of actions and one control record.
-
-    `chances` are the probabilities of the outcomes of the current action on each level.
-    """
-
-    frames: Any
-    chances: Any
-    actions: Any
-    controls: Any
-
-
 @kernel
 def evaluate(problem, tree, returns, walk):
-    """Walk until all is summed up in the first frame, or something is needed."""
+    """Walk until all is summed up in the first frame, or something is needed.
+
+    The walk is a tuple: frames; the probabilities of the outcomes of the current action on each
+    level; one row of an action, and one control record.
+    """
     problem, tree, returns = borrow(problem), borrow(tree), borrow(returns)
     walk = borrow(walk)
-    control = walk.controls[0]
+    frames, _, _, controls = walk
+    control = controls[0]
     while True:
-        frame = walk.frames[control.depth]
+        frame = frames[control.depth]
         if frame.phase == NEXT_OUTCOME:
             news = enter_outcome(problem, tree, walk, control, frame)
         elif frame.phase == ENTER:
@@ -380,7 +367,7 @@ def choose(problem, tree, returns, walk, control, frame):
 @part
 def rate_actions(problem, tree, returns, walk, control, frame):
     """Choose by estimates: this history is not in the tree."""
-    depth = control.depth
+    depth, (_, _, scratch, _) = control.depth, walk
     last = depth + 1 == len(problem.discounts)
     source, weight = problem.source[0], problem.weights[depth]
     to_go = 0.0 if last else expect(returns, depth)
@@ -397,7 +384,7 @@ def rate_actions(problem, tree, returns, walk, control, frame):
             if row == 0:
                 continue
             control.evaluations += 1
-            action = walk.actions[0]
+            action = scratch[0]
         else:
             action = problem.actions[problem.states[frame.state].first_action + number]
         for k in range(PRICES):
@@ -415,11 +402,11 @@ def evaluate_record(problem, walk, control, record, number, following):
 
     -1 if they break a rule.
     """
-    source = problem.source[0]
+    source, (_, _, scratch, _) = problem.source[0], walk
     count = call_outcomes(
         source.outcomes, source.parameters, record, np.int64(number), source.answers, following
     )
-    action = walk.actions[0]
+    action = scratch[0]
     if count != 0 and not sum_up(problem.answers, count, source.most_outcomes, action):
         source.state, source.action = 0, number
         return -1
@@ -483,11 +470,12 @@ def look_at_action(problem, tree, walk, control, frame, chosen, last):
     following = control.scratch + np.uint64(depth) * width
     if evaluate_record(problem, walk, control, frame.record, chosen, following) < 0:
         return BROKEN
-    action = walk.actions[0]
+    _, chances, scratch, _ = walk
+    action = scratch[0]
     frame.reward, frame.risk = action.expected_reward, action.immediate_risk
     frame.outcomes, frame.first_outcome = action.safe_count, NONE
     for k in range(action.safe_count):
-        walk.chances[depth, k] = problem.answers[k].probability
+        chances[depth, k] = problem.answers[k].probability
     return KNOWN
 
 
@@ -501,8 +489,8 @@ def enter_outcome(problem, tree, walk, control, frame):
                 frame.risked[k] = frame.risk + frame.risks[k]
         frame.phase = NEXT_ACTION
         return GO_ON
-    source, depth = problem.source[0], control.depth
-    below = walk.frames[depth + 1]
+    source, depth, (frames, _, _, _) = problem.source[0], control.depth, walk
+    below = frames[depth + 1]
     below.node = NONE
     below.phase, below.price_mask = ENTER, frame.group
     if frame.first_outcome != NONE:
@@ -523,12 +511,12 @@ def enter_outcome(problem, tree, walk, control, frame):
 @part
 def leave(problem, walk, control, below):
     """Add the rewards and risks of a history to the action that led there."""
-    depth = control.depth
-    frame = walk.frames[depth]
+    depth, (frames, chances, _, _) = control.depth, walk
+    frame = frames[depth]
     if frame.first_outcome != NONE:
         chance = problem.outcomes[frame.first_outcome + frame.outcome].probability
     else:
-        chance = walk.chances[depth, frame.outcome]
+        chance = chances[depth, frame.outcome]
     for k in range(PRICES):
         if frame.group >> k & 1:
             frame.rewards[k] += chance * below.earned[k]

@@ -283,7 +283,10 @@ def move_values(tree, histories, left, share):
         if node.visits == 0:
             continue
         if node.first_edge == NONE:
-            move_row(tree.node_values, number, left, share)
+            row = load(tree.node_values, number)
+            for k in range(PRICES):
+                below = row[left[k]]
+                tree.node_values[number, k] = below + share[k] * (row[left[k] + 1] - below)
             continue
         for e in range(node.first_edge, node.first_edge + node.edge_count):
             edge = tree.edges[e]
@@ -292,15 +295,6 @@ def move_values(tree, histories, left, share):
             elif edge.visits > 0:
                 store(tree.edge_values, e, price_action(tree, edge.reward, edge.risk))
         refresh(tree, node, number)
-
-
-@part
-def move_row(values, number, left, share):
-    """Interpolate the values of a row."""
-    row = load(values, number)
-    for k in range(PRICES):
-        below = row[left[k]]
-        values[number, k] = below + share[k] * (row[left[k] + 1] - below)
 
 
 JUDGED: Final = np.dtype([("reward", "f8"), ("price_index", "i8")], align=True)

@@ -504,23 +504,18 @@ class StrictReader(ModelReader):
     def _observe(self, state: Any, action: Any, given: tuple[Any, ...]) -> list[Outcome]:
         observed = super()._observe(state, action, given)
         # Where nothing merges, equal next states of one action still do.
-        if self.merges or len(observed) < len(given):
-            self._visit([o.state for o in given if o.state is not FAILURE and o.probability])
-        return observed
-
-    def _visit(self, states: Sequence[Any]) -> None:
-        """Remember states, or duplicates of visited ones."""
-        known = self._visited
-        for state in states:
+        reached = [o.state for o in given if o.state is not FAILURE and o.probability]
+        for after in reached if self.merges or len(observed) < len(given) else ():
             try:
-                visited = known.get(state)
+                visited = self._visited.get(after)
             except Exception as error:
-                raise self.refuse_comparison(state, error) from error
+                raise self.refuse_comparison(after, error) from error
             if visited is None:
                 if self._states.take():
-                    known[state] = _Visited(state)
-            elif visited.state is not state and self._arrivals.take() and visited.add(state):
-                self._waiting += ((visited, state, label) for label in visited.answers)
+                    self._visited[after] = _Visited(after)
+            elif visited.state is not after and self._arrivals.take() and visited.add(after):
+                self._waiting += ((visited, after, label) for label in visited.answers)
+        return observed
 
     def _note(self, state: Any, answer: Sequence[Any], *action: Any) -> None:
         """Remember an answer, and evaluate the duplicates of the state as well."""

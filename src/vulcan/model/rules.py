@@ -244,7 +244,10 @@ def _check_numbers(state: Any, action: Any, outcome: Outcome) -> Iterator[Violat
         message = f"probability must be a number from 0 to 1, not {describe_number(given)}"
         yield Violation(Rule.PROBABILITIES, message, state, action, given)
     elif probability and float(probability) < SMALLEST_PROBABILITY:
-        message = refuse_small(_name_outcome(outcome), shorten(given))
+        name = "failure" if outcome.fails else f"next state {shorten(outcome.state)}"
+        if outcome.label is not None:
+            name = f"outcome {shorten(str(outcome.label))}"
+        message = refuse_small(name, shorten(given))
         yield Violation(Rule.PROBABILITIES, message, state, action, given)
     given = outcome.reward
     reward = read_number(given)
@@ -258,13 +261,6 @@ def refuse_small(outcome: str, value: str) -> str:
     """Return the message about a probability that is too small."""
     allowed = f"0 or at least {SMALLEST_PROBABILITY:g}"
     return f"the probability of {outcome} must be {allowed}, not {value}"
-
-
-def _name_outcome(outcome: Outcome) -> str:
-    """Return the name of an outcome in messages."""
-    if outcome.label is not None:
-        return f"outcome {shorten(str(outcome.label))}"
-    return "failure" if outcome.fails else f"next state {shorten(outcome.state)}"
 
 
 def _check_together(state: Any, action: Any, outcomes: Sequence[Outcome]) -> Iterator[Violation]:

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from vulcan.baselines.uct import UCT
+from vulcan.baselines.paper import UCT
 from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import Certificate
 from vulcan.errors import ModelError, OptionError, VulcanError

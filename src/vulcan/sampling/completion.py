@@ -166,12 +166,9 @@ class HistoryCompletion:
             outcomes = graph.compiled.most_outcomes
             self._records = np.zeros(levels * outcomes, graph.compiled.initial.dtype)
             self._control["scratch"] = self._records.ctypes.data
-        self._walk = plan_kernels.Walk(
-            frames=np.zeros(levels + 1, plan_kernels.FRAME),
-            chances=np.zeros((levels, outcomes)),
-            actions=np.zeros(1, ACTION),
-            controls=self._control,
-        )
+        self._frames = np.zeros(levels + 1, plan_kernels.FRAME)
+        chances = np.zeros((levels, outcomes))
+        self._walk = (self._frames, chances, np.zeros(1, ACTION), self._control)
         self._returns = run.merge_returns() if returns is None else returns
         self.evaluations = 0
 
@@ -195,7 +192,7 @@ class HistoryCompletion:
         run, control = self._run, self._control
         level = int(run.nodes["level"][node])
         control["level"] = control["depth"] = level
-        frame = self._walk.frames[level : level + 1]
+        frame = self._frames[level : level + 1]
         frame["node"], frame["state"] = node, run.nodes["state"][node]
         frame["phase"], frame["price_mask"] = self._kernels.ENTER, (1 << run.prices.shape[1]) - 1
         while True:

@@ -183,7 +183,7 @@ PLACES: Final[Sequence[str]] = (
     "vulcan.sampling.local_vulcan:LocalVulcan",
     "vulcan.baselines.paper:VulcanFS",
     "vulcan.baselines.paper:PaperVulcan",
-    "vulcan.baselines.uct:UCT",
+    "vulcan.baselines.paper:UCT",
     "vulcan.exact.pipeline:Pareto",
     "vulcan.exact.pipeline:Lagrangian",
     "vulcan.baselines.programs:LinearProgram",

@@ -49,20 +49,6 @@ CAPACITIES: Final = (6, 9, 12, 18, 27, 40)
 """Above the largest of these horizons the tables would no longer be small."""
 
 
-def state_dtype(capacity: int) -> np.dtype[Any]:
-    """Return the record of a state: step, cell, and the samples so far with their nodes."""
-    return np.dtype(
-        [
-            ("step", "i2"),
-            ("here", "i2"),
-            ("sampled", "i2"),  # how many cells
-            ("cells", "i2", (capacity + 1,)),
-            ("nodes", "u1", (capacity + 1,)),
-        ],
-        align=True,
-    )
-
-
 def parameters_dtype(capacity: int) -> np.dtype[Any]:
     """Return the record of all parameters and tables, and of the notes."""
     window = 2 * capacity + 1
@@ -398,10 +384,21 @@ def compile_exploration(mission: Exploration, history: History) -> CompiledModel
     capacity = next((size for size in CAPACITIES if size >= mission.horizon), None)
     if capacity is None:
         return None
-    state, parameters = state_dtype(capacity), parameters_dtype(capacity)
+    # A state is its step, its cell, and the samples so far with their nodes.
+    size = (capacity + 1,)
+    names = [("step", "i2"), ("here", "i2"), ("sampled", "i2")]
+    state = np.dtype([*names, ("cells", "i2", size), ("nodes", "u1", size)], align=True)
+    parameters = parameters_dtype(capacity)
     tables = fill_tables(mission, capacity, np.zeros(1, parameters))
     tables["begun"] = len(history.path) - 1
-    initial = _record(mission, history, capacity, np.zeros(1, state))
+    west, south = (place - capacity for place in mission.area.start)
+    # Each cell once, in the order of the samples.
+    numbers = {(x, y): (x - west) * (2 * capacity + 1) + y - south for x, y in history.path}
+    initial = np.zeros(1, state)
+    initial["step"], initial["here"] = len(history.path) - 1, numbers[history.path[-1]]
+    initial["sampled"] = len(numbers)
+    initial["cells"][0, : len(numbers)] = list(numbers.values())
+    initial["nodes"][0, 1 : len(numbers)] = history.nodes
     return CompiledModel(
         initial=initial,
         parameters=tables,
@@ -411,18 +408,3 @@ def compile_exploration(mission: Exploration, history: History) -> CompiledModel
         bound=answer(bound_signature(state, parameters))(bound),
         value_bound=answer(value_bound_signature(state, parameters))(value_bound),
     )
-
-
-def _record(
-    mission: Exploration, history: History, capacity: int, record: NDArray[Any]
-) -> NDArray[Any]:
-    """Fill the record of a state."""
-    west, south = (place - capacity for place in mission.area.start)
-    numbers = {
-        (x, y): (x - west) * (2 * capacity + 1) + y - south for x, y in history.path
-    }  # each cell once, in the order of the samples
-    record["step"], record["here"] = len(history.path) - 1, numbers[history.path[-1]]
-    record["sampled"] = len(numbers)
-    record["cells"][0, : len(numbers)] = list(numbers.values())
-    record["nodes"][0, 1 : len(numbers)] = history.nodes
-    return record
