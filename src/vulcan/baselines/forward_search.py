@@ -142,33 +142,27 @@ class ForwardSearchRun(KernelRun):
 
     def advance(self, monitor: Monitor) -> bool:
         """Search until done (True) or the monitor wants to stop (False)."""
+        most = monitor.limits.histories
+        self._control["budget"] = NO_LIMIT if most is None else most
         while not monitor.wants_stop(self.histories):
-            if self.step(monitor.limits.histories) == codes.DONE:
+            self._control["pause"] = self._control["work"] + CHUNK
+            wants = self._call_kernel()
+            if wants == codes.DONE:
                 return True
+            if wants == codes.NEEDS_STATE:
+                self._release_rows()
+                self.state_graph.expand(int(self._frames["state"][self._depth]))
+            elif wants == codes.NEEDS_ROWS:
+                self._release_rows()
+                self.make_rows()
+            elif wants == codes.BROKEN:
+                self.raise_fault()
+            elif wants == codes.NEEDS_BOUND:
+                self.refine_bound()
+            elif wants == codes.NEEDS_PLAN:
+                self._plan = np.concatenate([self._plan, np.zeros_like(self._plan)])
             monitor.report(lambda: self._describe(monitor))
         return False
-
-    def step(self, most: int | None = None) -> int:
-        """Search until the kernel needs something, provide it, and return its code.
-
-        It visits at most this many histories in all.
-        """
-        self._control["budget"] = NO_LIMIT if most is None else most
-        self._control["pause"] = self._control["work"] + CHUNK
-        wants = self._call_kernel()
-        if wants == codes.NEEDS_STATE:
-            self._release_rows()
-            self.state_graph.expand(int(self._frames["state"][self._depth]))
-        elif wants == codes.NEEDS_ROWS:
-            self._release_rows()
-            self.make_rows()
-        elif wants == codes.BROKEN:
-            self.raise_fault()
-        elif wants == codes.NEEDS_BOUND:
-            self.refine_bound()
-        elif wants == codes.NEEDS_PLAN:
-            self._plan = np.concatenate([self._plan, np.zeros_like(self._plan)])
-        return wants
 
     @property
     def histories(self) -> int:

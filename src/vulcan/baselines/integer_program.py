@@ -164,7 +164,14 @@ class IntegerSearch(ExactSearch):
                 self._solve(network)
             return
         dual_gap, most, last = DualGap(self), FIRST_EDGES, False
-        gaps = self._find_gaps(dual_gap)
+        # The gap of each edge below the best one of its node.
+        nodes, edges, _ = self.layers
+        network = Network(self.layers)
+        arriving = network.probability * dual_gap.values[network.node]
+        worth = edges["reward"] - dual_gap.price * edges["risk"]
+        worth = worth + np.bincount(network.edge, arriving, len(edges))
+        best = np.maximum.reduceat(worth, nodes["first_edge"])
+        gaps = np.repeat(best, nodes["edge_count"]) - worth
         while not (last or self._reached) and self.may_go_on(COLUMN_BYTES * most):
             found = self._grow(dual_gap, gaps, most)
             most *= GROWTH
@@ -175,16 +182,6 @@ class IntegerSearch(ExactSearch):
             last = tree.complete or slack >= dual_gap.find_enough()
             dropped = -math.inf if tree.complete else dual_gap.limit(slack)
             self.upper = min(self.upper, max(within, dropped))
-
-    def _find_gaps(self, dual_gap: DualGap) -> Floats:
-        """Return the gap of each edge below the best one of its node."""
-        nodes, edges, _ = self.layers
-        network = Network(self.layers)
-        arriving = network.probability * dual_gap.values[network.node]
-        worth = edges["reward"] - dual_gap.price * edges["risk"]
-        worth = worth + np.bincount(network.edge, arriving, len(edges))
-        best = np.maximum.reduceat(worth, nodes["first_edge"])
-        return np.asarray(np.repeat(best, nodes["edge_count"]) - worth)
 
     def _grow(self, dual_gap: DualGap, gaps: Floats, most: int) -> tuple[float, Network] | None:
         """Return the tree of largest slack with at most this many edges; None if there is none."""

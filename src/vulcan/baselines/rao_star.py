@@ -232,7 +232,26 @@ class PublishedRun(ExactSearch):
                 self._tree = lengthen(self._tree, count, 2 * count)
                 self._edges = lengthen(self._edges, count, 2 * count)
             self.report()
-        return self._conclude()
+        self.monitor.grant_certificate()
+        policy, now = self._write_policy(), self._describe_progress()
+        status, found = Status.DONE, "policy of RAO* as published, which need not be the best"
+        if policy is None:
+            found = "RAO* as published rejected every action; there may be a policy"
+        if self.monitor.stopped_by is not None:
+            best = "no policy yet" if policy is None else "best policy so far"
+            status, found = Status.STOPPED, f"stopped by {self.monitor.stopped_by}: {best}"
+        values = None if policy is None else policy.node_values(float(self.reader.discounts[0]))
+        reward = -math.inf if values is None else float(values["mean"][0])
+        return Finding(
+            status=status,
+            explanation=found,
+            policy=policy,
+            reward=reward,
+            risk=0.0 if values is None else float(values["risk"][0]),
+            credits=[] if policy is None else [reward],
+            statistics=Statistics(now.seconds, now.histories, now.evaluations, memory=now.memory),
+            estimate=float(self._tree["value"][0]),
+        )
 
     def _advance(self) -> int:
         rows = (rows.array for rows in self.graph.kinds())
@@ -286,28 +305,6 @@ class PublishedRun(ExactSearch):
         nodes, memory = int(self._control["nodes"][0]), self.graph.memory + self._tree_memory
         evaluations = self.graph.evaluations
         return Progress(self.monitor.seconds, None, nodes, evaluations, None, memory=memory)
-
-    def _conclude(self) -> Finding:
-        self.monitor.grant_certificate()
-        policy, now = self._write_policy(), self._describe_progress()
-        status, found = Status.DONE, "policy of RAO* as published, which need not be the best"
-        if policy is None:
-            found = "RAO* as published rejected every action; there may be a policy"
-        if self.monitor.stopped_by is not None:
-            best = "no policy yet" if policy is None else "best policy so far"
-            status, found = Status.STOPPED, f"stopped by {self.monitor.stopped_by}: {best}"
-        values = None if policy is None else policy.node_values(float(self.reader.discounts[0]))
-        reward = -math.inf if values is None else float(values["mean"][0])
-        return Finding(
-            status=status,
-            explanation=found,
-            policy=policy,
-            reward=reward,
-            risk=0.0 if values is None else float(values["risk"][0]),
-            credits=[] if policy is None else [reward],
-            statistics=Statistics(now.seconds, now.histories, now.evaluations, memory=now.memory),
-            estimate=float(self._tree["value"][0]),
-        )
 
     def _write_policy(self) -> Policy | None:
         """Return the best policy; open nodes and dead ends are its frontier."""

@@ -54,7 +54,10 @@ DIGEST_SIZE: Final = 32
 LARGEST: Final = sys.float_info.max
 OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
+COMPILING: Final = "compiling the search kernels; this happens once and takes some seconds"
+
 logger = logging.getLogger("vulcan")
+_warn_once = cache(logger.warning)
 
 
 @contextmanager
@@ -72,13 +75,8 @@ def _own_cache(module: str, on_compile: Callable[[], None] | None = None) -> Ite
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, at its first call; cached on disk."""
-    with _own_cache(function.__module__, _announce):
+    with _own_cache(function.__module__, partial(_warn_once, COMPILING)):
         return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-
-
-@cache
-def _announce() -> None:
-    logger.warning("compiling the search kernels; this happens once and takes some seconds")
 
 
 def answer(signature: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -299,7 +297,8 @@ class KernelFile:
                 os.unlink(temporary)
                 raise
         except OSError as error:
-            _warn_unsaved(str(self._directory), error.strerror or str(error))
+            reason = error.strerror or str(error)
+            _warn_once("kernels can't be kept in %s: %s", str(self._directory), reason)
 
     def flush(self) -> None:
         """Remove all compiled forms of the function."""
@@ -313,8 +312,3 @@ class KernelFile:
 
 def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=DIGEST_SIZE).digest()
-
-
-@cache
-def _warn_unsaved(directory: str, reason: str) -> None:
-    logger.warning("kernels can't be kept in %s: %s", directory, reason)

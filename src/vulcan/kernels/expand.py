@@ -271,7 +271,15 @@ def replay_state(problem, records, following, queue, levels, found, place, evalu
             return -1
         row = problem.actions[a]
         sound = sum_up(problem.answers, count, source.most_outcomes, evaluated)
-        if not sound or row.number != number or not is_same(row, evaluated):
+        same = (
+            row.expected_reward == evaluated.expected_reward
+            and row.credit == evaluated.credit
+            and row.immediate_risk == evaluated.immediate_risk
+            and row.safe_count == evaluated.safe_count
+            and row.outcome_count == evaluated.outcome_count
+            and row.open_count == evaluated.open_count
+        )
+        if not sound or row.number != number or not same:
             return -1
         if row.first_outcome != NONE:
             found = replay_outcomes(problem, records, following, queue, levels, found, row, s)
@@ -279,19 +287,6 @@ def replay_state(problem, records, following, queue, levels, found, place, evalu
                 return -1
         matched += 1
     return found if matched == state.action_count else -1
-
-
-@part
-def is_same(row, other):
-    """Whether two action rows have the same numbers."""
-    return (
-        row.expected_reward == other.expected_reward
-        and row.credit == other.credit
-        and row.immediate_risk == other.immediate_risk
-        and row.safe_count == other.safe_count
-        and row.outcome_count == other.outcome_count
-        and row.open_count == other.open_count
-    )
 
 
 @part

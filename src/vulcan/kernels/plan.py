@@ -203,18 +203,12 @@ def expand(problem, tree, upper_nodes, judged, upper, growth, n, last):
             if upper_nodes[k] == number:
                 upper.haste[m] += 1.0
         node = tree.nodes[number]
-        if upper.haste[m] <= 1.0 and not may_expand(problem, node, growth.fewest_visits):
+        often = node.first_edge != NONE and (node.solved != 0 or node.visits > growth.fewest_visits)
+        often = node.visits > 0 if node.level + 1 == len(problem.discounts) else often
+        if upper.haste[m] <= 1.0 and not often:
             upper.haste[m] = WAITS_NOT
     growth.edges, growth.targets, growth.nodes = edges, targets, nodes
     return GO_ON
-
-
-@part
-def may_expand(problem, node, fewest):
-    """Whether a history was sampled often enough to be expanded."""
-    if node.level + 1 == len(problem.discounts):
-        return node.visits > 0
-    return node.first_edge != NONE and (node.solved != 0 or node.visits > fewest)
 
 
 @part
@@ -330,7 +324,7 @@ def evaluate(problem, tree, returns, walk):
     while True:
         frame = frames[control.depth]
         if frame.phase == NEXT_OUTCOME:
-            news = enter_outcome(problem, tree, walk, control, frame)
+            news = enter_outcome(problem, walk, control, frame)
         elif frame.phase == ENTER:
             if control.work >= control.pause:
                 return PAUSED
@@ -378,7 +372,7 @@ def rate_actions(problem, tree, returns, walk, control, frame):
     count = source.numbers if compiled else problem.states[frame.state].action_count
     for number in range(count):
         if compiled:
-            row = evaluate_record(problem, walk, control, frame.record, number, source.following)
+            row = evaluate_record(problem, walk, frame.record, number, source.following)
             if row < 0:
                 return BROKEN
             if row == 0:
@@ -397,7 +391,7 @@ def rate_actions(problem, tree, returns, walk, control, frame):
 
 
 @part
-def evaluate_record(problem, walk, control, record, number, following):
+def evaluate_record(problem, walk, record, number, following):
     """Fill the scratch row with an action of a compiled model; return how many outcomes it has.
 
     -1 if they break a rule.
@@ -468,7 +462,7 @@ def look_at_action(problem, tree, walk, control, frame, chosen, last):
         return KNOWN
     width = np.uint64(source.most_outcomes * source.state_size)
     following = control.scratch + np.uint64(depth) * width
-    if evaluate_record(problem, walk, control, frame.record, chosen, following) < 0:
+    if evaluate_record(problem, walk, frame.record, chosen, following) < 0:
         return BROKEN
     _, chances, scratch, _ = walk
     action = scratch[0]
@@ -480,7 +474,7 @@ def look_at_action(problem, tree, walk, control, frame, chosen, last):
 
 
 @part
-def enter_outcome(problem, tree, walk, control, frame):
+def enter_outcome(problem, walk, control, frame):
     """Go to the history after the next outcome; after the last one, close the action."""
     if frame.ends or frame.outcome == frame.outcomes:
         for k in range(PRICES):

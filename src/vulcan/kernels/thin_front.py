@@ -349,7 +349,10 @@ def trace(levels, values, fronts):
             fronts.starts[t] = control[0].decisions
             if t + 2 < len(levels.first):
                 put_in_place(levels, t + 1)
-        if n == 0 or is_wanted(fronts, n):
+        wanted = n == 0  # or the plan reaches the node
+        for p in range(fronts.first[n], fronts.first[n] + fronts.count[n]):
+            wanted = wanted or fronts.number[p] == WANTED
+        if wanted:
             if not has_room(levels, fronts, n):
                 return NEEDS_PLAN
             if n == 0:
@@ -364,15 +367,6 @@ def trace(levels, values, fronts):
             return PAUSED
     fronts.starts[len(levels.first) - 1] = control[0].decisions
     return DONE
-
-
-@part
-def is_wanted(fronts, n):
-    """Whether the plan reaches a node."""
-    for p in range(fronts.first[n], fronts.first[n] + fronts.count[n]):
-        if fronts.number[p] == WANTED:
-            return True
-    return False
 
 
 @part

@@ -240,7 +240,10 @@ def _represent(value: Any) -> str:
     if "{" not in text:
         return text
     if kind in (set, frozenset):
-        inside = f"{{{', '.join(_sort(value))}}}"
+        # Numbers by size, others by their texts.
+        plain = all(isinstance(element, Real) for element in value)
+        texts = map(repr, sorted(value)) if plain else sorted(map(_represent, value))
+        inside = f"{{{', '.join(texts)}}}"
         return inside if kind is set else f"frozenset({inside})"
     if kind is tuple:
         return f"({', '.join(map(_represent, value))}{',' if len(value) == 1 else ''})"
@@ -253,13 +256,6 @@ def _represent(value: Any) -> str:
     if text != f"{name}({', '.join(f'{field}={entry!r}' for field, entry in fields)})":
         return text
     return f"{name}({', '.join(f'{field}={_represent(entry)}' for field, entry in fields)})"
-
-
-def _sort(values: Iterable[Any]) -> list[str]:
-    """Return the texts of the elements of a set: numbers by size, others by their texts."""
-    if all(isinstance(value, Real) for value in values):
-        return [repr(value) for value in sorted(values)]
-    return sorted(map(_represent, values))
 
 
 def _list_fields(value: Any) -> Sequence[tuple[str, Any]]:
