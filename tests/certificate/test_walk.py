@@ -47,8 +47,8 @@ def test_random_trees_and_mixtures(table: Table, seed: int) -> None:
         return
     worths = [find_worth(table, plan.choice) for plan in plans]
     for tree, worth in zip(trees, worths, strict=True):
-        found = add_up_exactly(follow(table, tree), [1])
-        assert (found.reward.value, found.risk.value) == (worth.reward, worth.risk)
+        reward, risk, _ = add_up_exactly(follow(table, tree), [1])
+        assert (reward.value, risk.value) == (worth.reward, worth.risk)
     mixed = add_up_exactly(follow(table, RandomisedPolicy(trees, weights)), weights)
     for found, numbers in zip(mixed, zip(*worths, strict=True), strict=False):
         assert found.value == sum(map(mul, map(Fraction, weights), numbers))
