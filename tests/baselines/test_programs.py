@@ -352,6 +352,13 @@ def test_slopes_beyond_all_floats() -> None:
     assert result.certificate.reward == pytest.approx(9e19)
 
 
+def test_a_risk_that_is_minute_beside_a_bound_below_0_is_infeasible() -> None:
+    model = one_action(Outcome(1.0, 0.0, 1), Outcome.failure(3e-300))
+    assert randomise(model, vulcan.PiecewiseLinear([(0, -0.01), (1, -0.01)])).status is (
+        Status.INFEASIBLE
+    )
+
+
 def test_rewards_that_highs_does_not_tell_from_nothing_are_not_called_proved() -> None:
     go = [Outcome(0.99999996, 1e-300, 0), Outcome.failure(4e-8)]
     model = Table({0: {"a": go, "b": [Outcome(1.0, 0.0, 1)]}}, horizon=2)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vulcan
+from tests.helpers.tables import Table
 from vulcan import Outcome
 from vulcan.kernels.growth import CLOSED, UNREACHED, PlanArrays, choose_plan
 from vulcan.model.reader import ModelReader
@@ -323,3 +324,8 @@ def test_a_plan_that_is_written_out_earns_and_risks_what_was_chosen(model: Any) 
         assert len(policy) == best.size
         assert certificate.reward == pytest.approx(best.reward)
         assert certificate.risk == pytest.approx(best.risk)
+
+
+def test_ties_at_every_price_do_not_keep_a_search_from_its_end() -> None:
+    model = Table({0: {"wait": [Outcome(1.0, 0.0, 0)], "drop": [Outcome.failure(1.0)]}}, horizon=2)
+    assert vulcan.solve(vulcan.Problem(model, 0), Growth(), samples=2_000).certificate.risk == 0

@@ -213,6 +213,7 @@ SIZE: Final = 2.0**14  # the scale of reward and risk in the program
 SMALLEST_SHARE: Final = 1e-4  # no smaller fraction of its largest term is scaled up further
 SMALLEST_SIZE: Final = 1e-200  # rewards and risks below this are not scaled up further
 LARGEST_VALUE: Final = 1e12  # largest coefficient; HiGHS refuses those of 1e15
+LARGEST_LIMIT: Final = 1e19  # of a row, which nothing attains; for HiGHS 1e20 is infinite
 ROUNDING: Final = 1e-15  # relative rounding error allowed for a few operations
 COLUMN_BYTES: Final = 2000  # approximate memory of HiGHS per edge, with all copies and rows
 
@@ -452,6 +453,7 @@ class FlowProgram:
     def _add_row(self, limit: float, columns: NDArray[Any], values: Floats) -> None:
         kept = np.abs(values) >= self._negligible
         columns, values = columns[kept].astype(np.int32), values[kept]
+        limit = max(limit, -LARGEST_LIMIT)
         self._require(self._highs.addRow(-np.inf, limit, len(columns), columns, values))
 
     def exclude(self, choice: EdgeChoice) -> None:

@@ -428,6 +428,8 @@ class GrowingPlan:
                 return below, None
             chosen = _choose(arrays, price, decision_price, held)
         while below is not None and chosen.price - below.price > 1e-6 * chosen.price:
+            if chosen.price <= 1e-9 * max(1e-9, abs(chosen.reward)):
+                break  # no risk is worth anything: only ties make a difference
             if np.array_equal(below.openings, chosen.openings):
                 break
             price = math.sqrt(max(below.price, chosen.price / 16) * chosen.price)
