@@ -82,7 +82,9 @@ class Automatic(Solver):
         resumes = options.checkpoint is not None and options.checkpoint.resumes
         if resumes or (samples and find_compiled(reader) is not None):
             return Vulcan().search(problem, reader, monitor, options)
-        run = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
+        # A graph that is shared keeps the order in which Vulcan expands it.
+        graph = None if samples else options.graph
+        run = ExactSearch(problem, reader, monitor, self, graph, options.threads)
         monitor.start_clock()
         if samples:
             most = min(n for n in (given.samples, given.histories, PROBED) if n is not None)
