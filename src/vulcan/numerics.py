@@ -39,33 +39,23 @@ from fractions import Fraction
 from typing import Final
 
 # After an outcome, instead of the number of a decision.
-END: Final = -1
-"""The history ends."""
-FAILED: Final = -2
-"""The mission failed."""
-UNPLANNED: Final = -3
-"""Not planned yet: the frontier of an incomplete policy."""
+END: Final = -1  # the history ends
+FAILED: Final = -2  # the mission failed
+UNPLANNED: Final = -3  # not planned yet: the frontier of an incomplete policy
 
 # What is claimed of whatever follows the frontier of an incomplete policy.
-ANY: Final = "any continuation"
-"""Nothing but the least reward of an outcome: it may fail surely."""
-DEFAULT: Final = "default action"
-"""The model's `default_bounds`: they hold if its default action is followed to the end."""
+ANY: Final = "any continuation"  # nothing but the least reward of an outcome: it may fail surely
+DEFAULT: Final = "default action"  # the model's `default_bounds`, if its default action is followed
 
 # For a state, instead of its number of actions.
-UNEVALUATED: Final = -1
-"""Not expanded yet."""
-RELEASED: Final = -2
-"""Expanded, and dropped since."""
+UNEVALUATED: Final = -1  # not expanded yet
+RELEASED: Final = -2  # expanded, and dropped since
 
 # For an outcome, instead of the number of the next state.
-FAILURE_STATE: Final = -1
-"""Failure."""
-NO_STATE: Final = -2
-"""A state that is not needed."""
+FAILURE_STATE: Final = -1  # failure
+NO_STATE: Final = -2  # a state that is not needed
 
-NONE: Final = -1
-"""No row: nothing chosen, opened or stored."""
+NONE: Final = -1  # no row: nothing chosen, opened or stored
 
 TOLERANCE: Final = 1e-12
 SUM_TOLERANCE: Final = 1e-12

@@ -57,14 +57,9 @@ from vulcan.solvers.finding import Status
 
 __all__ = ["CompiledReport", "ModelReport", "check_compiled", "check_model", "check_solver"]
 
-SPARE: Final = 64
-"""Extra outcomes in the buffers, for forms that write more than they declare."""
-
-PRICES: Final = (0.0, 25.0)
-"""Prices of failure at which `value_bound` is compared."""
-
-MOST_VIOLATIONS: Final = 100
-"""The walk ends after this many."""
+SPARE: Final = 64  # extra outcomes in the buffers, for forms that write more than they declare
+PRICES: Final = (0.0, 25.0)  # prices of failure at which `value_bound` is compared
+MOST_VIOLATIONS: Final = 100  # the walk ends after this many
 
 Answer = tuple[list[tuple[float, float, int]], NDArray[Any]]
 """(probability, reward, fails) of each outcome, and the records of the next states."""
@@ -274,8 +269,7 @@ PROBLEMS: Final[tuple[tuple[Any, RiskBound], ...]] = (
 )
 """Models and bounds; the second has no admissible policy."""
 
-SAMPLES: Final = 3000
-"""For solvers that take this limit."""
+SAMPLES: Final = 3000  # for solvers that take this limit
 
 
 def check_solver(solver: Solver) -> list[str]:

@@ -58,14 +58,9 @@ from vulcan.runtime.formatting import (
 )
 from vulcan.runtime.limits import pause_collection
 
-BESIDE: Final = 1e-3
-"""The bound must be concave this far from the reward, relative to the larger of it and 1."""
-
-PLACES: Final = (512, 8192)
-"""Binary places of fractions: the first is tried first, the second if it is too coarse."""
-
-MOST_WAYS: Final = 300_000
-"""Policies with more transitions than this are not evaluated in fractions."""
+BESIDE: Final = 1e-3  # how far the bound is verified beside the reward, relative to that and 1
+PLACES: Final = (512, 8192)  # binary places of fractions: the second where the first is too coarse
+MOST_WAYS: Final = 300_000  # policies with more transitions are not evaluated in fractions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,11 +320,8 @@ def _to_exact_weights(weights: Sequence[float]) -> list[Fraction]:
     return exact
 
 
-NO_ROOM: Final = 1e-6
-"""A margin closer to 1 than this is indistinguishable from rounding."""
-
-WORTH_SHOWING: Final = 1e-9
-"""Errors above this are shown, relative to the larger of 1 and the number."""
+NO_ROOM: Final = 1e-6  # a margin closer to 1 than this is indistinguishable from rounding
+WORTH_SHOWING: Final = 1e-9  # errors above this are shown, relative to the number or 1
 
 
 def describe_certificate(

@@ -50,20 +50,11 @@ from vulcan.runtime.limits import TimeUp
 # Initial ends of intervals: dense where it matters, then ever wider apart.
 FACTORS: Final = (1.0001, 1.01, 1.2, 2.0, 5.0, 20.0, 100.0, 1e3, 1e4, 1e6, 1e9, 1e12)
 
-LARGEST: Final = 1e300
-"""The largest factor that is tried."""
-
-PRECISION: Final = 1e-7
-"""Relative precision of the margin."""
-
-FEWEST_ROUNDS, MOST_ROUNDS = 12, 60
-"""Rounds of tests: fewer for larger policies."""
-
-FEWEST_INTERVALS, MOST_INTERVALS = 4, 12
-"""Intervals tested at once: fewer for larger policies."""
-
-WORK: Final = 500_000
-"""Limit of places times rounds, and of places times intervals."""
+LARGEST: Final = 1e300  # the largest factor that is tried
+PRECISION: Final = 1e-7  # relative precision of the margin
+FEWEST_ROUNDS, MOST_ROUNDS = 12, 60  # rounds of tests: fewer for larger policies
+FEWEST_INTERVALS, MOST_INTERVALS = 4, 12  # intervals tested at once: fewer for larger policies
+WORK: Final = 500_000  # limit of places times rounds, and of places times intervals
 
 
 def find_margin(

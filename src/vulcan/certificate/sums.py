@@ -44,8 +44,7 @@ from vulcan.certificate.walk import NEGLIGIBLE, Chain, Floats
 from vulcan.numerics import FAILED, Number, is_infinite, round_up
 from vulcan.runtime.limits import check_time
 
-UNIT: Final = 2.0**-53
-"""Largest relative error of a floating-point operation."""
+UNIT: Final = 2.0**-53  # largest relative error of a floating-point operation
 
 
 class Sum(NamedTuple):

@@ -61,8 +61,7 @@ def quiet_storm() -> Iterator[Any]:
         stormpy.developer.set_log_level(level)
 
 
-AGREEMENT: Final = 1e-9
-"""Allowed difference of two correct sums, relative to the larger of 1 and the sum."""
+AGREEMENT: Final = 1e-9  # allowed difference of two correct sums, relative to the sum or 1
 
 SINKS: Final = ("ended", "failed", "left")
 

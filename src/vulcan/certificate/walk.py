@@ -39,19 +39,13 @@ from vulcan.policy.walk import Evaluations
 from vulcan.runtime.arrays import starts
 from vulcan.runtime.limits import check_time
 
-NEGLIGIBLE: Final = 1e-200
-"""Smaller probabilities count as 0."""
-
-BETWEEN_CHECKS: Final = 64
-"""Places between two looks at the clock; every call of the model looks at it as well."""
-
-BLOCK: Final = 4_096
-"""Number of places computed at once, where levels are small."""
+NEGLIGIBLE: Final = 1e-200  # smaller probabilities count as 0
+BETWEEN_CHECKS: Final = 64  # places between two looks at the clock; the reader looks at it too
+BLOCK: Final = 4_096  # number of places computed at once, where levels are small
 
 Floats = NDArray[np.float64]
 
-Watch = Callable[[float], None]
-"""Called with the share of the levels that is done."""
+Watch = Callable[[float], None]  # called with the share of the levels that is done
 
 Leave = Callable[[int, int, Any, int], None]
 """Called with the node and position of an unplanned outcome, the state after it, and its level."""

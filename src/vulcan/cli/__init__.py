@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ExitCode", "find_code", "main"]
 
-ERRORS: Final = "vulcan.replace"
-"""Name of our handler for characters that a stream can't encode."""
+ERRORS: Final = "vulcan.replace"  # name of our handler for characters that a stream can't encode
 
 REPLACEMENTS: Final = {
     "Δ": "Delta",

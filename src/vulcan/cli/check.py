@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from vulcan.model.rules import Violation
     from vulcan.testing import CompiledReport
 
-MOST_COMPARED: Final = 1_000
-"""Largest number of states in which the compiled form is compared with the plain one."""
-
-LONGEST: Final = 10_000
-"""Characters of a state or an action in a document; enough unless it is a whole table."""
+MOST_COMPARED: Final = 1_000  # states in which the compiled form is compared with the plain one
+LONGEST: Final = 10_000  # characters of a state or an action in a document: enough but for tables
 
 
 def check(

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
     from vulcan.problem import Problem
 
-LAST = 4
-"""Steps of a history that are shown: the last ones."""
+LAST = 4  # steps of a history that are shown: the last ones
 
 
 def explain(

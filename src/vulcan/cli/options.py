@@ -32,8 +32,7 @@ TUNING: Final = "Options of solvers"
 WORK: Final = "Workers"
 FILES: Final = "Files"
 ANSWER: Final = "Answer"
-SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, WORK, FILES, ANSWER)
-"""The sections of a command's help, in their order."""
+SECTIONS: Final = (PROBLEM, RANGE, SEARCH, LIMITS, TUNING, WORK, FILES, ANSWER)  # of a help
 
 
 def option(section: str, usage: str, text: str, **rest: Any) -> Any:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
     from vulcan.runtime.formatting import TextTable
 
-DEPTH: Final = 3
-"""Default number of levels of a policy that are shown."""
+DEPTH: Final = 3  # default number of levels of a policy that are shown
 
 GOOD, BAD, UNSURE, QUIET = "green", "red", "yellow", "dim"
 

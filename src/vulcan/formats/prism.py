@@ -40,17 +40,10 @@ FORMS: Final = {
 
 KINDS: Final = ("DTMC", "MDP")
 
-OUT_OF_BOUNDS: Final = "out_of_bounds"
-"""Storm's label of the state for all in which a variable has left its range."""
-
-UNNAMED: Final = "step"
-"""Name of a choice without any other."""
-
-NO_ORIGIN: Final = "No origin"
-"""What Storm calls the origin of a choice that it has added itself."""
-
-ORIGIN: Final = re.compile(r"(?P<action>\w+)|\((?P<module>\w+):")
-"""The origin of a choice: its action, or else its module with the command."""
+OUT_OF_BOUNDS: Final = "out_of_bounds"  # Storm's label of the state for all variables out of range
+UNNAMED: Final = "step"  # name of a choice without any other
+NO_ORIGIN: Final = "No origin"  # what Storm calls the origin of a choice that it has added itself
+ORIGIN: Final = re.compile(r"(?P<action>\w+)|\((?P<module>\w+):")  # its action, or else its module
 
 PLACE: Final = re.compile(r"(?:Parsing|parse) error at (?:line )?(\d+)(?::|, column )(\d+):\s*")
 """A place in Storm's errors: line and column."""

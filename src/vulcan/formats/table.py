@@ -35,8 +35,7 @@ from vulcan.runtime.files import read_text
 
 FORMS: Final = {"path/to/model.json": "states, actions and outcomes by hand"}
 
-FAILURES: Final = (FAILURE, FAILURE.name)
-"""A failure in a dictionary, and in a file."""
+FAILURES: Final = (FAILURE, FAILURE.name)  # a failure in a dictionary, and in a file
 
 SMALLEST_FLOAT: Final = math.ulp(0.0)
 

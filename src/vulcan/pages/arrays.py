@@ -47,8 +47,7 @@ from vulcan.policy.walk import DecisionPoints, find_values, name_state, number_l
 from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.formatting import clip
 
-OMITTED: Final = -4
-"""The continuation is planned, but not on this page."""
+OMITTED: Final = -4  # the continuation is planned, but not on this page
 
 DRAW: Final = "draw one of the plans"
 NOWHERE: Final = (np.nan, np.nan)
@@ -236,8 +235,7 @@ def _put_draw_first(columns: dict[str, NDArray[Any]], texts: dict[str, int]) -> 
 
 REALS: Final = ("reach", "fails", "risk", "reward", "chance", "pay")
 WHOLES: Final = ("depth", "action", "state", "arrival", "first", "label", "child")
-STEADY: Final = ("arrival", "first", "child")
-"""Arrays that grow by little from one entry to the next: these steps are stored."""
+STEADY: Final = ("arrival", "first", "child")  # arrays that grow by little: steps are stored
 
 
 def pack_arrays(places: Places) -> str:

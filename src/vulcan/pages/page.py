@@ -117,8 +117,7 @@ def _find_span(places: Places) -> tuple[float, float]:
     return float(low), float(high)
 
 
-SMALLEST: Final = 1e-5
-"""A probability below this is not told in digits."""
+SMALLEST: Final = 1e-5  # a probability below this is not told in digits
 
 
 def tell_percent(probability: float) -> str:

@@ -40,8 +40,7 @@ from vulcan.runtime.formatting import (
 from vulcan.runtime.limits import Limits, OnProgress, StopReason
 from vulcan.solvers.base import Coverage, Options, Solver, load_solvers, require_solver
 
-DEFAULT_SECONDS: Final = 10.0
-"""Time limit of each search by default."""
+DEFAULT_SECONDS: Final = 10.0  # time limit of each search by default
 
 
 @dataclass(frozen=True)

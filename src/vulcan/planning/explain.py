@@ -63,14 +63,9 @@ from vulcan.runtime.formatting import show_percent
 from vulcan.runtime.limits import pause_collection
 from vulcan.solvers.finding import Worth
 
-WORTH_TELLING: Final = 1e-9
-"""Relative difference of rewards above which it is not rounding."""
-
-LONGEST_STATE: Final = 80
-"""Longest text of a state, in characters."""
-
-MOST_EVALUATIONS: Final = 50_000
-"""Largest number of (state, action) pairs that are evaluated beside those of the plan."""
+WORTH_TELLING: Final = 1e-9  # relative difference of rewards above which it is not rounding
+LONGEST_STATE: Final = 80  # longest text of a state, in characters
+MOST_EVALUATIONS: Final = 50_000  # (state, action) pairs evaluated beside those of the plan
 
 EXACTLY: Final = (
     "the other action, then the best continuation at the price of risk, computed exactly over all "

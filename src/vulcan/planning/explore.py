@@ -23,8 +23,7 @@ from vulcan.runtime.limits import pause_collection
 SCALES: Final = (0.5, 0.9)
 RISKIEST: Final = 12
 
-MOST_OF_OTHERS: Final = 3_000
-"""Largest number of decision points of each other plan on a page; the likeliest are kept."""
+MOST_OF_OTHERS: Final = 3_000  # decision points of each other plan on a page: the likeliest
 
 
 @knows_parameters

@@ -75,27 +75,20 @@ from vulcan.solvers.finding import Worth
 
 MOST_POINTS: Final = 10_000
 
-DEFAULT_GAP: Final = 0.001
-"""Default gap: closing it entirely may take long, and would not be visible."""
+DEFAULT_GAP: Final = 0.001  # closing it entirely may take long, and would not be visible
 
 ROUNDS: Final = 5
 """A round has a fifth of the points, and at least two: larger ones would place fewer points where
 the frontier bends."""
 
-CELLS: Final = 16
-"""Number of cells between two points in which the area is measured."""
-
-ENOUGH: Final = 1e-4
-"""Share of the whole area that is too small for another point."""
-
-BELOW: Final = 1e-6
-"""How far below a step a point is, as a share of the range."""
+CELLS: Final = 16  # number of cells between two points in which the area is measured
+ENOUGH: Final = 1e-4  # share of the whole area that is too small for another point
+BELOW: Final = 1e-6  # how far below a step a point is, as a share of the range
 
 STRAIGHT: Final = 1e-4
 """Largest distance of a curve from its straight lines, relative to its height."""
 
-Step = tuple[float, float]
-"""A place, and a reward."""
+Step = tuple[float, float]  # a place, and a reward
 
 
 @dataclass(frozen=True)

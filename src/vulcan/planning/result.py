@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "Result", "Statistics", "Status", "StopReason", "Trial"]
 
-WORTH_SAYING: Final = 0.01
-"""Smallest gain of a randomised policy that is mentioned."""
+WORTH_SAYING: Final = 0.01  # smallest gain of a randomised policy that is mentioned
 
 
 @dataclass(frozen=True, kw_only=True)

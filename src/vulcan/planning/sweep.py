@@ -50,11 +50,9 @@ from vulcan.solvers.finding import Worth
 
 logger = logging.getLogger("vulcan")
 
-SAMPLES: Final = 100_000
-"""Samples of a policy without a bound, by default."""
+SAMPLES: Final = 100_000  # samples of a policy without a bound, by default
 
-Search = tuple[RiskBound, Solver, Limits, Options]
-"""What to search for, and how."""
+Search = tuple[RiskBound, Solver, Limits, Options]  # what to search for, and how
 
 Name = TypeVar("Name", str, float)
 

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
 
 Span = tuple[float, float]
 
-MANY_TIMES: Final = 100.0
-"""Prices this much larger than usual would leave nothing to be seen of the others."""
+MANY_TIMES: Final = 100.0  # prices this much larger would leave nothing to be seen of the others
 
 
 def plot_frontier(frontier: Frontier, ax: Axes | None = None, price_ax: Axes | None = None) -> Axes:
@@ -126,8 +125,7 @@ def _draw_prices(ax: Axes, frontier: Frontier) -> None:
     ax.set_ylabel("price of risk\n(reward per risk)")
 
 
-CLOSENESS: Final = 0.004
-"""Policies that are no further apart than this share of the figure are one mark."""
+CLOSENESS: Final = 0.004  # policies within this share of the figure are one mark
 
 GRID: Final = 400
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-WIDTH: Final = 6.3
-"""Inches: the text width of a page."""
+WIDTH: Final = 6.3  # inches: the text width of a page
 
 INK, BLUE, ORANGE, GREY, PALE = "#1a1a1a", "#0072b2", "#dd7a00", "#767676", "#e4ebe4"
 """Colours that differ in lightness as well, and for the colour-blind."""
@@ -55,14 +54,9 @@ FILES: Final[Mapping[str, Mapping[str, Any]]] = {
 FILE_STYLE: Final[Mapping[str, Any]] = {"svg.hashsalt": "vulcan", "pdf.fonttype": 42}
 
 LONGEST_TITLE: Final = 100
-TITLE_LINE, HEADING_LINE = 76, 88
-"""Letters of a title, and of a line of one over axes and over a figure."""
-
-BELOW_AXIS: Final = 30.0
-"""Typographic points that the numbers and the label of a horizontal axis take."""
-
-SCREEN: Final = 100
-"""Dots of a screen per inch, as notebooks show figures."""
+TITLE_LINE, HEADING_LINE = 76, 88  # letters of a line of a title, over axes and over a figure
+BELOW_AXIS: Final = 30.0  # points that the numbers and the label of a horizontal axis take
+SCREEN: Final = 100  # dots of a screen per inch, as notebooks show figures
 
 
 def require_matplotlib() -> Any:

@@ -37,11 +37,8 @@ from vulcan.policy.walk import ModelCheck
 if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
 
-SAME_REWARD: Final = 1e-9
-"""Relative difference below which an observed reward is that of an outcome."""
-
-SAME_CLAIM: Final = TOLERANCE / 1000
-"""Difference of claims that rounding may explain."""
+SAME_REWARD: Final = 1e-9  # relative difference at which an observed reward is that of an outcome
+SAME_CLAIM: Final = TOLERANCE / 1000  # difference of claims that rounding may explain
 
 
 class ExpectedOutcome(NamedTuple):

@@ -48,28 +48,16 @@ from vulcan.runtime.formatting import (
     show_reward,
 )
 
-DEEPEST: Final = 200
-"""Deepest level that is drawn: Python's own stack is limited."""
+DEEPEST: Final = 200  # deepest level that is drawn: Python's own stack is limited
 
 ENDINGS: Final = {END: "end", UNPLANNED: "not planned"}
 
-MOST_ROWS: Final = 60
-"""Default number of rows to show."""
-
-MOST_CHARACTERS: Final = 60
-"""Length of the longest text that is shown."""
-
-LONGEST_HISTORY: Final = 20
-"""Number of last steps that are shown of a longer history."""
-
-HIDDEN: Final = ("node",)
-"""Columns that only programs need."""
-
-NAMING: Final = ("step", "member", "state", "history", "action")
-"""Columns that identify a row, shown first."""
-
-ASCENDING: Final = ("step", "member", "node")
-"""Numbers that are sorted from the smallest on."""
+MOST_ROWS: Final = 60  # default number of rows to show
+MOST_CHARACTERS: Final = 60  # length of the longest text that is shown
+LONGEST_HISTORY: Final = 20  # number of last steps that are shown of a longer history
+HIDDEN: Final = ("node",)  # columns that only programs need
+NAMING: Final = ("step", "member", "state", "history", "action")  # they identify a row
+ASCENDING: Final = ("step", "member", "node")  # numbers that are sorted from the smallest on
 
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 """First characters of cells that spreadsheets take for a formula."""

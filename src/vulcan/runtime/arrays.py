@@ -22,21 +22,12 @@ from numpy.typing import NDArray
 
 from vulcan.errors import CheckpointError
 
-LINE: Final = 128
-"""Bytes that processors exchange at a time, with the neighbour that they fetch beside it."""
-
-LARGE: Final = 1 << 18
-"""Bytes from which on an array gets a mapping."""
-
-NO_RESERVE: Final = 0x4000
-"""MAP_NORESERVE of Linux, which Python 3.11 has no name for."""
-
-FORESIGHT: Final = 64
-"""Address space of a large array, as a multiple of its length, ..."""
-
-LEAST_SPACE: Final = 1 << 32
-"""... and at least this many bytes: copying a few hundred megabytes takes a second, and the copy
-would be in memory beside the array."""
+LINE: Final = 128  # bytes that processors exchange at a time, with the neighbour fetched beside it
+LARGE: Final = 1 << 18  # bytes from which on an array gets a mapping
+NO_RESERVE: Final = 0x4000  # MAP_NORESERVE of Linux, which Python 3.11 has no name for
+# A large array gets address space for this many times its length, and at least this many bytes:
+# copying a few hundred megabytes takes a second, and the copy would be in memory beside the array.
+FORESIGHT, LEAST_SPACE = 64, 1 << 32
 
 
 def starts(counts: NDArray[Any]) -> NDArray[np.intp]:

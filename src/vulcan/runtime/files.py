@@ -48,14 +48,12 @@ try:
 except ImportError:  # not every system has such locks
     fcntl = None  # type: ignore[assignment]
 
-LARGEST_TEXT: Final = 1 << 28
-"""Bytes of the largest text file that is read: far more than is written by hand."""
+LARGEST_TEXT: Final = 1 << 28  # bytes of a text file that is read: far more than is written by hand
 
 HEADER: Final = struct.Struct("<8sIQ")
 DIGEST_SIZE: Final = hashlib.sha256().digest_size
 
-PIECE: Final = 1 << 24
-"""Bytes of content that are read at once."""
+PIECE: Final = 1 << 24  # bytes of content that are read at once
 
 _loaded: dict[str, Path] = {}
 

@@ -19,11 +19,8 @@ from vulcan.numerics import EXACT_GAP, TOLERANCE
 
 MISSING: Final = "–"
 
-SMALL: Final = 1e-4
-"""Below this, six decimals would show too few digits of a number."""
-
-NEAR_ZERO: Final = 1e-3
-"""Rewards below this have few digits where six decimals are shown."""
+SMALL: Final = 1e-4  # below this, six decimals would show too few digits of a number
+NEAR_ZERO: Final = 1e-3  # rewards below this have few digits where six decimals are shown
 
 
 @dataclass(frozen=True)
