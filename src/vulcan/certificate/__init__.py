@@ -1,8 +1,8 @@
 """Certificates: expected reward and risk of a policy, computed from the model alone.
 
 `certify` follows a policy through the model (`walk`) and sums reward and risk with error bounds
-(`sums`). `margin` computes by how much the model's risks may be wrong, `explain` where the risk is
-taken, and `verify` has Storm recompute the numbers. No code of a search is used here.
+(`sums`). `margin` computes by how much the model's risks may be wrong, and `verify` has Storm
+recompute the numbers. No code of a search is used here.
 May import: the root, runtime, model, bounds, policy.
 """
 

@@ -161,7 +161,11 @@ def _choose_range(
         return {kind: Span(), **({} if points is None else {"points": points})}
     if points is not None:
         raise OptionError(f"--{kind} and --points exclude each other: give one of them")
-    return {kind: options.read_numbers(f"--{kind}", given)}
+    try:
+        return {kind: [float(part) for part in given.split(",")]}
+    except ValueError:
+        form = "numbers with commas between them, such as 0,0.005,0.01"
+        raise OptionError(f"--{kind} takes {form}; not {given!r}") from None
 
 
 def _show_frontier(traced: Frontier, as_json: bool) -> None:

@@ -71,7 +71,15 @@ def _show(problem: Problem, policy: AnyPolicy, explanation: Explanation, most: i
     ]
     styles = {"risk": output.UNSURE if explanation.tempting else ""}
     console = output.show_answer(*_judge(explanation, policy), rows, styles)
-    _show_failures(console, explanation.failures, most)
+    failures = []
+    for failure in explanation.failures[:most]:
+        remark = "there is no other action"
+        if failure.instead is not None and failure.instead_risk is not None:
+            remark = f"{failure.instead} fails {show_percent(failure.instead_risk)}"
+        failures.append([failure.action, failure.state, show_percent(failure.times), remark])
+    if failures:
+        table = TextTable(["action", "state", "how often", ""], failures, left=2)
+        output.show_table(console, table, "Actions that surely fail")
     # Where histories do not merge, each row would be one of the places below.
     if any(place.alike > 1 for place in explanation.places) or not explanation.places:
         risky = [choice for choice in explanation.choices if choice.accepted > 0]
@@ -154,19 +162,6 @@ def _judge(explanation: Explanation, policy: AnyPolicy) -> tuple[str, str, str]:
         return "? failing pays", output.UNSURE, f"{why}. {what}"
     remark = "" if sure is None else f"; {sure}"
     return "✓ no problems found", output.GOOD, f"the policy never fails on purpose{remark}"
-
-
-def _show_failures(console: Console, failures: Sequence[Choice], most: int) -> None:
-    if not failures:
-        return
-    rows = []
-    for failure in failures[:most]:
-        remark = "there is no other action"
-        if failure.instead is not None and failure.instead_risk is not None:
-            remark = f"{failure.instead} fails {show_percent(failure.instead_risk)}"
-        rows.append([failure.action, failure.state, show_percent(failure.times), remark])
-    table = TextTable(["action", "state", "how often", ""], rows, left=2)
-    output.show_table(console, table, "Actions that surely fail")
 
 
 def _show_choices(

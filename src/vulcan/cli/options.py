@@ -257,16 +257,6 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def read_numbers(option: str, text: str) -> list[float]:
-    """Return the numbers of a string such as 0,0.005,0.01."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise OptionError(
-            f"{option} takes numbers with commas between them, such as 0,0.005,0.01; not {text!r}"
-        ) from None
-
-
 def read_parallel(text: str | None) -> int | str | None:
     """Return the value of `--parallel`, as Python takes it."""
     return int(text) if text is not None and text.isdecimal() else text

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.runtime.files import find_target
-from vulcan.runtime.formatting import clip
+from vulcan.runtime.formatting import clip, show_percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,9 +65,9 @@ def name_model(model: Any) -> tuple[str, str]:
 
 def describe_members(policy: AnyPolicy) -> list[tuple[str, str]]:
     """Return the row with the members of a randomised policy; none for a deterministic one."""
-    from vulcan.policy.views import describe_members
-
-    return [("members", clip(describe_members(policy)))] if len(policy.members) > 1 else []
+    count, weights = len(policy.members), ", ".join(map(show_percent, policy.weights))
+    text = f"{count}, of which one is drawn at the start: {weights}"
+    return [("members", clip(text))] if count > 1 else []
 
 
 def show_answer(

@@ -96,12 +96,6 @@ def _draw_member(policy: Policy, depth: int, most_lines: int) -> list[str]:
     return lines
 
 
-def describe_members(policy: AnyPolicy) -> str:
-    """Return a line on the number of members and their weights."""
-    weights = ", ".join(map(show_percent, policy.weights))
-    return f"{len(policy.members)}, of which one is drawn at the start: {weights}"
-
-
 def _draw_below(policy: Policy, node: int, depth: int, indent: str) -> Iterator[str]:
     rows = [row for row in policy.outcomes(node) if policy.child[row] != FAILED]
     chances = [show_percent(policy.probability[row]) for row in rows]
