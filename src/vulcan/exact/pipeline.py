@@ -45,11 +45,11 @@ from vulcan.solvers.finding import Finding
 
 Step = Callable[[ExactSearch], object]
 
-SMALL_FRONTS: Final = 20_000_000  # pairs of points that `AUTOMATIC` combines without a time limit
+SMALL_FRONTS: Final = 20_000_000  # points that `AUTOMATIC` combines, where no time limit is given
 
 
 def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:
-    """Run steps until the best policy is good enough, or a limit is reached."""
+    """Run steps until the gap is closed. At a limit a step ends, and so do those after it."""
     for step in steps:
         step(search)
         if search.closed:

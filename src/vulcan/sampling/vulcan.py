@@ -4,15 +4,16 @@ One tree is searched for several prices of failure, and a plan follows one price
 there, so that the allowed risk is spent (docs/theory/beyond.md). `LocalVulcan` is the paper's
 planner, improved; `LocalVulcan.paper()` is the printed one.
 
-A search goes in rounds: sample, plan, move prices, prove (`VulcanSearch.run`). In each round a plan
-is made (`vulcan.sampling.plan`), a fine one in the last; then the prices are moved to where they
-decide, and some histories are opened for the upper bound (`vulcan.sampling.proof`). Between rounds,
-coarse plans guide half of the samples. Where states merge and the state–step pairs are few enough,
-the plan is made over these instead (`vulcan.sampling.plan`).
+A search goes in rounds (`VulcanSearch.run`): sample, plan, prove. A round makes a plan over the
+tree (`vulcan.sampling.plan`), a fine one at the end, and opens some histories for the upper bound
+(`vulcan.sampling.proof`) at the same time. Where states merge and the state–step pairs are few
+enough, the plan is made over these instead. Before the next samples, prices move to where they
+decide, and a coarse plan is made that guides half of these samples.
 
-The best candidate of all methods is kept (`vulcan.sampling.incumbent`). Prices and fronts come
-first. Where these find nothing, prices go up until they ask for the least risk, and a search with
-local constraint B joins in, with as many samples as were taken so far.
+The best candidate of all methods is kept (`vulcan.sampling.incumbent`). A round that finds nothing
+acceptable moves the prices, up to those that ask for the least risk, and plans again; then the
+paper's planner with local constraint B (`vulcan.solvers.constraints`) takes as many samples as were
+taken so far.
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ from vulcan.solvers.finding import Finding, Status, find_gap, is_closed
 
 logger = logging.getLogger("vulcan")
 
-STEPS_PER_PLACE: Final = 4  # of samples: a plan before the end may look at one history for them
+STEPS_PER_PLACE: Final = 4  # sampled steps for each pair or history that a plan may look at
 DETAIL_OF_PROOF: Final = (1 << 16, 1 << 15)  # for a tree in which everything was sampled
 
-# Points that its fronts may combine: about as long as samples took.
-FEWEST_PAIRS: Final = 1 << 24
-PAIRS_PER_SAMPLE: Final = 1 << 7
+# Points that the fronts of that plan may combine: this takes about as long as the samples.
+FEWEST_COMBINED: Final = 1 << 24
+COMBINED_PER_SAMPLE: Final = 1 << 7
 
 SHARE_OF_PROOF: Final = 0.1  # of memory, for upper bounds
 SAMPLES_PER_PROOF: Final = 32  # for these one history is opened to lower the upper bound
@@ -73,7 +74,7 @@ PROMISING: Final = 0.05  # a small gap
 FEWEST_PLACES: Final = 1 << 16  # pairs or histories
 FEWEST_EVALUATIONS: Final = 256  # of states
 SCALES: Final = tuple(4**k for k in range(12))
-# Points that fronts over pairs may combine: about as long as samples take.
+# Points that fronts over state–step pairs may combine: about as long as samples take.
 FEWEST_FRONT_WORK: Final = 1 << 20
 FRONT_WORK_PER_SAMPLE: Final = 1 << 12
 AFFORDABLE: Final = 1 << 14  # states evaluated for a plan over pairs even if histories gave one
@@ -109,7 +110,7 @@ class VulcanSearch:
         self._after_round = False  # whether a round was made since the last sample
 
     def run(self) -> Finding:
-        """Sample, plan, move prices and prove, in rounds, until there is a reason to stop."""
+        """Sample, plan and prove, in rounds, until there is a reason to stop."""
         tree, incumbent = self._tree, self._incumbent
         with closing(tree):
             self._prepare()
@@ -120,7 +121,8 @@ class VulcanSearch:
                     ended = incumbent.must_end()
                     if not incumbent.hurried:
                         if ended and tree.samples == incumbent.target and not tree.solved:
-                            self._take_round(final=False)  # a search that goes on has it as well
+                            # One that is not limited here makes this round, before it goes on.
+                            self._take_round(final=False)
                         self._take_round(final=ended)
                         if tree.solved and incumbent.best is None:
                             self._take_round(final=True)
@@ -155,7 +157,7 @@ class VulcanSearch:
             incumbent.save_if_due()
 
     def _take_round(self, final: bool) -> None:
-        """Plan, move prices if nothing was found, and prove."""
+        """Plan, and prove beside it; where nothing is found, move the prices and plan again."""
         with self._incumbent.round(final) as until:
             finish_proof = self._begin_proof()
             self._plan(until, final)
@@ -250,8 +252,8 @@ class VulcanSearch:
     def _plan(self, until: float, final: bool) -> None:
         """Plan over pairs or over histories, with more and more allowed until one succeeds.
 
-        A plan of histories may be poor, and does not keep pairs from what they can afford. A round
-        before the last need not succeed if another did before.
+        A plan over histories may be poor: beside it, one over pairs is made if `AFFORDABLE` states
+        are enough for that. A round before the last need not succeed if another did before.
         """
         anew = final or self._incumbent.best is None
         for scale in SCALES if anew else SCALES[:1]:
@@ -318,7 +320,7 @@ class VulcanSearch:
             lambda: not limit.late,
             DETAIL_OF_PROOF,
             closeness=math.inf,
-            most_pairs=max(FEWEST_PAIRS, PAIRS_PER_SAMPLE * self._tree.samples),
+            most_pairs=max(FEWEST_COMBINED, COMBINED_PER_SAMPLE * self._tree.samples),
         )
         self._incumbent.offer(planning.write(planning.finalise()))
         if planning.exhaustive:
