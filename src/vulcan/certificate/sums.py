@@ -146,7 +146,7 @@ def _count_lost(chain: Chain, reach: Floats) -> tuple[Fraction, Fraction]:
 def add_up_exactly(chain: Chain, start: Sequence[Number], places: int | None = None) -> Sums:
     """Return the sums in fractions.
 
-    Only so many binary places of a probability are kept; None keeps all.
+    A probability keeps this many binary `places`; None keeps all.
     """
     probabilities, rewards = (list(map(to_fraction, numbers)) for numbers in chain.model_numbers)
     reach = [*map(to_fraction, start), *[Fraction(0)] * (len(chain) - len(start))]

@@ -14,7 +14,7 @@ reaching it at step t, the policy is safe, whatever is done there as far as the 
 
     er + Σ p u  <=  Δ(E g + Σ p γ^t l).
 
-The model is asked for u and l at each state of the frontier, and must say what the policy has
+The model is queried for u and l at each state of the frontier, and must say what the policy has
 recorded. Then the chain is closed: an unplanned outcome leads to a place that earns l, and from
 there to one that fails with probability u and ends otherwise. So reward and risk of the closed
 chain are the bounds above, with all that is known of their errors; and the margin holds for u

@@ -101,7 +101,7 @@ MOST_VALUE: Final = 1e30  # far enough from the largest number of single precisi
 def check_price_tree(tree: Any, graph: Graph, levels: int) -> None:
     """Refuse the filled rows of a `PriceTree` if indices lead out of its arrays.
 
-    A history has at most so many levels.
+    A history has at most `levels` levels.
     """
     from vulcan.kernels.price_tree import LOWEST
 

@@ -108,7 +108,7 @@ class KernelRun:
     # What kernels need.
 
     def satisfy(self, wants: int, state: int, most: float) -> bool:
-        """Provide what a kernel needs; False if that takes more than so many bytes."""
+        """Provide what a kernel needs; False if that takes more bytes than allowed."""
         if wants == codes.NEEDS_STATE:
             # There may be no room for one more large answer.
             if self.memory + self._largest_answer > self.limit:

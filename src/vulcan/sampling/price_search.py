@@ -437,7 +437,7 @@ class SampleThreads:
         return SharedCompletion(AT_ONCE * len(self._evaluators), walk, write)
 
     def sample(self, subtrees: Sequence[Subtree], most: float) -> bool:
-        """Take the ordered samples of subtrees; False if they take more than so many bytes."""
+        """Take the ordered samples of subtrees; False if they take more bytes than allowed."""
         waiting = deque(sorted(subtrees, key=lambda subtree: -len(subtree.orders)))
         workers = range(len(self._evaluators))
         while waiting:

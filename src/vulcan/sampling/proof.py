@@ -79,7 +79,7 @@ class Proof(KernelRun):
         self.work: list[tuple[float, int]] = []
 
     def improve(self, price: float, histories: int) -> None:
-        """Open so many histories, given the price that decides now, and lower `upper`."""
+        """Open this many histories, given the price that decides now, and lower `upper`."""
         self.work.append((price, histories))
         end = self.opened + histories
         if not self._proved and (self._price is None or _is_far(price, self._price)):
@@ -121,7 +121,7 @@ class Proof(KernelRun):
         return None
 
     def advance(self, price: float, histories: int | None = None) -> float:
-        """Open at most so many histories to tighten the bound on V_k, k >= 0, and return it."""
+        """Open at most this many histories to tighten the bound on V_k, k >= 0, and return it."""
         progress = self._tree_of(price).progress[0]
         end = math.inf if histories is None else int(progress["opened"]) + histories
         while not self.is_final(price) and progress["opened"] < end:
