@@ -19,6 +19,7 @@ from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policy.policy import AnyPolicy, Policy
 from vulcan.problem import Problem
+from vulcan.runtime.limits import Limits
 from vulcan.sampling.local_vulcan import LocalVulcan
 from vulcan.solvers.base import Solver
 from vulcan.solvers.constraints import LocalConstraint, SequenceConstraint, SurvivalConstraint
@@ -26,6 +27,7 @@ from vulcan.solvers.constraints import LocalConstraint, SequenceConstraint, Surv
 __all__ = [
     "CONSTRAINTS",
     "EXPLANATION",
+    "MEMORY",
     "SCANNED",
     "TUNED",
     "VARIANTS",
@@ -50,6 +52,9 @@ CONSTRAINTS: Final[dict[str, LocalConstraint]] = {
     "A": SequenceConstraint(),
     "B": SurvivalConstraint(),
 }
+
+MEMORY: Final = 8_000_000_000
+"""Bytes that a search may take: two of them at once fit into 24 GB."""
 
 
 class PlainBandit(Bandit):
@@ -206,7 +211,8 @@ def run_seeds(
     if isinstance(solver, LocalVulcan):
         solver = replace(solver, complete=variant.complete)
     for seed in range(task["first"], task["first"] + task["runs"]):
-        result, seconds = solve_timed(problem, solver, seed=seed, samples=task["samples"])
+        limits = Limits(samples=task["samples"], memory=MEMORY)
+        result, seconds = solve_timed(problem, solver, seed=seed, limits=limits)
         found = {"seed": seed, **describe_run(result, seconds)}
         if target is not None:
             found["same"] = acts_alike(result.policy, target)

@@ -127,7 +127,7 @@ class Convergence:
 
     name = "convergence"
     title = "Bandit: convergence of Vulcan to forward search"
-    version = 4
+    version = 5
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return a task for every ten runs of a variant with a budget, and for forward search."""

@@ -37,7 +37,7 @@ from reproduction.part import (
     leave_open,
     weigh,
 )
-from reproduction.runs import CONSTRAINTS, describe_run, show_power, solve_timed
+from reproduction.runs import CONSTRAINTS, MEMORY, describe_run, show_power, solve_timed
 from vulcan.bounds.parse import parse
 from vulcan.domains import Exploration
 from vulcan.domains.exploration.model import MOVES
@@ -81,9 +81,6 @@ AT_ONCE: Final = 1 << 16
 DRAWN: Final = {("wider", TWO): "printed", ("wider", PRICES): "ours"}
 """Policies whose outcomes are drawn, and how their figures are called."""
 
-MEMORY: Final = 4_000_000_000
-"""Bytes of the search tree: it would have more than many machines before the paper's time is up."""
-
 QUICK_SAMPLES: Final = 2048
 
 ENOUGH: Final = 0.99
@@ -115,7 +112,7 @@ class ExplorationMission:
 
     name = "exploration"
     title = "Exploration: six outcomes of one policy"
-    version = 3
+    version = 4
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return a search for each planner on each map."""

@@ -81,7 +81,7 @@ class HeuristicSearch:
 
     name = "rao-star"
     title = "Bandit: Vulcan against heuristic search"
-    version = 6
+    version = 7
 
     def tasks(self, quick: bool) -> Sequence[Task]:
         """Return tasks for exact solvers, for every ten runs with a budget, and for the race."""
