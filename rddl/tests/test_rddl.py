@@ -360,6 +360,13 @@ def test_problems_of_rddlrepository_by_names() -> None:
         open_model("rddl:Navigation_MDP_ippc2011/77")
 
 
+def test_an_index_of_rddlrepository_that_is_half_written_is_not_read() -> None:
+    manager = pytest.importorskip("rddlrepository.core.manager")
+    index = Path(manager.__file__).parent / manager.manifest
+    index.write_text("name,description\n")
+    assert open_model("rddl:Navigation_MDP_ippc2011/1").model.horizon == 40
+
+
 def test_models_and_states_pass_between_processes() -> None:
     model = from_rddl(DOMAIN, INSTANCE, failure="crashed", horizon=4)
     other = pickle.loads(pickle.dumps(model))

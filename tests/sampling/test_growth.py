@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +102,31 @@ def test_the_bound_is_spent_up_to_single_histories() -> None:
 
 def test_the_same_samples_give_the_same_policy() -> None:
     assert solve(3_000, horizon=6).policy == solve(3_000, horizon=6).policy
+
+
+class Forgetful(Well):
+    """A model by whose answers a clock goes; answers that it gave before take long in the end."""
+
+    clock, repeated, seen = 0.0, 0, set[Any]()
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        kind = type(self)
+        kind.repeated += (state, action) in kind.seen
+        kind.seen.add((state, action))
+        kind.clock += 1e-3 if kind.repeated < 10_000 else 1.0
+        return super().outcomes(state, action)
+
+
+def test_a_certificate_without_end_leaves_a_plan_that_was_certified_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = solve(2_000, "0.5", horizon=8)
+    monkeypatch.setattr(time, "perf_counter", lambda: Forgetful.clock)
+    problem = vulcan.Problem(Forgetful(horizon=8), "0.5")
+    result = vulcan.solve(problem, Growth(), time_limit=100)
+    assert result.safe
+    assert Forgetful.repeated > 10_000
+    assert result.certificate.reward > 1.1 * first.certificate.reward
 
 
 @pytest.mark.usefixtures("processor_clock")

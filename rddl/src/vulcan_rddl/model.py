@@ -665,14 +665,19 @@ def _find_stored(domain: str, instance: str | None) -> RDDLFiles:
     """Return the files of a problem of rddlrepository."""
     from rddlrepository.core.manager import RDDLRepoManager
 
-    known: dict[str, Any] = RDDLRepoManager().archiver_dict
+    try:
+        # Its index is rebuilt: one that another process is writing would be read in part.
+        manager = RDDLRepoManager(rebuild=True)
+    except OSError:  # where it may not write one
+        manager = RDDLRepoManager()
+    known: dict[str, Any] = manager.archiver_dict
     if domain not in known:
         close = [name for name in known if domain and domain.lower() in name.lower()] or known
         raise OptionError(
             f"rddlrepository has no problem {domain!r}{suggest(domain, known)}\n"
             f"it has {', '.join(sorted(close))}"
         )
-    problem = RDDLRepoManager().get_problem(domain)
+    problem = manager.get_problem(domain)
     numbers = problem.list_instances()
     if instance not in numbers:
         wrong = "needs an instance" if instance is None else f"has no instance {instance!r}"

@@ -63,7 +63,7 @@ CERTIFYING: Final = 1.1  # time per decision, if not known, in evaluations of th
 MOST_HELD: Final = 8  # how often a plan is chosen with more histories opened at all prices
 WORTHLESS: Final = 2e-4  # of the reward, what unused risk may be worth
 TELLING: Final = 1_000  # decisions of a policy whose certificate tells how long others take
-SHARE_OF_CERTIFYING: Final = 0.1  # of the time so far, for a certificate before the end
+SHARE_OF_CERTIFYING: Final = 0.05  # of the time so far, for a certificate before the end
 SOON: Final = 0.25  # seconds that the first certificate may take, to have a plan soon
 AT_ONCE: Final = 1.3  # seconds for the certificate after Ctrl-C
 
@@ -327,10 +327,9 @@ def _choose(arrays: Any, price: float, decision_price: float, held: NDArray[np.i
 class GrowingPlan:
     """A plan that grows.
 
-    `best` is the best plan so far that the bound accepts, None if it accepts none; the bound was
-    evaluated at `rewards` for it. `exhausted` says whether the last round found nothing more to
-    evaluate. If `first` is given, the plan begins with that action after the first round, as long
-    as it is then within the bound and earns at least `floor`.
+    `kept` are the plans that were the best so far, each within the bound. `exhausted` says whether
+    the last round found nothing more to evaluate. If `first` is given, the plan begins with that
+    action after the first round, as long as it is then within the bound and earns at least `floor`.
     """
 
     def __init__(
@@ -356,8 +355,7 @@ class GrowingPlan:
         self._located: dict[int, int] = {}
         self._below: dict[tuple[int, int], list[int]] = {}
         self._price = 0.0
-        self.best: Chosen | None = None
-        self.rewards: list[float] = []
+        self.kept: list[Chosen] = []
         self.exhausted = False
         self._keep(self.choose())
 
@@ -385,8 +383,12 @@ class GrowingPlan:
         if opening != NONE:
             chosen = self.choose(first=opening)
             if chosen is not None and chosen.reward >= self._floor:
-                self.best = chosen
-                self.rewards.append(chosen.reward)
+                self.kept.append(chosen)
+
+    @property
+    def best(self) -> Chosen | None:
+        """The best plan so far that the bound accepts; None if it accepts none."""
+        return self.kept[-1] if self.kept else None
 
     def choose(self, decision_price: float = 0.0, first: int = NONE) -> Chosen | None:
         """Return the best plan found that the bound accepts, if any, perhaps of a first opening.
@@ -457,8 +459,7 @@ class GrowingPlan:
 
     def _keep(self, chosen: Chosen | None) -> None:
         if chosen is not None and (self.best is None or chosen.reward > self.best.reward):
-            self.best = chosen
-            self.rewards.append(chosen.reward)
+            self.kept.append(chosen)
 
     def _follow(
         self, rule: OpeningRule, start: float, until: int, arriving: Following
@@ -594,11 +595,7 @@ class GrowthRun:
             left = budget if samples is None else samples - self._evaluator.count
             with pause_collection():
                 plan.grow(min(budget, left))
-            spare = SHARE_OF_CERTIFYING * self._monitor.seconds
-            if self._certified is None:
-                spare = max(spare, SOON)
-            if plan.best is not None and self._expect_size(plan.best.size) < spare:
-                self._certify(plan.best)
+            self._certify_early()
             if plan.exhausted or (plan.best is None and budget >= HOPELESS):
                 break
             budget *= 2
@@ -622,6 +619,22 @@ class GrowthRun:
         if seconds is None:
             seconds = CERTIFYING * self._monitor.seconds / max(1, self._evaluator.count)
         return size * seconds
+
+    def _certify_early(self) -> None:
+        """Certify the largest plan that takes little time, in case there is none for a larger one.
+
+        Its certificate also tells how long that of a larger one takes.
+        """
+        spare = SHARE_OF_CERTIFYING * self._monitor.seconds
+        if self._certified is None:
+            spare = max(spare, SOON)
+        known = None if self._certified is None else self._certified[0]
+        for chosen in reversed(self._plan.kept if self._plan else ()):
+            if chosen is known:
+                break
+            if self._expect_size(chosen.size) < spare:
+                self._certify(chosen)
+                break
 
     def _certify_last(self) -> Chosen | None:
         """Certify the best plan, or one that there is time for; return a plan that could not be."""
@@ -677,7 +690,7 @@ class GrowthRun:
             planned=missing,
             reward=-math.inf if chosen is None else chosen.reward,
             risk=0.0 if chosen is None else chosen.risk,
-            credits=[] if plan is None else plan.rewards,
+            credits=[] if plan is None else [chosen.reward for chosen in plan.kept],
             statistics=Statistics(
                 search_seconds,
                 0 if plan is None else len(plan.tree),
