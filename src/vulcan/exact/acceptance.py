@@ -19,7 +19,8 @@ Actions that can only fail count as risk 1, although their probabilities sum to 
 
 **Acceptance.** A bound may be so steep that the last digits of a reward decide. So there are two
 questions: does the bound accept a policy for certain, and does it refuse it for certain? Where both
-answers are no, the certificate of the policy decides (`ExactSearch.accepts`).
+answers are no, the certificate of the policy decides (`ExactSearch.accepts`). Searches over
+histories use `accepts` or `ACCEPTED` alone, and certify their policies as they go.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound, Weights
+from vulcan.errors import BoundError
 from vulcan.exact.sweeps import PolicyPoint, Sweeps
 from vulcan.graph.levels import Levels
 from vulcan.graph.states import Graph
@@ -42,12 +44,20 @@ from vulcan.runtime.arrays import ranges
 UNIT: Final = sys.float_info.epsilon / 2  # relative rounding error of one operation
 EVERY_LEVEL: Final = 16  # roundings at each level beside those of the outcomes, with some to spare
 BLOCK: Final = 1 << 16  # actions that are processed at once
-ACCEPTED: Final = TOLERANCE / 2  # a search must leave room for the certificate's own rounding
+ACCEPTED: Final = TOLERANCE / 2  # leaves room for the certificate's own rounding
 
 ROUNDINGS: Final = 1024
 """Rounding error of an upper bound, in units of that of a reward.
 
 Branching over 100 decisions adds 8 units for each of them."""
+
+
+def accepts(bound: RiskBound, reward: float, risk: float) -> bool:
+    """Return whether a bound accepts a risk; not where it has no value."""
+    try:
+        return risk <= bound(reward) + ACCEPTED
+    except BoundError:
+        return False
 
 
 Extremes = tuple[int, float, bool]

@@ -1,4 +1,4 @@
-"""The exact solvers: one pipeline of steps that narrow the enclosure of the optimum.
+"""The exact solvers: a list of steps that improve the best policy, or lower the upper bound.
 
     for step in steps:
         step(search)
@@ -6,19 +6,18 @@
             break
 
 An `ExactSearch` (`vulcan.exact.search`) holds the problem, its state–step pairs (levels), the
-enclosure (the best acceptable policy so far, and an upper bound), and the limits. Each step makes
-the policy better, or the upper bound lower:
+enclosure (the best acceptable policy so far, and an upper bound), and the limits.
 
-| step | narrows | file |
+| step | finds | file |
 |---|---|---|
 | `find_dual` | upper bound for all policies, best randomised policy, price of failure | dual |
 | `improve` | deterministic policies near that price, by fronts of a few points | thin_fronts |
-| `branch` | upper bound for deterministic policies, by the first decisions | branch |
+| `branch` | a lower upper bound for deterministic policies, by the first decisions | branch |
 | `advance_fronts` | both, by exact fronts; a proof if there is time for it | fronts |
 
-Solvers are configurations: `LAGRANGIAN`, `PARETO`, `RANDOMISED`, and `AUTOMATIC`, which
-`vulcan.planning.automatic` runs. `bound_reward` finds the dual bound alone, for results of solvers
-that have no upper bound of their own.
+A solver runs a list of steps: `Pareto` runs `PARETO`, `Lagrangian` `LAGRANGIAN` or `RANDOMISED`,
+and the default solver (`vulcan.planning.automatic`) `AUTOMATIC`. `bound_reward` finds the dual
+bound alone, for results of solvers that have no upper bound of their own.
 """
 
 from __future__ import annotations
@@ -45,11 +44,14 @@ from vulcan.solvers.finding import Finding
 
 Step = Callable[[ExactSearch], object]
 
-SMALL_FRONTS: Final = 20_000_000  # points that `AUTOMATIC` combines, where no time limit is given
+SMALL_FRONTS: Final = 20_000_000  # pairs of points that `AUTOMATIC` combines without a time limit
 
 
 def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:
-    """Run steps until the gap is closed. At a limit a step ends, and so do those after it."""
+    """Run steps until the gap is closed.
+
+    Steps watch the limits themselves: once one is reached, those that are left return at once.
+    """
     for step in steps:
         step(search)
         if search.closed:
@@ -57,12 +59,12 @@ def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:
 
 
 def randomise(search: ExactSearch) -> None:
-    """Take the best mixture of two policies for the answer."""
+    """Take the best mixture of two policies, which `find_dual` found, as the answer."""
     search.offer_mix(search.dual.best)
 
 
 def advance_limited_fronts(search: ExactSearch) -> None:
-    """Compute fronts until the time limit; without one, as far as a small problem needs."""
+    """Compute fronts until the time limit; without one, combine `SMALL_FRONTS` pairs at most."""
     limited = search.monitor.limits.time_limit is not None
     advance_fronts(search, most_pairs=None if limited else SMALL_FRONTS)
 
@@ -79,7 +81,7 @@ class Pareto(Solver):
     """Find the best deterministic policy, history-dependent, by fronts of risk and reward.
 
     With a target gap (`solve(..., gap=0.001)`) it ends as soon as that is proved. Without one it
-    goes on until its policy is proved to be the best, up to roundings.
+    goes on until its policy is proved to be the best, up to roundings, or a limit is reached.
     """
 
     finds: ClassVar[str] = "the best deterministic policy, history-dependent, proved"
@@ -99,7 +101,7 @@ class Pareto(Solver):
 
 @dataclass(frozen=True)
 class Lagrangian(Solver):
-    """Find the price of failure at which the bound binds, and the best policies there.
+    """Find the price of failure at which the allowed risk is just used up, and policies there.
 
     Its upper bound holds for every policy, randomised or not. The policy that it returns is the
     best deterministic one that was found on the way: rarely the very best, often close to it.
@@ -107,7 +109,7 @@ class Lagrangian(Solver):
     Parameters
     ----------
     randomised
-        Return the best randomised policy instead, which attains the bound.
+        Return the best randomised policy instead, whose reward is the upper bound.
     """
 
     finds: ClassVar[str] = "an upper bound on all policies, and a deterministic policy close to it"
@@ -128,15 +130,15 @@ class Lagrangian(Solver):
         if self.randomised:
             return search.find("best randomised policy found")
         return search.find(
-            "best deterministic policy that a price of failure leads to"
+            "best deterministic policy found near the price of failure"
             if search.best is not None
-            else "no price of failure leads to a deterministic policy within the bound; try Pareto"
+            else "found no deterministic policy within the bound; one may exist: try Pareto"
         )
 
 
 @dataclass(frozen=True)
 class RewardBound:
-    """What is known of the reward of any policy: as in `Finding`."""
+    """An upper bound on the reward of every policy; fields as in `Finding`."""
 
     upper: float | None = None
     price: float | None = None
@@ -155,16 +157,16 @@ def bound_reward(
     Parameters
     ----------
     problem, limits
-        Model and risk bound, and time and memory for it.
+        Model and risk bound, and limits of time and memory.
     graph
-        What is known of the model already.
+        A state graph of the model that is partly evaluated already.
     on_progress
         Called with the progress.
 
     Returns
     -------
     RewardBound
-        Its `upper` is None where the problem is too large, and its model offers no
+        Its `upper` is None if the model could not be unrolled within the limits and has no
         `reward_to_go_bound`.
 
     Examples

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound
-from vulcan.errors import BoundError
+from vulcan.exact.acceptance import accepts
 from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, TOLERANCE
+from vulcan.numerics import END
 
 BINS: Final = 48  # prices of a decision, each half of the next one
 
@@ -41,14 +41,6 @@ DEAREST: Final = 1e12  # a price of failure that is never exceeded
 REFINEMENTS: Final = 6  # how often the rule is computed while its groups are refined
 TRIALS: Final = 10  # prices of failure tried between one too low and one high enough
 COLLAPSE: Final = 0.3  # share of the reward, hardly lost by a slightly larger price of failure
-
-
-def accepts(bound: RiskBound, reward: float, risk: float) -> bool:
-    """Return whether a bound accepts a risk; not where it has no value."""
-    try:
-        return risk <= bound(reward) + TOLERANCE / 2
-    except BoundError:
-        return False
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.errors import ModelError
+from vulcan.exact.acceptance import accepts
 from vulcan.model.interface import FAILURE, Start
 from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.model.rules import Rule
@@ -43,7 +44,7 @@ from vulcan.policy.policy import About, Beyond, Policy
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp, pause_collection
-from vulcan.sampling.groups import BINS, ActionEvaluator, Closing, Groups, OpeningRule, Row, accepts
+from vulcan.sampling.groups import BINS, ActionEvaluator, Closing, Groups, OpeningRule, Row
 from vulcan.solvers.base import Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 

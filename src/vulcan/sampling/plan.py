@@ -30,13 +30,13 @@ import numpy as np
 
 from vulcan.errors import BoundError
 from vulcan.exact import sweeps, thin_fronts
-from vulcan.exact.acceptance import BoundTest
+from vulcan.exact.acceptance import ACCEPTED, BoundTest
 from vulcan.exact.fronts import FrontArrays, advance_fronts
 from vulcan.exact.pipeline import LAGRANGIAN, narrow
 from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.levels import EDGE, Layers
-from vulcan.numerics import END, TOLERANCE
+from vulcan.numerics import END
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits, Monitor, listen, must_answer
 from vulcan.sampling.candidate import FRONTS, NEUTRAL, PAIRS, Candidate
@@ -321,7 +321,7 @@ class Planning:
         found = self._fronts.points(0)
         for place in range(len(found) - 1, -1, -1):
             reward, risk = float(found[place]["reward"]), float(found[place]["risk"])
-            if reward > WORTHLESS / 1e9 and risk <= run.allow(reward) + TOLERANCE / 2:
+            if reward > WORTHLESS / 1e9 and risk <= run.allow(reward) + ACCEPTED:
                 run.accepted.add(reward)
                 return self._trace(place, reward)
         return None

@@ -22,6 +22,7 @@ the next number. The model's own bounds are assumed to be rounded no worse than 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -41,7 +42,7 @@ from vulcan.solvers.constraints import LocalConstraint
 WIDEST: Final = 1.2  # the ratio of the first price on either side of the best
 CLOSEST: Final = 1.02  # prices closer than this ratio prove about the same
 FAR: Final = 1.3  # prices farther apart than this ratio are not the same any more
-HISTORIES_AT_ONCE: Final = 256  # histories between two looks at the clock
+HISTORIES_AT_ONCE: Final = 256  # opened before `hurried` is checked again
 
 
 class Proof(KernelRun):
@@ -49,7 +50,8 @@ class Proof(KernelRun):
 
     `upper` is the least bound that `improve` has proved, inf at first, and `work` its calls so far:
     the same work gives the same bound. `full` says whether memory has run out, so that no bound can
-    get any tighter. The risk bound was evaluated at `rewards` and between them.
+    get any tighter. The risk bound was evaluated at `rewards` and between them. `hurried` says
+    whether to end early, so that an interrupted search answers soon.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Proof(KernelRun):
         reader: ModelReader,
         memory: int | None = None,
         known: StateGraph | None = None,
+        hurried: Callable[[], bool] = lambda: False,
     ) -> None:
         from vulcan.kernels import value_bounds
 
@@ -69,7 +72,7 @@ class Proof(KernelRun):
             form.bound is not None or form.value_bound is not None or not self._bounded
         )
         super().__init__(problem, reader, LocalConstraint(), known, memory, compiled)
-        self._kernels = value_bounds
+        self._kernels, self._hurried = value_bounds, hurried
         self._trees: dict[float, Any] = {}  # of `value_bounds.Bounds`, by price
         self.full = False
         self.rewards: list[float] = []
@@ -124,7 +127,7 @@ class Proof(KernelRun):
         """Open at most this many histories to tighten the bound on V_k, k >= 0, and return it."""
         progress = self._tree_of(price).progress[0]
         end = math.inf if histories is None else int(progress["opened"]) + histories
-        while not self.is_final(price) and progress["opened"] < end:
+        while not self.is_final(price) and progress["opened"] < end and not self._hurried():
             progress["pause"] = min(end, int(progress["opened"]) + HISTORIES_AT_ONCE)
             wants = int(self._kernels.tighten(self.arrays(), self._tree_of(price)))
             if not self._answer(price, wants):

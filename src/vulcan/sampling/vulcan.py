@@ -1,19 +1,20 @@
 """Vulcan, our anytime planner for problems in which every history is a state of its own.
 
-One tree is searched for several prices of failure, and a plan follows one price here and another
-there, so that the allowed risk is spent (docs/theory/beyond.md). `LocalVulcan` is the paper's
-planner, improved; `LocalVulcan.paper()` is the printed one.
+One tree is searched for several prices of failure, and a plan may follow another price after each
+history, so that little of the allowed risk stays unused (docs/theory/beyond.md). `LocalVulcan` is
+the paper's planner, improved; `LocalVulcan.paper()` is the printed one.
 
 A search goes in rounds (`VulcanSearch.run`): sample, plan, prove. A round makes a plan over the
-tree (`vulcan.sampling.plan`), a fine one at the end, and opens some histories for the upper bound
-(`vulcan.sampling.proof`) at the same time. Where states merge and the state–step pairs are few
-enough, the plan is made over these instead. Before the next samples, prices move to where they
-decide, and a coarse plan is made that guides half of these samples.
+tree (`vulcan.sampling.plan`), a fine one in the last round, and lowers the upper bound
+(`vulcan.sampling.proof`), on another thread if there are several. Where states merge and the
+state–step pairs are few enough, the plan is made over these instead. Before the next samples,
+prices move closer to those that decide between the first actions, and a coarse plan is made that
+guides half of these samples.
 
-The best candidate of all methods is kept (`vulcan.sampling.incumbent`). A round that finds nothing
-acceptable moves the prices, up to those that ask for the least risk, and plans again; then the
-paper's planner with local constraint B (`vulcan.solvers.constraints`) takes as many samples as were
-taken so far.
+The best candidate of all methods is kept (`vulcan.sampling.incumbent`). As long as no policy within
+the bound is known, a round moves the prices, up to those that ask for the least risk, and plans
+again; then the paper's planner with local constraint B (`vulcan.solvers.constraints`) takes as many
+samples as were taken so far.
 """
 
 from __future__ import annotations
@@ -57,28 +58,31 @@ from vulcan.solvers.finding import Finding, Status, find_gap, is_closed
 
 logger = logging.getLogger("vulcan")
 
-STEPS_PER_PLACE: Final = 4  # sampled steps for each pair or history that a plan may look at
-DETAIL_OF_PROOF: Final = (1 << 16, 1 << 15)  # for a tree in which everything was sampled
+STEPS_PER_PLACE: Final = 4  # a plan may visit one pair or history for this many sampled steps
 
-# Points that the fronts of that plan may combine: this takes about as long as the samples.
+# The plan that proves the optimum of a tree in which everything was sampled: histories and points,
+# and pairs of points that its fronts may combine, which takes about as long as the samples.
+DETAIL_OF_PROOF: Final = (1 << 16, 1 << 15)
 FEWEST_COMBINED: Final = 1 << 24
 COMBINED_PER_SAMPLE: Final = 1 << 7
 
 SHARE_OF_PROOF: Final = 0.1  # of memory, for upper bounds
-SAMPLES_PER_PROOF: Final = 32  # for these one history is opened to lower the upper bound
+SAMPLES_PER_PROOF: Final = 32  # one history is opened for the upper bound for this many samples
 SAMPLES_PER_PROMISING_PROOF: Final = 4  # where the gap is small already
-SAMPLES_PER_EAGER_PROOF: Final = 2  # where such a gap was requested
+SAMPLES_PER_EAGER_PROOF: Final = 2  # where it is small, and a gap was requested
 PROMISING: Final = 0.05  # a small gap
 
-# What a plan may always take, and how many times more if nothing was found with less.
+# The smallest work limits of a plan, and the factors by which they grow until one is found.
 FEWEST_PLACES: Final = 1 << 16  # pairs or histories
 FEWEST_EVALUATIONS: Final = 256  # of states
 SCALES: Final = tuple(4**k for k in range(12))
-# Points that fronts over state–step pairs may combine: about as long as samples take.
+# Pairs of points that fronts over state–step pairs may combine: about as long as samples take.
 FEWEST_FRONT_WORK: Final = 1 << 20
 FRONT_WORK_PER_SAMPLE: Final = 1 << 12
-AFFORDABLE: Final = 1 << 14  # states evaluated for a plan over pairs even if histories gave one
-FEWEST_LEVELS: Final = 4  # a tree of fewer has no parts that are worth another process
+AFFORDABLE: Final = (
+    1 << 14
+)  # states evaluated for a plan over pairs beside one over histories
+FEWEST_LEVELS: Final = 4  # with fewer, subtrees are too small to distribute
 
 
 class VulcanSearch:
@@ -100,13 +104,15 @@ class VulcanSearch:
         self._incumbent = Incumbent(
             self._tree, problem, monitor, options, solver, settings, repeats=self._list_repeats
         )
-        self._exhaustive = False  # whether no policy was left out
-        self._attained, self._rounding = math.inf, 0.0  # then, what none of them earns more than
-        self._merged_upper, self._merged_rewards = math.inf, list[float]()  # of plans over pairs
+        self._exhaustive = False  # whether the optimum is proved
+        self._attained, self._rounding = math.inf, 0.0  # if so, the upper bound and its rounding
+        # The upper bound of plans over state–step pairs, and where these evaluated the risk bound.
+        self._merged_upper, self._merged_rewards = math.inf, list[float]()
         memory = int(SHARE_OF_PROOF * self._tree.limit)
-        self._proof = Proof(problem, reader, memory, self._tree.known_graph)
-        self._proved_for = 0  # samples that histories of the proof were opened for
-        self._local_samples = 0  # with which the best policy was found, on a graph of its own
+        graph = self._tree.known_graph
+        self._proof = Proof(problem, reader, memory, graph, lambda: monitor.overdue)
+        self._proved_for = 0  # number of samples when the upper bound was last lowered
+        self._local_samples = 0  # of the search with a local constraint that found the best policy
         self._after_round = False  # whether a round was made since the last sample
 
     def run(self) -> Finding:
@@ -121,7 +127,8 @@ class VulcanSearch:
                     ended = incumbent.must_end()
                     if not incumbent.hurried:
                         if ended and tree.samples == incumbent.target and not tree.solved:
-                            # One that is not limited here makes this round, before it goes on.
+                            # A search with a larger limit makes this round here, then goes on:
+                            # more samples never earn less.
                             self._take_round(final=False)
                         self._take_round(final=ended)
                         if tree.solved and incumbent.best is None:
@@ -146,7 +153,7 @@ class VulcanSearch:
             tree.histories, tree.samples, reserve
         ):
             if self._after_round:
-                # Not before: values of prices that were not sampled yet are rough.
+                # Only now that samples follow: values of new prices are rough until then.
                 self._move_prices()
                 self._guide()
                 self._after_round = False
@@ -157,7 +164,7 @@ class VulcanSearch:
             incumbent.save_if_due()
 
     def _take_round(self, final: bool) -> None:
-        """Plan, and prove beside it; where nothing is found, move the prices and plan again."""
+        """Plan, and lower the upper bound; without any policy, move the prices and plan again."""
         with self._incumbent.round(final) as until:
             finish_proof = self._begin_proof()
             self._plan(until, final)
@@ -177,10 +184,10 @@ class VulcanSearch:
         how: dict[str, Any] = {"seed": options.seed, "exploration": self._solver.exploration}
         if not executor.in_process:
             if options.checkpoint is not None:
-                logger.warning("a distributed tree has no checkpoints: one process searches alone")
+                logger.warning("a distributed tree has no checkpoints: searching in one process")
             elif self._solver.spreads(reader):
                 return DistributedTree(problem, reader, memory, **how, executor=executor)
-        # A checkpoint evaluates the model again, in the order in which the search itself did.
+        # Resuming evaluates the model again in the same order, so nothing may be known before.
         known = options.graph if options.checkpoint is None else None
         workers = executor.workers if isinstance(executor, Threads) else 1
         return PriceRun(problem, reader, memory, known, **how, workers=workers)
@@ -189,7 +196,7 @@ class VulcanSearch:
         """Load the kernels, open the tree, and resume a checkpoint."""
         if not self._warm:
             warm_up()
-        if not isinstance(self._tree, DistributedTree):  # whose workers load kernels first
+        if not isinstance(self._tree, DistributedTree):  # its workers load kernels first
             self._monitor.start_clock()
         self._tree.prepare()
         if not self._monitor.started:
@@ -205,13 +212,13 @@ class VulcanSearch:
             self._try_local_constraint(math.inf, snapshot.local)
 
     def _list_repeats(self) -> dict[str, Any]:
-        """Return what a resumed search repeats."""
+        """Return the work that a resumed search repeats, as fields of a `Snapshot`."""
         best = self._incumbent.best
         local = 0 if best is None or best.graph is None else self._local_samples
         return {"proof": self._proof.work, "proved_for": self._proved_for, "local": local}
 
     def _begin_proof(self) -> Callable[[], object]:
-        """Begin to prove a little more of what no policy can earn; return what ends that."""
+        """Begin to lower the upper bound, on another thread; return a function that ends this."""
         run, gap = self._tree, math.inf
         if self._incumbent.best is not None and math.isfinite(self._proof.upper):
             gap = find_gap(self._incumbent.best.reward, self._proof.upper)
@@ -233,7 +240,7 @@ class VulcanSearch:
 
     @property
     def _infeasible(self) -> bool:
-        """Whether pairs prove that no policy is within the bound."""
+        """Whether a plan over state–step pairs proved that no policy is within the bound."""
         return self._merged_upper == -math.inf
 
     def _is_closed(self) -> bool:
@@ -250,17 +257,18 @@ class VulcanSearch:
         return True
 
     def _plan(self, until: float, final: bool) -> None:
-        """Plan over pairs or over histories, with more and more allowed until one succeeds.
+        """Plan over pairs or over histories, with larger and larger work limits until one succeeds.
 
         A plan over histories may be poor: beside it, one over pairs is made if `AFFORDABLE` states
-        are enough for that. A round before the last need not succeed if another did before.
+        are enough for that. Once a policy is known, rounds before the last try the smallest limits
+        only.
         """
         anew = final or self._incumbent.best is None
         for scale in SCALES if anew else SCALES[:1]:
             limit = self._scale_limit(scale, until, final)
             if self._tree.graph.merges and self._plan_by_pairs(limit):
                 return
-            exceeded = limit.exceeded
+            exceeded = limit.exceeded  # a plan over histories sets it anew
             if self._plan_by_histories(limit, final):
                 if exceeded and anew and limit.evaluations < AFFORDABLE:
                     self._plan_by_pairs(replace(limit, evaluations=AFFORDABLE))
@@ -269,7 +277,7 @@ class VulcanSearch:
                 return
 
     def _scale_limit(self, scale: int, until: float, final: bool) -> WorkLimit:
-        """Return a share of what the search has taken, times a scale."""
+        """Return the work limit of a plan: in proportion to the search so far, times a scale."""
         run = self._tree
         if final and not run.graph.merges:
             return WorkLimit(math.inf, math.inf, until)
@@ -280,7 +288,7 @@ class VulcanSearch:
         return WorkLimit(scale * places, evaluations, until)
 
     def _plan_by_pairs(self, limit: WorkLimit) -> bool:
-        """Make a plan over all pairs; False if these are too many."""
+        """Make a plan over all pairs; False if these are too many, or the bound has no value."""
         work = max(FEWEST_FRONT_WORK, FRONT_WORK_PER_SAMPLE * self._tree.samples)
         merged = plan_merged(self._tree, self._problem, self._solver, limit, work)
         if merged is None:
@@ -297,7 +305,7 @@ class VulcanSearch:
 
     @again_if_lost
     def _plan_by_histories(self, limit: WorkLimit, final: bool) -> bool:
-        """Make a plan whose leaves are evaluated by walks; False if there is none."""
+        """Make a plan over the tree, its leaves evaluated exactly; False if there is none."""
         completion, monitor = self._tree.complete(), self._monitor
 
         def may_go_on() -> bool:
@@ -312,7 +320,7 @@ class VulcanSearch:
 
     @again_if_lost
     def _prove_best(self, until: float) -> None:
-        """Make a plan of all actions of a tree in which everything was sampled."""
+        """Plan over all actions of a tree in which everything was sampled, to prove the optimum."""
         completion, limit = self._tree.complete(), WorkLimit(math.inf, math.inf, until)
         planning = Planning(
             self._tree,
@@ -333,11 +341,13 @@ class VulcanSearch:
         """Search with a local constraint, with as many samples as were taken so far."""
         run, solver = self._tree, LocalVulcan(self._solver.exploration)
         left, target = max(1, run.limit - run.memory), samples or max(1, run.samples)
-        with suppress(BoundError):  # it may have no value at the credits of histories
+        with suppress(BoundError):  # the bound may have no value at what histories are tested with
             local = TreeRun(self._problem, run.reader, solver.constraint, left, run.known_graph)
             with self._monitor.clock_stopped():
                 local.prepare(solver, self._options.seed)
             while local.can_sample(target) and time.perf_counter() < until:
+                if self._monitor.overdue:
+                    break
                 local.advance(target)
             if not local.samples or local.exhausted:
                 return
@@ -350,16 +360,17 @@ class VulcanSearch:
 
     @again_if_lost
     def _guide(self) -> None:
-        """Let samples follow a plan of what the tree knows, after a look at the prices."""
+        """Make a coarse plan that guides samples; move the prices first if one at an end decides."""
         run = self._tree
         if are_at_an_end(run.judged, run.prices[0]):
             self._move_prices()
         Planning(run, run.complete(), lambda: True, COARSE).guide()
 
     def _move_prices(self) -> None:
+        """Move prices towards those that decide; raise them if no first action passes."""
         run = self._tree
         prices = run.prices[0].astype(np.float64)
-        if np.isneginf(run.judged["reward"]).all():  # nothing passes
+        if np.isneginf(run.judged["reward"]).all():
             chosen = raise_prices(prices, run.size)
         else:
             chosen = choose_prices(run.judged, prices, run.size)
@@ -374,30 +385,30 @@ class VulcanSearch:
         if self._infeasible or proved or tree.solved:
             self._monitor.stopped_by = None
         if self._infeasible:
-            return Status.INFEASIBLE, "no policy is within the bound, proved"
+            return Status.INFEASIBLE, "proved: no policy is within the bound"
         if proved and not self._incumbent.found:
-            return Status.INFEASIBLE, "no deterministic policy is within the bound, proved"
+            return Status.INFEASIBLE, "proved: no deterministic policy is within the bound"
         if proved:
             return Status.SOLVED, f"best deterministic policy, proved{method}"
         if tree.solved:
-            found = "no policy yet" if best is None else f"best policy so far{method}"
+            found = "no policy was found" if best is None else f"best policy so far{method}"
             return Status.DONE, f"all histories were sampled: {found}"
         return Status.STOPPED, self._incumbent.explain_stop(method=method)
 
 
 @dataclass(frozen=True)
 class Vulcan(Solver):
-    """Ours: sample histories for several prices of failure, and return the best policy found.
+    """Our planner: sample histories for several prices of failure, keep the best policy found.
 
-    Of a compiled model several threads sample at once (`solve(..., parallel=2)`). A model that has
-    `value_to_go_bound` or `reward_to_go_bound` lets it prove a sharper upper bound sooner. It
-    returns complete policies.
+    For a compiled model, several threads can sample at once (`solve(..., parallel=2)`). A model
+    that has `value_to_go_bound` or `reward_to_go_bound` lets it prove a sharper upper bound sooner.
+    It returns complete policies.
 
     Parameters
     ----------
     exploration
-        The constant of UCT, in units of the range of reward that samples have collected; a little
-        more near the start, and less further on.
+        The constant of UCT, in units of the range of reward that samples have collected; raised a
+        little near the start of a history, and lowered further on.
     """
 
     finds: ClassVar[str] = "the best policy found so far, with an upper bound on the optimum"
