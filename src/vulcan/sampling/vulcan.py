@@ -360,7 +360,7 @@ class VulcanSearch:
 
     @again_if_lost
     def _guide(self) -> None:
-        """Make a coarse plan that guides samples; move the prices first if one at an end decides."""
+        """Make a coarse plan that guides samples; first move prices if one at an end decides."""
         run = self._tree
         if are_at_an_end(run.judged, run.prices[0]):
             self._move_prices()
