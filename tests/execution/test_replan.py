@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -195,7 +197,20 @@ def test_a_bound_without_a_text_has_to_be_given() -> None:
     run = start_poorly(Bandit(2), bound)
     with pytest.raises(vulcan.errors.OptionError, match="risk_bound="):
         vulcan.replan(run)
+    for other in (1.0, vulcan.Concave(bound.function)):
+        with pytest.raises(vulcan.errors.OptionError, match="was made for the risk bound Concave"):
+            vulcan.replan(run, risk_bound=other)
     assert vulcan.replan(run, risk_bound=bound).changed
+
+
+def test_a_policy_from_a_file_keeps_the_bound_of_its_first_replan(tmp_path: Path) -> None:
+    bandit, bound = Bandit(6), vulcan.Concave(lambda reward: 0.002 * reward)
+    result = vulcan.solve(vulcan.Problem(bandit, bound), vulcan.Automatic(randomised=True))
+    pickle.loads(pickle.dumps(result.policy)).save(tmp_path / "plan.vulcan")
+    run = vulcan.Policy.load(tmp_path / "plan.vulcan").bind(bandit).start()
+    assert vulcan.replan(run, risk_bound=bound).kept
+    with pytest.raises(vulcan.errors.OptionError, match="first replanned for the risk bound Conc"):
+        vulcan.replan(run, risk_bound=1.0)
 
 
 @pytest.mark.parametrize("other", [1.0, "0.0021 * x", "0.001 * x", vulcan.Concave(math.sqrt)])

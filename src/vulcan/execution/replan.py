@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -72,6 +72,7 @@ class Account:
     slack: float  # risk that may still be added
     room: float  # reward that may still be exchanged for risk
     rate: float  # risk per reward
+    risk_bound: RiskBound | None = None  # under which it was opened
 
     def replace(self, old: Worth, new: Worth) -> Account | None:
         """Return the account after a replacement; None if that is not allowed."""
@@ -82,7 +83,7 @@ class Account:
         slack = self.slack + old.risk + self.rate * exchanged - new.risk
         if slack < min(-ROUNDING, self.slack):
             return None
-        return Account(slack, self.room - exchanged, self.rate)
+        return replace(self, slack=slack, room=self.room - exchanged)
 
     def allow(self, old: Worth, weight: float) -> RiskBound:
         """Return the risk that a new continuation may take, as the bound of its problem.
@@ -138,7 +139,8 @@ class Replan:
         Risk and reward of the run's plan from here on, discounted from the start of the mission.
         None without a plan.
     kept
-        Whether the guarantee given at the start still holds: not for a run that left its plan.
+        Whether the guarantee given at the start still holds: not for a run that left its plan. It
+        speaks of the bound of the first replan, where the policy does not know its own.
     result
         What the solver found for the rest of the mission, with rewards discounted from here on.
     """
@@ -254,7 +256,8 @@ def replan(
         How to search; by default `Automatic()`.
     risk_bound
         The bound that the policy was made for, needed where the policy does not record it (a
-        function without a text).
+        function without a text). Another is refused. A policy that was read from a file can't know
+        such a function: what is given at a run's first replan counts, and stays.
     time_limit
         Stop after this many seconds, certificate included. A plan that is not certified in time
         is not followed.
@@ -299,7 +302,8 @@ def replan(
     bound = _find_bound(run, risk_bound)
     run.compare()  # the remaining risk is known only in the model that the plan was made for
     if run.account is None:
-        run.account = open_account(bound, _look_ahead(run.whole, run.reader, 0))
+        opened = open_account(bound, _look_ahead(run.whole, run.reader, 0))
+        run.account = replace(opened, risk_bound=bound)
     rest = find_rest(run)
     solver = read_solver(solver, limits)
 
@@ -320,9 +324,12 @@ def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
             "replan(run, risk_bound=...)"
         )
     bound = read_bound(recorded if given is None else given)
-    if recorded is not None and bound.text != recorded:
+    planned = recorded or run.whole.risk_bound
+    known = planned or (run.account and run.account.risk_bound)
+    if known is not None and known != (bound.text if recorded else bound):
+        made = "made" if planned else "first replanned"
         raise OptionError(
-            f"the policy was made for the risk bound {recorded}, not for {bound}, and a replan "
+            f"the policy was {made} for the risk bound {known}, not for {bound}, and a replan "
             "keeps that: solve anew to plan with another"
         )
     return bound
@@ -370,5 +377,5 @@ def _plan_anew(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
         return Replan(False, None, None, False, result)
     new = _look_ahead(result.policy, run.reader, run.level)
     run.follow(result.policy.start().policy)
-    run.account = Account(0.0, 0.0, 0.0)
+    run.account = replace(run.account, slack=0.0, room=0.0, rate=0.0)
     return Replan(True, None, new, False, result)

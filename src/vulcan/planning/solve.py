@@ -185,8 +185,11 @@ def plan_and_certify(
         remark = f"{DEFAULT_SECONDS:.0f} s by default, time_limit=60 goes on for longer"
         finding = replace(finding, explanation=f"{finding.explanation} ({remark})")
     policy = finding.policy
+    if policy is not None:
+        policy = policy.attach(ModelReader(problem.model))
+        policy.risk_bound = problem.risk_bound
     changed = {
-        "policy": None if policy is None else policy.attach(ModelReader(problem.model)),
+        "policy": policy,
         "statistics": replace(finding.statistics, lost_workers=len(losses)),
     }
     return Result(

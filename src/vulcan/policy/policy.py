@@ -51,6 +51,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.numerics import ANY, DEFAULT, LARGEST_REWARD, SUM_TOLERANCE, UNPLANNED
 
 if TYPE_CHECKING:
+    from vulcan.bounds.base import RiskBound
     from vulcan.policy.run import Run
     from vulcan.policy.views import PolicyTable
 
@@ -102,6 +103,8 @@ class AnyPolicy(ABC):
     about: About
     weights: tuple[float, ...]  # the probability of each member
     reader: ModelReader | None  # of the model that the policy is bound to, if it is
+    # That a solve planned for, in this process; None for a policy from a file or another process.
+    risk_bound: RiskBound | None = None
 
     @property
     @abstractmethod
@@ -251,8 +254,7 @@ class Policy(AnyPolicy):
 
     def attach(self, reader: ModelReader | None) -> Policy:
         bound = self.cut_off()
-        bound.beyond = self.beyond
-        bound.reader = reader
+        bound.beyond, bound.reader, bound.risk_bound = self.beyond, reader, self.risk_bound
         return bound
 
     def cut_off(self) -> Policy:
@@ -349,7 +351,12 @@ class RandomisedPolicy(AnyPolicy):
         return f"<RandomisedPolicy for {self.about.model}: {members}, {len(self):,} decision nodes>"
 
     def attach(self, reader: ModelReader | None) -> RandomisedPolicy:
-        return RandomisedPolicy([member.attach(reader) for member in self.members], self.weights)
+        bound = RandomisedPolicy([member.attach(reader) for member in self.members], self.weights)
+        bound.risk_bound = self.risk_bound
+        return bound
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RandomisedPolicy, (self.members, self.weights)
 
     def start(self, seed: int | None = None) -> Run:
         drawn = np.random.default_rng(seed).choice(len(self.members), p=self.weights)
