@@ -151,7 +151,7 @@ def read_member(content: Any, version: int = 1) -> tuple[dict[str, Any], list[An
     action, first, label, *others, risk, least = columns
     require(all(len(other) == len(label) for other in others), "its arrays differ in length")
     shared = len(first) == len(action) + 1 and first[0] == 0 and first[-1] == len(label)
-    require(shared and all(map(operator.lt, first, first[1:])), "nodes don't share out outcomes")
+    require(shared and all(map(operator.lt, first, first[1:])), "first_outcome is no partition")
     require(all(0 <= k < len(labels) for k in (*action, *label)), "a label is missing")
     rows = [row for row, child in enumerate(columns[5]) if child == UNPLANNED]
     fits = claim in list(CLAIMS) and len(risk) == len(least) == len(rows) > 0

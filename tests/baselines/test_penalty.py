@@ -29,7 +29,7 @@ def test_no_penalty_finds_the_best_of_three_actions() -> None:
         assert trial.passes is (not too_low)
     assert result.certificate.reward == pytest.approx(5)
     assert result.status is Status.DONE
-    assert "500 of which hold the bound" in result.explanation
+    assert "of which 500 satisfy the bound" in result.explanation
 
 
 @pytest.mark.parametrize(

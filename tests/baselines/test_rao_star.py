@@ -70,9 +70,9 @@ def test_rao_star_refuses_heuristics_that_lie() -> None:
     bound = vulcan.Constant(0.02)
     honest = vulcan.solve(vulcan.Problem(Liar(CHAIN, 2, reward=5.0), bound), EXACT)
     assert honest.certificate.reward == pytest.approx(5.5)
-    with pytest.raises(vulcan.errors.ModelError, match=r"reward_to_go_bound says 1\.0 at step 1"):
+    with pytest.raises(vulcan.errors.ModelError, match=r"reward_to_go_bound is 1\.0 at step 1"):
         vulcan.solve(vulcan.Problem(Liar(CHAIN, 2, reward=1.0), bound), EXACT)
-    with pytest.raises(vulcan.errors.ModelError, match=r"risk_to_go_bound says 0\.02 at step 1"):
+    with pytest.raises(vulcan.errors.ModelError, match=r"risk_to_go_bound is 0\.02 at step 1"):
         vulcan.solve(vulcan.Problem(Liar(CHAIN, 2, reward=5.0, risk=0.02), bound), EXACT)
     for wrong in (math.nan, -0.1, 1.5, "no"):
         problem = vulcan.Problem(Liar(CHAIN, 2, reward=5.0, risk=wrong), bound)
@@ -276,5 +276,5 @@ def test_as_published_it_can_be_stopped_at_any_time() -> None:
 
 def test_as_published_it_refuses_heuristics_that_lie() -> None:
     problem = vulcan.Problem(Liar(CHAIN, 2, reward=1.0), vulcan.Constant(0.02))
-    with pytest.raises(vulcan.errors.ModelError, match=r"reward_to_go_bound says 1\.0 at step 0"):
+    with pytest.raises(vulcan.errors.ModelError, match=r"reward_to_go_bound is 1\.0 at step 0"):
         vulcan.solve(problem, PUBLISHED)

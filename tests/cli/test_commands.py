@@ -89,7 +89,7 @@ def test_certify_says_when_it_is_too_close_to_say(run, plan, monkeypatch):
     assert document["certificate"]["undecided"] is True
     monkeypatch.undo()
     answer = run("certify", plan, *SMALL, "--bound", steep)
-    assert "fractions, since floating point was too close to say" in answer.out
+    assert "fractions, because rounding left the verdict open" in answer.out
 
 
 def test_exact_certificates_are_fractions(run, plan):

@@ -136,7 +136,7 @@ def test_no_policy_at_all_is_a_no(run):
         ([*SMALL, "--solvers", ""], "no solver ''"),
         ([*SMALL, "--bound", "x*"], "this is not an expression"),
         ([*SMALL, "--time-limit", "-1"], "time_limit must be"),
-        ([*SMALL, "--plot", "."], "a figure is written to .png, .svg, .pdf"),
+        ([*SMALL, "--plot", "."], "figures can be saved as .png, .svg, .pdf"),
         ([*SMALL, "--plot", "no/a.svg"], "no: No such file or directory"),
         (["--levels", "0,x"], "--levels takes numbers with commas between them, such as 0,0.005"),
         (["--levels", "0,nan"], "each of the levels must be a finite number, not nan"),
@@ -152,9 +152,9 @@ def test_no_policy_at_all_is_a_no(run):
             "--scales and --points exclude each other",
         ),
         (["--points", "1"], "points must be a whole number from 2 to 10,000, not 1"),
-        (["--solver", "pareto", "--samples", "3"], "--samples belongs to --solver automatic,"),
-        (["--on", "tree"], "--on belongs to --solver linear-program or integer-program"),
-        (["--plot", "a.txt"], "a figure is written to .png, .svg, .pdf; not to 'a.txt'"),
+        (["--solver", "pareto", "--samples", "3"], "--samples is for --solver automatic,"),
+        (["--on", "tree"], "--on is for --solver linear-program or integer-program"),
+        (["--plot", "a.txt"], "figures can be saved as .png, .svg, .pdf, not 'a.txt'"),
     ],
 )
 def test_bad_input_gets_one_message(run, arguments, message):

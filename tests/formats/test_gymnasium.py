@@ -129,7 +129,7 @@ def broken(*outcome: Any) -> Walk:
     [
         ("FrozenLak-v1", {}, r"gymnasium:FrozenLak-v1: .*Did you mean: `FrozenLake`"),
         ("nowhere:Walk-v0", {}, "gymnasium:nowhere:Walk-v0: .*nowhere"),
-        ("CartPole-v1", {}, "CartPoleEnv has no transition table, env.unwrapped.P; FrozenLake-v1"),
+        ("CartPole-v1", {}, "CartPoleEnv has no transition table .env.unwrapped.P.; FrozenLake-v1"),
         ("FrozenLake-v1", {"is_slipery": True}, "unexpected keyword argument 'is_slipery'"),
         ("FrozenLake-v1", {"failure": "hole"}, "failure must be 'reward <= -50', .*not 'hole'"),
         ("FrozenLake-v1", {"failure": "reward <= -"}, "not 'reward <= -'"),

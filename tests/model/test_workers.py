@@ -60,7 +60,7 @@ def test_models_that_cannot_be_sent() -> None:
     class Local(Bandit):
         pass
 
-    with pytest.raises(vulcan.errors.OptionError, match="can be pickled"):
+    with pytest.raises(vulcan.errors.OptionError, match="must be picklable"):
         vulcan.solve(vulcan.Problem(Local(3), BOUND), parallel=2)
     for workers in (0, -1, 1.5, "2"):
         with pytest.raises(vulcan.errors.OptionError, match=r"at least 1|a number of workers"):

@@ -90,7 +90,7 @@ def test_a_machine_without_vulcan_is_no_lost_worker(ray_executor: Executor) -> N
     told = worker._explain(ActorDiedError(cause))
     worker.close()
     assert isinstance(told, OptionError)
-    assert "need the Vulcan that is here" in str(told)
+    assert "need this Vulcan version" in str(told)
     assert str(told).endswith("ModuleNotFoundError: no vulcan")
 
 

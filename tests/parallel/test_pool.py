@@ -91,7 +91,7 @@ def test_what_cannot_be_sent_is_an_error_of_its_task_alone(
     ):
         error = do(pool, name, *arguments).error
         assert isinstance(error, OptionError)
-        assert "can be pickled" in str(error)
+        assert "must be picklable" in str(error)
     assert pool.map("add", [1, 2]) == [11, 12]
 
 

@@ -131,7 +131,7 @@ def test_what_a_prompt_defines_can_not_be_imported_elsewhere() -> None:
     done = subprocess.run(
         [sys.executable, "-c", text], check=False, capture_output=True, text=True, timeout=60
     )
-    assert "OptionError: workers need what can be pickled, and imported" in done.stderr
+    assert "OptionError: calls and answers must be picklable, and importable" in done.stderr
     assert "Mine" in done.stderr
 
 

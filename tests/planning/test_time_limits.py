@@ -110,7 +110,7 @@ def test_a_policy_that_is_not_certified_in_time(clock: Clock, solver: Any) -> No
     assert "not certified" in repr(result)
     text = str(result)
     assert "estimates of the search" in text
-    assert "its certificate, so that it is not called safe" in text
+    assert "certificate: the policy is not reported as safe" in text
     assert "not certified" in result._repr_html_()
     # What was planned is no less a policy.
     assert result.policy is not None

@@ -186,7 +186,7 @@ def test_figures_are_written_to_files(frontier, comparison, tmp_path, ending, st
 
 @pytest.mark.parametrize("name", ["figure", "figure.jpg", "figure.png.txt", ".png"])
 def test_other_endings_are_refused(frontier, tmp_path, name):
-    message = r"a figure is written to \.png, \.svg, \.pdf; not to '.*'"
+    message = r"figures can be saved as \.png, \.svg, \.pdf, not '.*'"
     with pytest.raises(OptionError, match=message):
         plotting.check_figure_file(tmp_path / name)
     with pytest.raises(OptionError, match=message):

@@ -120,7 +120,7 @@ def test_differences_too_large_for_a_number_are_refused(saved: Path) -> None:
     content.arrays["action"] = np.zeros(3, "<i4").tobytes()
     content.arrays["first_outcome"] = np.array([0, largest, -2, rows], "<i8").tobytes()
     saved.write_bytes(seal(msgspec.msgpack.encode(content)))
-    with pytest.raises(PolicyFileError, match="don't share out"):
+    with pytest.raises(PolicyFileError, match="does not partition"):
         Policy.load(saved)
 
 
@@ -231,10 +231,10 @@ def test_the_last_values_that_pass(name: str, place: int, value: float) -> None:
         ("label", 0, -1, "a label is missing"),
         ("label", 4, 1, "the same label"),
         ("label", 8, 1, "the same label"),
-        ("first_outcome", 0, 1, "don't share out"),
-        ("first_outcome", 1, 6, "don't share out"),  # none is left for the next one
-        ("first_outcome", 3, 8, "don't share out"),
-        ("first_outcome", 3, 10, "don't share out"),
+        ("first_outcome", 0, 1, "does not partition"),
+        ("first_outcome", 1, 6, "does not partition"),  # none is left for the next one
+        ("first_outcome", 3, 8, "does not partition"),
+        ("first_outcome", 3, 10, "does not partition"),
         ("probability", 0, 0.0, "not in"),
         ("probability", 0, np.nextafter(1.0, 2.0), "not in"),
         ("probability", 0, 5e-324, "don't sum to 1"),
@@ -267,7 +267,7 @@ def test_arrays_of_outcomes_have_one_length(name: str) -> None:
 
 def test_nodes_and_their_outcomes_are_as_many() -> None:
     for other in (POLICY.action[:-1], np.append(POLICY.action, POLICY.action[:1])):
-        with pytest.raises(PolicyFileError, match="don't share out"):
+        with pytest.raises(PolicyFileError, match="does not partition"):
             read(describe(action=other))
 
 

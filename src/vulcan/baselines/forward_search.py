@@ -43,7 +43,7 @@ FEWEST_ROWS_TO_RELEASE: Final = 1 << 16
 CUT_SHORT: Final = Option(
     "cut_short",
     bool,
-    "Leave an action at its first inadmissible outcome; the same plan, sooner.",
+    "Leave an action at its first inadmissible outcome; same result, faster.",
     default="cut-short",
     negatable=True,
 )

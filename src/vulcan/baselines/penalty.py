@@ -68,7 +68,7 @@ class Penalty(Solver):
         held = sum(trial.passes for trial in run.trials)
         run.rewards += [trial.reward for trial in run.trials]
         return run.find(
-            f"best of {len(run.trials)} penalties, {held} of which hold the bound"
+            f"best of {len(run.trials)} penalties, of which {held} satisfy the bound"
             if held
             else f"none of {len(run.trials)} penalties leads to a policy within the bound"
         )

@@ -610,7 +610,7 @@ class LinearProgram(Solver):
             if len(run.levels):
                 _solve(run, dual, self.on)
             run.offer_mix(run.find_dual(dual).best)
-        return _allow_for_tolerance(run, run.find("the tolerances of HiGHS leave a gap"))
+        return _allow_for_tolerance(run, run.find("a gap remains because of HiGHS's tolerances"))
 
 
 def _allow_for_tolerance(run: ExactSearch, finding: Finding) -> Finding:

@@ -177,13 +177,13 @@ def _require_bounds(
 ) -> None:
     """Refuse bounds that the reward and risk of a policy from a level on prove wrong."""
     allowed = ROUNDING_OF_BOUNDS * max(1.0, abs(claimed[0]))
-    for name, says, has, wrong in (
+    for name, claim, attained, wrong in (
         ("reward_to_go_bound", claimed[0], found[0], found[0] > claimed[0] + allowed),
         ("risk_to_go_bound", claimed[1], found[1], found[1] < claimed[1] - ROUNDING_OF_BOUNDS),
     ):
         if wrong:
             step = level - isinstance(reader.root, Start)
-            message = f"{name} says {says!r} at step {step}, a policy has {has:.17g}"
+            message = f"{name} is {claim!r} at step {step}, but a policy attains {attained:.17g}"
             raise ModelError(Violation(Rule.BOUNDS, message, place))
 
 

@@ -151,7 +151,7 @@ SHIFT: Final = 8 * sys.float_info.epsilon
 
 
 def verify_shape(points: Sequence[Point]) -> None:
-    """Raise a `BoundError` if points (reward, risk) lie on no bound, up to its roundings.
+    """Raise a `BoundError` if no risk bound fits points (reward, risk), within rounding.
 
     They are in the order of rewards, and compared with the least concave, nondecreasing function
     above them. Comparing neighbours only would miss a slow bend, which is smaller than the rounding
@@ -239,7 +239,7 @@ Weights = tuple[float, float]
 
 @dataclass(frozen=True)
 class RewardLine:
-    """No policy, randomised or not, acceptable or not, earns more than value + price · its risk."""
+    """Reward <= value + price · risk for every policy, randomised or not, acceptable or not."""
 
     price: float
     value: float

@@ -62,7 +62,7 @@ LANGUAGE: Final = (
 
 
 def read_bound(given: Any) -> RiskBound:
-    """Return a risk bound that is given as such, as a number, or as a string."""
+    """Return a risk bound given as a `RiskBound`, a number or a string."""
     if isinstance(given, RiskBound):
         return given
     if isinstance(given, str):

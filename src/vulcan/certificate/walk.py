@@ -262,14 +262,14 @@ class FrontierClaims:
         self._rewards: list[Number] = []
 
     def enter(self, node: int, position: int, state: Any, level: int) -> None:
-        """Ask the model what it claims of a state of the frontier, after an outcome of a node."""
+        """Evaluate the model's claim for a state of the frontier, after an outcome of a node."""
         number = self._number[self._policy.first_outcome[node] + position]
         recorded = float(self._beyond.risk[number]), float(self._beyond.reward[number])
         risk, reward = self._reader.bound_continuation(self._beyond.claim, state, level)
         if (float(risk), float(reward)) != recorded:
             raise self.refuse(
-                f"after {level} steps, in state {shorten(state)}, (largest risk, least reward) of "
-                f"what follows was {recorded}, is {(float(risk), float(reward))}"
+                f"after {level} steps, in state {shorten(state)}: the recorded (largest risk, "
+                f"least reward) is {recorded}, the model's {(float(risk), float(reward))}"
             )
         self._risks.append(risk)
         self._rewards.append(reward)

@@ -92,7 +92,7 @@ def _show(
         reason = f"judged by {own} itself, without --bound: {reason}"
     arithmetic = "fractions, exact" if certificate.exact else "floating point"
     if certificate.refined and not certificate.exact:
-        arithmetic = "fractions, since floating point was too close to say"
+        arithmetic = "fractions, because rounding left the verdict open"
     rows = [
         output.name_model(problem.model),
         ("judged by", clip(source or own)),

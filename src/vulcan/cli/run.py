@@ -132,7 +132,7 @@ def run(
     else:
         rows = [output.name_model(problem.model), *controller.result.rows()[1:]]
         styles = output.style_certificate(certificate)
-        output.show_answer("✓ safe", output.GOOD, "the promise that is kept", rows, styles)
+        output.show_answer("✓ safe", output.GOOD, "the guarantee for the mission", rows, styles)
     draw = random.Random(seed) if simulate else None  # noqa: S311
     while not controller.finished:
         _show_step(controller, as_json)

@@ -106,7 +106,7 @@ def make_solver(name: str, given: Mapping[str, Any]) -> Solver:
             *others, last = owners
             listed = f"{', '.join(others)} or {last}" if others else last
             flag = option.replace("_", "-")
-            raise OptionError(f"--{flag} belongs to --solver {listed}; this is {name}")
+            raise OptionError(f"--{flag} is for --solver {listed}, not {name}")
     for limit in LIMITS:
         tuning.pop(limit.name, None)
     return kind.from_options(tuning, read_limits(given))

@@ -38,7 +38,7 @@ Cell = tuple[int, int]
 
 
 def move(rows: Sequence[str], cell: Cell, step: Cell) -> Cell:
-    """Return the cell after a step; walls and edges hold."""
+    """Return the cell after a step; walls and edges block it."""
     row, column = cell[0] + step[0], cell[1] + step[1]
     inside = 0 <= row < len(rows) and 0 <= column < len(rows[0])
     return (row, column) if inside and rows[row][column] != "#" else cell

@@ -14,7 +14,7 @@ A map is a string with a character for each cell:
 A state is a cell and a bit mask of the gold that is left: the default map has 33 cells and 5 pieces
 of gold, so at most 33 · 2^5 states. Rewards are few and each has its own risk. The best policies of
 two prices of failure are therefore often far apart, and what lies between them for a deterministic
-policy are the slides: coins that the world throws.
+policy are the slides: chance moves.
 """
 
 from __future__ import annotations

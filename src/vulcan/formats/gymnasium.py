@@ -165,7 +165,7 @@ def _read_table(environment: Any) -> tuple[list[tuple[Transition, Any]], int]:
     inner = environment.unwrapped
     table = getattr(inner, "P", None)
     if not isinstance(table, Mapping | Sequence) or not table:
-        needed = "no transition table, env.unwrapped.P"
+        needed = "no transition table (env.unwrapped.P)"
         raise OptionError(f"{type(inner).__name__} has {needed}; {ENVIRONMENTS} have one")
     if getattr(inner, "fickle_passenger", False):
         raise OptionError("fickle_passenger=True is not in the transition table of the taxi")

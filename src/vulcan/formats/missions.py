@@ -37,7 +37,7 @@ from vulcan.runtime.files import read_text
 
 FORMS: Final = {
     "path/to/mission.toml": "an exploration mission of your own",
-    "path/to/maps.txt:7": "a treasure map, of several the seventh",
+    "path/to/maps.txt:7": "the seventh treasure map of a file",
 }
 
 Made = TypeVar("Made")
@@ -75,7 +75,7 @@ def _load_map(place: str) -> str:
 def load_mission(path: str | os.PathLike[str]) -> tuple[Exploration, str | None]:
     """Return the mission of a file, and the text of its risk bound, None if it gives none.
 
-    An `OptionError` names the file and the key of what is not allowed, and says what is.
+    An `OptionError` names the file and the key, and says what is allowed.
     """
     text = read_text(path)
     try:

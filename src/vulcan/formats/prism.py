@@ -105,7 +105,7 @@ def from_prism(
         for name, formula in formulas.items():
             answer = stormpy.model_checking(built, formula)
             if not answer.is_qualitative:
-                allowed = "labels or expressions of states, not numbers"
+                allowed = "labels or Boolean expressions, not numbers"
                 raise OptionError(f"failure and goal must be {allowed}")
             found[name][list(answer.get_truth_values_vector())] = True
             if found[name][built.initial_states[0]]:

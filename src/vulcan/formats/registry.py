@@ -280,7 +280,7 @@ def _find_class(module: ModuleType, place: str, name: str) -> Maker:
         }
         known = [f"{place}:{other}" for other, value in own.items() if not list_missing(value)]
         listed = ", ".join(known) if known else f"no class with {', '.join(METHODS)}"
-        problem = f"{place} has no {name!r}" if name else f"{place} needs a class after it"
+        problem = f"{place} has no {name!r}" if name else f"{place} needs a class name"
         raise OptionError(f"{problem}; it has {listed}")
     if not isinstance(kind, type):
         raise OptionError(f"{place}:{name} is a {type(kind).__name__}, not the class of a model")

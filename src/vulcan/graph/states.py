@@ -199,7 +199,7 @@ class Graph(ABC):
 
     @property
     def capacity(self) -> int:
-        """`memory` with the room that is not filled yet."""
+        """Bytes of the allocated rows, filled or not."""
         return self.memory
 
     def evaluate_unstored(self) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -388,7 +388,7 @@ class StateGraph(Graph):
         expanded = unpack_array(data, "expanded", np.zeros(0, np.int32)).tolist()
         # The first of them may be evaluated already.
         known = len(self.expanded)
-        require(expanded[:known] == self.expanded, "other states were evaluated first")
+        require(expanded[:known] == self.expanded, "states were evaluated in a different order")
         for state in expanded[known:]:
             fresh = 0 <= state < self.states.count
             fresh = fresh and self.states.array["action_count"][state] == UNEVALUATED

@@ -147,14 +147,14 @@ class ModelReport:
             verdict += ", but not all states were walked"
         low, high = self.reward_range or (math.nan, math.nan)
         more = f"; and in {self.merged - 1:,} more places" if self.merged > 1 else ""
-        beside = f"{_count(self.duplicates, 'state')} beside equal ones"
+        beside = f"{_count(self.duplicates, 'state')} beside equal ones; equality ignores parts"
         rows = [
             ("model", verdict),
             ("states", f"{self.states:,}, {self.terminals:,} of them without actions"),
             ("evaluations", f"{self.evaluations:,}"),
             ("outcomes", f"{self.outcomes:,}"),
             ("merged", f"{self.first_merged}{more}" if self.merged else ""),
-            ("duplicates", f"{beside}, with other parts not compared" if self.duplicates else ""),
+            ("duplicates", beside if self.duplicates else ""),
             ("rewards", f"{low:.6g} to {high:.6g}" if self.reward_range else "none"),
             ("largest risk", f"{self.largest_immediate_risk:.6g} of a single action"),
             ("levels", f"{_count(self.levels, 'decision')} in the longest history"),

@@ -75,7 +75,7 @@ class CompiledModel:
             raise OptionError("a compiled model has one initial state, and no Python objects in it")
         labels = {label for label in self.actions if isinstance(label, str)}
         if isinstance(self.actions, str) or not labels or len(labels) < len(self.actions):
-            raise OptionError("actions of a compiled model must be labels, each of them once")
+            raise OptionError("actions of a compiled model must be distinct labels")
         if type(self.most_outcomes) is not int or self.most_outcomes < 1:
             raise OptionError("most_outcomes of a compiled model must be at least 1")
         for name, function, signature in (

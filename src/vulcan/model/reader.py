@@ -173,7 +173,7 @@ class ModelCalls:
             message = f"{kind} raised {shorten(error)}"
             raise ModelError(Violation(Rule.ANSWERS, message, *where)) from error
         if len(gathered) > MOST_ANSWERS:
-            message = f"more than {MOST_ANSWERS:,} {kind}: does the list end?"
+            message = f"more than {MOST_ANSWERS:,} {kind}; the list may be endless"
             raise ModelError(Violation(Rule(f"{kind} end"), message, *where))
         return gathered
 
@@ -461,7 +461,7 @@ class ModelReader(ModelCalls):
         least = self.least_reward
         if least is not None and any(outcome.reward < least for outcome in outcomes):
             paid = min(float(outcome.reward) for outcome in outcomes)
-            message = f"an outcome pays {paid!r}, less than least_reward, {float(least)!r}"
+            message = f"reward {paid!r} is below least_reward {float(least)!r}"
             raise ModelError(Violation(Rule.REWARD_BOUNDS, message, state, action, paid))
         return outcomes
 

@@ -189,7 +189,7 @@ def describe_duplicate(one: Any, other: Any, action: Any, answers: tuple[Any, An
     first, second = map(shorten, answers)
     message = (
         f"equal states answer differently: {shorten(one)} has the {kind} {first}, and "
-        f"{shorten(other)} has {second}; what differs in the states is that "
+        f"{shorten(other)} has {second}; the states differ in that "
         f"{find_difference(one, other)}"
     )
     return Violation(Rule.STATES_ALIKE, message, one, action, other)

@@ -41,7 +41,7 @@ class WorkerLostError(VulcanError):
 
 
 class Channel:
-    """The worker's end of a worker: holds the object, runs calls, and leads to the coordinator.
+    """Worker-side endpoint: holds the object, runs calls and reports to the coordinator.
 
     Calls are numbered from 1, and a stop request holds for all calls up to a number: it reaches
     calls that have not begun yet, and no later ones. `report` is called with a note on the progress
@@ -162,7 +162,7 @@ class Threads(Executor):
 
 
 class _LocalWorker(Worker):
-    """A worker in this process; without a thread of its own, calls return when they are done."""
+    """A worker in this process; without a thread of its own, calls are synchronous."""
 
     def __init__(self, threaded: bool, maker: Maker, arguments: tuple[Any, ...]) -> None:
         self._pool = ThreadPoolExecutor(1) if threaded else None
@@ -261,4 +261,4 @@ def load(message: bytes | memoryview, pickler: Any = pickle) -> Any:
 
 
 def _describe_unpicklable(error: Exception) -> OptionError:
-    return OptionError(f"workers need what can be pickled, and imported where they are: {error}")
+    return OptionError(f"calls and answers must be picklable, and importable on workers: {error}")

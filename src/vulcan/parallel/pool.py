@@ -276,6 +276,6 @@ def choose_executor(parallel: int | str | Executor | None, several: str = "proce
         return Ray(address, **given)
     if name == "here":
         if workers not in (None, 1):
-            raise OptionError(f"here is one worker, not {workers!r}")
+            raise OptionError(f"'here' has one worker, not {workers!r}")
         return Threads(1)
     return Threads(**given) if name == "threads" else Processes(**given)

@@ -63,8 +63,8 @@ LEFT_TO_PARENT: Final = (signal.SIGINT, signal.SIGTERM)
 UNGUARDED: Final = 79  # exit code of a process whose parent's script starts workers when imported
 
 GUARD: Final = (
-    "workers run the script again to know its classes, and this script starts workers when it is "
-    'run: put what it does below `if __name__ == "__main__":`'
+    "workers import this script, which starts workers at import: guard it with "
+    '`if __name__ == "__main__":`'
 )
 
 

@@ -248,7 +248,7 @@ class _ActorWorker(Worker):
             return raised
         if getattr(error, "actor_init_failed", False):  # nothing was made yet
             last = str(error).strip().splitlines()[-1]
-            return OptionError(f"the machines of a cluster need the Vulcan that is here: {last}")
+            return OptionError(f"all machines of the cluster need this Vulcan version: {last}")
         gone = errors.RayActorError | errors.ObjectLostError | errors.OutOfMemoryError
         if isinstance(error, gone):
             return WorkerLostError(str(error).splitlines()[0])

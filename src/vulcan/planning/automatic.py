@@ -32,10 +32,10 @@ from vulcan.solvers.base import Coverage, Option, Options, Solver
 from vulcan.solvers.finding import Finding
 
 OVERTIME: Final = 0.1
-"""Seconds that the cautious policy may take beyond all limits, and..."""
+"""Seconds that the policy of least immediate risk gets even after a limit is reached."""
 
 FAIR_TIME: Final = 10.0
-"""... without a time limit."""
+"""Seconds that it gets if there is no time limit."""
 
 SHORT: Final = 2.0
 """Seconds in which samples of a problem whose states merge find nothing worth having."""
@@ -128,7 +128,7 @@ class Automatic(Solver):
         return finding if ended else None
 
     def _sample_on(self, run: ExactSearch, options: Options) -> Finding:
-        """Sample with what is left of the time, or else be cautious."""
+        """Sample in the time left; failing that, look for the policy of least immediate risk."""
         spent, grown = run.monitor.seconds, run.monitor.grown
         try:
             with run.monitor.part(SHARE_OF_REST):
@@ -149,7 +149,7 @@ class Automatic(Solver):
         return replace(self._be_cautious(run), statistics=statistics)
 
     def _be_cautious(self, run: ExactSearch) -> Finding:
-        """Look for the cautious policy, until the time is up and a little longer."""
+        """Look for the policy of least immediate risk; this may exceed the time by `OVERTIME`."""
         monitor, limit = run.monitor, run.monitor.limits.time_limit
         least = monitor.seconds + OVERTIME
         ends = monitor.seconds + FAIR_TIME if limit is None else limit
@@ -162,5 +162,5 @@ class Automatic(Solver):
         if point is not None and run.bound_test.accepts(point):
             run.rewards.append(point.reward)
             run.offer(point)
-        found = "the most cautious policy that looks one step ahead"
+        found = "the policy of least immediate risk"
         return run.find(found if run.best is not None else "no policy found within the limits")

@@ -164,7 +164,7 @@ class FrontierPoint(ResultRow):
 
     @property
     def explanation(self) -> str:
-        """How the search ended, and where the policy comes from if not from there."""
+        """How the search ended, and which other point supplied the policy, if one did."""
         found = self.result.summary
         return found if self.carried_from is None else f"policy for {self.carried_from:g}; {found}"
 
@@ -212,7 +212,7 @@ class Frontier:
 
     @cached_property
     def steps(self) -> list[Step]:
-        """From which level or scale on certified policies earn which reward, both increasing."""
+        """Steps (level or scale, certified reward), both increasing."""
         earned = [
             (min(point.at, self.find_place(point.risk, point.reward)), point.reward)
             for point in self.points

@@ -95,7 +95,7 @@ class Result(Finding):
         if certificate is None or certificate.safe:
             return self.explanation
         if certificate.undecided:
-            return f"{self.explanation}; whether its risk is allowed is too close to say"
+            return f"{self.explanation}; rounding leaves open whether its risk is allowed"
         if not certificate.passes:
             risk, allowed = float(certificate.risk), float(certificate.allowed)
             return f"{self.explanation}; it risks {risk:.4g} where {allowed:.4g} is allowed"
@@ -159,7 +159,7 @@ class Result(Finding):
             again = "; certify() can still compute it"
         return [
             ("planned", text),
-            ("missing", f"its certificate, so that it is not called safe{again}"),
+            ("missing", f"certificate: the policy is not reported as safe{again}"),
         ]
 
     def _describe_infeasibility(self) -> list[tuple[str, str]]:

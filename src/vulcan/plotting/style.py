@@ -120,7 +120,7 @@ def put_heading(figure: Figure, text: str, *remarks: str) -> None:
 
 
 def _clean(width: int, *lines: str) -> str:
-    """Return lines that are not too wide, without characters that are no letters."""
+    """Return lines wrapped to a width, with ? for unprintable characters."""
     plain = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
     short = [clip(line, LONGEST_TITLE) for line in plain]
     return "\n".join(part for line in short for part in wrap(line, width) or [""])
@@ -163,7 +163,7 @@ def check_figure_file(path: str | os.PathLike[str]) -> None:
         If the ending is none that is known, or matplotlib is not installed.
     """
     if Path(path).suffix.lower() not in FILES:
-        raise OptionError(f"a figure is written to {', '.join(FILES)}; not to {os.fspath(path)!r}")
+        raise OptionError(f"figures can be saved as {', '.join(FILES)}, not {os.fspath(path)!r}")
     require_matplotlib()
 
 

@@ -158,7 +158,7 @@ def _find_problem(policy: Policy) -> str | None:
     # Compared, not subtracted: differences may overflow.
     shared = len(first) == nodes + 1 and first[0] == 0 and first[-1] == rows
     if not shared or np.any(first[1:] <= first[:-1]):
-        return "its nodes don't share out its outcomes"
+        return "first_outcome does not partition the outcomes"
     for numbers in (policy.action, policy.label):
         if np.any(numbers < 0) or np.any(numbers >= len(policy.labels)):
             return "a label is missing"

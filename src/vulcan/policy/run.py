@@ -199,7 +199,7 @@ class Run:
     def reader(self) -> ModelReader:
         """The model."""
         if self._reader is None:
-            raise PolicyError("only the model knows that: policy.bind(model).start()")
+            raise PolicyError("needs the model: use policy.bind(model).start()")
         return self._reader
 
     @property
@@ -347,7 +347,7 @@ class Run:
             states as states without actions is believed.
         """
         if self._reader is None or self.failed or self.level >= self.reader.levels:
-            raise PolicyError("only a run that goes on, of a policy with its model, can leave it")
+            raise PolicyError("leave() needs an unfinished run of a policy bound to its model")
         risk = self.risk_left if self.left_plan and self.unplanned else self.risk
         if state is not None:
             # The plan is left, so the model need not agree with it.

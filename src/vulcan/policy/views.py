@@ -347,7 +347,7 @@ def build_text_table(
 def describe_left_out(table: PolicyTable, most: int | None = MOST_ROWS) -> str:
     """Return a line on the number of rows that are not shown; empty if all are."""
     if not len(table):
-        return f"none of {table.whole:,} rows is like that" if table.whole else "nothing to decide"
+        return f"no matching rows among {table.whole:,}" if table.whole else "nothing to decide"
     shown = len(table) if most is None else min(most, len(table))
     return f"… and {len(table) - shown:,} more rows of {len(table):,}" if shown < len(table) else ""
 
@@ -365,7 +365,7 @@ def _show(name: str, cell: Any, width: int) -> str:
 
 
 def _neutralise(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula; numbers are unchanged."""
+    """Return a cell, escaped if a spreadsheet would read it as a formula; not if a number."""
     if not isinstance(cell, str) or not cell.startswith(FORMULA):
         return cell
     try:

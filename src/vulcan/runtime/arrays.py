@@ -79,7 +79,7 @@ def require(condition: object, problem: str) -> None:
 def require_names(packed: Mapping[str, Any], names: Iterable[str]) -> None:
     """Raise a `CheckpointError` unless exactly these names are packed."""
     expected = set(names)
-    require(set(packed) == expected, f"it must have {', '.join(sorted(expected))}, and no more")
+    require(set(packed) == expected, f"it must have exactly {', '.join(sorted(expected))}")
 
 
 def pack_array(array: NDArray[Any]) -> bytes:

@@ -53,7 +53,7 @@ LARGEST_TEXT: Final = 1 << 28  # bytes of a text file that is read: far more tha
 HEADER: Final = struct.Struct("<8sIQ")
 DIGEST_SIZE: Final = hashlib.sha256().digest_size
 
-PIECE: Final = 1 << 24  # bytes of content that are read at once
+CHUNK: Final = 1 << 24  # bytes of content that are read at once
 
 _loaded: dict[str, Path] = {}
 
@@ -174,12 +174,12 @@ class Seal:
             whole = len(data) == HEADER.size and data.startswith(self.magic)
             length = HEADER.unpack(data)[2] if whole else 0
             left = DIGEST_SIZE + 1 + (length if length <= find_default_memory() else 0)
-            pieces = [data]
-            # Piece by piece: memory is allocated for actual content, not for a claimed length.
-            while left > 0 and (piece := stream.read(min(left, PIECE))):
-                pieces.append(piece)
-                left -= len(piece)
-        return b"".join(pieces)
+            chunks = [data]
+            # Chunk by chunk: memory is allocated for actual content, not for a claimed length.
+            while left > 0 and (chunk := stream.read(min(left, CHUNK))):
+                chunks.append(chunk)
+                left -= len(chunk)
+        return b"".join(chunks)
 
     def _find_problem(self, data: bytes) -> str | None:
         if not data.startswith(self.magic[: max(1, min(len(data), len(self.magic)))]):
@@ -215,11 +215,11 @@ def read_text(path: str | os.PathLike[str], errors: str = "strict") -> str:
         raise OptionError(f"{path}: can't be read: {error.strerror or error}") from None
     if len(data) > LARGEST_TEXT:
         most = LARGEST_TEXT >> 20
-        raise OptionError(f"{path}: can't be read: a text may have {most} MiB at most")
+        raise OptionError(f"{path}: can't be read: text files are limited to {most} MiB")
     try:
         return data.decode("utf-8", errors)
     except UnicodeDecodeError:
-        raise OptionError(f"{path}: can't be read: it is not a text in UTF-8") from None
+        raise OptionError(f"{path}: can't be read: not UTF-8 text") from None
 
 
 def load_file(path: Path) -> ModuleType:

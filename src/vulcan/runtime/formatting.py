@@ -48,7 +48,7 @@ class TextTable:
 
     @property
     def html(self) -> str:
-        """The same for a card."""
+        """The table as HTML for a card."""
         return build_table(self.header, self.rows, self.left)
 
 

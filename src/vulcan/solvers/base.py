@@ -62,7 +62,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Options:
-    """What a search is told beside its problem and limits."""
+    """Options of a search other than problem and limits."""
 
     seed: int = 0
     executor: Executor = Threads(1)  # noqa: RUF009 - immutable
@@ -152,7 +152,7 @@ def name_solver(kind: type) -> str:
 
 
 def require_solver(solver: Any, limits: Limits, options: Options) -> None:
-    """Refuse what is no solver, and limits and options that mean nothing to it."""
+    """Reject non-solvers, and limits or options that the solver does not support."""
     if not isinstance(solver, Solver):
         written = f"; write {solver.__name__}()" if isinstance(solver, type) else ""
         raise OptionError(f"solver must be a Solver such as Vulcan(), not {solver!r}{written}")
@@ -212,6 +212,6 @@ def find_solver(name: str) -> type[Solver]:
 
 
 def require_exploration(exploration: float) -> None:
-    """Refuse what is no constant of UCT."""
+    """Reject an invalid UCT constant."""
     if not 0 <= exploration < math.inf:
         raise OptionError(f"exploration must be a number from 0 on, not {exploration!r}")

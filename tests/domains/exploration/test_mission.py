@@ -98,7 +98,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"nothing.toml: can't be read: No such file"):
         load_mission(tmp_path / "nothing.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(OptionError, match=r"bytes.toml: can't be read: it is not a text in UTF-8"):
+    with pytest.raises(OptionError, match=r"bytes.toml: can't be read: not UTF-8 text"):
         load_mission(tmp_path / "bytes.toml")
 
 

@@ -118,7 +118,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Vehicle:
-    """How unsure the vehicle is of its position.
+    """Uncertainty of the vehicle's position.
 
     Parameters
     ----------

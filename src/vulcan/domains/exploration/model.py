@@ -110,7 +110,7 @@ class Exploration:
     field
         The prior of the field.
     vehicle
-        How unsure the vehicle is of its position.
+        Uncertainty of the vehicle's position.
     degree
         Degree of the quadrature: how many outcomes a sample has.
     first_sample
