@@ -54,10 +54,10 @@ def write_page(shown: list[Shown], figures: Path | None) -> Iterator[str]:
     )
     yield f"## All claims\n\nOf {len(claims)} claims: {tally}.\n"
     yield (
-        "One number to a cell; seconds are the processor's, and the paper's machine was another. "
-        "When and from which commit each part was measured is [at the end]"
-        "(#when-and-with-what-it-was-run); the raw data are in "
-        "[`reproduction/data`](../reproduction/data/README.md).\n"
+        "Seconds are the processor's, and the paper's machine was another. The constant c, samples "
+        "and runs of each claim are in its section, with intervals. When and from which commit "
+        "each part was measured is [at the end](#when-and-with-what-it-was-run); the raw data are "
+        "in `reproduction/data`.\n"
     )
     yield "| claim | paper | ours | verdict |\n|---|---:|---:|---|"
     for claim in claims:
@@ -72,6 +72,10 @@ def write_page(shown: list[Shown], figures: Path | None) -> Iterator[str]:
         ):
             if text:
                 yield f"*{name}* {escape(text)}\n"
+        for claim in section.claims:
+            yield f"- {claim.verdict.mark} {escape(claim.text)}: {escape(claim.found)}."
+        if section.claims:
+            yield ""
         for table in section.tables:
             if table.brief:
                 yield from write_table(table)
@@ -91,15 +95,17 @@ def write_table(table: Table) -> Iterator[str]:
     yield f"*{escape(table.caption)}.*\n"
     yield "| " + " | ".join(map(escape, table.header)) + " |"
     yield "|" + "|".join("---:" if is_number else "---" for is_number in numeric) + "|"
+    rewarded = [name in table.rewards for name in table.header]
     for row in table.rows:
-        yield "| " + " | ".join(escape(to_digits(cell)) for cell in row) + " |"
+        cells = map(to_digits, row, rewarded)
+        yield "| " + " | ".join(map(escape, cells)) + " |"
     yield ""
 
 
-def to_digits(cell: str | float | None) -> str:
-    """Return a cell with at most five digits, the paper's precision."""
+def to_digits(cell: str | float | None, reward: bool = False) -> str:
+    """Return a cell: a number with three digits, a reward with four decimals, as the paper."""
     if isinstance(cell, float):
-        return f"{cell:,.0f}" if abs(cell) >= 10_000 else f"{cell:.{5 if abs(cell) >= 1 else 3}g}"
+        return f"{cell:.4f}" if reward else f"{float(f'{cell:.3g}'):,.15g}"
     return to_text(cell)
 
 

@@ -68,6 +68,8 @@ class Table:
         empty.
     brief
         Whether it belongs beside the text, in the short page of the documents, too.
+    rewards
+        The columns of rewards, which that page shows with four decimals, as the paper does.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Table:
     header: Sequence[str]
     rows: Sequence[Sequence[str | float | None]]
     brief: bool = False
+    rewards: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -125,9 +125,9 @@ def _lay_out(shown: Sequence[Shown], making: Table, quick: bool) -> Iterator[str
         "measures, and some results beyond. Our machine and code are not the paper's, whose "
         "seconds don't compare with ours; between our own solvers, model evaluations compare on "
         "any machine. The paper's claims are judged by its algorithms as printed "
-        "(<code>Vulcan.paper()</code>); <code>LocalVulcan</code> is the same planner as this "
-        "library runs it, and <code>Vulcan()</code> another one, which the library takes by "
-        "default. A mean stands with its 95 % interval.</p>"
+        "(<code>Vulcan.paper()</code>); <code>LocalVulcan</code> is the paper's planner, improved, "
+        "and <code>Vulcan()</code> is our own, which the library takes by default. A mean stands "
+        "with its 95 % interval.</p>"
     )
     if quick:
         yield (

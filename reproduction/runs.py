@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any, Final
@@ -41,6 +41,7 @@ __all__ = [
     "find_margin",
     "list_seeds",
     "load_kernels",
+    "note_shares",
     "run_seeds",
     "show_mean",
     "show_power",
@@ -84,7 +85,7 @@ class Variant:
 
 
 TUNED: Final = 2.0
-"""Of the constants of UCT from 0.7 to 4 this and 2.8 come closest at horizon 9, as printed."""
+"""Of the constants of UCT from 0.7 to 4 this one and 2.8 come closest at horizon 9, as printed."""
 
 VARIANTS: Final = {
     "printed": Variant("as printed, c = √2", LocalVulcan.paper(), "A", False),
@@ -103,8 +104,8 @@ EXPLANATION: Final = (
     "“As printed” is `Vulcan.paper()`, algorithms 2 to 4 line by line with the constant c of UCT "
     "taken literally, in units of reward. The paper gives neither c nor the default policy: "
     "untried actions are tried at random here, and √2 is the theoretical value that it mentions. "
-    "`LocalVulcan` is the same algorithm as this library runs it: known probabilities instead of "
-    "counts, solved parts not sampled again, completed policies."
+    "`LocalVulcan` is the paper's planner, improved: known probabilities instead of counts, solved "
+    "parts not sampled again, completed policies."
 )
 """What has to be known of the algorithm as printed."""
 
@@ -130,14 +131,19 @@ def load_kernels(bound: RiskBound) -> None:
         solve(problem, exact)
 
 
-def solve_timed(problem: Problem, solver: Solver, **options: Any) -> tuple[Result, float]:
+def solve_timed(
+    problem: Problem, solver: Solver, limits: Limits | None = None, **options: Any
+) -> tuple[Result, float]:
     """Solve a problem; return the result, and the processor's seconds for its search.
 
-    Others may use the machine: of the time of the search counts the share in which the processor
-    was at work for us.
+    The memory limit is `MEMORY` unless `limits` has another. Other programs may use the machine:
+    the time of the search counts by the share in which the processor worked for us.
     """
+    limits = Limits() if limits is None else limits
+    if limits.memory is None and "memory" in solver.limits:
+        limits = replace(limits, memory=MEMORY)
     began, worked = time.perf_counter(), time.process_time()
-    result = solve(problem, solver, **options)
+    result = solve(problem, solver, limits=limits, **options)
     share = (time.process_time() - worked) / (time.perf_counter() - began)
     return result, result.statistics.search_seconds * min(1.0, share)
 
@@ -151,6 +157,7 @@ def describe_run(result: Result, seconds: float) -> dict[str, Any]:
         "complete": certificate is not None and certificate.complete,
         "estimate": result.estimate,
         "samples": statistics.samples,
+        "stopped_by": result.stopped_by,
         "evaluations": statistics.evaluations,
         "histories": statistics.histories,
         "seconds": seconds,
@@ -189,8 +196,7 @@ def list_seeds(thousands: Sequence[int], runs: int, late: bool = False) -> Itera
 
 def estimate_seeds(task: Task) -> float:
     """Return about how many seconds such a task takes."""
-    each = 0.007 if task["variant"] in PRINTED else 0.0025
-    return float(1.0 + task["runs"] * (0.1 + each * task["samples"] / 1000))
+    return float(1.0 + task["runs"] * (0.1 + 0.003 * task["samples"] / 1000))
 
 
 def run_seeds(
@@ -241,6 +247,10 @@ class Runs(dict[tuple[Any, ...], list[dict[str, Any]]]):
         """Return one value of all runs that have it."""
         return [float(run[of]) for run in self[key] if run[of] is not None]
 
+    def took_all(self, key: tuple[Any, ...], samples: int) -> bool:
+        """Whether every run took all its samples, or ended with a complete policy."""
+        return all(run["complete"] or run["samples"] == samples for run in self[key])
+
     def mean(self, key: tuple[Any, ...], of: str) -> float:
         """Return its mean."""
         return fmean(self.collect(key, of))
@@ -269,6 +279,15 @@ def show_share(values: Sequence[float]) -> str:
     )
     low, high = max(0.0, centre - reach), min(1.0, centre + reach)
     return f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
+
+
+def note_shares(counts: Iterable[int]) -> str:
+    """Return how far shares of so many runs may be off, for the caption of a table."""
+    texts = [
+        f"0 % of {count} runs may be up to {100 * 3.84 / (count + 3.84):.0f} %"
+        for count in sorted({*counts} - {1})
+    ]
+    return f"95 % intervals of shares: {', '.join(texts)}" if texts else "single runs"
 
 
 def show_power(number: float) -> str:

@@ -38,6 +38,8 @@ LOOKS: Final[Sequence[Mapping[str, Any]]] = (
     {"color": ORANGE, "linestyle": "--", "marker": "s", "markerfacecolor": "white"},
     {"color": INK, "linestyle": "-.", "marker": "^"},
     {"color": GREY, "linestyle": ":", "marker": "D", "markerfacecolor": "white"},
+    {"color": BLUE, "linestyle": "--", "marker": "v", "markerfacecolor": "white"},
+    {"color": ORANGE, "linestyle": "-", "marker": "P"},
 )
 """How curves look, in the order of their names; they differ in shape, too."""
 

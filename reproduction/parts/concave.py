@@ -97,7 +97,7 @@ class ConcaveBounds:
             measured=_describe(found),
             meaning=_judge(found),
             claims=_list_claims(found),
-            tables=[Table("concave", caption, header, rows, brief=True)],
+            tables=[Table("concave", caption, header, rows, brief=True, rewards=header[1:])],
             numbers={f"{solver}, {h}": run["reward"] for (h, solver), run in found.items()},
         )
 

@@ -205,7 +205,8 @@ def _tabulate(numbers: Mapping[str, Mapping[str, Any]]) -> Table:
         "to the frontier of a partial policy, which is reached with the probability given. No "
         "policy earns more than the upper bound"
     )
-    return Table("exploration", caption, header, rows, brief=True)
+    rewards = ("reward", "upper bound")
+    return Table("exploration", caption, header, rows, brief=True, rewards=rewards)
 
 
 def _list_figures(where: str, planner: str, name: str, found: Found, horizon: int) -> list[Figure]:

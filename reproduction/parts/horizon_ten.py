@@ -23,8 +23,9 @@ from reproduction.runs import (
     Runs,
     find_lasting,
     find_margin,
-    show_share,
+    note_shares,
 )
+from vulcan.baselines.rao_star import RAOStar
 
 __all__ = ["HORIZON", "Findings"]
 
@@ -54,6 +55,20 @@ class Findings:
         """Return the budgets of a variant at which some run has a policy, the smallest first."""
         return [key for key in self.runs if key[0] == variant and self.runs.collect(key, "reward")]
 
+    def judged(self, variant: str) -> list[tuple[Any, ...]]:
+        """Return the budgets of which every run took all its samples, or ended complete."""
+        return [key for key in self.budgets(variant) if self.runs.took_all(key, key[1])]
+
+    def list_last(self) -> list[tuple[Any, ...]]:
+        """Return the largest budget of each variant, and as printed all with many samples."""
+        return [
+            key
+            for variant in VARIANTS
+            for keys in [self.budgets(variant)]
+            for key in keys
+            if key == keys[-1] or (variant in PRINTED and key[1] >= EARLY)
+        ]
+
     def lose(self, key: tuple[Any, ...] | str) -> float | None:
         """Return how far runs, or an exact solver, are below the optimum on average, in percent."""
         best = self.exact.get("optimum") or self.exact.get("RAO*")
@@ -70,8 +85,10 @@ class Findings:
         sentences = []
         if "RAO*" in self.exact:
             sentences.append(
-                "RAO* is the published one over histories, compiled as Vulcan is; it asks the "
-                "model once for each state and action."
+                "RAO* is the published one over histories, compiled as Vulcan is, with the paper's "
+                f"heuristic 0.7 (n - t); it asks the model once for each state and action. Dead "
+                f"ends are {RAOStar().dead_ends}: their value is -∞ and their execution risk 1, "
+                "where the authors' code leaves them the value of the heuristic."
             )
         if self.runs:
             sentences.append(f"Vulcan and VulcanFS run over histories. {EXPLANATION}")
@@ -107,7 +124,7 @@ class Findings:
 
     def _judge_printed(self, variant: str) -> Iterator[str]:
         """Yield whether early estimates are too high, and from when on policies are complete."""
-        best, keys, name = self.exact.get("A"), self.budgets(variant), VARIANTS[variant].name
+        best, keys, name = self.exact.get("A"), self.judged(variant), VARIANTS[variant].name
         if best is None or not keys:
             return
         top = max(keys, key=lambda key: self.runs.mean(key, "estimate"))
@@ -129,19 +146,21 @@ class Findings:
             )
 
     def _first_complete(self, variant: str) -> tuple[Any, ...] | None:
-        return find_lasting(self.budgets(variant), lambda key: self.runs.mean(key, "complete") == 1)
+        return find_lasting(self.judged(variant), lambda key: self.runs.mean(key, "complete") == 1)
 
     def list_claims(self) -> Iterator[Claim]:
         """Yield the paper's claims; those of the printed algorithm with the better constant."""
-        best, keys = self.exact.get("A"), self.budgets("tuned")
+        best, keys = self.exact.get("A"), self.judged("tuned")
         if best is None or not keys:
             return
         early = [key for key in keys if key[1] <= EARLY]
         if early:
-            highest = max(self.runs.mean(key, "estimate") for key in early)
+            top = max(early, key=lambda key: self.runs.mean(key, "estimate"))
+            highest = self.runs.mean(top, "estimate")
             yield Claim(
                 f"Rewards are overestimated first: highest mean estimate at horizon {HORIZON}",
-                f"up to {highest:.3f} on average, where constraint A admits {best['reward']:.3f}",
+                f"{VARIANTS[top[0]].name}, {top[1]:,} samples, {len(self.runs[top])} runs: "
+                f"{highest:.3f} on average, where constraint A admits {best['reward']:.3f}",
                 weigh(highest > best["reward"]),
                 f"> {best['reward']:.2f}",
                 f"{highest:.2f}",
@@ -156,7 +175,7 @@ class Findings:
             else "not within the samples tried",
             weigh(seconds is not None and seconds <= COMPLETE_SECONDS, Verdict.FAILS),
             f"{COMPLETE_SECONDS} s",
-            "" if seconds is None else f"{seconds:.0f} s",
+            "none" if seconds is None else f"{seconds:.2g} s",
         )
         yield from self._weigh_loss(fastest)
         yield from self._weigh_speed(seconds)
@@ -167,12 +186,13 @@ class Findings:
         if loss is None or whole is None:
             return
         lost = self.lose(whole) or 0.0
-        longest = max((key for v in PRINTED for key in self.budgets(v)), key=lambda key: key[1])
+        longest = max((key for v in PRINTED for key in self.judged(v)), key=lambda key: key[1])
         idle = "; the bound itself costs nothing" * self._is_idle()
         yield Claim(
             "Complete policies lose then, on average",
-            f"{VARIANTS[whole[0]].name}, {whole[1]:,} samples: {lost:.2f} %; "
-            f"{VARIANTS[longest[0]].name}, {longest[1]:,} samples: {self.lose(longest):.2f} %; the "
+            f"{VARIANTS[whole[0]].name}, {whole[1]:,} samples, {len(self.runs[whole])} runs: "
+            f"{lost:.2f} %; {VARIANTS[longest[0]].name}, {longest[1]:,} samples, "
+            f"{len(self.runs[longest])} runs: {self.lose(longest):.2f} %; the "
             f"best that constraint A admits: {loss:.2f} %{idle}",
             # The constraint's best loses that; what the printed algorithm returns loses more.
             weigh(abs(lost - COMPLETE_LOSS) < HALF_A_DIGIT, Verdict.PARTLY),
@@ -197,7 +217,8 @@ class Findings:
         yield Claim(
             f"Seconds of RAO* at horizon {HORIZON}",
             f"{rao['seconds']:.2g} s for {rao.get('histories', 0):,} histories, compiled",
-            weigh(rao["seconds"] >= RAO_STAR_SECONDS / 2),
+            # Seconds of another machine and language: the same thing with another number.
+            weigh(0.5 <= rao["seconds"] / RAO_STAR_SECONDS <= 2, Verdict.PARTLY),
             f"{RAO_STAR_SECONDS:,} s",
             f"{rao['seconds']:.2g} s",
         )
@@ -205,7 +226,8 @@ class Findings:
             return
         ratio = rao["seconds"] / took
         yield Claim(
-            f"Seconds of RAO* over those of Vulcan until its policies are complete, {HORIZON}",
+            "Seconds of RAO* over those of Vulcan until all its policies are complete, horizon "
+            f"{HORIZON}",
             f"{ratio:.2g} times: RAO* takes {rao['seconds']:.2g} s, Vulcan as printed {took:.2g} s",
             weigh(ratio >= RAO_STAR_SPEEDUP),
             f"{RAO_STAR_SPEEDUP}",
@@ -217,31 +239,36 @@ class Findings:
         names = {"A": "VulcanFS, A", "B": "VulcanFS, B", "RAO*": "RAO*, as published"}
         rows: list[list[str | float | None]] = [
             [
-                *(names.get(name, name), None, 1, found["evaluations"], found["reward"]),
-                *(None, None, self.lose(name), "100 %"),
+                *(names.get(name, name), None, 1, found["seconds"], found["evaluations"]),
+                *(found["reward"], None, None, self.lose(name), 100.0),
             ]
             for name, found in self.exact.items()
         ]
-        for variant in VARIANTS:
-            for key in self.budgets(variant)[-1:]:
-                rewards = self.runs.collect(key, "reward")
-                margin = find_margin(rewards)
-                rows.append(
-                    [
-                        VARIANTS[variant].name,
-                        key[1],
-                        len(rewards),
-                        round(self.runs.mean(key, "evaluations")),
-                        fmean(rewards),
-                        margin if math.isfinite(margin) else None,
-                        self.runs.mean(key, "estimate"),
-                        self.lose(key),
-                        show_share(self.runs.collect(key, "complete")),
-                    ]
-                )
-        header = ["", "samples", "runs", "evaluations", "certified reward", "± 95 %", "estimate"]
-        caption = f"Horizon {HORIZON}, Δ = {BOUND}, after the most samples"
-        return Table("rao-star-last", caption, [*header, "loss %", "complete"], rows, brief=True)
+        for key in self.list_last():
+            rewards = self.runs.collect(key, "reward")
+            margin = find_margin(rewards)
+            rows.append(
+                [
+                    VARIANTS[key[0]].name,
+                    round(self.runs.mean(key, "samples")),
+                    len(self.runs[key]),
+                    self.runs.mean(key, "seconds"),
+                    round(self.runs.mean(key, "evaluations")),
+                    fmean(rewards),
+                    margin if math.isfinite(margin) else None,
+                    self.runs.mean(key, "estimate"),
+                    self.lose(key),
+                    100 * self.runs.mean(key, "complete"),
+                ]
+            )
+        rewarded = ("certified reward", "estimate")
+        header = ["", "samples taken", "runs", "seconds", "evaluations", rewarded[0], "± 95 %"]
+        header += [rewarded[1], "loss %", "complete %"]
+        caption = (
+            f"Horizon {HORIZON}, Δ = {BOUND}, after the most samples; "
+            f"{note_shares(len(self.runs[key]) for key in self.list_last())}"
+        )
+        return Table("rao-star-last", caption, header, rows, brief=True, rewards=rewarded)
 
     def tabulate(self) -> Table:
         """Return exact solutions and all budgets."""

@@ -188,7 +188,7 @@ class PlanningTime:
                 _tabulate(found, "planning-time", f"Seconds (limit {limit:g} s)", "seconds"),
                 _tabulate(found, "planning-evaluations", "Model evaluations", "evaluations"),
             ],
-            figures=_draw(found),
+            figures=_draw(found, limit),
             numbers={
                 f"{slow} / {fast}": asdict(ratio)
                 for slow in METHODS
@@ -311,7 +311,8 @@ def _list_claims(found: Found) -> list[Claim]:
         if weighed := _weigh(found, slow):
             horizon = f" at horizon {SPEEDUP_HORIZON}" * named
             more = "" if named else "over "
-            text = f"VulcanFS against the {slow}{horizon}: times as fast"
+            form = "asking once for each state" if named else "its fastest form"
+            text = f"VulcanFS, {form}, against the {slow}{horizon}: times as fast"
             ours = found.compare_best(slow, MERGED) if named else _find_most(found, slow)
             number = "" if ours is None else ours.number
             claims.append(Claim(text, weighed[1], weighed[0], f"{more}{claim}", number))
@@ -353,7 +354,7 @@ def _judge_tree_search(found: Found) -> str:
     )
 
 
-def _draw(found: Found) -> list[Figure]:
+def _draw(found: Found, limit: float) -> list[Figure]:
     def draw(names: Sequence[str], what: str, y_label: str) -> Any:
         stops = {name: found.find_stop(name) for name in names if what == "seconds"}
         return plot_curves(
@@ -369,12 +370,13 @@ def _draw(found: Found) -> list[Figure]:
     return [
         Figure(
             "planning-time",
-            "VulcanFS and programs as published; an arrow where a limit stopped it",
+            f"VulcanFS and programs as published; an arrow where the limit of {limit:g} s stopped "
+            "it",
             lambda: draw((*FORMS, *PUBLISHED), *seconds),
         ),
         Figure(
             "planning-time-ours",
-            "VulcanFS and our own methods; an arrow where a limit stopped it",
+            f"VulcanFS and our own methods; an arrow where the limit of {limit:g} s stopped it",
             lambda: draw((MERGED, TREE_SEARCH, *OURS), *seconds),
         ),
         Figure(

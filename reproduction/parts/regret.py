@@ -27,7 +27,6 @@ from reproduction.runs import (
 from vulcan.baselines.forward_search import ForwardSearch
 from vulcan.bounds.forms import Linear
 from vulcan.domains import Bandit
-from vulcan.planning.solve import solve
 from vulcan.policy.policy import Policy
 from vulcan.problem import Problem
 from vulcan.solvers.constraints import SequenceConstraint
@@ -80,7 +79,7 @@ class Regret:
         runs = []
         for seed in range(task["runs"]):
             variant = VARIANTS[task["variant"]]
-            result = solve(problem, variant.solver, samples=task["samples"], seed=seed)
+            result, _ = solve_timed(problem, variant.solver, samples=task["samples"], seed=seed)
             first = _name_first(result.policy) == _name_first(best.policy)
             runs.append({"estimate": result.estimate, "first": first})
         return {"runs": runs}

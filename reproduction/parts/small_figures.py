@@ -404,8 +404,9 @@ def _draw(found: Mapping[str, Mapping[str, Any]]) -> list[Figure]:
         figures.append(
             Figure(
                 "cleanup",
-                "Cleanup: black is the policy, grey what was sampled besides, dotted what never "
-                "was, crossed out what the constraint refuses. The last step is not drawn",
+                "Cleanup: black is the policy, grey what was sampled besides, crossed out what the "
+                "constraint refuses. A dotted circle was never sampled; a dotted black one is in "
+                "the policy all the same. The last step is not drawn",
                 lambda: plot_cleanup(found["cleanup"]["pictures"]),
             )
         )
