@@ -14,7 +14,8 @@ of them again. `Merged` presents the statistic itself, so that the exact solvers
 | clinic | nothing; default "standard" | some negative | binds | 5 | 8 |
 | patrol | nothing; default "loiter" | with each reading | does not bind | 9 | 8 |
 
-The last two state `default_bounds`, which the library does not use yet.
+The last two state `default_bounds`: the largest risk and the least reward of the default action
+until the horizon. Plans are closed by them.
 """
 
 from __future__ import annotations

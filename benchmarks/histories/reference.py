@@ -8,6 +8,7 @@ the action that ends the mission, or counted with the default bounds.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,23 @@ def trace_sizes(mission: Mission) -> list[tuple[float, float, float]]:
         if max(best, default=0) and all(start in best for start in range(1, BINS)):
             break
     return sorted(best.values())
+
+
+def evaluate_default(mission: Mission) -> float:
+    """Return the reward of the action that ends the mission, or of the default action alone."""
+    action = mission.end or mission.default_action
+    assert action is not None
+
+    @cache
+    def earn(state: Any, step: int) -> float:
+        if step == mission.horizon or not mission.actions(state):
+            return 0.0
+        return sum(
+            p * (reward + (0.0 if then is None else earn(then, step + 1)))
+            for p, reward, then, _ in mission.outcomes(state, action)
+        )
+
+    return earn(mission.initial, 0)
 
 
 def best_of_size(curve: list[tuple[float, float, float]], size: float) -> float:
