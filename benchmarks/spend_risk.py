@@ -40,7 +40,7 @@ SETTINGS: Final = [
 ]
 
 TARGETS: Final = {
-    (Setting("narrow", None, 9, "Δ"), 10): Target(19.75, 19.70),
+    (Setting("narrow", None, 9, "Δ"), 10): Target(19.755, 19.70),
     (Setting("narrow", None, 9, "Δ"), 60): Target(19.765),
     (Setting("narrow", None, 9, "Δ/2"), 10): Target(19.30),
     (Setting("narrow", None, 9, "Δ/2"), 60): Target(19.317),

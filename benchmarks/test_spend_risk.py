@@ -14,6 +14,7 @@ It takes about 45 minutes.
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
@@ -22,13 +23,15 @@ from typing import Any
 import pytest
 
 import vulcan
-from benchmarks.exploration_table import Setting
+from benchmarks.exploration_table import BOUNDS, Setting
 from benchmarks.spend_risk import SETTINGS, TARGETS, Clock, Search, describe, find_problem
+from tests.helpers.plain_models import PlainExploration
 
 SEEDS = min(10, int(os.environ.get("VULCAN_SEEDS", "10")))
 SECONDS = float(os.environ.get("VULCAN_SECONDS", "10"))
 SAMPLES = int(os.environ.get("VULCAN_SAMPLES", "0")) or None
 LONG = 60
+PLAIN, PLAIN_TARGET = 20, 19.0  # seconds, certificate included, and reward
 BESIDE = min(3, SEEDS)
 DISTRIBUTED = 1_000_000
 QUICK = SECONDS < 10 or SAMPLES is not None
@@ -135,6 +138,22 @@ def test_beside_the_yardstick(setting: Setting, yardstick: Any, report: Any) -> 
         require_core(ours)
         assert share >= 0.999
         assert speed >= 0.5
+
+
+def test_a_plain_python_model_by_default(report: Any) -> None:
+    problem = vulcan.Problem(PlainExploration(map="narrow", horizon=9), BOUNDS["Δ"])
+    core = time.process_time()
+    result = vulcan.solve(problem, time_limit=PLAIN)
+    core = (time.process_time() - core) / PLAIN
+    assert result.safe
+    reward = float(result.certificate.reward)
+    report(
+        f"narrow, 9 moves, Δ: plain Python, by default, {PLAIN} s with the certificate",
+        f"{reward:.4f}, {len(result.policy):,} decisions  {core:.0%}",
+    )
+    if core < IDLE:
+        pytest.skip(f"other programs took the core: the search had {core:.0%} of it")
+    assert reward >= PLAIN_TARGET
 
 
 @pytest.mark.parametrize("area", ["narrow", "wide"])
