@@ -93,6 +93,7 @@ class UCT(Solver):
     method: ClassVar[str] = "Monte Carlo tree search without a constraint"
     limits: ClassVar[Sequence[str]] = ("time_limit", "samples", "histories", "memory")
     sampling: ClassVar[bool] = True
+    endless: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (EXPLORATION, DEFAULT_POLICY)
 
     exploration: float = 0.1
