@@ -106,7 +106,7 @@ function paint(canvas, plan, blocks, heads, ramp, width, sizing) {
     const failed = history.place === FAILED;
     const colour = failed ? INK : ramp.of(plan.riskAhead(history));
     pen.globalAlpha = block.fine ? 0.55 : block.strip ? 0.5 : 1;
-    pen.fillStyle = history.place < 0 && !failed ? "#e9ecef" : colour;
+    pen.fillStyle = history.place < 0 && !failed && !plan.riskAhead(history) ? "#e9ecef" : colour;
     pen.fillRect(x, y, w, Math.max(h - (h > 4 ? 1 : 0), 0.4));
     if (h > 3 && !failed) {
       pen.strokeStyle = "#0003";

@@ -1,5 +1,5 @@
 // Where one is: what is done, what was earned and risked on the way, and what lies ahead.
-import { END, FAILED, line } from "./plan.js";
+import { END, FAILED, UNPLANNED, line } from "./plan.js";
 import { amount, percent } from "./show.js";
 
 export function Here({ plan, here, plans, go }) {
@@ -8,9 +8,9 @@ export function Here({ plan, here, plans, go }) {
   const allowed = allow(plan, plan.expected(here));
   return (
     <>
-      <p class="where">{inside ? `Step ${here.depth + 1} of ${plan.facts.weights.length - 1}` : "The end"}
+      <p class="where">{inside ? `Step ${here.depth + 1} of ${plan.facts.weights.length - 1}` : here.place === UNPLANNED ? "Beyond the plan" : "The end"}
         {inside && <> · {plan.stateOf(here.place)}</>}</p>
-      <p class="do">{inside ? <>Do <strong>{plan.actionOf(here.place)}</strong></> : <strong>{ending(here)}</strong>}</p>
+      <p class="do">{inside ? <>Do <strong>{plan.actionOf(here.place)}</strong></> : <strong>{ending(plan, here)}</strong>}</p>
       {inside && plan.fails[here.place] >= 1e-5 && (
         <p class="fails">fails at once with {percent(plan.fails[here.place])}: {share(plan, here.place)} of the whole plan's risk</p>
       )}
@@ -70,8 +70,9 @@ function Account({ spent, total, allowed }) {
   );
 }
 
-function ending(here) {
+function ending(plan, here) {
   if (here.place === FAILED) return "The mission failed";
+  if (here.place === UNPLANNED) return plan.actionOf(here.place);
   return here.place === END ? "The mission is over, safely" : "What follows is not on this page";
 }
 

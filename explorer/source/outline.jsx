@@ -81,7 +81,7 @@ function Row({ index, plan, history, ramp, fixed, selected, active, go, toggle }
   const risk = plan.riskAhead(history), failed = history.place === FAILED, inside = history.place >= 0;
   // No outcome has no probability, but some have too little for single precision.
   const chance = history.row < 0 ? 1 : plan.chance[history.row];
-  const colour = failed ? "#1a1a1a" : inside ? ramp.of(risk) : "#dfe3e6";
+  const colour = failed ? "#1a1a1a" : inside || risk ? ramp.of(risk) : "#dfe3e6";
   return (
     <div id={`row-${index}`} role="treeitem" aria-level={history.depth + 1} aria-selected={selected}
       aria-expanded={inside ? history.open : undefined} onClick={() => go(history)}
@@ -93,7 +93,7 @@ function Row({ index, plan, history, ramp, fixed, selected, active, go, toggle }
       <span class="bar-box"><i style={{ width: `${Math.max(2, 100 * chance)}%`, background: colour }} /></span>
       <span class="chance">{history.row < 0 ? "" : percent(chance || Number.MIN_VALUE)}</span>
       <span class="words"><span class="label">{history.row < 0 ? "start" : plan.labelOf(history.row)}</span><em> → </em><b class={failed ? "failure" : ""}>{plan.actionOf(history.place)}</b></span>
-      <span class="reward">{inside ? amount(plan.expected(history)) : amount(history.earned)}</span>
+      <span class="reward">{amount(plan.expected(history))}</span>
       <span class="risk" style={{ background: colour, color: failed ? "#fff" : inkOn(colour) }}>{failed ? "fails" : percent(risk)}</span>
     </div>
   );

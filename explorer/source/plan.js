@@ -60,7 +60,10 @@ export class Plan {
     return this.decoder.decode(this.letters.subarray(from, this.ends[number]));
   }
 
-  actionOf(place) { return place < 0 ? ENDINGS[place] : this.text(this.action[place]); }
+  actionOf(place) {
+    if (place >= 0) return this.text(this.action[place]);
+    return (place === UNPLANNED && this.facts.beyond) || ENDINGS[place];
+  }
   stateOf(place) { return this.text(this.state[place]); }
   labelOf(row) { return this.text(this.label[row]); }
 
@@ -93,9 +96,10 @@ export class Plan {
     return history.children;
   }
 
-  riskAhead(history) { return history.place >= 0 ? this.risk[history.place] : history.place === FAILED ? 1 : 0; }
+  // After an outcome without a plan: what is claimed of whatever follows.
+  riskAhead({ place, row }) { return place >= 0 ? this.risk[place] : place === FAILED ? 1 : this.later_risk[row] ?? 0; }
 
-  rewardAhead(history) { return history.place >= 0 ? this.reward[history.place] : 0; }
+  rewardAhead({ place, row }) { return place >= 0 ? this.reward[place] : this.later_reward[row] ?? 0; }
 
   // What is expected of the whole mission, given that it began like this.
   expected(history) {
@@ -156,8 +160,12 @@ export class Plan {
           if (taken > kind.most) { kind.most = taken; kind.place = place; }
         }
       }
+      let claimed = 0;
+      for (let row = 0; row < this.child.length; row++) {
+        claimed += this.reach[this.owner[row]] * this.chance[row] * this.later_risk[row];
+      }
       const sorted = [...kinds.values()].sort((a, b) => b.taken - a.taken);
-      this._spending = { total, steps, kinds: sorted };
+      this._spending = { total: total + claimed, claimed, steps, kinds: sorted };
     }
     return this._spending;
   }

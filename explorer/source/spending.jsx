@@ -4,14 +4,14 @@ import { percent } from "./show.js";
 const MOST = 8, LEAST = 1e-3;
 
 export function Spending({ plan, facts, jump, main }) {
-  const { steps, kinds, total } = plan.spending;
+  const { steps, kinds, total, claimed } = plan.spending;
   if (!total) return <p>This plan takes no risk at all.</p>;
   const listed = kinds.slice(0, MOST).filter((kind) => kind.taken >= LEAST * total);
   const rest = kinds.slice(listed.length);
   const kindOf = (place) => plan.action[place] * plan.ends.length + plan.state[place];
   const told = main ? facts.riskiest.filter(({ place, instead }) => place !== null && instead) : [];
   const rejected = new Map(told.map(({ place, instead }) => [kindOf(place), instead]));
-  const most = Math.max(...steps);
+  const most = Math.max(...steps) || 1;
   const count = plan.facts.weights.length - 1;
   const shown = Array.from(steps).slice(0, count);
   return (
@@ -37,6 +37,7 @@ export function Spending({ plan, facts, jump, main }) {
       </ul>
       {rest.length > 0 && <p class="note">and {rest.length.toLocaleString("en")} more, together {percent(
         rest.reduce((sum, kind) => sum + kind.taken, 0) / total)}</p>}
+      {claimed > 0 && <p class="note">and {percent(claimed / total)} claimed beyond the frontier of the plan</p>}
       {rejected.size > 0 && facts.compared && <p class="note">How actions were compared: {facts.compared}.</p>}
     </>
   );

@@ -191,6 +191,23 @@ def test_the_arithmetic_is_exact() -> None:
         assert off <= getattr(rounded, f"{name}_error")
 
 
+@settings(max_examples=20, deadline=None)
+@given(seeds, depths, discounts, st.integers(0, 7), st.sampled_from([ANY, DEFAULT]))
+def test_the_parts_of_an_explanation_are_those_of_the_certificate(
+    seed, depth, discount, bits, claim
+):
+    model = Coast(seed, 3, discount)
+    problem, plan = vulcan.Problem(model, "0.5"), make_plan(model, depth, claim, bits)
+    certificate, found = vulcan.certify(problem, plan), vulcan.explain(problem, plan)
+    whole = pytest.approx((certificate.reward, certificate.risk))
+    assert (found.reward, found.risk) == whole
+    for parts in (found.choices, found.actions):
+        assert (sum(part.reward for part in parts), sum(part.risk for part in parts)) == whole
+    accepted = sum(part.accepted for part in found.actions)
+    assert found.unavoidable + accepted == pytest.approx(certificate.risk)
+    assert found.claimed == pytest.approx(certificate.risk - sum(found.steps))
+
+
 def test_the_margin_multiplies_what_is_claimed_too() -> None:
     model = Coast(1)
     policy = make_plan(model, 2)

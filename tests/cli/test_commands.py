@@ -183,9 +183,11 @@ def convoy(tmp_path):
 
 
 def test_explain_finds_no_problems(run, plan):
-    answer = run("explain", plan, "bandit", "--set", "horizon=3")
+    answer = run("explain", plan, *SMALL)
     assert answer.code == 0
     assert "✓ no problems found" in answer.out
+    assert f"  judged by      the bound in {plan}\n" in answer.out
+    assert run("explain", plan, *SMALL, *BOUND, "--json").document["bound_from"] == "--bound"
     assert "none of it where failing pays more" in answer.out
     assert "surely fail" not in answer.out
 
@@ -220,14 +222,21 @@ def test_explain_says_what_was_rejected_and_why(run, plan):
 
 
 def test_explore_writes_a_page_and_says_the_answers(run, plan, tmp_path):
-    answer = run("explore", plan, *SMALL, "-o", tmp_path / "plan.html")
+    page = tmp_path / "plan.html"
+    answer = run("explore", plan, *SMALL, *BOUND, "-o", page)
     assert answer.code == 0
     assert "✓ written" in answer.out
     assert "What is done first?" in answer.out
     assert "play 1" in answer.out
-    page = (tmp_path / "plan.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>")
-    assert "0.5 times the allowed risk" in page
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "0.5 times the allowed risk" in text
+    assert "<strong>✓ acceptable</strong>" in text
+    answer = run("explore", plan, *SMALL, "-o", page, "--what-if", "0")
+    assert f"the bound in {plan}\n" in answer.out
+    text = page.read_text(encoding="utf-8")
+    assert "<strong>? within its own bound</strong> <span>judged by the bound in its own" in text
+    assert "✓ acceptable" not in text
 
 
 def test_explore_refuses_what_it_can_not_do(run, plan, tmp_path):

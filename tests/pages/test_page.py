@@ -8,16 +8,20 @@ import re
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import vulcan
 from examples.treatment import Treatment
+from tests.certificate.test_beyond import Coast, make_plan
 from tests.helpers.plans import edit
 from tests.helpers.tables import one_action
 from vulcan import Outcome
 from vulcan.domains import Bandit
 from vulcan.errors import OptionError, PolicyError
 from vulcan.model.reader import ModelReader
+from vulcan.numerics import UNPLANNED
+from vulcan.pages.arrays import collect_arrays
 from vulcan.policy.walk import find_decision_points
 
 ROOT = Path(__file__).parents[2]
@@ -135,6 +139,28 @@ def test_a_plan_that_is_not_complete_is_not_called_acceptable():
     page = vulcan.explore(result.problem, edit(result.policy, first_child=-3), what_if=None)
     assert "✗ not acceptable" in page.html
     assert "not complete" in page.html
+
+
+def test_a_plan_with_a_bounded_frontier_shows_what_is_claimed_there():
+    model = Coast(4, discount=0.9)
+    problem, policy = vulcan.Problem(model, 0.9), make_plan(model, 2, bits=5)
+    page = vulcan.explore(problem, policy, what_if=None)
+    assert "not planned; bounds claimed of the default action" in page.html
+    assert page.answers[2].words == "beyond the frontier"
+    reader, certificate = ModelReader(model), vulcan.certify(problem, policy)
+    places = collect_arrays(find_decision_points(policy, reader), reader)
+    frontier = places.child == UNPLANNED
+    claims = np.stack((places.later_risk, places.later_reward))
+    assert np.array_equal(claims[:, frontier], policy.beyond[1:])
+    assert not claims[:, ~frontier].any()
+    owner = np.repeat(np.arange(len(places)), np.diff(places.first))
+    claimed = float(places.reach[owner] * places.chance @ places.later_risk)
+    taken = float(places.reach @ places.fails)
+    assert claimed + taken == pytest.approx(certificate.risk)
+    assert vulcan.explain(problem, policy).claimed == pytest.approx(claimed)
+    rows = places.outcomes(0)
+    mean = sum(places.chance[row] * places.expected(row, 0) for row in rows)
+    assert mean == pytest.approx(certificate.reward)
 
 
 def test_what_can_not_be_explored_is_refused():

@@ -10,7 +10,7 @@ import typer
 
 from vulcan.cli import ExitCode, documents, options, output
 from vulcan.numerics import TOLERANCE
-from vulcan.runtime.formatting import TextTable, show_percent, show_probability, show_reward
+from vulcan.runtime.formatting import TextTable, clip, show_percent, show_probability, show_reward
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,20 +50,25 @@ def explain(
         # Without a bound nothing is too risky, so that rejected actions can't be explained.
         places = 0 if source == "" else rows
         explanation = vulcan.explain(problem, policy, places=places)
+    judged_by = f"the bound in {plan}" if source is None else source or "no bound"
     if as_json:
-        documents.print_document(documents.describe_explanation(explanation, problem, rows))
+        document = documents.describe_explanation(explanation, problem, rows)
+        documents.print_document({**document, "bound_from": judged_by})
     else:
-        _show(problem, policy, explanation, rows)
+        _show(problem, policy, explanation, rows, judged_by)
     raise typer.Exit(ExitCode.NO if explanation.deliberate else ExitCode.YES)
 
 
-def _show(problem: Problem, policy: AnyPolicy, explanation: Explanation, most: int) -> None:
+def _show(
+    problem: Problem, policy: AnyPolicy, explanation: Explanation, most: int, judged_by: str
+) -> None:
     share = "none"
     if explanation.tempting:
         share = show_percent(explanation.tempting / explanation.risk)
     tempting = f"{share} of it where failing pays more than going on"
     rows = [
         output.name_model(problem.model),
+        ("judged by", clip(judged_by)),
         ("reward", show_reward(explanation.reward)),
         ("risk", f"{show_probability(explanation.risk)}  {tempting}"),
         ("unavoidable", f"{show_probability(explanation.unavoidable)}, whatever is done"),

@@ -136,9 +136,11 @@ def explore(
         policy, problem, source = options.open_plan(plan, model, settings, bound)
         if source == "":
             raise OptionError("Missing option '--bound': the policy file has none")
-        page = vulcan.explore(problem, policy, what_if=what_if or None)
+        own = source is None
+        page = vulcan.explore(problem, policy, what_if=what_if or None, own_bound=own)
     page.save(file)
-    rows = [(answer.question, answer.words) for answer in page.answers]
+    rows = [("judged by", source or f"the bound in {plan}")]
+    rows += [(answer.question, answer.words) for answer in page.answers]
     output.show_answer("✓ written", output.GOOD, "open the file in a browser", rows)
     output.tell_saved(file)
     raise typer.Exit(ExitCode.YES)

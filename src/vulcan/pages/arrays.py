@@ -17,6 +17,8 @@ of each place one after the other.
     chance    [M]      its probability
     pay       [M]      its reward
     child     [M]      a place, END, FAILED, UNPLANNED or OMITTED
+    later_risk    [M]  largest risk of what follows an unplanned outcome, if it is bounded, or 0
+    later_reward  [M]  least reward of that, discounted from there on
 
 Of a randomised policy, the draw between its members is a decision like any other, the first.
 
@@ -43,6 +45,7 @@ from numpy.typing import NDArray
 from vulcan.model.interface import Start
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
+from vulcan.policy.policy import build_plan
 from vulcan.policy.walk import DecisionPoints, find_values, name_state, number_labels
 from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.formatting import clip
@@ -75,6 +78,8 @@ class Places:
     chance: NDArray[np.float64]
     pay: NDArray[np.float64]
     child: NDArray[np.int64]
+    later_risk: NDArray[np.float64]
+    later_reward: NDArray[np.float64]
     texts: list[str]
     weights: list[float]
     position: NDArray[np.float64] | None
@@ -95,7 +100,7 @@ class Places:
     def expected(self, row: int, place: int) -> float:
         """Return the expected reward of an outcome: its own and the reward ahead."""
         child, depth = int(self.child[row]), int(self.depth[place])
-        later = float(self.reward[child]) if child >= 0 else 0.0
+        later = float(self.reward[child] if child >= 0 else self.later_reward[row])
         discount = self.weights[depth + 1] / self.weights[depth] if self.weights[depth] else 0.0
         return float(self.pay[row]) + discount * later
 
@@ -185,7 +190,8 @@ def _take_outcomes(
     number = np.full(len(rows), OMITTED)
     number[kept] = np.arange(len(kept))
     lines = ranges(first[kept], count[kept])
-    child = np.concatenate([member.child for member in members])[lines].astype(np.int64)
+    outcomes = np.concatenate([build_plan(m, 1.0, claimed=True)[1] for m in members])[lines]
+    child = outcomes["child"]
     onward = np.bincount(edges["source"], minlength=len(rows))
     child[child >= 0] = number[edges["target"][ranges(starts(onward)[kept], onward[kept])]]
     begins = np.append(0, np.cumsum(count[kept]))
@@ -196,9 +202,11 @@ def _take_outcomes(
     arrival[rows["before"][kept] != NONE] = begins[number[before]] + line
     return {
         "label": np.concatenate(labels)[lines],
-        "chance": np.concatenate([member.probability for member in members])[lines],
-        "pay": np.concatenate([member.reward for member in members])[lines],
+        "chance": outcomes["probability"],
+        "pay": outcomes["reward"],
         "child": child,
+        "later_risk": outcomes["later_risk"],
+        "later_reward": outcomes["later_reward"],
         "first": begins,
         "arrival": arrival,
     }
@@ -228,12 +236,16 @@ def _put_draw_first(columns: dict[str, NDArray[Any]], texts: dict[str, int]) -> 
         "chance": reach,
         "pay": np.zeros(count),
         "child": begins + 1,
+        "later_risk": np.zeros(count),
+        "later_reward": np.zeros(count),
     }
     for name, value in draw.items():
         columns[name] = np.append(value, columns[name])
 
 
-REALS: Final = ("reach", "fails", "risk", "reward", "chance", "pay")
+REALS: Final = (
+    *("reach", "fails", "risk", "reward", "chance", "pay", "later_risk", "later_reward"),
+)
 WHOLES: Final = ("depth", "action", "state", "arrival", "first", "label", "child")
 STEADY: Final = ("arrival", "first", "child")  # arrays that grow by little: steps are stored
 

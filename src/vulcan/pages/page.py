@@ -27,7 +27,7 @@ import numpy as np
 from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import Certificate, describe_frontier
 from vulcan.errors import BoundError
-from vulcan.numerics import END, FAILED, UNPLANNED
+from vulcan.numerics import ANY, DEFAULT, END, FAILED, UNPLANNED
 from vulcan.pages.arrays import Places, pack_arrays
 from vulcan.pages.maps import PageMap
 from vulcan.policy.policy import AnyPolicy
@@ -85,6 +85,7 @@ class PagePlan:
             "risk": self.risk,
             "allowed": self.allowed if math.isfinite(self.allowed) else None,
             "safe": self.certificate.safe,
+            "beyond": _describe_beyond(self.certificate),
             "complete": self.policy.complete,
             "decisions": self.places.total,
             "weights": self.places.weights,
@@ -92,6 +93,12 @@ class PagePlan:
             "remark": self.remark,
             "randomised": len(self.policy.members) > 1,
         }
+
+
+def _describe_beyond(certificate: Certificate) -> str | None:
+    """Return what stands in place of an action beyond the frontier, if that is bounded."""
+    what = {ANY: "bounds on any continuation", DEFAULT: "bounds claimed of the default action"}
+    return f"not planned; {what[certificate.beyond]}" if certificate.beyond is not None else None
 
 
 def _find_span(places: Places) -> tuple[float, float]:
@@ -104,6 +111,7 @@ def _find_span(places: Places) -> tuple[float, float]:
     weights = np.array(places.weights)
     owner = np.repeat(np.arange(count), np.diff(places.first))
     earned = weights[places.depth[owner]] * places.pay
+    earned += weights[places.depth[owner] + 1] * places.later_reward
     goes_on = places.child >= 0
     for depth in range(int(places.depth[-1]) + 1):
         rows = goes_on & (places.depth[owner] == depth)
@@ -194,7 +202,11 @@ def _answer_bad(places: Places, branch: int) -> PageAnswer:
 
 def _answer_risk(places: Places, explanation: Explanation) -> PageAnswer:
     question = "Where is most of the risk accepted?"
-    if not explanation.places or not explanation.places[0].accepted:
+    accepted = explanation.places[0].alike_accepted if explanation.places else 0.0
+    if explanation.claimed > accepted:
+        share = tell_percent(explanation.claimed / explanation.risk)
+        return PageAnswer(question, "beyond the frontier", f"{share} of all risk is claimed there")
+    if not accepted:
         words = "the plan takes no risk at all" if explanation.risk <= 0 else "no policy avoids it"
         return PageAnswer(question, "nowhere", words)
     most, total = explanation.places[0], explanation.risk
@@ -227,9 +239,9 @@ def _answer_less(plans: Sequence[PagePlan], explanation: Explanation) -> PageAns
 def _answer_worst(plan: PagePlan, branch: int) -> PageAnswer:
     places, question = plan.places, "How probable is the worst branch?"
     ahead = {
-        row: float(places.risk[places.child[row]])
+        row: float(places.risk[child] if child >= 0 else places.later_risk[row])
         for row in places.outcomes(branch)
-        if places.child[row] >= 0
+        if (child := places.child[row]) >= 0 or places.later_risk[row] > 0
     }
     if not ahead:
         failing = tell_percent(float(places.fails[branch]))
@@ -240,12 +252,13 @@ def _answer_worst(plan: PagePlan, branch: int) -> PageAnswer:
     alike = [row for row in ahead if ahead[row] > 0 and tell_percent(ahead[row]) == told] or [worst]
     names = [f"“{places.text(places.label[row])}”" for row in alike]
     name = " or ".join(names) if len(names) <= 3 else f"any of {len(names):,} outcomes"
+    child = int(places.child[max(alike, key=lambda row: places.chance[row])])
     return PageAnswer(
         question,
         tell_percent(math.fsum(places.chance[row] for row in alike)),
         f"{name} after {places.text(places.action[branch])}: from there on {told} fail; of the "
         f"whole plan {tell_percent(plan.risk)}",
-        int(places.child[max(alike, key=lambda row: places.chance[row])]),
+        branch if child < 0 else child,
     )
 
 
@@ -306,12 +319,17 @@ class Page:
         write_atomically(path, self.html.encode())
 
 
-def make_page(plans: Sequence[PagePlan], explanation: Explanation, area: PageMap | None) -> Page:
+def make_page(
+    plans: Sequence[PagePlan],
+    explanation: Explanation,
+    area: PageMap | None,
+    own_bound: bool = False,
+) -> Page:
     """Return the page of the first of some plans; the others are for other bounds."""
     plan = plans[0]
     about = plan.policy.about
     answers = answer_questions(plans, explanation)
-    verdict = "✓ acceptable"
+    verdict = "? within its own bound" if own_bound else "✓ acceptable"
     if not plan.certificate.safe:
         verdict = "✗ too close to say" if plan.certificate.undecided else "✗ not acceptable"
     facts = {
@@ -329,6 +347,8 @@ def make_page(plans: Sequence[PagePlan], explanation: Explanation, area: PageMap
         f"reward {show_reward(plan.reward)} · {plan.places.total:,} decisions over "
         f"{about.horizon:,} steps{complete}"
     )
+    if own_bound:
+        summary = f"judged by the bound in its own file: {summary}"
     packed = "\n".join(
         f'<script type="text/plain" id="plan-{number}">{pack_arrays(one.places)}</script>'
         for number, one in enumerate(plans)
@@ -337,7 +357,7 @@ def make_page(plans: Sequence[PagePlan], explanation: Explanation, area: PageMap
     html = TEMPLATE.format(
         title=escape(about.model),
         style=assets.joinpath("explorer.css").read_text("utf-8"),
-        kind="good" if plan.certificate.safe else "bad",
+        kind="bad" if not plan.certificate.safe else "" if own_bound else "good",
         verdict=verdict,
         summary=escape(summary),
         answers="\n".join(map(_show_answer, answers)),

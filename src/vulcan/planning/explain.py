@@ -15,6 +15,8 @@ less the m of the start, the risk that no policy avoids. Where states merge and 
 Elsewhere another action counts as if nothing after it failed, so that m may be too small, and some
 blame stays with later decisions.
 
+What is claimed beyond the frontier of a plan counts there, not at the decisions that lead there.
+
 An action that surely fails where another would not is a deliberate failure. So is, less plainly, a
 risk taken where failing pays more than going on: F > G, with F the mean reward of the failing
 outcomes and G that of the safe ones, including what follows them. Both are nearly always mistakes
@@ -55,13 +57,15 @@ from vulcan.graph.levels import build_levels
 from vulcan.graph.states import open_graph
 from vulcan.model.interface import stable_text
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, FAILED, TOLERANCE
-from vulcan.policy.policy import AnyPolicy, open_own_model
+from vulcan.numerics import END, FAILED, TOLERANCE, UNPLANNED
+from vulcan.policy.policy import AnyPolicy, Policy, open_own_model
 from vulcan.policy.walk import DecisionPoints, find_decision_points, find_values, number_labels
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_percent
 from vulcan.runtime.limits import pause_collection
 from vulcan.solvers.finding import Worth
+
+BEYOND: Final = "claimed beyond the frontier"  # in place of an action
 
 WORTH_TELLING: Final = 1e-9  # relative difference of rewards above which it is not rounding
 LONGEST_STATE: Final = 80  # longest text of a state, in characters
@@ -140,13 +144,14 @@ class Explanation:
     failures
         Actions that surely fail, the most likely first.
     choices
-        All pairs of an action and a state; those that accept most risk first.
+        All pairs of an action and a state; those that accept most risk first. Of a plan that is
+        bounded beyond its frontier, one (`BEYOND`) has what is claimed there.
     actions
         The same, summed over states.
     places
         For each action in each state, the place that accepts most risk; sorted by all they accept.
     steps
-        The risk of each step.
+        The risk of each step, up to the frontier.
     unavoidable
         The part of the risk that no policy avoids, as far as known.
     compared
@@ -177,6 +182,11 @@ class Explanation:
         """Probability of an action that surely fails where another would not."""
         found = (failure for failure in self.failures if failure.instead is not None)
         return math.fsum(failure.times for failure in found)
+
+    @property
+    def claimed(self) -> float:
+        """The part of the risk that is claimed beyond the frontier."""
+        return math.fsum(choice.risk for choice in self.actions if choice.action == BEYOND)
 
     @property
     def tempting(self) -> float:
@@ -269,13 +279,30 @@ class _Plan:
         brings = (self._reward_ahead - self._failing_reward) / (1 - fails)
         rounding = WORTH_TELLING * np.maximum(np.abs(pays), np.abs(brings))
         self._tempting = np.where(uncertain & (pays > brings + rounding), self.point_risk, 0.0)
-        self.reward, self.risk = math.fsum(self._point_reward), math.fsum(self.point_risk)
+        self._beyond = self._find_claims()
+        self.reward = math.fsum((*self._point_reward, *(part.reward for part in self._beyond)))
+        self.risk = math.fsum((*self.point_risk, *(part.risk for part in self._beyond)))
         self._first, self._group = _group_equal(np.stack((self._action, self.rows["state"])))
         self._accepted = self.point_risk
         self.unavoidable = 0.0
         self.price: float | None = None
         self.safest: Values | None = None
         self.best: Values | None = None
+
+    def _find_claims(self) -> list[Choice]:
+        """Return what is claimed beyond the frontier of the plan, if it is bounded."""
+        plan, nodes, reach = self._points.policy, self.rows["node"], self.rows["reach"]
+        if not isinstance(plan, Policy) or plan.beyond is None:
+            return []
+        frontier = np.flatnonzero(plan.child == UNPLANNED)
+        source = plan.first_outcome.searchsorted(frontier, side="right") - 1
+        later = reach * np.asarray(self._reader.weights)[self.rows["level"] + 1]
+        chance, weight = (
+            np.bincount(nodes, part, len(plan))[source] * plan.probability[frontier]
+            for part in (reach, later)
+        )
+        reward, risk = float(weight @ plan.beyond.reward), float(chance @ plan.beyond.risk)
+        return [Choice(BEYOND, "", float(chance.sum()), reward, risk, accepted=risk)]
 
     def compute_continuations(self) -> None:
         """Find the safest continuation, and the best at the price of risk, from every pair on.
@@ -328,15 +355,17 @@ class _Plan:
             mine = member == number
             chance[mine] = policy.probability[edges["outcome"][mine]]
         least = np.zeros(len(self.rows))
-        if self.safest is not None:
-            least[:] = [self.safest[1][self._find_pair(k)[0]] for k in range(len(least))]
+        # Nothing after the frontier counts here, as it does in the safest continuations.
+        safest = self.safest if self._points.policy.complete else None
+        if safest is not None:
+            least[:] = [safest[1][self._find_pair(k)[0]] for k in range(len(least))]
         after, left = self._fails.copy(), MOST_EVALUATIONS
         for level in range(int(self.rows["level"].max()), -1, -1):
             here = np.flatnonzero(self.rows["level"] == level)
             leaving = np.flatnonzero(self.rows["level"][edges["source"]] == level)
             ahead = chance[leaving] * least[edges["target"][leaving]]
             after += np.bincount(edges["source"][leaving], ahead, len(after))
-            for point in here[after[here] > 0].tolist() if self.safest is None else ():
+            for point in here[after[here] > 0].tolist() if safest is None else ():
                 others = self._weigh_others(point) if left > 0 else {"unknown": Worth(0.0, 0.0)}
                 left -= len(others)
                 least[point] = min([float(after[point]), *(o.risk for o in others.values())])
@@ -354,6 +383,7 @@ class _Plan:
         for point, *numbers in zip(first.tolist(), *totals, strict=True):
             state = self._name_state(point) if by_state else ""
             choices.append(Choice(self._labels[self._action[point]], state, *numbers))
+        choices += self._beyond
         return tuple(sorted(choices, key=lambda choice: (-choice.accepted, -abs(choice.reward))))
 
     def list_sure_failures(self) -> tuple[Choice, ...]:

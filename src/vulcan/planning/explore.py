@@ -33,6 +33,7 @@ def explore(
     *,
     what_if: float | None = 5.0,
     scales: Sequence[float] = SCALES,
+    own_bound: bool = False,
 ) -> Page:
     """Make a page on which people explore a plan: one HTML file that needs nothing else.
 
@@ -46,6 +47,9 @@ def explore(
         Seconds for each search of a plan for another bound; None searches for none.
     scales
         The multiples of the allowed risk for which to search.
+    own_bound
+        Whether the bound is that in the policy's own file, which the author of the file chose. The
+        page then says so, and never calls the plan acceptable.
 
     Returns
     -------
@@ -89,7 +93,7 @@ def explore(
         name = f"{scale:g} times the allowed risk"
         plans.append(_make_plan(name, result.policy, reader, bound, MOST_OF_OTHERS, remark))
     area = problem.model.page_map() if hasattr(problem.model, "page_map") else None
-    return make_page(plans, explanation, area)
+    return make_page(plans, explanation, area, own_bound)
 
 
 def _make_plan(
