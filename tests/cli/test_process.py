@@ -132,6 +132,8 @@ def test_every_command_answers_in_ascii(tmp_path):
         assert "UnicodeEncodeError" not in answer.stderr, command
         assert (answer.stdout + answer.stderr).isascii()
         assert answer.returncode == code, (command, answer.stderr)
+        if code == 0 and command[0] in ("solve", "certify"):
+            assert answer.stdout.startswith("+ safe"), command
 
 
 UNICODE_MODEL = """
