@@ -1,19 +1,19 @@
-"""Whether a risk bound accepts a policy, as far as rounding lets one know.
+"""Whether a risk bound accepts a policy, allowing for rounding errors.
 
-**Accuracy.** Every number that a dynamic program adds up, of the reward and of the risk, is rounded
-in the factors that it is made of, and in each sum that it is a part of. With at most m outcomes of
-an action, that is less than m + 16 times at each level, n times in all. With u = 2^-53, roundings
-of one number multiply it by a factor between (1 - u)^n and (1 + u)^n. So with
+**Accuracy.** Every term of the reward and of the risk that a dynamic program adds up is rounded in
+its factors and in each sum that contains it. With at most m outcomes of an action, a term is
+rounded less than m + 16 times at each level, n times in all. With u = 2^-53, this multiplies the
+term by a factor between (1 - u)^n and (1 + u)^n. So with
 
     e = n u / (1 - n u)
 
 a computed reward is at most e E Σ γ^t |r| from the exact one, and a risk, whose terms are all
 positive, at most e er. Rewards may cancel: where 1e8 is earned and lost again, digits of 1e8 are
-lost. With P the largest E Σ γ^t max(r, 0) of any policy, one dynamic program,
+lost. With P the largest E Σ γ^t max(r, 0) of any policy, found by one dynamic program,
 
     E Σ γ^t |r|  =  2 E Σ γ^t max(r, 0) - E g  <=  2 P - E g,
 
-so that an action that no good policy takes, such as a way out that costs 1e15, blurs nothing.
+so that an action that no good policy takes, such as a way out that costs 1e15, adds no error.
 Actions that can only fail count as risk 1, although their probabilities sum to 1 only up to
 `SUM_TOLERANCE`.
 
@@ -47,13 +47,13 @@ BLOCK: Final = 1 << 16  # actions that are processed at once
 ACCEPTED: Final = TOLERANCE / 2  # leaves room for the certificate's own rounding
 
 ROUNDINGS: Final = 1024
-"""Rounding error of an upper bound, in units of that of a reward.
+"""Rounding error of an upper bound, in units of the rounding error of a reward.
 
 Branching over 100 decisions adds 8 units for each of them."""
 
 
 def accepts(bound: RiskBound, reward: float, risk: float) -> bool:
-    """Return whether a bound accepts a risk; not where it has no value."""
+    """Return whether a bound accepts a risk; False where it has no value."""
     try:
         return risk <= bound(reward) + ACCEPTED
     except BoundError:
@@ -113,7 +113,7 @@ class BoundTest:
         tips: NDArray[np.void] | None = None,
         threads: int = 1,
     ) -> BoundTest:
-        """Return the test of policies over some levels; other arguments as of `Sweeps`."""
+        """Return the test of policies over some levels; for other arguments see `Sweeps`."""
         each = _find_gains(levels.graph)
         gains = levels.arrays._replace(expected_reward=each)
         if tips is not None:
@@ -153,12 +153,12 @@ class BoundTest:
         return self.allow(point.reward) - point.risk * (1 + self.risk_share) >= -ACCEPTED
 
     def refuses(self, point: PolicyPoint) -> bool:
-        """Whether the bound refuses a policy for certain, and all that earn and risk the same."""
+        """Whether the bound certainly refuses all policies with this reward and risk."""
         most = self.bound.enclose(point.reward, self.raise_reward(point.reward))[1]
         return point.risk * (1 - self.risk_share) - float(most) > TOLERANCE
 
     def allow(self, reward: float) -> float:
-        """Return the least allowed risk of rewards that a computed one may stand for."""
+        """Return the least risk allowed for any exact reward behind a computed reward."""
         return float(self.bound.enclose(self.lower_reward(reward), reward)[0])
 
     def slack(self, point: PolicyPoint) -> float:
@@ -166,22 +166,22 @@ class BoundTest:
         return self.bound(point.reward) - point.risk
 
     def raise_reward(self, reward: float) -> float:
-        """Return the largest reward that a computed one may stand for."""
+        """Return the largest exact reward behind a computed reward."""
         return reward + 2 * self.find_error(reward)
 
     def lower_reward(self, reward: float) -> float:
-        """Return the least reward that a computed one may stand for."""
+        """Return the least exact reward behind a computed reward."""
         return reward - 2 * self.find_error(reward)
 
     def find_rounding(self, upper: float) -> float:
-        """Return how far rounding alone may take an upper bound from an optimal policy."""
+        """Return the distance from an upper bound to the optimum that rounding may cause."""
         return max(EXACT_GAP * abs(upper), ROUNDINGS * self.find_error(upper))
 
     def raise_value(self, value: float, weights: Weights, most: float) -> float:
         """Return an upper bound on the value of every policy, from the largest one computed.
 
-        The value of a policy that risks or loses much may be wrong by much. But as no policy earns
-        more than `most`, it is worth little, and by a small share more is still less than the best.
+        The computed value of a policy with a large risk or loss may have a large error. But as no
+        policy earns more than `most`, that value is far below the best, also with its error.
         """
         loss = max(0.0, weights[0] * most - value)  # what a policy of this value pays for its risk
         margin = weights[0] * self.find_error(most) + self.share * abs(value)

@@ -1,17 +1,16 @@
 """Exact fronts: the best history-dependent deterministic policy over merged states.
 
 The fronts, and what is dropped from them, are in `vulcan.kernels.exact_front`. A round keeps every
-policy that falls short of the Lagrangian optimum by at most a *slack*, up to an *error* of reward.
-With k the price of failure of the dual bound, let v = max (E g - k er) over all policies. A policy
-falls short by v - (E g - k er) >= 0. If it is acceptable and falls short by more than a slack, it
-earns at most the largest y with y - k Δ(y) <= v - slack (`DualGap.limit`). What a round proves: a
-policy within the risk bound either fell short by more, and then earns at most that limit; or it is
-represented in the front of the root by a point of no more risk and at most `error` less reward. The
-larger of the two is an upper bound, and the best acceptable point of the root's front is a policy.
+policy whose dual gap is at most a *slack*, up to an *error* of reward. With k the price of failure
+of the dual bound and v = max (E g - k er) over all policies, a policy has the *dual gap*
+v - (E g - k er) >= 0. If an acceptable policy has a dual gap above a slack, it earns at most the
+largest y with y - k Δ(y) <= v - slack (`DualGap.limit`). So a round proves that a policy within the
+risk bound either has a larger dual gap, and earns at most that limit, or is represented in the
+front of the root by a point of no more risk and at most `error` less reward. The larger of the two
+rewards is an upper bound, and the best acceptable point of the root's front is a policy.
 
-The slack grows from round to round until both meet: the smaller it is, the smaller the fronts. It
-need never be larger than what the best policy so far falls short, for then the first case can't be
-better than that policy.
+The slack grows from round to round until the two meet: the smaller the slack, the smaller the
+fronts. It need never exceed the slack at which the limit is the reward of the best policy so far.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ class FrontArrays:
             control=np.zeros(1, exact_front.CONTROL),
         )
 
-        # Of the last computation: pairs of points that it combined; how much it dropped that falls
-        # short by too much; and the number of fronts with more points than were allowed.
+        # Counts of the last computation: pairs of points combined, edges and pairs dropped for
+        # their dual gaps, and fronts with more points than were allowed.
         self.work = self.dropped = self.thinned = 0
 
     @property
@@ -71,7 +70,7 @@ class FrontArrays:
 
     @property
     def error(self) -> float:
-        """How much more reward a point of the root may stand for than its own."""
+        """Largest reward that a policy may lose to the point of the root that represents it."""
         return float(self._memory.fronts[0]["error"])
 
     def compute(
@@ -85,13 +84,13 @@ class FrontArrays:
         most_points: int,
         rare_points: int | None = None,
     ) -> bool:
-        """Compute all fronts; False if it may not go on, as asked before each chunk of work.
+        """Compute all fronts; False if `may_go_on`, called before each chunk of work, ends this.
 
-        `values` are the largest reward - price · risk from each node on. What falls short of that
-        of the root by more than `slack` is dropped. `size` is that of rewards. `tips` are reward
-        and risk of nodes without edges; other entries don't matter. A front has at most
-        `most_points`, and `rare_points` where a node is hardly ever reached; between, the more the
-        larger the probability.
+        `values` are the largest reward - price · risk from each node on. Policies with a dual gap
+        above `slack` are dropped. `size` is the size of rewards. `tips` are reward and risk of
+        nodes without edges; other entries don't matter. A front has at most `most_points`, and
+        `rare_points` where a node is hardly ever reached; between, the more the larger the
+        probability.
         """
         from vulcan.kernels.exact_front import extend, find_least_reach
 
@@ -101,7 +100,7 @@ class FrontArrays:
         control["price"], control["slack"] = price, slack
         control["thinness"] = THINNESS * size
         control["most_points"], control["rare_points"] = most_points, rare_points or most_points
-        control["patience"] = CHUNK
+        control["work_limit"] = CHUNK
         control["next_node"] = len(self._layers.nodes) - 1
         self.work = self.dropped = self.thinned = 0
         while may_go_on():
@@ -112,8 +111,8 @@ class FrontArrays:
             ].item()
             if wants == codes.DONE:
                 return True
-            if wants == codes.IMPATIENT:
-                control["patience"] *= 2  # one node takes long; it begins anew
+            if wants == codes.NODE_LIMIT:
+                control["work_limit"] *= 2  # the node begins anew
             elif wants == codes.NEEDS_SCRATCH:
                 self._double("candidates", "kept", "chosen", "keys")
             elif wants == codes.NEEDS_POINTS:
@@ -155,7 +154,7 @@ class FrontArrays:
             ]
             return node, int(self._layers.edges["action"][edge]), after
 
-        # A key is a node, and the place in its front of the point that a history goes for.
+        # A key is a node, and the place in its front of the point that a history aims at.
         return collect_decisions((0, place), choose)
 
 
@@ -174,33 +173,33 @@ SMALL_SHARE: Final = 1e-6  # a small slack, as a share of the rewards that matte
 
 
 class DualGap:
-    """What policies may fall short, for the price of failure of a search's dual.
+    """Dual gaps of policies at the price of failure of the dual.
 
-    `rewards` and `risks` are those of the best policy for this price from each node on, and
-    `values` the largest reward - price · risk.
+    `rewards` and `risks` belong to the best policy for this price from each node on, and `values`
+    are the largest reward - price · risk.
     """
 
-    def __init__(self, run: ExactSearch) -> None:
-        self._run, self.price, self.size = run, run.dual.multiplier, run.size
-        self.rewards, self.risks = run.sweeps.follow(1.0, self.price)
+    def __init__(self, search: ExactSearch) -> None:
+        self._search, self.price, self.size = search, search.dual.multiplier, search.size
+        self.rewards, self.risks = search.sweeps.follow(1.0, self.price)
         self.values = self.rewards - self.price * self.risks
 
     def limit(self, slack: float) -> float:
-        """Return an upper bound on acceptable policies that fall short by more than a slack."""
-        dual, weights, best = self._run.dual, (1.0, self.price), float(self.values[0])
-        # The value of every policy is rounded, and what each of its parts falls short of that.
-        rounding = 4 * (self._run.bound_test.raise_value(best, weights, dual.most) - best)
+        """Return an upper bound on acceptable policies with a dual gap above a slack."""
+        dual, weights, best = self._search.dual, (1.0, self.price), float(self.values[0])
+        # The value of every policy is rounded, and so are the dual gaps of its parts.
+        rounding = 4 * (self._search.bound_test.raise_value(best, weights, dual.most) - best)
         value = best - (1 - ROUNDING) * slack + rounding
-        return dual.limit(weights, value, self._run.upper)[0]
+        return dual.limit(weights, value, self._search.upper)[0]
 
     def find_enough(self) -> float:
         """Return the smallest slack at which nothing better than the best policy is dropped."""
-        best = self._run.best
+        best = self._search.best
         if best is None:
             return math.inf
-        # Where the policy of least risk is in doubt, no limit is below what it earns.
-        least = self._run.dual.least_reward
-        goal = max(self._run.bound_test.raise_reward(best.reward), least)
+        # Where the policy of least risk is in doubt, no limit is below its reward.
+        least = self._search.dual.least_reward
+        goal = max(self._search.bound_test.raise_reward(best.reward), least)
         low, high = 0.0, self.size * SMALL_SHARE or SMALL_SHARE
         while high < math.inf and self.limit(high) > goal:
             low, high = high, 2 * high
@@ -211,64 +210,65 @@ class DualGap:
 
 
 FIRST_SHARE: Final = 1 / 256
-"""The slack of the first round, as a share of what the best policy so far falls short."""
+"""The slack of the first round, as a share of the largest slack that may be needed."""
 
 FIRST_POINTS: Final = 64  # points that a front may have in the first round
 ROOM_FOR_FRONTS: Final = 4  # memory of layers and fronts, in units of the memory of the layers
-GROWTH: Final = 4  # how much more slack, or points, another round gets
+GROWTH: Final = 4  # the factor of slack, or of points, between two rounds
 
 
-def advance_fronts(run: ExactSearch, most_pairs: int | None = None) -> None:
+def advance_fronts(search: ExactSearch, most_combined: int | None = None) -> None:
     """Compute fronts of growing slack until the gap is closed or a limit is reached.
 
-    At most `most_pairs` pairs of points are combined.
+    At most `most_combined` pairs of points are combined.
     """
-    if not len(run.levels) or run.closed or run.upper == -math.inf:
+    if not len(search.levels) or search.closed or search.upper == -math.inf:
         return
-    with run.monitor.clock_stopped():
+    with search.monitor.clock_stopped():
         load_kernels()
-    if not run.may_go_on(ROOM_FOR_FRONTS * count_bytes(run.levels)):
+    if not search.may_go_on(ROOM_FOR_FRONTS * count_bytes(search.levels)):
         return
-    dual_gap, fronts = DualGap(run), FrontArrays(run.layers)
+    dual_gap, fronts = DualGap(search), FrontArrays(search.layers)
     enough, points = dual_gap.find_enough(), FIRST_POINTS
     slack = SMALL_SHARE * dual_gap.size if enough == math.inf else FIRST_SHARE * enough
-    pairs_left = math.inf if most_pairs is None else most_pairs + CHUNK
+    pairs_left = math.inf if most_combined is None else most_combined + CHUNK
 
     def may_go_on() -> bool:
-        run.report()
-        return fronts.work <= pairs_left and run.may_go_on(fronts.nbytes)
+        search.report()
+        return fronts.work <= pairs_left and search.may_go_on(fronts.nbytes)
 
-    while not run.closed and run.upper > -math.inf:
-        uppers = bound_by_fronts(run, dual_gap, fronts, slack, points, may_go_on)
-        # The amount of work between two checks must not decide whether it was too much.
+    while not search.closed and search.upper > -math.inf:
+        uppers = bound_by_fronts(search, dual_gap, fronts, slack, points, may_go_on)
+        # The result must not depend on the amount of work between two checks.
         if uppers is None or fronts.work > pairs_left:
             return
         pairs_left -= fronts.work
-        _offer_best(run, fronts)
-        known = -math.inf if run.best is None else run.bound_test.raise_reward(run.best.reward)
-        run.upper = min(run.upper, max(*uppers, known))
-        # More of what keeps the bound up.
+        _offer_best(search, fronts)
+        best = search.best
+        known = -math.inf if best is None else search.bound_test.raise_reward(best.reward)
+        search.upper = min(search.upper, max(*uppers, known))
+        # Increase whichever of slack and points limits the bound.
         too_little, too_few = (
-            not is_closed(known, upper, run.requested_gap, run.rounding) for upper in uppers
+            not is_closed(known, upper, search.requested_gap, search.rounding) for upper in uppers
         )
         before, too_few = slack, too_few and fronts.thinned > 0
         if too_little:
             slack = max(slack, min(GROWTH * slack, dual_gap.find_enough()))
         if slack == before and not too_few:
-            return  # roundings keep the bound up, and nothing else
+            return  # only rounding limits the bound
         if too_few:
             points *= GROWTH
 
 
 def bound_by_fronts(
-    run: ExactSearch,
+    search: ExactSearch,
     dual_gap: DualGap,
     fronts: FrontArrays,
     slack: float,
     most_points: int,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> tuple[float, float] | None:
-    """Compute all fronts; return upper bounds on policies that were dropped, and on those kept.
+    """Compute all fronts; return upper bounds on the policies dropped and on the policies kept.
 
     None if a limit was reached first.
     """
@@ -278,22 +278,22 @@ def bound_by_fronts(
         return None
     upper_of_dropped = dual_gap.limit(slack) if fronts.dropped else -math.inf
     for point in reversed(fronts.points(0)):
-        reward = min(float(point["reward"]) + fronts.error, run.upper)
-        run.rewards.append(reward)
-        if not run.bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
-            return upper_of_dropped, run.bound_test.raise_reward(reward)
+        reward = min(float(point["reward"]) + fronts.error, search.upper)
+        search.rewards.append(reward)
+        if not search.bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
+            return upper_of_dropped, search.bound_test.raise_reward(reward)
     return upper_of_dropped, -math.inf
 
 
-def _offer_best(run: ExactSearch, fronts: FrontArrays) -> None:
-    """Offer the acceptable point of the root's front with the largest reward to the run."""
+def _offer_best(search: ExactSearch, fronts: FrontArrays) -> None:
+    """Offer the acceptable point of the root's front with the largest reward to the search."""
     points = fronts.points(0)
     for place in range(len(points) - 1, -1, -1):
         point = PolicyPoint(float(points[place]["reward"]), float(points[place]["risk"]))
-        if run.best is not None and point.reward <= run.best.reward:
+        if search.best is not None and point.reward <= search.best.reward:
             return
-        if run.bound_test.refuses(point):
+        if search.bound_test.refuses(point):
             continue
         # At once: another computation writes over these fronts.
-        if run.offer(PolicyPoint.made(point.reward, point.risk, fronts.decide(place))):
+        if search.offer(PolicyPoint.made(point.reward, point.risk, fronts.decide(place))):
             return

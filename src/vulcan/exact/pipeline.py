@@ -50,7 +50,7 @@ SMALL_FRONTS: Final = 20_000_000  # pairs of points that `AUTOMATIC` combines wi
 def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:
     """Run steps until the gap is closed.
 
-    Steps watch the limits themselves: once one is reached, those that are left return at once.
+    Steps watch the limits themselves: once a limit is reached, the remaining steps return at once.
     """
     for step in steps:
         step(search)
@@ -66,7 +66,7 @@ def randomise(search: ExactSearch) -> None:
 def advance_limited_fronts(search: ExactSearch) -> None:
     """Compute fronts until the time limit; without one, combine `SMALL_FRONTS` pairs at most."""
     limited = search.monitor.limits.time_limit is not None
-    advance_fronts(search, most_pairs=None if limited else SMALL_FRONTS)
+    advance_fronts(search, most_combined=None if limited else SMALL_FRONTS)
 
 
 find_dual: Final = ExactSearch.find_dual
@@ -80,8 +80,8 @@ AUTOMATIC: Final[Sequence[Step]] = (find_dual, improve, branch, advance_limited_
 class Pareto(Solver):
     """Find the best deterministic policy, history-dependent, by fronts of risk and reward.
 
-    With a target gap (`solve(..., gap=0.001)`) it ends as soon as that is proved. Without one it
-    goes on until its policy is proved to be the best, up to roundings, or a limit is reached.
+    With a target gap (`solve(..., gap=0.001)`) the search ends as soon as it is proved. Without one
+    it ends when its policy is proved to be the best, up to rounding, or a limit is reached.
     """
 
     finds: ClassVar[str] = "the best deterministic policy, history-dependent, proved"
@@ -180,12 +180,12 @@ def bound_reward(
     reader = ModelReader(problem.model) if graph is None else graph.reader
     limits = Limits() if limits is None else limits.keep(EXACT)
     with suppress(TimeUp), Monitor(limits, on_progress) as monitor:
-        run = ExactSearch(problem, reader, monitor, None, graph)
+        search = ExactSearch(problem, reader, monitor, None, graph)
         monitor.start_clock()
-        if run.unroll(while_it_pays=True):
-            run.find_dual()
-            problem.risk_bound.verify(run.rewards)
-            return RewardBound(run.upper, run.price, run.lines)
+        if search.unroll(while_it_pays=True):
+            search.find_dual()
+            problem.risk_bound.verify(search.rewards)
+            return RewardBound(search.upper, search.price, search.lines)
         if hasattr(problem.model, "reward_to_go_bound") and not isinstance(reader.root, Start):
             bound = reader.bound_reward(reader.root, 0)
             return RewardBound(None if bound == math.inf else bound)

@@ -40,7 +40,7 @@ LEAST_OUTCOMES: Final = 1 << 15
 class PolicyPoint:
     """A policy that is not written out yet, with its values up to rounding.
 
-    Decisions are made on demand: on a large graph those of all policies that a search has seen
+    Decisions are made on demand: those of all policies that a search has seen on a large graph
     would take more memory than everything else. A randomised policy follows one of two `members`,
     which it draws at the start, the second with probability `weight`.
     """
@@ -83,8 +83,8 @@ class Sweeps:
 
     def find_best(self, reward_weight: float, risk_weight: float) -> PolicyPoint:
         """Return the policy with the largest weighted difference of reward and risk."""
-        pair = self._sweep(reward_weight, risk_weight, make_values(0), np.zeros(0, np.int32))
-        reward, risk = pair[0, self.levels.graph.ROOT].item()
+        levels = self._sweep(reward_weight, risk_weight, make_values(0), np.zeros(0, np.int32))
+        reward, risk = levels[0, self.levels.graph.ROOT].item()
 
         def decide() -> Decisions:
             return self.levels.decide(self.choose(reward_weight, risk_weight))
@@ -92,7 +92,7 @@ class Sweeps:
         return PolicyPoint(reward, risk, decide)
 
     def choose(self, reward_weight: float, risk_weight: float) -> Choice:
-        """Return the row that this policy takes in each pair."""
+        """Return the row that the policy of `find_best` takes in each pair."""
         choice = np.zeros(len(self.levels), np.int32)
         self._sweep(reward_weight, risk_weight, make_values(0), choice)
         return choice
@@ -100,7 +100,7 @@ class Sweeps:
     def follow(
         self, reward_weight: float, risk_weight: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the rewards and the risks of this policy from each pair on."""
+        """Return the rewards and the risks of that policy from each pair on."""
         values = make_values(len(self.levels))
         self._sweep(reward_weight, risk_weight, values, np.zeros(0, np.int32))
         return np.ascontiguousarray(values["reward"]), np.ascontiguousarray(values["risk"])
@@ -110,9 +110,9 @@ class Sweeps:
     ) -> NDArray[np.void]:
         from vulcan.kernels.dp import sweep
 
-        pair = make_values(2 * len(self.levels.arrays.action_count)).reshape(2, -1)
+        two_levels = make_values(2 * len(self.levels.arrays.action_count)).reshape(2, -1)
         weights = (float(reward_weight), float(risk_weight))
-        given = (self.levels.arrays, *weights, self._tips, pair, choice, values)
+        given = (self.levels.arrays, *weights, self._tips, two_levels, choice, values)
 
         def work(block: Block) -> None:
             sweep(*given, *block)
@@ -125,11 +125,11 @@ class Sweeps:
             wait(tasks)
             for task in tasks:
                 task.result()
-        return pair
+        return two_levels
 
 
 Block = tuple[int, int]
-"""The pairs from the first number to the second one, that not included."""
+"""The pairs from the first number up to the second, exclusive."""
 
 
 def cut_levels(first: NDArray[np.int64], least: int, most: int) -> Iterator[list[Block]]:
@@ -175,10 +175,10 @@ def load_kernels() -> None:
 
 
 def find_least_risk_policy(graph: StateGraph, may_go_on: Callable[[], bool]) -> PolicyPoint | None:
-    """Return a policy that is rarely good, and often acceptable; None if stopped.
+    """Return the policy that takes the least immediate risk in each state; None if stopped.
 
-    It takes the action of least immediate risk, and of those the one with the largest expected
-    reward. Only the states that it reaches are evaluated.
+    Ties go to the largest expected reward. Only the states that the policy reaches are evaluated.
+    It is rarely good, but often acceptable.
     """
     taken: list[np.ndarray] = []
     pairs: list[np.ndarray] = []
@@ -192,7 +192,7 @@ def find_least_risk_policy(graph: StateGraph, may_go_on: Callable[[], bool]) -> 
         states, reach = states[goes_on], reach[goes_on]
         if not len(states):
             break
-        # For each state the row of least risk, and of those the one that pays best.
+        # For each state the row of least risk; ties go to the largest expected reward.
         here = graph.states.array[states]
         rows = ranges(here["first_action"], here["action_count"])
         owner = np.repeat(np.arange(len(states)), here["action_count"])

@@ -1,19 +1,19 @@
 """From the price of failure to a deterministic policy: outcomes in place of random draws.
 
 The best randomised policy draws once between two policies of one price k. A deterministic policy
-can't, but outcomes are random, too: it may do one thing after one outcome, another after another,
-and wait for outcomes where the horizon has room. Fronts of a few points for each pair
+can't, but outcomes are random, too: it may act differently after different outcomes, and wait for
+outcomes where the horizon has room. Fronts of a few points for each pair
 (`vulcan.kernels.thin_front`) find such policies.
 
-A policy that earns more than the best so far falls short of the price's optimum by less than the
-distance from there to the upper bound (see `DualGap`). Three rounds of search have the same number
-of points: they drop what falls short by more than a small part of that distance, by more than the
-distance, and by ten times as much, since what few histories come to may fall short more. Then the
-points are doubled. The search ends after rounds that gain little, but not while it is cheap: on
-small graphs only many points can spend the last of a small bound.
+A policy that earns more than the best so far has a smaller dual gap (see `DualGap`) than the gap of
+the search, from the best policy to the upper bound. Three rounds of search have the same number of
+points: they drop points with a dual gap above a small part of the gap of the search, above that
+gap, and above ten times that gap, since points that few histories reach may have larger dual gaps.
+Then the points are doubled. The search ends after rounds that gain little, but not while it is
+cheap: on small graphs only many points can spend the last of a small bound.
 
-Levels with few pairs, as those after the start, get more points: every history passes them, and
-they cost little.
+Levels with few pairs, such as the first ones, get more points: every history passes them, and they
+cost little.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # Points of a front.
 FIRST_POINTS: Final = 4  # in the first round
-FEWEST_POINTS: Final = 2  # the same on graphs with many pairs
+FEWEST_POINTS: Final = 2  # in the first round on graphs with many pairs
 MOST_POINTS: Final = 32  # in the last round
 MORE_POINTS: Final = 16  # largest factor where levels are small
 LONGEST_FRONT: Final = 1024
@@ -52,14 +52,14 @@ SLACKS: Final = (0.03, 1.0, 10.0)
 IDLE_ROUNDS: Final = 3
 SMALL_GAIN: Final = 0.02
 
-# No better policies are looked for below this gap, unless a smaller one is set.
+# The search for better policies ends below this gap, unless a target gap is set.
 GOOD_GAP: Final = 1e-4
 FAIR_GAP: Final = 1e-3  # on graphs with many pairs
 
 # Work, in pairs of points.
 CHUNK: Final = 1 << 24  # between two checks of the clock; about a tenth of a second
-LITTLE_WORK: Final = 1 << 25  # up to this much there is always another round
-MOST_WORK: Final = 5_000_000_000  # in all; half a minute
+LITTLE_WORK: Final = 1 << 25  # below this there is always another round
+MOST_WORK: Final = 5_000_000_000  # of all rounds; half a minute
 
 PLACES: Final = 256  # number of rewards at which the risk bound is evaluated
 FIRST_DECISIONS: Final = 1 << 12
@@ -72,32 +72,31 @@ SMALLEST: Final = 2.0**-1022  # the smallest normal float, for divisors
 LARGEST: Final = 1e300
 
 
-def improve(run: ExactSearch) -> None:
+def improve(search: ExactSearch) -> None:
     """Look for better deterministic policies near the price of failure of the dual bound."""
-    dual = run.dual
-    levels = run.levels.arrays
+    dual = search.dual
+    levels = search.levels.arrays
     plain = len(levels.state) > 0 and not len(levels.expanded)
-    if not plain or run.upper == -math.inf or _is_near_enough(run) or not run.may_go_on():
+    if not plain or search.upper == -math.inf or _is_near_enough(search) or not search.may_go_on():
         return
-    with run.monitor.clock_stopped():
+    with search.monitor.clock_stopped():
         load_kernels()
     price = dual.multiplier
-    rewards, risks = run.sweeps.follow(1.0, price)
+    rewards, risks = search.sweeps.follow(1.0, price)
     values = rewards - price * risks
-    span = (min(dual.points, key=lambda point: point.risk).reward, run.upper)
-    given = (levels, run.bound_test, price, values, span, run.may_go_on, run.room / 4)
-    search = ThinFrontSearch(*given)
-    for point in find_between(search, run.upper, run.best):
-        run.offer(point)
-        run.report()
-        if _is_near_enough(run):
+    span = (min(dual.points, key=lambda point: point.risk).reward, search.upper)
+    given = (levels, search.bound_test, price, values, span, search.may_go_on, search.room / 4)
+    for point in find_between(ThinFrontSearch(*given), search.upper, search.best):
+        search.offer(point)
+        search.report()
+        if _is_near_enough(search):
             return
 
 
-def _is_near_enough(run: ExactSearch) -> bool:
+def _is_near_enough(search: ExactSearch) -> bool:
     """Whether to look no further for deterministic policies."""
-    good = GOOD_GAP if len(run.levels) < MANY_PAIRS else FAIR_GAP
-    return run.closed or (run.monitor.limits.gap is None and run.gap <= good)
+    good = GOOD_GAP if len(search.levels) < MANY_PAIRS else FAIR_GAP
+    return search.closed or (search.monitor.limits.gap is None and search.gap <= good)
 
 
 def find_between(
@@ -159,9 +158,9 @@ class ThinFrontSearch:
         self.stopped = False  # not allowed to go on, or no room for any fronts
 
     def search(self, slack: float, points: int, least: float = -math.inf) -> PolicyPoint | None:
-        """Return the best policy of fronts of some points, and more where levels are small.
+        """Return the best policy of fronts of this many points, more where levels are small.
 
-        Points are worth at most `slack` less than the best. None if no policy earns more than
+        Points have a dual gap of at most `slack`. None if no policy earns more than
         `least`, or the search was stopped.
         """
         from vulcan.kernels import thin_front
@@ -177,7 +176,7 @@ class ThinFrontSearch:
         fronts.control["node"] = self.nodes - 1
         fronts.best["reward"] = -math.inf
         extend = partial(thin_front.extend, self._levels, self._values, self._marked)
-        # The amount of work between two checks must not decide whether it was too much.
+        # The result must not depend on the amount of work between two checks.
         self.stopped = not self._call(extend, fronts) or self.work > MOST_WORK
         if self.stopped or float(fronts.best["reward"][0]) <= least:
             return None
@@ -199,7 +198,7 @@ class ThinFrontSearch:
         return status == codes.DONE
 
     def _trace(self, fronts: Any) -> PolicyPoint | None:
-        """Return the policy of the root's best point; None if stopped before it was written."""
+        """Return the policy of the root's best point; None if stopped before that."""
         from vulcan.kernels import thin_front
 
         fronts.control["node"] = 0
@@ -214,8 +213,8 @@ class ThinFrontSearch:
         count, width = (int(fronts.control[name][0]) for name in ("decisions", "children"))
         rewards, risks = np.zeros(count), np.zeros(count)
         thin_front.close(self._levels, fronts, rewards, risks)
-        nodes = np.zeros(count, np.int32)  # not used
-        made = Decisions(fronts.rows[:count].copy(), fronts.children[:width].copy(), nodes)
+        pairs = np.zeros(count, np.int32)  # not used
+        made = Decisions(fronts.rows[:count].copy(), fronts.children[:width].copy(), pairs)
         return PolicyPoint.made(float(rewards[0]), float(risks[0]), made)
 
     def _make_fronts(self, points: int) -> Any:

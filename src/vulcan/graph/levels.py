@@ -1,9 +1,8 @@
 """Levels: a state graph unrolled over the levels of decisions, and policies over it.
 
-Exact solvers work on *state–step pairs*, called nodes in arrays: pairs (state, level) that some
-policy can reach and that have a decision to take. The actions of a pair and their outcomes do not
-depend on the level, so the rows of the state graph are stored once, and a pair is only the number
-of its state:
+Exact solvers work on *state–step pairs*: pairs (state, level) that some policy can reach and that
+have a decision to take. The actions of a pair and their outcomes do not depend on the level, so the
+rows of the state graph are stored once, and a pair is only the number of its state:
 
     first  [L + 1]  the pairs of level t are first[t] to first[t + 1] - 1
     state  [N]      the state of each pair, ascending within a level
@@ -15,20 +14,20 @@ the probability of being in a pair and γ^t the weight of its level, a policy ha
 
 In heuristic search, a pair that is not `expanded` is a *tip*: it is not evaluated.
 
-Layers are levels with every action of every pair written out, with the same numbers of pairs, or a
-tree with a node for each history (`vulcan.baselines.programs.unfold`):
+Layers are a graph with every action written out. Its nodes are the pairs of levels, with the same
+numbers, or the histories of a tree (`vulcan.baselines.programs.unfold`):
 
     nodes    [N]  state, level, first_edge, edge_count
     edges    [E]  reward γ^t R̄, risk r, first_target, target_count, action (row of the state graph)
     targets  [T]  probability, node: one for each safe outcome, END where the history ends there
 
-What comes after a node always has a larger number. A tip has no edges.
+The nodes after a node always have larger numbers. A tip has no edges.
 
 Decisions are a policy over a graph, before it is written out:
 
     rows      [D]  the action row of each decision, NONE in a tip
     children  [C]  the next decision after each safe outcome of it, or END
-    nodes     [D]  the state–step pair of each decision
+    pairs     [D]  the state–step pair of each decision
 
 They are numbered level by level, so that a child always has a larger number than its parent, and a
 decision has as many children as its row has safe outcomes.
@@ -59,11 +58,11 @@ MayGoOn = Callable[[int, int], bool]
 Opens = Callable[[Integers, int], NDArray[np.bool_]]
 
 Given = tuple[int, int, Sequence[int]]
-"""Pair, row, and what follows each safe outcome; see `Levels.decide`."""
+"""Pair, row, and the given decision after each safe outcome; see `Levels.decide`."""
 
 Key = TypeVar("Key", bound=Hashable)
 
-NODE_BYTES: Final = 4
+PAIR_BYTES: Final = 4
 
 BETWEEN_CHECKS: Final = 512  # number of pairs between two checks of the limits
 
@@ -86,7 +85,7 @@ TARGET: Final = np.dtype([("probability", "f8"), ("node", "i4")], align=True)
 def build_levels(
     graph: StateGraph,
     *,
-    may_go_on: MayGoOn = lambda nodes, memory: True,
+    may_go_on: MayGoOn = lambda pairs, memory: True,
     opens: Opens | None = None,
     most_pairs: float = math.inf,
     most_new: float = math.inf,
@@ -103,7 +102,7 @@ def build_levels(
     reached, last_seen = np.zeros(1, np.int32), np.zeros(0, np.int32)
 
     def go_on() -> bool:
-        return may_go_on(pairs, NODE_BYTES * pairs)
+        return may_go_on(pairs, PAIR_BYTES * pairs)
 
     for level in range(graph.reader.levels):
         states = _find_repeated(found) if opens is None else None
@@ -114,7 +113,7 @@ def build_levels(
             new = reached[graph.states.array["action_count"][reached] == UNEVALUATED]
             if opens is not None and len(new):
                 new = new[opens(new, level)]
-            # Before the first of them: the end must not depend on the clock.
+            # Before any of them is evaluated: the end must not depend on the clock.
             most_new -= len(new)
             if most_new < 0 or (len(new) and not graph.expand_while(np.sort(new).tolist(), go_on)):
                 return None
@@ -180,23 +179,23 @@ class Levels:
         sizes = np.diff(self.arrays.first)
         return np.repeat(np.arange(len(sizes)), sizes)
 
-    def find_level(self, node: int) -> int:
+    def find_level(self, pair: int) -> int:
         """Return the level of a pair."""
-        return int(np.searchsorted(self.arrays.first, node, side="right")) - 1
+        return int(np.searchsorted(self.arrays.first, pair, side="right")) - 1
 
-    def list_targets(self, node: int, row: int) -> list[tuple[float, int]]:
+    def list_targets(self, pair: int, row: int) -> list[tuple[float, int]]:
         """Return probability and next pair of each safe outcome of an action, END at ends."""
-        arrays, level = self.arrays, self.find_level(node) + 1
+        arrays, level = self.arrays, self.find_level(pair) + 1
         outcomes = slice(
             arrays.first_outcome[row], arrays.first_outcome[row] + arrays.safe_count[row]
         )
         targets = arrays.target[outcomes]
-        nodes = np.full(len(targets), END)
+        pairs = np.full(len(targets), END)
         if level + 1 < len(arrays.first):
             first, end = arrays.first[level : level + 2].tolist()
             places = first + np.searchsorted(arrays.state[first:end], targets)
-            nodes = np.where(arrays.action_count[targets] == 0, END, places)
-        return list(zip(arrays.probability[outcomes].tolist(), nodes.tolist(), strict=True))
+            pairs = np.where(arrays.action_count[targets] == 0, END, places)
+        return list(zip(arrays.probability[outcomes].tolist(), pairs.tolist(), strict=True))
 
     def decide(self, choice: Choice, given: Sequence[Given] = ()) -> Decisions:
         """Return the decisions of a policy that takes the chosen row in each pair.
@@ -211,14 +210,14 @@ class Levels:
         arrays, size = self.arrays, len(self) + len(given)
         ways = np.array([way for _, _, after in given for way in after], np.int32)
         firsts = starts(np.array([len(after) for _, _, after in given], np.intp)).tolist()
-        records = [(node, row, first) for (node, row, _), first in zip(given, firsts, strict=True)]
+        records = [(pair, row, first) for (pair, row, _), first in zip(given, firsts, strict=True)]
         outcomes = int(arrays.safe_count[choice[choice != NONE]].sum(dtype=np.int64))
-        rows, nodes, own = np.zeros((3, size), np.int32)
+        rows, pairs, own = np.zeros((3, size), np.int32)
         children = np.zeros(outcomes + len(ways), np.int32)
         numbers = np.full(len(arrays.action_count), NONE, np.int32)
-        found = (rows, nodes, own, children, numbers)
+        found = (rows, pairs, own, children, numbers)
         count, written = number_decisions(arrays, choice, np.array(records, DECISION), ways, found)
-        return Decisions(rows[:count].copy(), children[:written].copy(), nodes[:count].copy())
+        return Decisions(rows[:count].copy(), children[:written].copy(), pairs[:count].copy())
 
 
 def join_levels(
@@ -254,11 +253,11 @@ class Decisions(NamedTuple):
 
     rows: NDArray[np.int32]
     children: NDArray[np.int32]
-    nodes: NDArray[np.int32]
+    pairs: NDArray[np.int32]
 
     def find_tips(self) -> list[int]:
         """Return the tips that the policy reaches."""
-        return sorted(set(self.nodes[self.rows == NONE].tolist()))
+        return sorted(set(self.pairs[self.rows == NONE].tolist()))
 
 
 def collect_decisions(
@@ -271,21 +270,21 @@ def collect_decisions(
     """
     rows: list[int] = []
     children: list[int] = []
-    nodes: list[int] = []
+    pairs: list[int] = []
     level: list[Key] = [root]
     count = 1
     while level:
         following: dict[Key, int] = {}
         for key in level:
-            node, row, after = choose(key)
-            nodes.append(node)
+            pair, row, after = choose(key)
+            pairs.append(pair)
             rows.append(row)
             for next_ in after:
                 number = count + len(following)
                 children.append(END if next_ is None else following.setdefault(next_, number))
         count += len(following)
         level = list(following)
-    return Decisions(*(np.array(numbers, np.int32) for numbers in (rows, children, nodes)))
+    return Decisions(*(np.array(numbers, np.int32) for numbers in (rows, children, pairs)))
 
 
 class Layers(NamedTuple):

@@ -30,7 +30,7 @@ REJECT: Final = 24
 # What a kernel returns to Python.
 DONE: Final = 31
 PAUSED: Final = 32  # the budget of histories or of work is used up
-IMPATIENT: Final = 33  # one node takes long
+NODE_LIMIT: Final = 33  # the work limit of one node is reached
 NEEDS_STATE: Final = 41  # the actions of a state of a Python model
 NEEDS_ROWS: Final = 42  # longer arrays in the state graph
 NEEDS_BOUND: Final = 43  # a finer table of the bound at test.refine_at

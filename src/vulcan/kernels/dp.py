@@ -1,14 +1,14 @@
 """Dynamic programs over the levels of a state graph (see `vulcan.graph.levels`).
 
-With w the weight of reward and k that of risk, a sweep from the last level to the first computes
-for each state–step pair, called node here,
+With w the weight of reward and k the weight of risk, a sweep from the last level to the first
+computes for each state–step pair n
 
     V(n) = max over the actions of n of   w γ^t R̄ - k r + Σ_safe p V(target),
 
-with the policy that attains it, and the reward and risk of that policy from each node on:
+with the policy that attains it, and the reward and risk of that policy from each pair on:
 V = w reward - k risk. A sweep needs the values of two levels at a time, by state, so that it takes
-no memory per node unless its caller wants the result of each node. A node that is not expanded, a
-tip, has the values that it is given.
+no memory per pair unless its caller wants the result of each pair. A pair that is not expanded, a
+tip, has given values.
 
 The other kernels find the states of the next level when a graph is unrolled, and number the
 decisions of a policy level by level.
@@ -24,15 +24,15 @@ from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.numerics import END, NONE
 
 VALUE: Final = np.dtype([("reward", "f8"), ("risk", "f8")])
-"""Reward and risk of a policy from a node on."""
+"""Reward and risk of a policy from a pair on."""
 
 
 class LevelArrays(NamedTuple):
     """The levels of a state graph; see `vulcan.graph.levels`."""
 
-    first: Any  # the nodes of level t are first[t] to first[t + 1] - 1
-    state: Any  # of each node
-    expanded: Any  # whether each node is expanded; empty if all are
+    first: Any  # the pairs of level t are first[t] to first[t + 1] - 1
+    state: Any  # of each pair
+    expanded: Any  # whether each pair is expanded; empty if all are
     weights: Any  # γ^t of each level
     first_action: Any  # of each state: its actions are consecutive rows
     action_count: Any
@@ -42,16 +42,16 @@ class LevelArrays(NamedTuple):
     safe_count: Any
     probability: Any  # of each outcome, and the state that it leads to
     target: Any
-    place: Any  # scratch, per state: its node in the next level (`put_in_place`)
+    place: Any  # scratch, per state: its pair in the next level (`put_in_place`)
 
 
 @kernel
-def sweep(levels, reward_weight, risk_weight, tips, pair, choice, values, begin, end):
-    """Compute the best action and the value of each node; ties go to the least risk.
+def sweep(levels, reward_weight, risk_weight, tips, two_levels, choice, values, begin, end):
+    """Compute the best action and the value of each pair; ties go to the least risk.
 
-    The nodes are those from `begin` to `end` - 1: all nodes, whole levels, or a block of one, once
-    the levels after them are done. `choice` and `values` are filled if they have an entry per node.
-    `pair` has room for two levels and is 0 before; in the end pair[0] has the value of the root.
+    The pairs are numbers `begin` to `end` - 1: all pairs, whole levels, or a block of one level,
+    once later levels are done. `choice` and `values` are filled if they have an entry per pair.
+    `two_levels` is 0 before; in the end two_levels[0] has the value of the root.
     """
     levels = borrow(levels)
     tips, choice, values = borrow(tips), borrow(choice), borrow(values)
@@ -59,7 +59,7 @@ def sweep(levels, reward_weight, risk_weight, tips, pair, choice, values, begin,
     for level in range(last, -1, -1):
         if levels.first[level + 1] <= begin:
             break
-        after, here = borrow(pair[(level + 1) % 2]), borrow(pair[level % 2])
+        after, here = borrow(two_levels[(level + 1) % 2]), borrow(two_levels[level % 2])
         top, bottom = max(begin, levels.first[level]), min(end, levels.first[level + 1])
         for n in range(top, bottom):
             state = levels.state[n]
@@ -114,14 +114,14 @@ def evaluate_edges(layers, choice, rewards, risks):
 
 @part
 def put_in_place(levels, level):
-    """Record the node of each state of a level."""
+    """Record the pair of each state of a level."""
     for n in range(levels.first[level], levels.first[level + 1]):
         levels.place[levels.state[n]] = n
 
 
 @part
 def find_next(levels, level, o):
-    """Return the node after an outcome at a level, END if the history ends there."""
+    """Return the pair after an outcome at a level, END if the history ends there."""
     state = levels.target[o]
     if level + 2 >= len(levels.first) or levels.action_count[state] == 0:
         return END
@@ -151,32 +151,32 @@ def find_following(states, actions, outcomes, here, level, last_seen, following)
     return count
 
 
-DECISION: Final = np.dtype([("node", "i4"), ("row", "i4"), ("first_way", "i4")])
-"""A decision that is given by itself, and the first of the ways on from it."""
+DECISION: Final = np.dtype([("pair", "i4"), ("row", "i4"), ("first_way", "i4")])
+"""An explicit decision and the index of its first successor in `ways`."""
 
 
 @kernel
 def number_decisions(levels, choice, given, ways, found):
     """Assign numbers to decisions level by level; return the number of decisions and of children.
 
-    `choice` has the action row of each node, NONE for a tip. `given` are decisions given one by
-    one, the root first, and `ways` for each of their safe outcomes the given decision that follows,
-    or NONE where `choice` does. Arrays to fill are `found`: row, node and given decision of each
-    decision, and one child for each of its safe outcomes; and scratch, -1 before: the decision of
-    each state.
+    `choice` has the action row of each pair, NONE for a tip. `given` are explicit decisions, the
+    root first, and `ways` has for each of their safe outcomes the given decision that follows, or
+    NONE where `choice` does. The arrays of `found` are filled: row, pair and given decision of each
+    decision, and one child for each of its safe outcomes. The last array is scratch, -1 before: the
+    decision of each state.
     """
     levels, choice = borrow(levels), borrow(choice)
     given, ways = borrow(given), borrow(ways)
-    rows, nodes, own, children, numbers = borrow(found)
+    rows, pairs, own, children, numbers = borrow(found)
     count, written, begin = 1, 0, 0
-    nodes[0], own[0] = 0, 0 if len(given) > 0 else NONE
+    pairs[0], own[0] = 0, 0 if len(given) > 0 else NONE
     for level in range(len(levels.first) - 1):
         last = level + 2 == len(levels.first)
         if not last:
             put_in_place(levels, level + 1)
         end = count
         for decision in range(begin, end):
-            row, way = choice[nodes[decision]], NONE
+            row, way = choice[pairs[decision]], NONE
             if own[decision] != NONE:
                 row, way = given[own[decision]].row, given[own[decision]].first_way
             rows[decision] = row
@@ -189,12 +189,12 @@ def number_decisions(levels, choice, given, ways, found):
                 if last or levels.action_count[state] == 0:
                     children[written] = END
                 elif after != NONE:
-                    nodes[count], own[count] = given[after].node, after
+                    pairs[count], own[count] = given[after].pair, after
                     children[written] = count
                     count += 1
                 else:
                     if numbers[state] < end:
-                        nodes[count], own[count] = levels.place[state], NONE
+                        pairs[count], own[count] = levels.place[state], NONE
                         numbers[state] = count
                         count += 1
                     children[written] = numbers[state]

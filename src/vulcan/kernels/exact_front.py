@@ -10,16 +10,16 @@ policies are still history-dependent, since each history through the node may ta
 A tip (a node without edges) has one point, given by `rewards` and `risks`.
 
 Points that cannot matter are dropped. With k the price of failure of the dual bound and
-V(n) = max of (reward - k risk) from node n on, a point has the dual gap V(n) - (g - k x) >= 0, and
-these gaps (`shortfall`) add up along a policy, weighted by the probability of being there. If some
-policy that takes the point is to have a gap of at most `slack` in all, then
+V(n) = max of (reward - k risk) from node n on, a point has the dual gap V(n) - (g - k x) >= 0, its
+shortfall in docs/theory/proofs.md. Dual gaps add up along a policy, weighted by the probability of
+being there. If some policy that takes the point is to have a dual gap of at most `slack`, then
 
-    least_reach(n) · shortfall  <=  slack,
+    least_reach(n) · dual_gap  <=  slack,
 
 where least_reach is the smallest probability of any history that leads to the node.
 
 Points closer together in reward than `thinness`, or than it takes to have at most `most_points`,
-are represented by the one of least risk; `error` bounds the reward lost from a node on.
+are represented by the point of least risk; `error` bounds the reward lost from a node on.
 
 The targets of an edge are added one after the other: candidates are all pairs of a candidate so far
 and a point of the next target. Most pairs are dominated. Where there are many, they are first
@@ -32,15 +32,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.codes import DONE, IMPATIENT, NEEDS_PARTS, NEEDS_POINTS, NEEDS_SCRATCH, PAUSED
+from vulcan.kernels.codes import DONE, NEEDS_PARTS, NEEDS_POINTS, NEEDS_SCRATCH, NODE_LIMIT, PAUSED
 from vulcan.kernels.compilation import borrow, find_bin, kernel, part, scale_bins
 
-NUMBERS = [("risk", "f8"), ("reward", "f8"), ("shortfall", "f8")]
+NUMBERS = [("risk", "f8"), ("reward", "f8"), ("dual_gap", "f8")]
 
 POINT = np.dtype(
-    [*NUMBERS, ("first_part", "i8"), ("edge", "i4"), ("by_shortfall", "i4")], align=True
+    [*NUMBERS, ("first_part", "i8"), ("edge", "i4"), ("by_dual_gap", "i4")], align=True
 )
-"""A point; `by_shortfall` belongs to its place: the k-th smallest shortfall of the front."""
+"""A point; `by_dual_gap` of the k-th point is the place of the k-th smallest dual gap."""
 
 CANDIDATE = np.dtype([*NUMBERS, ("left", "i4"), ("right", "i4")], align=True)
 """A candidate point: a candidate of the targets before (`left`), and a point of the next one."""
@@ -53,14 +53,14 @@ CONTROL = np.dtype(
         ("slack", "f8"),
         ("thinness", "f8"),
         ("most_points", "i8"),
-        ("rare_points", "i8"),  # the same for nodes that are rarely reached
+        ("rare_points", "i8"),  # most points of nodes that are rarely reached
         ("points_here", "i8"),  # of the present node
         ("next_node", "i8"),
         ("points", "i8"),  # the place of the next point
         ("parts", "i8"),
         ("work", "i8"),
         ("pause", "i8"),
-        ("patience", "i8"),
+        ("work_limit", "i8"),  # of one node
         ("node_work", "i8"),
         ("dropped", "i8"),
         ("thinned", "i8"),
@@ -87,7 +87,7 @@ class Fronts(NamedTuple):
     parts: Any  # of each point, the place in its front of the point that each target takes
     candidates: Any  # scratch
     kept: Any  # scratch: the candidates kept of the edges so far
-    chosen: Any  # scratch: the parts of these
+    chosen: Any  # scratch: the parts of the kept candidates
     keys: Any  # scratch: numbers to sort
     bins: Any  # scratch: the least risk in each bin of reward
     control: Any  # one record of parameters and counts
@@ -167,8 +167,8 @@ def fill_tip(memory, n, reward, risk):
     if first == len(points):
         return NEEDS_POINTS
     point = points[first]
-    point.risk, point.reward, point.shortfall = risk, reward, 0.0
-    point.edge, point.first_part, point.by_shortfall = -1, 0, 0
+    point.risk, point.reward, point.dual_gap = risk, reward, 0.0
+    point.edge, point.first_part, point.by_dual_gap = -1, 0, 0
     memory.fronts[n].count = 1
     control[0].points = first + 1
     return DONE
@@ -186,11 +186,11 @@ def fill_node(nodes, edges, targets, values, limit, memory, n):
     gathered = 0
     error = 0.0
     for e in range(node.first_edge, node.first_edge + node.edge_count):
-        short = values[n] - value_edge(edges, targets, values, price, e)
-        if short > limit:
+        dual_gap = values[n] - value_edge(edges, targets, values, price, e)
+        if dual_gap > limit:
             control[0].dropped += 1
             continue
-        status, count, lost = fill_edge(edges, targets, memory, limit, e, short, gathered)
+        status, count, lost = fill_edge(edges, targets, memory, limit, e, dual_gap, gathered)
         if status != DONE:
             return status
         gathered += count
@@ -199,7 +199,7 @@ def fill_node(nodes, edges, targets, values, limit, memory, n):
 
 
 @part
-def fill_edge(edges, targets, memory, limit, e, short, begin):
+def fill_edge(edges, targets, memory, limit, e, dual_gap, begin):
     """Combine the fronts of an edge's targets; return status, number of points, lost reward.
 
     The candidates so far are kept[begin : begin + count], and chosen[...] holds their parts.
@@ -208,7 +208,7 @@ def fill_edge(edges, targets, memory, limit, e, short, begin):
     edge = edges[e]
     if begin + 1 > len(kept):
         return NEEDS_SCRATCH, 0, 0.0
-    kept[begin].risk, kept[begin].reward, kept[begin].shortfall = edge.risk, edge.reward, short
+    kept[begin].risk, kept[begin].reward, kept[begin].dual_gap = edge.risk, edge.reward, dual_gap
     kept[begin].left = e
     count = 1
     error = 0.0
@@ -217,7 +217,7 @@ def fill_edge(edges, targets, memory, limit, e, short, begin):
         if target.node < 0:
             continue
         front = fronts[target.node]
-        # A representative may have a larger shortfall than the point that it replaces.
+        # A representative may have a larger dual gap than the point that it replaces.
         allowed = limit + error + target.probability * front.error
         error += target.probability * front.error
         status, written = combine(memory, target.probability, front, begin, count, allowed)
@@ -232,7 +232,7 @@ def fill_edge(edges, targets, memory, limit, e, short, begin):
             candidate = memory.candidates[j]
             place = begin + count + j
             kept[place].risk, kept[place].reward = candidate.risk, candidate.reward
-            kept[place].shortfall, kept[place].left = candidate.shortfall, e
+            kept[place].dual_gap, kept[place].left = candidate.dual_gap, e
             for i in range(k):
                 chosen[place, i] = chosen[begin + candidate.left, i]
             chosen[place, k] = candidate.right
@@ -261,17 +261,17 @@ def combine(memory, probability, front, begin, count, limit):
     written, most = 0, FIRST_CANDIDATES
     for writing in range(0 if scale > 0 else 1, 2):
         for a in range(count):
-            if control[0].node_work > control[0].patience:
-                return IMPATIENT, 0
+            if control[0].node_work > control[0].work_limit:
+                return NODE_LIMIT, 0
             control[0].node_work += front.count
             before = kept[begin + a]
             for j in range(front.count):
-                place = points[front.first + j].by_shortfall
+                place = points[front.first + j].by_dual_gap
                 point = points[front.first + place]
-                shortfall = before.shortfall + probability * point.shortfall
-                if shortfall > limit:
+                dual_gap = before.dual_gap + probability * point.dual_gap
+                if dual_gap > limit:
                     control[0].dropped += 1
-                    break  # all others have a larger shortfall
+                    break  # all others have a larger dual gap
                 risk = before.risk + probability * point.risk
                 reward = before.reward + probability * point.reward
                 b = find_bin((reward - low) * scale, last)
@@ -289,7 +289,7 @@ def combine(memory, probability, front, begin, count, limit):
                 candidate = candidates[written]
                 candidate.risk = risk
                 candidate.reward = reward
-                candidate.shortfall = shortfall
+                candidate.dual_gap = dual_gap
                 candidate.left = a
                 candidate.right = place
                 written += 1
@@ -328,7 +328,7 @@ def reduce_candidates(memory, written):
 
 @kernel  # called, not inlined: sorting takes long to compile and much longer than a call
 def sort_candidates(candidates, keys, written, thinness):
-    """Sort candidates by risk; drop those with at most `thinness` more reward than one before."""
+    """Sort candidates by risk; drop those with at most `thinness` more reward than the last."""
     for j in range(written):
         keys[j] = candidates[j].risk
     order = np.argsort(keys[:written])
@@ -356,7 +356,7 @@ def close_node(edges, memory, n, gathered, error):
         return NEEDS_SCRATCH
     for j in range(gathered):
         candidates[j].risk, candidates[j].reward = kept[j].risk, kept[j].reward
-        candidates[j].shortfall, candidates[j].left = kept[j].shortfall, j
+        candidates[j].dual_gap, candidates[j].left = kept[j].dual_gap, j
     count, lost = reduce_candidates(memory, gathered)
     first, part_ = control[0].points, control[0].parts
     if first + count > len(points):
@@ -369,12 +369,12 @@ def close_node(edges, memory, n, gathered, error):
             return NEEDS_PARTS
         point = points[first + j]
         point.risk, point.reward = candidate.risk, candidate.reward
-        point.shortfall, point.edge, point.first_part = candidate.shortfall, e, part_
+        point.dual_gap, point.edge, point.first_part = candidate.dual_gap, e, part_
         for i in range(width):
             memory.parts[part_ + i] = memory.chosen[candidate.left, i]
         part_ += width
-        memory.keys[j] = candidate.shortfall
-    rank_shortfalls(points[first : first + count], memory.keys[:count])
+        memory.keys[j] = candidate.dual_gap
+    rank_dual_gaps(points[first : first + count], memory.keys[:count])
     memory.fronts[n].count = count
     memory.fronts[n].error = error + lost
     control[0].points, control[0].parts = first + count, part_
@@ -382,8 +382,8 @@ def close_node(edges, memory, n, gathered, error):
 
 
 @kernel
-def rank_shortfalls(points, keys):
-    """Fill the order of points by their shortfall, given in `keys`."""
+def rank_dual_gaps(points, keys):
+    """Fill the order of points by their dual gap, given in `keys`."""
     order = np.argsort(keys)
     for j in range(len(order)):
-        points[j].by_shortfall = order[j]
+        points[j].by_dual_gap = order[j]

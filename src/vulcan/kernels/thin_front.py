@@ -1,4 +1,4 @@
-"""Thin fronts: for each node a few points (risk, reward), each of a deterministic policy.
+"""Thin fronts: a few points (risk, reward) for each node, a state–step pair.
 
 A point of a node is the risk and reward from there on of a deterministic, history-dependent policy.
 The points of an action are the sums over its outcomes
@@ -16,7 +16,7 @@ nodes that no remaining action leads to (`mark`). The last node, the root, keeps
 its sums, `best` is the one of largest reward with risk <= Δ(reward).
 
 Points are stored without their origin. `trace` follows the points of the plan level by level and
-computes the nodes that it reaches again: the same sums in the same order, now with links. A link
+computes the nodes of the plan again: the same sums in the same order, now with links. A link
 says which point of an outcome was added to which link of the outcomes before. The result is a
 policy as decisions, each a point of a node that some history of the policy reaches. Decisions are
 numbered level by level, the root first.
@@ -77,14 +77,14 @@ class ThinFronts(NamedTuple):
     number: Any  # of each point, its decision in the plan, or UNUSED or WANTED
     allowed: Any  # Δ at evenly spaced rewards
     kept: Any  # scratch: the points of the outcomes so far
-    sums: Any  # scratch: those with one more outcome, in bins
+    sums: Any  # scratch: the points with one more outcome, in bins
     links: Any  # scratch: the origin of points
     offered: Any  # scratch: for each action of a node its value, or -inf
     points: Any  # scratch: the bins of a node
     best: Any  # the best acceptable point of the root
     rows: Any  # the plan: the action row of each decision
     children: Any  # per safe outcome of each decision, the next decision or END; at first its point
-    starts: Any  # the first decision of each level, and the number of all at the end
+    starts: Any  # the first decision of each level, and the number of decisions at the end
     control: Any  # one record of parameters and counts
 
 

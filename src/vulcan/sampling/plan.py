@@ -81,11 +81,11 @@ class WorkLimit:
 def plan_merged(
     run: KernelRun, problem: Problem, solver: object, limit: WorkLimit, front_work: int = 0
 ) -> tuple[Candidate | None, ExactSearch, float] | None:
-    """Return the best policy found over all state–step pairs, the search that found it, and more.
+    """Return the best policy found over state–step pairs, its search, and an upper bound.
 
-    The last is an upper bound on the reward of all policies within the risk bound, randomised or
-    not. There is no plan if there are too many pairs, or the bound has no value there. States that
-    were not evaluated yet are evaluated. Fronts combine at most `front_work` pairs of points.
+    The upper bound holds for all policies within the risk bound, randomised or not. There is no
+    plan if there are too many pairs, or the bound has no value there. States that were not
+    evaluated yet are evaluated. Fronts combine at most `front_work` pairs of points.
     """
     left = limit.until - time.perf_counter()
     limits = Limits(
@@ -143,7 +143,7 @@ class Planning:
     `completion` evaluates and writes policies below the upper tree, and `may_go_on` says whether
     there is time left. `detail` is the largest number of histories of the upper tree, and of points
     of a front. Actions of the upper tree may be worse than the best by `closeness`, by default a
-    share of the range of rewards. Fronts combine at most `most_pairs` pairs of points, each time.
+    share of the range of rewards. Fronts combine at most `most_combined` pairs of points each time.
     """
 
     def __init__(
@@ -153,10 +153,10 @@ class Planning:
         may_go_on: Callable[[], bool],
         detail: tuple[int, int] = FINE,
         closeness: float | None = None,
-        most_pairs: float = math.inf,
+        most_combined: float = math.inf,
     ) -> None:
         self._run, self._completion, self._may_go_on = run, completion, may_go_on
-        (most_nodes, self._most_points), self._most_pairs = detail, most_pairs
+        (most_nodes, self._most_points), self._most_combined = detail, most_combined
         low, high = run.reward_span()
         self._closeness = CLOSENESS * (high - low) if closeness is None else closeness
         self._upper_tree = run.grow_upper_tree(most_nodes, self._closeness)
@@ -176,7 +176,7 @@ class Planning:
         self._size = max(map(abs, run.reward_span())) or 1.0
         self._layer_values = np.zeros(len(nodes))
         self._most_reward = math.inf
-        self._finished = False  # the last fronts
+        self._finished = False  # whether the last fronts are complete
         self._estimate()
 
     def guide(self) -> None:
@@ -265,9 +265,8 @@ class Planning:
     def _choose(self) -> Plan | None:
         """Return the best acceptable plan of the fronts; None if there is none.
 
-        A better plan falls short of the largest value for a price by no more than `_enough`. Fronts
-        of policies within that slack are small, and can be fine. Before the first plan, coarse
-        fronts of everything find one.
+        A better plan has a dual gap of at most `_enough`. Fronts of policies within that slack are
+        small, and can be fine. The first plan is found by coarse fronts of all policies.
         """
         from vulcan.kernels.plan import value_layers
 
@@ -291,7 +290,7 @@ class Planning:
         return plan
 
     def _enough(self, plan: Plan) -> float:
-        """Return how far a policy that is better than a plan can fall short.
+        """Return the largest dual gap of a policy that is better than a plan.
 
         If its reward is y, its value is at least y - λ Δ(y), which is convex in y.
         """
@@ -307,11 +306,11 @@ class Planning:
         return reward - self._price * self._run.allow(reward)
 
     def _choose_within(self, slack: float, points: int) -> Plan | None:
-        """Return the best acceptable plan that falls short by at most a slack."""
+        """Return the best acceptable plan with a dual gap of at most a slack."""
         run, values = self._run, self._layer_values
 
         def may_combine() -> bool:
-            return self._may_go_on() and self._fronts.work <= self._most_pairs
+            return self._may_go_on() and self._fronts.work <= self._most_combined
 
         rare = points if self._closeness == math.inf else max(2, points // RARER)
         given = (self._price, values, slack, self._size, (values, values), may_combine)

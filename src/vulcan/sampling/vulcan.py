@@ -79,9 +79,7 @@ SCALES: Final = tuple(4**k for k in range(12))
 # Pairs of points that fronts over state–step pairs may combine: about as long as samples take.
 FEWEST_FRONT_WORK: Final = 1 << 20
 FRONT_WORK_PER_SAMPLE: Final = 1 << 12
-AFFORDABLE: Final = (
-    1 << 14
-)  # states evaluated for a plan over pairs beside one over histories
+AFFORDABLE: Final = 1 << 14  # states evaluated for a plan over pairs beside one over histories
 FEWEST_LEVELS: Final = 4  # with fewer, subtrees are too small to distribute
 
 
@@ -106,7 +104,7 @@ class VulcanSearch:
         )
         self._exhaustive = False  # whether the optimum is proved
         self._attained, self._rounding = math.inf, 0.0  # if so, the upper bound and its rounding
-        # The upper bound of plans over state–step pairs, and where these evaluated the risk bound.
+        # The upper bound of plans over pairs, and the rewards where they evaluated the risk bound.
         self._merged_upper, self._merged_rewards = math.inf, list[float]()
         memory = int(SHARE_OF_PROOF * self._tree.limit)
         graph = self._tree.known_graph
@@ -218,14 +216,14 @@ class VulcanSearch:
         return {"proof": self._proof.work, "proved_for": self._proved_for, "local": local}
 
     def _begin_proof(self) -> Callable[[], object]:
-        """Begin to lower the upper bound, on another thread; return a function that ends this."""
+        """Begin to lower the upper bound, on another thread; return a function to wait for it."""
         run, gap = self._tree, math.inf
         if self._incumbent.best is not None and math.isfinite(self._proof.upper):
             gap = find_gap(self._incumbent.best.reward, self._proof.upper)
         per_proof = SAMPLES_PER_PROOF
         if gap < PROMISING:
-            asked = self._monitor.limits.gap is not None
-            per_proof = SAMPLES_PER_EAGER_PROOF if asked else SAMPLES_PER_PROMISING_PROOF
+            requested = self._monitor.limits.gap is not None
+            per_proof = SAMPLES_PER_EAGER_PROOF if requested else SAMPLES_PER_PROMISING_PROOF
         histories = (run.samples - self._proved_for) // per_proof
         self._proved_for = run.samples
         price = run.prices[0, int(run.judged["price_index"][int(np.argmax(run.judged["reward"]))])]
@@ -328,7 +326,7 @@ class VulcanSearch:
             lambda: not limit.late,
             DETAIL_OF_PROOF,
             closeness=math.inf,
-            most_pairs=max(FEWEST_COMBINED, COMBINED_PER_SAMPLE * self._tree.samples),
+            most_combined=max(FEWEST_COMBINED, COMBINED_PER_SAMPLE * self._tree.samples),
         )
         self._incumbent.offer(planning.write(planning.finalise()))
         if planning.exhaustive:
@@ -341,7 +339,7 @@ class VulcanSearch:
         """Search with a local constraint, with as many samples as were taken so far."""
         run, solver = self._tree, LocalVulcan(self._solver.exploration)
         left, target = max(1, run.limit - run.memory), samples or max(1, run.samples)
-        with suppress(BoundError):  # the bound may have no value at what histories are tested with
+        with suppress(BoundError):  # the bound may have no value at a tested credit
             local = TreeRun(self._problem, run.reader, solver.constraint, left, run.known_graph)
             with self._monitor.clock_stopped():
                 local.prepare(solver, self._options.seed)
@@ -374,7 +372,7 @@ class VulcanSearch:
             chosen = raise_prices(prices, run.size)
         else:
             chosen = choose_prices(run.judged, prices, run.size)
-        if not np.allclose(chosen, prices, rtol=ALIKE, atol=0.0):  # else it is not worth a move
+        if not np.allclose(chosen, prices, rtol=ALIKE, atol=0.0):  # small moves are not worth it
             run.move_prices(chosen)
 
     def _explain(self) -> tuple[Status, str]:
