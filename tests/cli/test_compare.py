@@ -67,6 +67,15 @@ def test_a_solver_that_refuses_has_its_reason_in_the_table(run, monkeypatch):
     assert alone.document["rows"][0]["statistics"] is None
 
 
+def test_a_number_after_a_colon_sets_the_exploration_constant(run):
+    names = "paper-vulcan:2,paper-vulcan"
+    document = run(*SMALL, "--solvers", names, "--samples", "500", "--json").document
+    rows = document["rows"]
+    solvers = [repr(vulcan.baselines.PaperVulcan(c)) for c in (2.0, 2**0.5)]
+    assert [row["solver"] for row in rows] == solvers
+    assert rows[0]["reward"] != rows[1]["reward"]
+
+
 def test_ctrl_c_shows_the_solvers_so_far():
     out = interrupt(
         (
@@ -134,6 +143,10 @@ def test_no_policy_at_all_is_a_no(run):
             "no solver 'parteo'; did you mean 'pareto'?\nsolvers are",
         ),
         ([*SMALL, "--solvers", ""], "no solver ''"),
+        *(
+            ([*SMALL, "--solvers", name], f"solver '{name}' sets no --exploration constant")
+            for name in ("pareto:2", "vulcan-fs:2", "paper-vulcan:x")
+        ),
         ([*SMALL, "--bound", "x*"], "this is not an expression"),
         ([*SMALL, "--time-limit", "-1"], "time_limit must be"),
         ([*SMALL, "--plot", "."], "figures can be saved as .png, .svg, .pdf"),

@@ -12,7 +12,7 @@ from vulcan.cli import ExitCode, documents, find_code, options, output
 from vulcan.cli.search import make_solver, read_keywords
 from vulcan.errors import OptionError
 from vulcan.runtime.formatting import clip, show_reward
-from vulcan.solvers.base import Solver, find_solver, load_solvers
+from vulcan.solvers.base import load_solvers
 
 if TYPE_CHECKING:
     from vulcan.planning.compare import Comparison
@@ -39,7 +39,7 @@ def compare(
     Examples
     --------
     vulcan compare bandit --set horizon=5 --bound "0.002*x"
-    vulcan compare bandit --bound 0.01 --solvers vulcan,pareto --time-limit 30
+    vulcan compare bandit --bound 0.01 --solvers vulcan,paper-vulcan:2 --time-limit 30
     vulcan compare three-actions --bound "0.004*x" --plot policies.svg
     """
     import vulcan
@@ -47,12 +47,11 @@ def compare(
 
     _, *every = load_solvers()
     names = every if solvers is None else [name.strip() for name in solvers.split(",")]
-    chosen: dict[str, Solver] = {name: find_solver(name)() for name in names}
     with options.keep_off_stdout():
         problem = options.find_problem(model, settings, bound)
         output.check_output(plot, figure=True)
         keywords = read_keywords({**search, "time_limit": time_limit})
-        compared = vulcan.compare(problem, chosen, **keywords)
+        compared = vulcan.compare(problem, list(dict.fromkeys(names)), **keywords)
     output.write_and_show(
         lambda path: save(plot_comparison(compared), path),
         plot,

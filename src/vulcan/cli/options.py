@@ -112,7 +112,7 @@ OPTIONS: Final[dict[str, Any]] = {
     "solvers": option(
         SEARCH,
         "--solvers NAME,...",
-        "The solvers to compare: see --solver of vulcan solve.",
+        "The solvers to compare, as in vulcan solve; paper-vulcan:2 sets --exploration 2.",
         show_default="all but automatic",
     ),
     "exact": option(SEARCH, "--exact", "Compute with fractions: slow, without any rounding."),

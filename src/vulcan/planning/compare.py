@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
@@ -38,7 +39,7 @@ from vulcan.runtime.formatting import (
     show_seconds,
 )
 from vulcan.runtime.limits import Limits, OnProgress, StopReason
-from vulcan.solvers.base import Coverage, Options, Solver, load_solvers, require_solver
+from vulcan.solvers.base import Coverage, Options, Solver, find_solver, load_solvers, require_solver
 
 DEFAULT_SECONDS: Final = 10.0  # time limit of each search by default
 
@@ -192,7 +193,7 @@ def compare(
         Model and risk bound.
     solvers
         The solvers, by the names that they are to have, or without; by default one of each kind.
-        A string such as "pareto" is the name of a solver on the command line.
+        A string is a name on the command line: "pareto", or "paper-vulcan:2" for `Vulcan.paper(2)`.
     time_limit, samples, seed, limits
         Of each search, as in `solve`; by default 10 seconds. Solvers get only the limits that they
         support.
@@ -268,9 +269,8 @@ def compare(
 
 def _bounds_every_policy(row: ComparisonRow) -> bool:
     """Whether a row has an upper bound that holds for randomised policies as well."""
-    if row.upper_bound is None:
-        return False
-    return row.deterministic is False or row.solver.covers is Coverage.EVERY
+    every = row.deterministic is False or row.solver.covers is Coverage.EVERY
+    return row.upper_bound is not None and every
 
 
 def _name_solvers(
@@ -282,8 +282,7 @@ def _name_solvers(
     else:
         solvers = [solvers] if isinstance(solvers, str) else solvers
         if solvers is None:
-            _, *kinds = load_solvers().values()  # the first one chooses among the others
-            solvers = [kind() for kind in kinds]
+            solvers = [kind() for kind in list(load_solvers().values())[1:]]  # not automatic
         named = {}
         for solver in solvers:
             name = text = solver if isinstance(solver, str) else _describe_solver(solver)
@@ -293,10 +292,22 @@ def _name_solvers(
             named[name] = solver
     if not named:
         raise OptionError("a comparison needs at least one solver")
-    chosen = {name: read_solver(solver, Limits()) for name, solver in named.items()}
+    chosen = {name: _read_named(solver) for name, solver in named.items()}
     for solver in chosen.values():
         require_solver(solver, Limits(), Options())
     return chosen
+
+
+def _read_named(solver: Solver | str) -> Solver:
+    """Return a solver, perhaps by its name; `paper-vulcan:2` sets its exploration constant."""
+    if not isinstance(solver, str) or ":" not in solver:
+        return read_solver(solver, Limits())
+    name, _, constant = solver.partition(":")
+    kind = find_solver(name)
+    with suppress(ValueError):
+        if "exploration" in {option.name for option in kind.options}:
+            return kind.from_options({"exploration": float(constant)}, Limits())
+    raise OptionError(f"solver {solver!r} sets no --exploration constant; paper-vulcan:2 does")
 
 
 def _describe_solver(solver: Any) -> str:
