@@ -1,6 +1,6 @@
 """What a certified digit costs: processor seconds until the proved gap is 10 %, 1 % and 0.1 %.
 
-Each gap is asked of a search of its own, from nothing, with a certificate in the end. A search that
+Each gap has a search of its own, from nothing, with a certificate in the end. A search that
 has not proved its gap when its time is over says how far it came.
 """
 

@@ -96,8 +96,8 @@ def test_over_horizons(horizon: int, report: Any) -> None:
     assert fmean(losses) <= 0.1
 
 
-def test_few_questions_at_horizon_9(report: Any) -> None:
-    """The largest budget that asks at most 5 % of all questions comes within 0.08 %."""
+def test_few_evaluations_at_horizon_9(report: Any) -> None:
+    """The largest budget with at most 5 % of all evaluations comes within 0.08 %."""
     everything = 4 * sum(6**k for k in range(9))
     problem = vulcan.Problem(Bandit(9, merges=False), SLOPE)
     best, errors = find_optimum(9, SLOPE), []
@@ -110,7 +110,7 @@ def test_few_questions_at_horizon_9(report: Any) -> None:
         error = 100 * fmean(1 - float(result.certificate.reward) / best for result in results)
         share = fmean(result.statistics.evaluations for result in results) / everything
         report(
-            f"bandit 9, unmerged, {SEEDS} seeds, {samples:,} samples: mean error in %; asked",
+            f"bandit 9, unmerged, {SEEDS} seeds, {samples:,} samples: mean error in %; evaluated",
             f"{error:.4f}; {share:.1%} of all",
         )
         if share <= 0.05:

@@ -28,7 +28,7 @@ def test_where_the_coordinator_becomes_the_limit(report: Callable[[str, str], No
         assert 0.1 < share <= 1
 
 
-def test_what_a_piece_costs_the_coordinator(report: Callable[[str, str], None]) -> None:
+def test_what_a_task_costs_the_coordinator(report: Callable[[str, str], None]) -> None:
     for executor in (Processes(1), Ray(workers=1)):
         cost = measure_cost(executor)
         most = int(0.1 * 1e6 / cost)

@@ -72,7 +72,7 @@ class Killer:
         self._cluster.remove_node(self._node, allow_graceful=False)
 
     def close(self) -> None:
-        """Kill nobody from now on."""
+        """Stop killing workers."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()

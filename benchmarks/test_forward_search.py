@@ -1,7 +1,7 @@
 """Forward search beside C++ written for the bandit alone, and beside plain Python.
 
 The bandit is an ordinary Python class. Times are of the search alone, on a graph that is already
-known; what asking the model adds is reported beside them. Run with `make bench`.
+known; what evaluating the model adds is reported beside them. Run with `make bench`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_ratio_to_plain_python(report: Any) -> None:
 
 
 class PlainSearch:
-    """Algorithm 1 in plain Python, as one would write it; each (state, action) is asked once."""
+    """Algorithm 1 in plain Python; each (state, action) is evaluated once."""
 
     def __init__(self, model: Bandit, bound: vulcan.RiskBound) -> None:
         self.horizon = model.horizon
@@ -115,16 +115,16 @@ class PlainSearch:
         return best
 
 
-def test_cost_of_asking_the_model(report: Any) -> None:
+def test_cost_of_evaluating_the_model(report: Any) -> None:
     run = prepare(9, UNDER_A)
     alone = min(measure(run) for _ in range(5))
     began = time.perf_counter()
     result = vulcan.solve(vulcan.Problem(Bandit(9), BOUND), vulcan.ForwardSearch(UNDER_A, False))
     whole = time.perf_counter() - began
-    asked = result.statistics.evaluations
+    evaluated = result.statistics.evaluations
     report("bandit 9: whole solve, certificate included / search alone", f"{whole / alone:.1f}")
-    per_answer = 1e6 * (whole - alone) / asked
-    report(f"bandit 9: microseconds per answer of the model ({asked:,})", f"{per_answer:.0f}")
+    per_answer = 1e6 * (whole - alone) / evaluated
+    report(f"bandit 9: microseconds per evaluation ({evaluated:,})", f"{per_answer:.0f}")
 
 
 def test_bounds_that_are_functions(report: Any) -> None:

@@ -49,7 +49,7 @@ def test_a_large_graph(name: str) -> None:
     solve = found["search"] + found["certificate"]
     print(
         f"\n{name}: {found['pairs']:,} pairs, {found['decisions']:,} decisions, gap {gap:.2e}, "
-        f"unrolled in {found['asking']:.1f} s, one program {found['program']:.2f} s, "
+        f"unrolled in {found['unrolling']:.1f} s, one program {found['program']:.2f} s, "
         f"search and policy {found['search']:.1f} s, certificate {found['certificate']:.1f} s "
         f"({1e6 * found['certificate'] / found['decisions']:.2f} µs a decision), "
         f"{found['megabytes']:,.0f} MB"

@@ -22,7 +22,7 @@ from benchmarks.fields import FIELDS
 from benchmarks.random_problems import COUNT, make_problem
 from benchmarks.spend_risk import find_problem
 from benchmarks.test_treasure_maps import BOUND, make_maps
-from tests.helpers.never_worse import ALLOWANCE, compare_with_local, find_shortfall
+from tests.helpers.never_worse import TOLERATED_LOSS, compare_with_local, find_loss
 from vulcan.domains import Bandit, Grid, TreasureGrid
 
 SEEDS = int(os.environ.get("VULCAN_SEEDS", "3"))
@@ -57,20 +57,20 @@ PROBLEMS = {name: (problem, samples) for name, problem, samples in list_problems
 def test_never_worse(name: str, report: Any) -> None:
     problem, samples = PROBLEMS[name]
     pairs = [compare_with_local(problem, samples, seed, LONGEST)[:2] for seed in range(SEEDS)]
-    shortfalls = [find_shortfall(*pair) for pair in pairs]
+    losses = [find_loss(*pair) for pair in pairs]
     report(
-        f"{name}, {samples:,} samples, {SEEDS} seeds: mean rewards of Vulcan, local; shortfall",
+        f"{name}, {samples:,} samples, {SEEDS} seeds: mean rewards of Vulcan, local; loss",
         f"{fmean(pair[0] for pair in pairs):.5f}, {fmean(pair[1] for pair in pairs):.5f}; "
-        f"{max(shortfalls):.2%}",
+        f"{max(losses):.2%}",
     )
-    assert max(shortfalls) <= ALLOWANCE
+    assert max(losses) <= TOLERATED_LOSS
 
 
 def test_never_worse_on_random_problems(report: Any) -> None:
-    shortfalls = {
-        number: find_shortfall(*compare_with_local(make_problem(number), 10_000, number)[:2])
+    losses = {
+        number: find_loss(*compare_with_local(make_problem(number), 10_000, number)[:2])
         for number in range(COUNT)
     }
-    worst = max(shortfalls, key=lambda number: shortfalls[number])
-    report(f"random problems: largest shortfall (number {worst})", f"{shortfalls[worst]:.2%}")
-    assert shortfalls[worst] <= ALLOWANCE
+    worst = max(losses, key=lambda number: losses[number])
+    report(f"random problems: largest loss (number {worst})", f"{losses[worst]:.2%}")
+    assert losses[worst] <= TOLERATED_LOSS

@@ -1,6 +1,6 @@
 """The explorer page of a large plan in a real browser: how soon it is there, what a click costs.
 
-87,381 decisions, as a mission of nine moves has. Asked are two seconds to the first paint, in a
+87,381 decisions, as a mission of nine moves has. The limit is two seconds to the first paint, in a
 headless Chromium on the machine at hand. Run with `make bench`.
 """
 

@@ -2,7 +2,7 @@
 
     python -m pytest benchmarks/test_random_problems.py --quiet
 
-VULCAN_PROBLEMS takes the first so many. With 1,000 samples nearly all of them are solved outright:
+VULCAN_PROBLEMS=100 takes the first 100. With 1,000 samples nearly all of them are solved outright:
 that says what a constraint costs, and little of sampling. VULCAN_SAMPLES takes fewer. A loss is a
 share of the optimum, or of 1 where the optimum is smaller than that (rewards have both signs, and
 the optimum may be near 0).

@@ -7,7 +7,7 @@ drawn from the model. Episodes that are in the same place with the same plan and
 replan: it is a function of the history, as the theorem of docs/theory/proofs.md wants it.
 
 What is promised is p <= 0.15 for each map. The level of error is 1 % for all tests together: the
-promise counts as broken for a map if so many failures have a probability of less than 0.5 % /
+promise counts as broken for a map if its number of failures has a probability of less than 0.5 % /
 (number of maps and horizons) under p = 0.15, and for all episodes of a horizon if less than 0.25 %.
 """
 
@@ -113,7 +113,7 @@ def test_missions_that_replan_keep_the_bound(horizon: int, maps: list[str], repo
         f"{statistics.mean(failures):.1f}, {worst}",
     )
     report(
-        f"{name}: chance of so many at 0.15, worst map, all episodes",
+        f"{name}: probability of that many at 0.15, worst map, all episodes",
         f"{find_chance(worst, EPISODES):.3f}, {find_chance(sum(failures), total):.3f}",
     )
     report(

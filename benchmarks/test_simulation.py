@@ -3,7 +3,7 @@
     python -m pytest benchmarks/test_simulation.py --quiet
 
 Seconds are those of the clock on all cores, and of the processor on one: the latter mean the same
-on a machine that has other work to do. The model is not asked: that is the certificate's time,
+on a machine that has other work to do. The model is not evaluated: that is the certificate's time,
 which is measured beside it. The plan of the exploration mission has some 87,000 decisions, and
 takes a minute to make.
 """
@@ -54,10 +54,10 @@ def test_a_million_episodes(
     processor = time.process_time() - began
     began = time.process_time()
     vulcan.simulate(policy, problem.model, episodes=1)
-    asking = time.process_time() - began
+    evaluating = time.process_time() - began
     report(f"a million episodes, {name} ({len(policy):,} decisions)", f"{seconds:.2f} s")
     report(f"  threads: {found.workers}; on one, seconds of the processor", f"{processor:.2f} s")
-    report("  with the model, which the certificate asks, in addition", f"{asking:.2f} s")
+    report("  with the model, evaluated by the certificate, in addition", f"{evaluating:.2f} s")
     assert found.agrees
     assert alone.reward == found.reward
     assert processor < most

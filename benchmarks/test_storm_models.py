@@ -23,7 +23,7 @@ from vulcan.model import ArrayModel
 
 OWN = Path(__file__).parent / "models"
 AGREEMENT = 2e-7
-"""Storm is asked for a precision of 1e-7; our tolerance on risk moves a value by less."""
+"""Storm's precision is set to 1e-7; our tolerance on risk moves a value by less."""
 
 GATHERING = [(steps, bound) for steps in (30, 100, 300, 1000) for bound in (0.05, 0.1, 0.2, 0.5)]
 ADDRESSES = [(30, 0.05), (30, 0.3), (300, 0.1), (1000, 0.1)]

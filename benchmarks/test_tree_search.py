@@ -204,10 +204,10 @@ def test_answers_of_an_unmerged_model(report: Any) -> None:
     ]
     error = 100 * statistics.mean(errors) / BEST["B"]
     unmerged = vulcan.Problem(Bandit(9, merges=False), BOUND)
-    asked = vulcan.solve(unmerged, solver, samples=samples).statistics.evaluations
-    share = asked / (4 * sum(6**k for k in range(9)))
+    evaluated = vulcan.solve(unmerged, solver, samples=samples).statistics.evaluations
+    share = evaluated / (4 * sum(6**k for k in range(9)))
     report(
-        f"bandit 9, B, {samples:,} samples: mean error ({seeds} seeds); asked",
-        f"{error:.4f} %; {asked:,}, {100 * share:.1f} % of all",
+        f"bandit 9, B, {samples:,} samples: mean error ({seeds} seeds); evaluated",
+        f"{error:.4f} %; {evaluated:,}, {100 * share:.1f} % of all",
     )
     assert error <= 0.08

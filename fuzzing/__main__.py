@@ -20,7 +20,7 @@ from fuzzing.summary import write_summary
 
 FOLDER = Path("build/fuzz")
 FAULTY, INTERRUPTED = 1, 130
-PATIENCE = 120.0
+ANSWER_TIMEOUT = 120.0
 """Seconds of processor time for one problem alone: kernels may have to be compiled first."""
 
 
@@ -98,7 +98,7 @@ def _run_one(only: str, folder: Path) -> int:
 
     seed, _, number = only.partition(":")
     be_strict()
-    means = Means(patience=PATIENCE)
+    means = Means(answer_timeout=ANSWER_TIMEOUT)
     findings = list(run_problem(int(seed), int(number), means, Statistics()))
     for finding in findings:
         for fault in finding.faults:

@@ -141,9 +141,9 @@ def check_claims(
     truth
         What is true.
     planner
-        Who was asked.
+        The solver and its options.
     result
-        What was answered.
+        Its result.
     point
         What the policy of the answer is worth; None without one.
     """

@@ -55,7 +55,7 @@ class CompiledTable(TableModel):
     compiled: CompiledModel | None = None
 
     def without_form(self) -> CompiledTable:
-        """Return the same model, asked in Python."""
+        """Return the same model, evaluated in Python."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, compiled=None)
         return other

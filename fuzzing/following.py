@@ -107,7 +107,7 @@ def execute(
     model: TableModel | None = None,
     on_the_way: Callable[[vulcan.policy.Run], object] = lambda run: None,
 ) -> Tree:
-    """Return what somebody does who follows a policy by what can be observed.
+    """Return the tree of actions taken by following a policy through observations.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def execute(
 
 
 def tell(run: vulcan.policy.Run, ways: Sequence[Way], position: int, place: Any) -> None:
-    """Tell a run what happened, as somebody would who saw it.
+    """Report an outcome to a run, as an observer would.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def tell(run: vulcan.policy.Run, ways: Sequence[Way], position: int, place: Any)
     ways, position
         What can be observed, and which of it happened.
     place
-        The model's own state that it led to; None if nobody knows it.
+        The model's own state that it led to; None if unknown.
     """
     way = ways[position]
     alike = [other for other in ways if other.target == way.target]

@@ -150,7 +150,7 @@ def has_values(bound: Bound, reach: float) -> bool:
     """Whether a bound has a value wherever a search may look, so that it can't be refused.
 
     A text has none below its floor; a function may overflow, and one whose large terms cancel
-    rounds its values near 0 by more than anybody could take for rounding.
+    changes its values near 0 by more than rounding explains.
     """
     if bound.form == "text" and bound.kind in ("root", "logarithm"):
         return False

@@ -1,7 +1,7 @@
 """The truth about a small problem, in exact arithmetic, by code that shares nothing with Vulcan.
 
 Only the standard library is imported. A problem is plain data (`fuzzing.problems`, by its
-attributes): what it means is done here once more.
+attributes), and its meaning is implemented here independently.
 
 - Outcomes of one action that an observer can't tell apart are one: those without labels that lead
   to the same place with the same reward. Its probability is the sum of theirs, as a float if theirs

@@ -1,7 +1,7 @@
-"""Which solvers the campaign asks, how often, and with which options.
+"""Which solvers the campaign runs, how often, and with which options.
 
 A planner is plain data, so that a reproducer can name it. Weights are such that cheap solvers are
-asked often and costly ones still some ten thousand times in a million problems.
+run often and costly ones still some ten thousand times in a million problems.
 """
 
 from __future__ import annotations

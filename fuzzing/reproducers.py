@@ -45,7 +45,7 @@ def shrink(finding: Finding, means: Means, seconds: float = 20.0) -> Finding:
     """Return a finding with a smaller case of the same fault."""
     kind = finding.faults[0].check
     if kind == "no answer":
-        means = replace(means, patience=1.0)
+        means = replace(means, answer_timeout=1.0)
 
     def fails(case: Case) -> bool:
         try:

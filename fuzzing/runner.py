@@ -1,7 +1,7 @@
-"""Running a campaign: workers on all cores, until the time is over or somebody says stop.
+"""Running a campaign: workers on all cores, until time is up or it is interrupted.
 
-Blocks of problems are handed to whoever is free. What is done is in the log (`fuzzing.log`) before
-the next block is handed out, so that a campaign that was killed loses seconds and goes on with
+Blocks of problems go to idle workers. What is done is in the log (`fuzzing.log`) before the next
+block is handed out, so that a campaign that was killed loses seconds and goes on with
 `--resume`. A worker that dies, or is silent for too long, is replaced; the problem that it was at
 is a finding, and is not tried again.
 """
@@ -83,7 +83,7 @@ class _Campaign:
         return block is None
 
     def next_block(self) -> int | None:
-        """Return a block that nobody has done; None if there is none left."""
+        """Return the next block not done yet; None if there is none left."""
         return self._waiting.pop() if self._waiting else next(self._blocks, None)
 
     def hire(self) -> _Worker:
@@ -180,7 +180,7 @@ def run_campaign(
     crew: list[_Worker] = []
     finished = True
     try:
-        # One first: if there are kernels to compile, not everybody needs to do it.
+        # One first, so that not every worker compiles the kernels.
         crew += [] if campaign.is_over() else [campaign.hire()]
         busy = list(crew)
         while busy:

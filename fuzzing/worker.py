@@ -1,7 +1,7 @@
 """One process of the campaign: it is handed blocks of problems, and says what came of each.
 
 A worker tells with every case which problem it is at (`place`) and that it is alive (`beats`), so
-that whoever started it knows which problem ended it, or keeps it for ever.
+that the parent knows which problem killed or hung the worker.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["BLOCK", "READY", "REPRODUCERS", "WARM_UPS", "Order", "be_strict", "w
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is to do.
+    """The next block of a worker.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Order:
 def work(
     connection: Connection, place: Any, beats: Any, seed: int, folder: Path, warm_ups: int
 ) -> None:
-    """Do what is ordered, until nobody orders any more."""
+    """Process orders until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
     from fuzzing.checks.case import Means
@@ -82,7 +82,7 @@ def warm_up(count: int) -> None:
     from fuzzing.planners import draw_planner, draw_sampling
     from fuzzing.shapes import draw_problem, seed_random
 
-    patient = Means(patience=math.inf)
+    patient = Means(answer_timeout=math.inf)
     for number in range(count):
         random = seed_random(0, number)
         problem, oracle = draw_problem(random)
@@ -92,7 +92,7 @@ def warm_up(count: int) -> None:
 
 
 def be_strict() -> None:
-    """Let warnings that nobody expects be errors."""
+    """Turn unexpected warnings into errors."""
     from vulcan.errors import BoundWarning
 
     warnings.simplefilter("error")

@@ -4,7 +4,7 @@ Run it as `make audit`. It needs pip-audit, and the network for the list; the ex
 
     0  nothing is known of any package
     1  something is known; it is listed
-    3  nobody could be asked: nothing was compared
+    3  no service answered: nothing was compared
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _give_up(reason: str) -> int:
     if "No module named" in reason:
         print("pip install pip-audit, and run it again")
     else:
-        print("The list of known vulnerabilities could not be asked: this needs the network")
+        print("The list of known vulnerabilities could not be read: this needs the network")
     return NOT_ASKED
 
 

@@ -1,7 +1,7 @@
 """Build the source archives and wheels of a release, reproducibly, and write their SHA-256.
 
 Run it as `make dist`. Everything is built twice, each time in a fresh copy of the commit, and must
-be the same byte for byte: then anybody who builds this commit with the same version of hatchling
+be the same byte for byte: then anyone who builds this commit with the same version of hatchling
 gets the same sums. The time stamp of all files is that of the commit.
 """
 

@@ -1,8 +1,9 @@
 """Models of many fields, as users might bring them along: for `test_fields.py`.
 
 None is made for a solver. They differ in size, from a hundred to a million state–step pairs,
-and in what makes problems hard: costs, late rewards, many actions or outcomes, outcomes that nobody
-can tell apart, drawn and chosen starts, discounts, tight bounds and bounds that nothing meets.
+and in what makes problems hard: costs, late rewards, many actions or outcomes,
+indistinguishable outcomes, drawn and chosen starts, discounts, tight bounds and bounds that
+nothing meets.
 """
 
 from benchmarks.fields import machines, medicine, money, nature, vehicles

@@ -52,7 +52,7 @@ class PressYourLuck:
         else:
             both = [(a, b) for a in range(1, 7) for b in range(1, 7)]
             rolls = [(1 if 1 in (a, b) else a + b, 1 / 36) for a, b in both]
-        # Two dice have many ways to the same sum: the pot is all that anybody sees.
+        # Two dice have many ways to the same sum: only the pot is observable.
         return [
             Outcome.failure(chance)
             if points == 1

@@ -50,7 +50,7 @@ class Case:
 
 @dataclass
 class Means:
-    """How Vulcan is asked, and for how many seconds of processor time.
+    """How Vulcan is called, and for how many seconds of processor time.
 
     Tests put something defective in the place of Vulcan.
     """
@@ -61,7 +61,7 @@ class Means:
     simulate: Callable[..., vulcan.execution.Simulation] = vulcan.simulate
     load: Callable[..., Any] = vulcan.Policy.load
     verify: Callable[..., Any] = vulcan.verify
-    patience: float = 10.0
+    answer_timeout: float = 10.0
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Trial:
     Attributes
     ----------
     case, truth, means
-        What is tried, what is true, and how Vulcan is asked.
+        What is tried, what is true, and how Vulcan is called.
     random
         What the check draws with.
     counts
@@ -111,12 +111,12 @@ Check = Callable[[Trial], Iterator[Fault]]
 
 
 class _Endless(BaseException):
-    """A check takes too long; it is no `Exception`, so that nobody takes it for one of a model."""
+    """A check takes too long; not an `Exception`, so that it is not mistaken for a model error."""
 
 
 @contextmanager
 def _stop_after(seconds: float) -> Iterator[None]:
-    """Raise `_Endless` after so much processor time, unless a kernel is busy all the time."""
+    """Raise `_Endless` after some processor time, unless a kernel is busy all the time."""
 
     def stop(number: int, frame: object) -> None:
         raise _Endless
@@ -142,10 +142,11 @@ def find_faults(
     trial = Trial(case, truth, means, Random(case.seed))  # noqa: S311 - no secrets
     faults: list[Fault] = []
     try:
-        with _stop_after(means.patience):
+        with _stop_after(means.answer_timeout):
             faults += check(trial)
     except _Endless:
-        faults.append(Fault("no answer", f"none after {means.patience:g} s of processor time"))
+        seconds = f"{means.answer_timeout:g} s of processor time"
+        faults.append(Fault("no answer", f"none after {seconds}"))
     except TooLargeError:
         trial.counts["too large"] += 1
     except (MisfitError, UnfollowableError) as error:

@@ -1,8 +1,8 @@
 """Damaged files: they are refused with an error of ours, or are what they were.
 
 A byte is changed, or the file is cut off, at every place. A checksum finds all of that. So files
-are also changed and sealed again, as somebody would who means harm: then a policy may be another
-one, and a certificate must still be true of it, or refused; nothing may raise or crash.
+are also changed and sealed again, as an attacker would: then a policy may be another one,
+and a certificate must still be true of it, or refused; nothing may raise or crash.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEADER, DIGEST = 20, 32
 """Bytes before the content of a sealed file, and after it."""
 
 MOST_DAMAGES = 400
-"""Of longer files, so many places are damaged."""
+"""Number of damaged places in longer files."""
 
 
 def _damage(trial: Trial, data: bytes) -> Iterator[bytes]:

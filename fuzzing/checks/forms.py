@@ -1,4 +1,4 @@
-"""The same model in another form: merged or not, as arrays, compiled, asked by several threads."""
+"""The same model in another form: merged or not, as arrays, compiled, evaluated by threads."""
 
 from __future__ import annotations
 

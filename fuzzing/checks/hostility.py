@@ -52,7 +52,7 @@ LIES: dict[str, Callable[[Outcome], Any]] = {
 
 
 class _Liar(TableModel):
-    """Lies about one outcome of one action: always, or from the second question on."""
+    """Lies about one outcome of one action: always, or from the second evaluation on."""
 
     def lie(self, random: Random) -> None:
         """Choose where to lie, and how."""
@@ -60,19 +60,19 @@ class _Liar(TableModel):
         self.place = random.randrange(len(self._keys[self.where]))
         self.changes = random.random() < 0.3
         self.name = "changes" if self.changes else random.choice(list(LIES))
-        self.asked = 0
+        self.evaluated = 0
 
     def outcomes(self, state: Any, action: str) -> Any:
         """Return the outcomes of an action; one of them is a lie."""
         answer: list[Any] = super().outcomes(state, action)
         if (self._last(state), action) != self.where:
             return answer
-        self.asked += 1
+        self.evaluated += 1
         if self.changes:
-            # Another reward each time that it is asked.
+            # Another reward at each evaluation.
             old = answer[self.place]
             answer[self.place] = Outcome(
-                old.probability, old.reward + self.asked, old.state, old.label
+                old.probability, old.reward + self.evaluated, old.state, old.label
             )
         elif answer[self.place].probability:
             answer[self.place] = LIES[self.name](answer[self.place])
@@ -80,7 +80,7 @@ class _Liar(TableModel):
 
 
 def check_lies(trial: Trial) -> Iterator[Fault]:
-    """Solve a model that lies: whoever was asked says so, and gives no policy."""
+    """Solve a model that lies: it must be reported, and no policy returned."""
     if not any(state is not None for state, *_ in trial.problem.answers()):
         return
     honest = trial.make()
@@ -96,7 +96,7 @@ def check_lies(trial: Trial) -> Iterator[Fault]:
         yield Fault("lies", f"{model.name}: {type(error).__name__}: {error}")
         return
     if model.changes:
-        # Only what the policy does is asked again.
+        # Only the actions of the policy are evaluated again.
         believed = (
             result.policy is not None
             and way.probability > 0
@@ -104,10 +104,11 @@ def check_lies(trial: Trial) -> Iterator[Fault]:
             and _takes(trial, result.policy, model.where)
         )
     else:
-        believed = model.asked > 0 and way.probability > 0 and _matters(model.name, way)
+        believed = model.evaluated > 0 and way.probability > 0 and _matters(model.name, way)
     if believed:
-        yield Fault("lies", f"{model.name} was asked {model.asked} times and believed: {result!r}")
-    trial.counts["lies not asked"] += not model.asked
+        found = f"{model.name} was evaluated {model.evaluated} times and believed: {result!r}"
+        yield Fault("lies", found)
+    trial.counts["lies not evaluated"] += not model.evaluated
 
 
 def _takes(trial: Trial, policy: Any, where: tuple[Any, str]) -> bool:

@@ -42,7 +42,7 @@ class RareCheck:
     share
         The share of problems that get it, beside what they get anyway.
     planner
-        Who may be asked; None for anybody.
+        Planners to draw from; None for any.
     """
 
     check: Check

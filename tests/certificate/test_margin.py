@@ -215,7 +215,7 @@ def test_a_share_of_all_proves_nothing() -> None:
 
 
 def test_what_may_be_lost_counts_against_a_claim() -> None:
-    # Nothing is earned but where nobody comes, and nothing is risked with a factor of 0.
+    # Only an almost unreachable place pays, and nothing is risked with a factor of 0.
     ways = [(0, 1, 1e-201, 0.0), (0, END, 0.75, 0.0), (0, FAILED, 0.25, 0.0), (1, END, 1.0, 1e100)]
     scaled = margin._Scaled(make_chain(*ways, sizes=(1, 1)), np.ones(1), FREE, 0.0)
     lost = 4 * NEGLIGIBLE * (4 + 2)

@@ -91,7 +91,7 @@ def test_the_sums_of_a_chain_and_their_errors() -> None:
 
 
 def test_what_was_dropped_is_part_of_the_error() -> None:
-    # Nothing is earned but where nobody comes: all of the error is what was dropped.
+    # Only an almost unreachable place pays: all of the error is what was dropped.
     ways = [(0, 1, 1e-201, 0.0), (0, END, 1.0, 0.0), (1, END, 0.75, 4e90), (1, FAILED, 0.25, 8e90)]
     chain = Chain([1, 1], zip(*ways, strict=True), [1, 1])
     reward, risk, frontier = add_up(chain, [1.0])

@@ -68,7 +68,7 @@ def test_nothing_to_decide() -> None:
 
 
 def test_known_numbers() -> None:
-    """A chain that everybody can compute: Storm's numbers are its own."""
+    """A chain that can be computed by hand: Storm's numbers are its own."""
     on = [Outcome(0.5, 1.0, 0), Outcome.failure(0.5, 3.0)]
     model = Table({0: {"on": on}}, horizon=3)
     model.discount = 0.5

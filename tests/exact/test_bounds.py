@@ -289,7 +289,7 @@ def test_a_complete_policy_is_returned_whatever_the_limits(monkeypatch: pytest.M
     result = vulcan.solve(vulcan.Problem(make_ridge(30), 0.01))
     assert result.safe
     assert result.certificate.reward == pytest.approx(3.0)
-    assert "cautious" in result.explanation
+    assert "least immediate risk" in result.explanation
     refused = vulcan.solve(vulcan.Problem(make_ridge(30), vulcan.Constant(-0.5)))
     assert refused.policy is None
     assert refused.status is vulcan.planning.Status.DONE
@@ -344,11 +344,11 @@ def test_fronts_within_a_slack_claim_no_less_than_the_best(table: Table, number:
     assume(len(run.levels) and dual.upper_bound > -math.inf)
     price = dual.multiplier
     most = max(plan.reward - price * plan.risk for plan in plans)
-    shortfall = most - (best.reward - price * best.risk)
+    dual_gap = most - (best.reward - price * best.risk)
     load_kernels()
     run.best = None
     given = (run, DualGap(run), FrontArrays(run.layers))
     for share, points in product((0.1, 1 + 1e-9, 1.3, 3.5), (2, 64)):
-        dropped, kept = bound_by_fronts(*given, share * shortfall + 1e-12, points) or (0.0, 0.0)
+        dropped, kept = bound_by_fronts(*given, share * dual_gap + 1e-12, points) or (0.0, 0.0)
         # With enough slack the best policy is kept, so that nothing else need bound its reward.
         assert (max(dropped, kept) if share < 1 else kept) >= best.reward - 1e-9

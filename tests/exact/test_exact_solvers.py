@@ -150,7 +150,7 @@ def test_what_the_certificate_lets_pass_is_found(solver: object, share: float) -
 
 
 class Crowd:
-    """A model with so many actions that its histories fit into no memory."""
+    """A model whose number of actions makes its histories exceed any memory."""
 
     horizon = 4
 

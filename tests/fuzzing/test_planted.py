@@ -167,10 +167,10 @@ def test_a_search_without_an_end_is_found() -> None:
         while True:
             try:
                 sum(range(1000))
-            except Exception:  # as somebody would who asks a model
+            except Exception:  # as a caller of a model might
                 continue
 
-    assert find("answer", Means(solve=solve, patience=0.1)) == {"no answer"}
+    assert find("answer", Means(solve=solve, answer_timeout=0.1)) == {"no answer"}
 
 
 def test_what_a_constraint_admits_is_known() -> None:

@@ -27,7 +27,7 @@ SETTINGS = {
 
 @contextmanager
 def open_cluster(cores: int = 3) -> Iterator[Any]:
-    """Yield a cluster as Vulcan starts it, with so many cores, to which nodes can be added."""
+    """Yield a cluster as Vulcan starts it, to which nodes can be added."""
     os.environ.update(SETTINGS)
     Ray(workers=cores)
     import ray

@@ -1,10 +1,9 @@
-"""Checkpoints that somebody has made up: their contents are changed, and their seals are right.
+"""Crafted checkpoints: their contents are changed, and their seals are right.
 
     python -m tests.helpers.crafted_checkpoints FIRST COUNT [KIND ...]
 
-resumes from so many of them of each kind, in a process of its own, since a crash is what is looked
-for. Before each it says which one it is, and in the end how many were refused, and how many
-searched on.
+resumes from COUNT of them of each kind, in a process of its own, since it looks for crashes. Before
+each it says which one it is, and in the end how many were refused, and how many searched on.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from typing import Final
 
 import vulcan
 
-__all__ = ["ALLOWANCE", "compare_with_local", "find_shortfall"]
+__all__ = ["TOLERATED_LOSS", "compare_with_local", "find_loss"]
 
-ALLOWANCE: Final = 1e-3
+TOLERATED_LOSS: Final = 1e-3
 """Share of its reward that may be missing: both draw samples, and each may have met by chance what
 the other did not. It is the share of the optimum that may be lost on average anyway."""
 
@@ -25,8 +25,8 @@ def compare_with_local(
     return _earn(result), _earn(local), result
 
 
-def find_shortfall(reward: float, local: float) -> float:
-    """Return what is missing of the local planner's reward, as a share of it; negative if more."""
+def find_loss(reward: float, local: float) -> float:
+    """Return the loss relative to the local planner's reward; negative for a gain."""
     if local == -math.inf:
         return 0.0 if reward == -math.inf else -math.inf
     return (local - reward) / max(abs(local), 1e-9)

@@ -25,7 +25,7 @@ class Aside(Threads):
 
 
 def is_first(file: str) -> bool:
-    """Return whether nobody asked this before about a file, in any process."""
+    """Return whether this is the first call for a file, in any process."""
     try:
         Path(file).touch(exist_ok=False)
     except FileExistsError:
@@ -118,7 +118,7 @@ class Slow(Held):
 
 
 class Unreadable:
-    """Pickled here, and nobody can read it."""
+    """Can be pickled, but not unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (int, ("not a number",))

@@ -178,7 +178,7 @@ def test_state_that_was_met_earlier_must_not_change() -> None:
 
     report = check_model(Mission(actions=actions, outcomes=outcomes))
     assert find(report) == [("states stay the same", Board(5), None, Board(7))]
-    # The walk goes on with the state as it was; at last the root is asked again.
+    # The walk goes on with the state as it was; at last the root is evaluated again.
     assert asked == ["start", "start", "first", "first", Board(5), Board(5), "start"]
 
 
@@ -208,7 +208,7 @@ def test_next_state_must_not_be_used_for_another_one_again() -> None:
         actions=lambda state: ["left", "right"],
         outcomes=lambda state, action: [one(board.move(), label="moved")],
     )
-    # Each action is asked twice, and by then the same object stands for what came fourth.
+    # Each action is evaluated twice, and by then the same object stands for what came fourth.
     assert find(check_model(model)) == [
         ("states stay the same", Board(1), None, Board(4)),
         ("states stay the same", Board(3), None, Board(4)),

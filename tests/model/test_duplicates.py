@@ -44,7 +44,7 @@ class Voyage:
         return self.sail(state)
 
     def sail(self, state: Boat) -> list[Outcome]:
-        """One of two outcomes that nobody can tell apart breaks the boat."""
+        """One of two indistinguishable outcomes breaks the boat."""
         after = state.place + 1
         return [Outcome(0.5, 1.0, Boat(after, broken)) for broken in (0, 1)]
 

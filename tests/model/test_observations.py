@@ -121,7 +121,7 @@ def test_states_that_can_not_be_compared_can_not_be_observed() -> None:
     violation = caught.value.violation
     assert (violation.rule, violation.state, violation.action) == ("states compare", 0, "go")
     labelled = [Outcome(0.5, 0.0, Sulky(name), name) for name in "ab"]
-    assert observe(*labelled) == labelled  # nobody needs to compare these
+    assert observe(*labelled) == labelled  # labels make comparing unnecessary
 
 
 NUMBERS: list[Any] = [

@@ -12,7 +12,7 @@ The two share no line. Policy k comes from `random.Random(k)` alone:
 
     python -m tests.oracles.checker FIRST COUNT
 
-compares so many, and ends with their number and the answers.
+compares COUNT policies, and ends with their number and the answers.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class Place:
             self._values[price] = max(values, default=0.0)
         return self._values[price]
 
-    def shortfall(self, name: str, price: float) -> float:
-        """Return what an action falls short of the best, times the probability to be here."""
+    def dual_gap(self, name: str, price: float) -> float:
+        """Return the value that an action loses to the best, times the probability to be here."""
         return self.reach * (self.value(price) - self.actions[name].value(price))
 
     def evaluate(self, policy: Any) -> tuple[float, float]:

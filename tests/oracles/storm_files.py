@@ -6,7 +6,7 @@ Vulcan failure and goal end a mission. In a file they need not, so that question
 
     R{"reward"}max=? [C<=N]               where nothing is earned after failing
     Pmax=? [!failure U<=N goal]           to reach a goal, and not by way of a failure
-    P<=d [!goal U<=N failure]             failures after the goal are nobody's concern
+    P<=d [!goal U<=N failure]             failures after the goal do not count
 """
 
 from __future__ import annotations

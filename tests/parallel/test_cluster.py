@@ -107,7 +107,7 @@ def test_a_stop_reaches_calls_that_have_not_begun(ray_executor: Executor) -> Non
 
 
 def wait_for_cores(number: int) -> None:
-    """Wait until the cluster has noticed that so many of its cores are free."""
+    """Wait until the cluster has noticed that this number of its cores is free."""
     import ray
 
     until = time.monotonic() + 20

@@ -93,7 +93,7 @@ def test_no_policy_earns_more_than_its_upper_bound(table, bound):
 
 @dataclass(frozen=True)
 class Claiming(Solver):
-    """A solver with a bound of its own, which nobody knows to hold for randomised policies."""
+    """A solver with a bound of its own, not known to hold for randomised policies."""
 
     upper: float = 2.06272
 

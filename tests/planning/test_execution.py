@@ -1,4 +1,4 @@
-"""What is certified can be executed, by somebody who sees only what can be seen."""
+"""A certified policy can be executed by an observer who sees only what is observable."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _follow_from(
 
 
 def name(outcome: Outcome, expected: dict[str, float]) -> str:
-    """Return what somebody who saw this outcome would tell."""
+    """Return how an observer of this outcome would report it."""
     if outcome.label is not None:
         return outcome.label
     place = "failure" if outcome.fails else str(outcome.state)
@@ -143,7 +143,7 @@ TREATMENT = Table(
     horizon=2,
     start="ill",
 )
-"""Two causes of the same state: nobody sees which it was."""
+"""Two causes of the same state, which are not observable."""
 
 
 @pytest.mark.parametrize("solver", SOLVERS[:4], ids=str)

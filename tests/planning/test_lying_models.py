@@ -157,7 +157,7 @@ def test_a_frame_that_changes_gets_no_policy(name: str, times: int) -> None:
     kind = type("Drifting", (Mission,), {name: property(lambda self: ask())})
     with suppress(ModelError, MismatchError):
         result = vulcan.solve(vulcan.Problem(kind(), ANY_RISK))
-        # Nobody read it after it changed, or all did.
+        # All reads were before it changed, or all after.
         expected = {"discount": {0.5: 1.305, 1.0: 1.71}, "horizon": {2: 1.71, 1: 0.9}}[name]
         found = expected[getattr(result.policy.about, name)]
         assert result.certificate.reward == pytest.approx(found)

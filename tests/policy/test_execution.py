@@ -226,7 +226,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_what_cannot_happen_changes_nothing() -> None:
     run = start_fork()
     run.observe("hit")
-    assert run.action == "swim"  # the model was asked
+    assert run.action == "swim"  # the model was evaluated
     before = dict(vars(run))
     for wrong in (
         {"outcome": "cave"},
@@ -268,7 +268,7 @@ def test_a_run_may_leave_its_plan_where_it_is() -> None:
     assert (run.state, run.step, run.unplanned) == ("reef", 1, True)
     run = start_fork()
     run.observe("sunk")
-    with pytest.raises(PolicyError, match="goes on"):
+    with pytest.raises(PolicyError, match="unfinished run"):
         run.leave()
 
 
@@ -305,7 +305,7 @@ def test_a_run_without_a_model_says_what_it_lacks(saved: Path) -> None:
     for ask in ("state", "step", "reward", "reward_ahead"):
         with pytest.raises(PolicyError, match=r"policy\.bind\(model\)"):
             getattr(run, ask)
-    with pytest.raises(PolicyError, match="with its model"):
+    with pytest.raises(PolicyError, match="bound to its model"):
         run.leave()
 
 

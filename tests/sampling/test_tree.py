@@ -30,7 +30,7 @@ from vulcan.sampling.price_search import PriceRun
 
 
 def sample_tree(problem: vulcan.Problem, samples: int, seed: int = 0) -> PriceRun:
-    """Return a tree after so many samples, or when it is solved."""
+    """Return a tree after a number of samples, or when it is solved."""
     run = PriceRun(problem, ModelReader(problem.model), None, None, seed=seed, exploration=0.1)
     run.prepare()
     while run.can_sample(samples):
@@ -98,7 +98,7 @@ LEAP = {
     [
         (vulcan.Constant(0.15), False),
         (vulcan.PiecewiseLinear([(0, 0), (1, 0.1), (3, 0.15)]), False),
-        (vulcan.Linear(0.001), True),  # nobody knows what the valley earns
+        (vulcan.Linear(0.001), True),  # the reward of the valley is unknown
         (vulcan.Constant(0.25), True),
     ],
 )

@@ -155,10 +155,10 @@ def test_a_first_action_is_worth_its_best_mixture(table: Table, bound: vulcan.Ri
 
 @settings(max_examples=60)
 @given(table=tables(), price=st.sampled_from(PRICES))
-def test_shortfalls_add_up(table: Table, price: float) -> None:
+def test_dual_gaps_add_up(table: Table, price: float) -> None:
     root = grow(table)
     for plan in enumerate_plans(table)[:100]:
-        lost = math.fsum(place.shortfall(name, price) for place, name in root.walk(plan.choice))
+        lost = math.fsum(place.dual_gap(name, price) for place, name in root.walk(plan.choice))
         value = plan.reward - price * plan.risk
         assert value == pytest.approx(root.value(price) - lost, abs=1e-9)
 
@@ -189,9 +189,9 @@ def find_threshold(bound: vulcan.RiskBound, price: float, known: float, top: flo
 def keep(
     place: Place, price: float, left: float, kept: set[tuple[int, str]]
 ) -> set[tuple[int, str]]:
-    """Add the actions after which a policy has not yet fallen short by more than is left."""
+    """Add the actions after which the dual gaps of a policy do not exceed what is left."""
     for name, action in place.actions.items():
-        rest = left - place.shortfall(name, price)
+        rest = left - place.dual_gap(name, price)
         if rest >= -1e-9:
             kept.add((id(place), name))
             for _, after in action.after:
