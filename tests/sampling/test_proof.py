@@ -190,6 +190,17 @@ def test_memory_is_capped_and_the_bound_stays_sound() -> None:
     assert plain.memory <= 2_000_000
 
 
+@pytest.mark.parametrize("rest", [0.5, 0.5000000000001])
+def test_a_safe_outcome_beside_failures_that_sum_to_one(rest: float) -> None:
+    failures = [(0.5, 9.0, None), (rest, 9.0, None)]
+    chart = Chart({(0, "left"): [(1e-300, 5.0, 0), *failures], (0, "right"): [(1.0, 0.1, 1)]}, 12)
+    looks = iter(range(1000))  # a proof that does not end runs out of them
+    problem, reader = vulcan.Problem(chart, CURVED), ModelReader(chart)
+    proof = Proof(problem, reader, hurried=lambda: next(looks) < 0)
+    assert proof.advance(1.0) == pytest.approx(8.0)
+    assert proof.is_final(1.0)
+
+
 def test_a_start_is_bounded_like_any_decision() -> None:
     class Begun(Bounded):
         def initial_state(self) -> Any:

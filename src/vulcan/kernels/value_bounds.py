@@ -160,10 +160,10 @@ def walk(problem, bounds, state):
                 return depth, news
         action = problem.actions[row]
         bounds.path[depth].node, bounds.path[depth].edge = node, e
-        most = -1.0
+        node, most = edge.first_child, -np.inf
         for k in range(action.safe_count):
             chance = problem.outcomes[action.first_outcome + k].probability
-            promise = chance * bounds.nodes[edge.first_child + k].promise
+            promise = expect_share(chance, bounds.nodes[edge.first_child + k].promise)
             if promise > most:
                 most, node = promise, edge.first_child + k
         depth += 1
@@ -188,6 +188,12 @@ def expect_fall(bounds, level):
     """Return how far work on histories of a level lets their bounds fall."""
     fall = bounds.falls[level]
     return max(SMALLEST_FALL, fall.total / fall.work)
+
+
+@part
+def expect_share(chance, promise):
+    """Return the promise of an outcome before it happens: above 0 unless the outcome is final."""
+    return max(SMALLEST_FALL, chance * promise) if chance > 0.0 and promise > 0.0 else 0.0
 
 
 @part
@@ -273,11 +279,8 @@ def open_node(problem, bounds, state, number, level):
     for e in range(node.first_edge, state.edges):
         edge, a = bounds.edges[e], first + e - node.first_edge
         if edge.first_child == NONE:
-            edge.upper = limit_edge(problem, state, node.state, a, level)
-            # The probability of its likeliest outcome is not known yet.
-            action = problem.actions[a]
-            share = (1.0 - action.immediate_risk) / max(1, action.safe_count)
-            edge.promise = share * expect_fall(bounds, level + 1) if action.safe_count else 0.0
+            edge.upper, chance = limit_edge(problem, state, node.state, a, level)
+            edge.promise = expect_share(chance, expect_fall(bounds, level + 1))
         else:
             edge.upper = np.inf
             sum_edge(problem, bounds, state, level, a, edge)
@@ -288,16 +291,17 @@ def open_node(problem, bounds, state, number, level):
 
 @routine
 def limit_edge(problem, state, s, a, level):
-    """Return an upper bound on the value of an action of a compiled model; nothing is stored."""
+    """Return an upper bound on the value of an action, and its mean safe probability."""
     action, source = problem.actions[a], problem.source[0]
-    upper = weigh(problem, state, level, a)
+    upper, safe = weigh(problem, state, level, a), 0.0
     evaluate(source, s, action.number, source.following)
     for k in range(action.safe_count):
         place = source.following + np.uint64(k * source.state_size)
         to_go = bound_value(problem, place, level + 1, state.price)
         note_size(state, to_go)
         upper += problem.answers[k].probability * to_go
-    return upper
+        safe += problem.answers[k].probability
+    return upper, safe / max(1, action.safe_count)
 
 
 @routine
@@ -360,7 +364,7 @@ def sum_edge(problem, bounds, state, level, a, edge):
         chance = problem.outcomes[action.first_outcome + k].probability
         note_size(state, child.upper)
         upper += chance * child.upper
-        promise = max(promise, chance * child.promise)
+        promise = max(promise, expect_share(chance, child.promise))
     edge.upper, edge.promise = min(edge.upper, upper), promise
 
 

@@ -144,7 +144,7 @@ class Proof(KernelRun):
 
     def is_final(self, price: float) -> bool:
         """Whether the bound on V_k is V_k itself, but for the rounding."""
-        return bool(self._tree_of(price).nodes["promise"][0] == 0.0)
+        return not self._tree_of(price).nodes["promise"][0] > 0.0
 
     def bound_reward(self) -> float:
         """Return the least upper bound over all prices tried; -inf if no policy is acceptable."""
