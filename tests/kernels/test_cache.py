@@ -177,7 +177,7 @@ def test_a_full_disk_keeps_nothing_from_running(package):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
     answer = run(package, full)
     assert answer.stdout == "42 0\n"
-    assert "kernels can't be kept in" in answer.stderr
+    assert "compiled kernels can't be cached in" in answer.stderr
     assert list(package.glob("cache/*/*/*")) == []
 
 

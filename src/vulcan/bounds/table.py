@@ -16,9 +16,9 @@ the piece and the piece plus its error), or a credit is outside the limits, it s
 kernels decide as if they had the function itself. That is exact as long as the function's own
 rounding errors are ordinary ones, below about `GUARD`.
 
-The function is evaluated at these credits only: it need not be concave, or have a value at all,
-where no history comes. That it is concave and nondecreasing at these credits is assumed here;
-`verify_shape` checks it afterwards.
+The function is evaluated at these credits only: elsewhere it need not be concave, or have a value
+at all. That it is concave and nondecreasing at these credits is assumed here; `verify_shape` checks
+it afterwards.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PIECE: Final = np.dtype(
 )
 
 GUARD: Final = TOLERANCE / 100
-"""Rounding error of a function's values that is assumed, relative to values above 1."""
+"""Assumed rounding error of a function's values, relative to values above 1."""
 
 LARGEST: Final = sys.float_info.max
 
@@ -48,7 +48,7 @@ LARGEST: Final = sys.float_info.max
 class BoundTable:
     """A risk bound as straight pieces: its own, or chords of a function.
 
-    Evaluations of a function are rare: the distance of chords falls with the square of their width,
+    Evaluations of a function are rare: the error of chords falls with the square of their width,
     and the number of evaluations grows like the cube root of the number of comparisons. The pieces
     are in the order of `start`, and the first also covers all credits before it. Credits from `low`
     to `high` can be looked up; above, the bound is at most top + beyond (x - high), and nowhere
@@ -65,7 +65,7 @@ class BoundTable:
         # Where the function was evaluated and is finite, in order; and its values there.
         self._places: list[float] = []
         self._values: list[float] = []
-        self._floor = -math.inf  # the function is -inf up to here
+        self._undefined_up_to = -math.inf  # the function is -inf up to here
         self.pieces: NDArray[np.void] = np.zeros(1, PIECE)
         self.low, self.high = math.inf, -math.inf
         if function is None:
@@ -73,13 +73,13 @@ class BoundTable:
             self.low, self.high = -math.inf, math.inf
             _, level, slope = pieces[-1]
             if slope == 0:
-                # Pieces on the way up may be rounded above the level on which they end.
+                # Rounding may put rising pieces above the level on which they end.
                 self.ceiling = level + GUARD * max(1.0, abs(level))
 
     def cover(self, credit: float) -> None:
         """Make the table exact at a credit: evaluate the function there."""
         index = bisect_left(self._places, credit)
-        if credit <= self._floor or credit in self._places[index : index + 1]:
+        if credit <= self._undefined_up_to or credit in self._places[index : index + 1]:
             return
         assert self.function is not None  # straight pieces cover every credit
         value = self.function(credit)
@@ -92,14 +92,14 @@ class BoundTable:
                 f"to -inf at {credit!r}; it must be nondecreasing"
             )
         else:
-            self._floor = credit
+            self._undefined_up_to = credit
         self.pieces = self._lay_chords()
-        if self._floor > -math.inf:
+        if self._undefined_up_to > -math.inf:
             nothing = (-LARGEST, -math.inf, 0.0, 0.0)
-            unknown = (math.nextafter(self._floor, math.inf), -LARGEST, 0.0, math.inf)
+            unknown = (math.nextafter(self._undefined_up_to, math.inf), -LARGEST, 0.0, math.inf)
             self.pieces = np.concatenate([np.array([nothing, unknown], PIECE), self.pieces])
-        self.low = -math.inf if self._floor > -math.inf else self._places[0]
-        self.high = self._places[-1] if self._places else self._floor
+        self.low = -math.inf if self._undefined_up_to > -math.inf else self._places[0]
+        self.high = self._places[-1] if self._places else self._undefined_up_to
 
     def evaluated(self, low: float, high: float) -> list[float]:
         """Return `low`, `high` and the places between them where the function was evaluated."""
@@ -115,16 +115,16 @@ class BoundTable:
             width = np.minimum(np.diff(places), LARGEST)
             climb = np.diff(values)
             slope = np.clip(climb / width, -LARGEST, LARGEST)
-            # A function rounds its values, and its argument before.
+            # A function rounds its argument and its values.
             size = np.maximum(1.0, np.maximum(np.abs(values[:-1]), np.abs(values[1:])))
             reach = np.maximum(np.abs(places[:-1]), np.abs(places[1:]))
             guard = GUARD * size + 4 * sys.float_info.epsilon * reach * np.abs(slope)
-            # Rounding matters for the slope of a thin chord: it says little of a wide one beside.
+            # Rounding blurs the slope of a narrow chord, which says little about a wide neighbour.
             doubt = 2 * guard / width
             rise = np.append(np.inf, (slope + doubt)[:-1]) - slope
             fall = slope - np.append((slope - doubt)[1:], 0.0)
             peak = width * np.maximum(0.0, np.minimum(rise, fall))
-            # No chord of a concave function is less steep than what comes after it.
+            # No chord of a concave function is less steep than the function after it.
             self.beyond = max(0.0, float(np.min(slope + doubt, initial=math.inf)))
             self.top = float(values[-1]) + float(guard[-1]) if len(guard) else math.inf
         chords = pieces[1::2]

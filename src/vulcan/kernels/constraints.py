@@ -53,7 +53,7 @@ TEST: Final = np.dtype(
 
 @part
 def try_action(problem, test, action, weight, ends, survival, credit):
-    """Whether an action passes: its failing histories, and if it `ends` all, the finished ones."""
+    """Whether an action passes: its failing histories, and its finished ones if it `ends` all."""
     survival_after = survival * (1.0 - action.immediate_risk)
     credit_after = add_credit(test, action, survival, credit, weight)
     pieces, outcomes = problem.pieces, problem.outcomes

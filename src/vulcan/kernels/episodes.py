@@ -27,7 +27,7 @@ OUTCOME = np.dtype(
         ("probability", "f8"),
         ("reward", "f8"),
         ("child", "i8"),
-        ("later_risk", "f8"),  # of an unplanned outcome: what is claimed of what follows
+        ("later_risk", "f8"),  # claimed for what follows an unplanned outcome
         ("later_reward", "f8"),
     ]
 )

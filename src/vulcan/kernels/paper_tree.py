@@ -169,7 +169,7 @@ CONTROL: Final = np.dtype(
         ("default_policy", "i8"),
         ("random", "u8"),  # state of the random numbers
         ("exploration", "f8"),
-        ("literal", "i8"),  # whether that constant is used as it is, not in units of the range
+        ("literal", "i8"),  # whether `exploration` is used as it is, not in units of the range
     ],
     align=True,
 )
@@ -511,9 +511,9 @@ def is_untried(edge):
 
 @part
 def choose_uct(problem, tree, node, scale, share):
-    """Return the action with too few visits, else the one of largest confidence bound.
+    """Return the action with too few visits, else the action of largest confidence bound.
 
-    It is NONE if all are solved or deleted.
+    It is NONE if all actions are solved or deleted.
     """
     best, chosen = -np.inf, NONE
     fewest, rarest = np.inf, NONE
@@ -568,9 +568,9 @@ def test_edge(problem, test, depth, last, node, row, edge):
 
 @part
 def could_be_admitted(problem, test, depth, node, action, edge):
-    """Whether an action could lead to histories that pass, by upper bounds on the reward.
+    """Whether upper bounds on the reward leave it possible that an action is admitted.
 
-    It is tested when the action is first tried. A risk above every value of Δ is refused whatever
+    This is tested when the action is first tried. A risk above every value of Δ is refused whatever
     the reward. Beyond that, a compiled model may have a bound for each outcome, used only while the
     risk of the history exceeds what its credit allows.
     """

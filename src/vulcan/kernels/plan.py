@@ -5,7 +5,7 @@ Below the tree, and where one step is left, it is the action of largest
 
     γ^t R̄ - λ r + (1 - r) m,
 
-with m what samples have collected on average from the next step on; 0 where one step is left, or
+with m the mean reward of samples from the next step on; 0 where one step is left, or
 where the mission always ended after such an action.
 
 **The upper tree of a plan** is a layered graph, on which fronts are computed. It grows from the
@@ -100,7 +100,7 @@ GROWTH: Final = np.dtype(
         ("edges", "i8"),
         ("targets", "i8"),
         ("state", "i8"),  # to be evaluated
-        ("most", "i8"),  # nodes
+        ("most", "i8"),  # the largest number of nodes
         ("fewest_visits", "i8"),
         ("closeness", "f8"),
     ],
@@ -108,32 +108,32 @@ GROWTH: Final = np.dtype(
 )
 
 
-WAITS_NOT: Final = -1.0
+UNQUEUED: Final = -1.0
 
 
 class UpperArrays(NamedTuple):
     """The arrays of an upper tree: a layered graph, and what is known of its nodes.
 
-    `haste` is the order of expansion: the most probable first, but upper nodes of the search
-    before; WAITS_NOT for nodes that stay leaves, or are expanded already.
+    `priority` gives the order of expansion: upper nodes of the search first, then the most probable
+    nodes; UNQUEUED for nodes that stay leaves, or are expanded already.
     """
 
     nodes: Any
     edges: Any
     targets: Any
     reach: Any  # the probability of each node, given its actions
-    haste: Any
+    priority: Any
     growth: Any  # one record
 
 
 @kernel
 def grow_upper_tree(problem, tree, upper_nodes, judged, upper):
-    """Expand an upper tree from its first nodes on: DONE, or what is needed for that."""
+    """Expand an upper tree from its first nodes on; return DONE or a need."""
     problem, tree, judged = borrow(problem), borrow(tree), borrow(judged)
     upper = borrow(upper)
     growth = upper.growth[0]
-    # The hastiest first, of equals the first one.
-    heap = [(-upper.haste[n], n) for n in range(growth.nodes) if upper.haste[n] != WAITS_NOT]
+    # The highest priority first; ties go to the smallest number.
+    heap = [(-upper.priority[n], n) for n in range(growth.nodes) if upper.priority[n] != UNQUEUED]
     heapify(heap)
     while len(heap) > 0 and growth.nodes < growth.most:
         n = heap[0][1]
@@ -141,18 +141,18 @@ def grow_upper_tree(problem, tree, upper_nodes, judged, upper):
         last = node.level + 1 == len(problem.discounts)
         if last:
             growth.state = node.state
-            news = have_actions(problem, node.state)
-            if news != KNOWN:
-                return news
+            status = have_actions(problem, node.state)
+            if status != KNOWN:
+                return status
         added = growth.nodes
-        news = expand(problem, tree, upper_nodes, judged, upper, growth, n, last)
-        if news != GO_ON:
-            return news
+        status = expand(problem, tree, upper_nodes, judged, upper, growth, n, last)
+        if status != GO_ON:
+            return status
         heappop(heap)
-        upper.haste[n] = WAITS_NOT
+        upper.priority[n] = UNQUEUED
         for m in range(added, growth.nodes):
-            if upper.haste[m] != WAITS_NOT:
-                heappush(heap, (-upper.haste[m], m))
+            if upper.priority[m] != UNQUEUED:
+                heappush(heap, (-upper.priority[m], m))
     return DONE
 
 
@@ -198,15 +198,15 @@ def expand(problem, tree, upper_nodes, judged, upper, growth, n, last):
     upper.nodes[n].first_edge, upper.nodes[n].edge_count = growth.edges, edges - growth.edges
     for m in range(growth.nodes, nodes):
         number = upper.nodes[m].state
-        upper.haste[m] = upper.reach[m]
+        upper.priority[m] = upper.reach[m]
         for k in range(len(upper_nodes)):
             if upper_nodes[k] == number:
-                upper.haste[m] += 1.0
+                upper.priority[m] += 1.0
         node = tree.nodes[number]
         often = node.first_edge != NONE and (node.solved != 0 or node.visits > growth.fewest_visits)
         often = node.visits > 0 if node.level + 1 == len(problem.discounts) else often
-        if upper.haste[m] <= 1.0 and not often:
-            upper.haste[m] = WAITS_NOT
+        if upper.priority[m] <= 1.0 and not often:
+            upper.priority[m] = UNQUEUED
     growth.edges, growth.targets, growth.nodes = edges, targets, nodes
     return GO_ON
 
@@ -225,10 +225,10 @@ def belongs(tree, judged, node, number, reach, closeness, k):
             return True
     close = False
     for price_index in range(PRICES):
-        short = np.float64(tree.node_values[number, price_index]) - tree.edge_values[e, price_index]
-        if short <= 0.0:
+        gap = np.float64(tree.node_values[number, price_index]) - tree.edge_values[e, price_index]
+        if gap <= 0.0:
             return True
-        close = close or (node.level > 0 and reach * short <= closeness)
+        close = close or (node.level > 0 and reach * gap <= closeness)
     edge = tree.edges[e]
     for c in range(edge.first_child, edge.first_child + edge.children):
         close = close and tree.nodes[c].visits > 0
@@ -277,7 +277,7 @@ FRAME: Final = np.dtype(
         ("node", "i4"),  # NONE below the tree
         ("price_mask", "i4"),  # the prices that reach this history, as bits
         ("done", "i4"),
-        ("group", "i4"),  # those that take the current action
+        ("group", "i4"),  # the prices that take the current action
         ("phase", "i4"),
         ("action", "i4"),
         ("first_child", "i4"),  # of the current action in the tree; NONE below
@@ -324,21 +324,21 @@ def evaluate(problem, tree, returns, walk):
     while True:
         frame = frames[control.depth]
         if frame.phase == NEXT_OUTCOME:
-            news = enter_outcome(problem, walk, control, frame)
+            status = enter_outcome(problem, walk, control, frame)
         elif frame.phase == ENTER:
             if control.work >= control.pause:
                 return PAUSED
             control.work += 1
-            news = choose(problem, tree, returns, walk, control, frame)
+            status = choose(problem, tree, returns, walk, control, frame)
         else:
-            news = begin_action(problem, tree, walk, control, frame)
-        if news == DONE:
+            status = begin_action(problem, tree, walk, control, frame)
+        if status == DONE:
             if control.depth == control.level:
                 return DONE
             control.depth -= 1
             leave(problem, walk, control, frame)
-        elif news != GO_ON:
-            return news
+        elif status != GO_ON:
+            return status
 
 
 @part
@@ -360,7 +360,7 @@ def choose(problem, tree, returns, walk, control, frame):
 
 @part
 def rate_actions(problem, tree, returns, walk, control, frame):
-    """Choose by estimates: this history is not in the tree."""
+    """Choose actions by estimates, in a history that is not in the tree."""
     depth, (_, _, scratch, _) = control.depth, walk
     last = depth + 1 == len(problem.discounts)
     source, weight = problem.source[0], problem.weights[depth]
@@ -430,10 +430,10 @@ def begin_action(problem, tree, walk, control, frame):
         return GO_ON
     depth = control.depth
     last = depth + 1 == len(problem.discounts)
-    news = look_at_action(problem, tree, walk, control, frame, chosen, last)
-    if news != KNOWN:
+    status = look_at_action(problem, tree, walk, control, frame, chosen, last)
+    if status != KNOWN:
         frame.done &= ~frame.group
-        return news
+        return status
     frame.reward *= problem.weights[depth]
     frame.outcome = 0
     frame.ends = last
@@ -451,9 +451,9 @@ def look_at_action(problem, tree, walk, control, frame, chosen, last):
         state = tree.nodes[frame.node].state if sampled else frame.state
         row = problem.states[state].first_action + chosen
         if not last:
-            news = have_outcomes(problem, state, row, True, depth)
-            if news != KNOWN:
-                return news
+            status = have_outcomes(problem, state, row, True, depth)
+            if status != KNOWN:
+                return status
         action = problem.actions[row]
         frame.reward, frame.risk = action.expected_reward, action.immediate_risk
         frame.outcomes, frame.first_outcome = action.safe_count, action.first_outcome
@@ -551,9 +551,9 @@ def write_plan(problem, tree, returns, outline):
         here = levels[writer.depth]
         if here.row == NONE:
             writer.state = here.state
-            news = decide(problem, tree, returns, here, writer.depth)
-            if news != KNOWN:
-                return news
+            status = decide(problem, tree, returns, here, writer.depth)
+            if status != KNOWN:
+                return status
             if here.row == NONE:  # a safe terminal
                 if here.entry != NONE:
                     below[here.entry] = END
@@ -562,18 +562,18 @@ def write_plan(problem, tree, returns, outline):
             if not enter(problem, here, writer.depth, rows, firsts, below, summary):
                 here.row = NONE
                 return NEEDS_PLAN
-        news = go_on(problem, tree, levels, writer, here, firsts, below)
-        if news != GO_ON:
-            return news
+        status = go_on(problem, tree, levels, writer, here, firsts, below)
+        if status != GO_ON:
+            return status
     return DONE
 
 
 @part
 def decide(problem, tree, returns, here, depth):
     """Choose the action row of a history; NONE if it ends there."""
-    news = have_actions(problem, here.state)
-    if news != KNOWN:
-        return news
+    status = have_actions(problem, here.state)
+    if status != KNOWN:
+        return status
     state = problem.states[here.state]
     if state.action_count == 0:
         return KNOWN
@@ -595,9 +595,9 @@ def decide(problem, tree, returns, here, depth):
         chosen = prefer_promising(problem, tree, returns, here, depth, last)
     row = state.first_action + chosen
     if not last:
-        news = have_outcomes(problem, here.state, row, True, depth)
-        if news != KNOWN:
-            return news
+        status = have_outcomes(problem, here.state, row, True, depth)
+        if status != KNOWN:
+            return status
     here.row = row
     return KNOWN
 

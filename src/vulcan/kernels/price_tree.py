@@ -30,7 +30,7 @@ earns more than the largest y with
     y - λ Δ(y) <= Q_λ(a)
 
 for any price λ, so the least of these over the prices is an upper estimate. The price that attains
-it is the most informative: samples of the action follow it, or one beside it. UCT on that value
+it is the most informative: samples of the action follow it, or a price beside it. UCT on that value
 chooses the action. The value of an action is biased by what was not yet tried below it, and this
 bias may outlive the bonus: so, of N samples, each action gets at least N^0.8 / A, with A actions,
 an even share at first that costs less and less. Its first samples follow each price once.
@@ -46,11 +46,11 @@ it takes the action of largest
     Q_λ(h, a) + c · (1/2 + 1/t) · range(t) · sqrt(log N(h) / N(h, a)),
 
 which explores more near the start, where a wrong choice is never found out below, and less where
-there are many histories to learn from. An untried action counts as if the value after it were that
-after the best tried one, and as tried once. So actions with small rewards of their own are not all
+there are many histories to learn from. An untried action counts as tried once, with the value after
+the best tried action as the value after it. So actions with small rewards of their own are not all
 tried at once. But the value of an action is biased by what was not tried below it: so in the first
 half of the steps, of N visits of a history N^0.75 are shared evenly by its actions, right after the
-first one N^0.8. In a history where nothing was tried yet, actions are compared by their rewards and
+first action N^0.8. In a history without tried actions, actions are compared by their rewards and
 what samples have collected from the next step on, unless the mission always ended after them. Then
 one of the outcomes that are not solved is drawn by its probability. A history with one step left is
 solved at its first visit.
@@ -187,7 +187,7 @@ def take_larger(row, other):
 
 @part
 def price_action(tree, reward, risk):
-    """Return the value of an action by itself, for each price."""
+    """Return the immediate value of an action, for each price."""
     return add_scaled(fill(reward), load(tree.prices, 0), -risk)
 
 
@@ -272,9 +272,9 @@ def refresh(tree, node, number):
 
 @kernel
 def move_values(tree, histories, left, share):
-    """Move to other prices, each a share of the way from a former one, `left`, to the next.
+    """Move to other prices, each a share of the way from a former price, `left`, to the next.
 
-    The values of leaves are interpolated. Those of all other histories are backed up from the
+    The values of leaves are interpolated. The values of all other histories are backed up from the
     histories after them, which come first.
     """
     tree = borrow(tree)
@@ -298,7 +298,7 @@ def move_values(tree, histories, left, share):
 
 
 JUDGED: Final = np.dtype([("reward", "f8"), ("price_index", "i8")], align=True)
-"""The constrained value of a first action, -inf if there is none; and the price that decides."""
+"""The constrained value of a first action, -inf if it has none; and the price that decides it."""
 
 POWER: Final = 0.8  # of N samples, N to this power are shared evenly by all first actions
 GUIDED: Final = 0.5  # the share of samples that follow the current plan
@@ -311,12 +311,12 @@ DRAWS: Final = np.dtype(
 
 @kernel
 def open_upper_node(problem, tree, number):
-    """Add all actions of a history and their outcomes: DONE, or what is needed for that."""
+    """Add all actions of a history and their outcomes; return DONE or a need."""
     problem, tree = borrow(problem), borrow(tree)
     node = tree.nodes[number]
-    news = have_actions(problem, node.state)
-    if news != KNOWN:
-        return news
+    status = have_actions(problem, node.state)
+    if status != KNOWN:
+        return status
     state = problem.states[node.state]
     if state.action_count == 0:
         store(tree.node_values, number, fill(np.float32(0.0)))
@@ -329,9 +329,9 @@ def open_upper_node(problem, tree, number):
         edge, row = tree.edges[node.first_edge + k], state.first_action + k
         if edge.first_child != NONE or edge.solved:
             continue
-        news = have_outcomes(problem, node.state, row, not last, node.level)
-        if news != KNOWN:
-            return news
+        status = have_outcomes(problem, node.state, row, not last, node.level)
+        if status != KNOWN:
+            return status
         action = problem.actions[row]
         if last or action.safe_count == 0:
             worth = price_action(tree, edge.reward, edge.risk)
@@ -348,8 +348,8 @@ def open_upper_node(problem, tree, number):
 def judge(problem, tree, upper_nodes, bound, judged):
     """Renew the values of the upper tree, deepest nodes first, and judge the first actions.
 
-    `bound` has a reward, a distance, and the risks allowed for rewards at this distance from there
-    on, -inf where the risk bound allows nothing.
+    `bound` has the first of evenly spaced rewards, their distance, and the risk allowed for each,
+    -inf where the risk bound allows none.
     """
     tree = borrow(tree)
     for number in upper_nodes[::-1]:
@@ -379,7 +379,7 @@ def judge(problem, tree, upper_nodes, bound, judged):
 
 @part
 def limit_reward(bound, value, price):
-    """Return the largest reward y with y - price Δ(y) <= value, about; -inf if there is none."""
+    """Return about the largest reward y with y - price Δ(y) <= value; -inf if there is none."""
     if price <= 0.0:
         return value
     low, distance, allowed = bound
@@ -396,7 +396,7 @@ def limit_reward(bound, value, price):
 
 @kernel
 def write_orders(problem, tree, upper_nodes, returns, judged, scale, draws, orders, roots):
-    """Order a batch of samples: for each the root of its subtree, the price and the plan."""
+    """Order a batch of samples: for each its subtree, its price, and whether the plan guides it."""
     problem, returns = borrow(problem), borrow(returns)
     tree, judged, orders, roots = borrow(tree), borrow(judged), borrow(orders), borrow(roots)
     draw, root = draws[0], tree.nodes[0]
@@ -473,8 +473,8 @@ def choose_first(tree, judged, root, count, scale):
 
 SECOND: Final = 0.8
 LATER: Final = 0.75
-"""Of N visits of a history, N to this power are shared evenly by its actions: by the second ones of
-a mission, and by later ones in the first half of its steps."""
+"""Of N visits of a history, N to this power are shared evenly by its actions: by the second actions
+of a mission, and by later actions in the first half of its steps."""
 
 FOLLOW: Final = 0.85  # how often a guided sample takes the plan's own action, history by history
 
@@ -512,11 +512,11 @@ def sample(problem, tree, returns, path, orders, controls):
             path[control.begin].node, path[control.begin].edge = control.root, NONE
             control.price_index = orders[control.done].price_index
             control.guided = orders[control.done].guided
-        news = step_down(problem, tree, returns, path, control)
-        if news == END_SAMPLE:
+        status = step_down(problem, tree, returns, path, control)
+        if status == END_SAMPLE:
             back_up(tree, returns, path, control)
-        elif news != GO_ON:
-            return news
+        elif status != GO_ON:
+            return status
     return DONE
 
 
@@ -530,9 +530,9 @@ def step_down(problem, tree, returns, path, control):
         return decide_last_step(problem, tree, returns, path, control)
     if step.edge == NONE:
         if node.first_edge == NONE:
-            news = open_history(problem, tree, returns, path, control)
-            if news != GO_ON:
-                return news
+            status = open_history(problem, tree, returns, path, control)
+            if status != GO_ON:
+                return status
         step.edge = choose_edge(problem, tree, returns, node, control)
         if step.edge == NONE:
             node.visits, node.solved = node.visits + 1, 1
@@ -540,9 +540,9 @@ def step_down(problem, tree, returns, path, control):
     edge = tree.edges[step.edge]
     if edge.first_child == NONE:
         row = problem.states[node.state].first_action + step.edge - node.first_edge
-        news = have_outcomes(problem, node.state, row, True, depth)
-        if news != KNOWN:
-            return news
+        status = have_outcomes(problem, node.state, row, True, depth)
+        if status != KNOWN:
+            return status
         action = problem.actions[row]
         if action.safe_count == 0:
             edge.solved = 1
@@ -562,9 +562,9 @@ def open_history(problem, tree, returns, path, control):
     """Add the actions of a history; one without any ends there."""
     step = path[control.depth]
     node = tree.nodes[step.node]
-    news = have_actions(problem, node.state)
-    if news != KNOWN:
-        return news
+    status = have_actions(problem, node.state)
+    if status != KNOWN:
+        return status
     ended = problem.states[node.state].action_count == 0
     if not ended and not open_node(problem, tree, node):
         return NEEDS_ROOM
@@ -591,11 +591,11 @@ def decide_last_step(problem, tree, returns, path, control):
     weight = problem.weights[depth]
     for k in range(count):
         a = source.actions if compiled else problem.states[s].first_action + k
-        news = peek(problem, s, k) if compiled else KNOWN
-        if news == NO_ACTION:
+        status = peek(problem, s, k) if compiled else KNOWN
+        if status == NO_ACTION:
             continue
-        if news != KNOWN:
-            return news
+        if status != KNOWN:
+            return status
         actions += 1
         action = problem.actions[a]
         reward = np.float32(weight * action.expected_reward)

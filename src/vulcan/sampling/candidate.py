@@ -44,7 +44,7 @@ class Candidate:
     allowed: float
     frontier: float
     method: str = ""  # how it was found, for people
-    graph: Graph | None = None  # of the rows; None for that of the search
+    graph: Graph | None = None  # the graph of the rows; None for that of the search
     answers: NDArray[Any] | None = None  # the rows themselves, if from the graphs of shards
 
     def __len__(self) -> int:
@@ -92,7 +92,7 @@ class Candidate:
         require(inside.all(), "an action is not there")
         counts = graph.actions.array["safe_count"][rows].astype(np.int64)
         shared = np.array_equal(firsts, np.concatenate(([0], np.cumsum(counts))))
-        require(shared and firsts[-1] == len(below), "decisions don't share out their outcomes")
+        require(shared and firsts[-1] == len(below), "decisions have other outcomes")
         later = (below > np.repeat(np.arange(len(rows)), counts)) & (below < len(rows))
         require((later | (below == END) | (below == UNPLANNED)).all(), "a decision is not there")
         reached = np.zeros(len(rows), bool)

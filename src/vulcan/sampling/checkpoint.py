@@ -10,12 +10,12 @@ was, and ends bit for bit where an uninterrupted one would have ended.
 A checkpoint is a sealed file (`vulcan.runtime.files`), replaced atomically. The seal detects
 damage; it does not authenticate the writer. Kernels follow indices without bounds checks, so all
 indices are validated before they see them: a crafted file is refused, or gives a search that ends.
-What samples found, visits and values, is not verified: it can mislead a search, and no more, since
-certificates use the model alone.
+Visits and values are not verified: they can only mislead a search, since certificates use the model
+alone.
 
-**Validation.** Rows of the model's graph are those of the model itself by then. Edges of a history
-must be as many as its state has actions, and histories after an action as many as it has outcomes;
-all of these must be within their arrays. In a tree with several prices a history has the level that
+**Validation.** The rows of the model's graph are compared with the model before. A history must
+have as many edges as its state has actions, and an action as many histories as it has outcomes; all
+of these must be within their arrays. In a tree with several prices a history has the level that
 follows that of its parent, and the state of its outcome, so no path is longer than the horizon.
 """
 
@@ -45,9 +45,9 @@ MODEL: Final = "model"  # the name of the model's fingerprint in an identity
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of a checkpoint."""
 
-    identity: dict[str, str]  # what was searched, and how: others do not resume it
+    identity: dict[str, str]  # the problem and the settings; other searches do not resume it
     graph: dict[str, bytes]  # the rows of the model's graph; see `StateGraph.pack`
-    credits: list[tuple[float, float]]  # where the risk bound was evaluated, and its values
+    credits: list[tuple[float, float]]  # credits, and the values of the risk bound there
     capacities: dict[str, int]  # lengths of the arrays that grow
     arrays: dict[str, bytes]  # the filled rows of the arrays of the search
     target: int  # the sample count of the next round
@@ -55,7 +55,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # Work that a resumed search repeats, since that is easier than storing its results.
     proof: list[tuple[float, int]] = []  # prices, and histories to open; see `Proof.improve`
     proved_for: int = 0  # the number of samples when this was done
-    local: int = 0  # samples under a local constraint that found the best policy; else 0
+    local: int = 0  # samples of the local constraint's search if it found the best policy, or 0
 
     def check_work(self, samples: int) -> None:
         """Refuse more work to repeat than a search does for a number of samples."""
@@ -86,7 +86,7 @@ def read_snapshot(path: str | os.PathLike[str], identity: Mapping[str, str]) -> 
     differences = ""
     for name in {**snapshot.identity, **identity}:
         there, here = (some.get(name, "not known") for some in (snapshot.identity, identity))
-        # A fingerprint means nothing to people.
+        # A fingerprint is of no use to people.
         text = f"{there} there, {here} here" if name != MODEL else "it answers otherwise here"
         differences += f"\n  {name}: {text}" if there != here else ""
     if differences:
@@ -212,15 +212,16 @@ def check_walk(tree: Any, graph: Graph, path: Any, control: Any) -> None:
     require(0 <= depth < len(path), "a sample is deeper than the horizon")
     require(OPEN <= phase <= TRY, "a sample is in no phase")
     numbers = path["node"][: depth + 1]
-    require(((numbers >= 0) & (numbers < len(tree.nodes))).all(), "a sample goes where nothing is")
+    known = (numbers >= 0) & (numbers < len(tree.nodes))
+    require(known.all(), "a sample leads to a missing history")
     nodes = tree.nodes[numbers]
     counts = np.where(nodes["state"] < 0, 0, graph.states.array["action_count"][nodes["state"]])
     opened = nodes["first_edge"] != NONE
-    require(opened[:depth].all() and (opened[depth] or phase == OPEN), "a sample goes nowhere")
+    require(opened[:depth].all() and (opened[depth] or phase == OPEN), "a history is not opened")
     taken = path["edge"][: depth + 1] - nodes["first_edge"]
     known = (taken >= 0) & (taken < counts)
     chosen = known[:depth].all() and (known[depth] or phase != TRY)
     require(chosen, "a sample takes an action that is not there")
     met = path["outcome"][:depth]
     happens = ((met >= 0) & (met < graph.outcomes.count)).all()
-    require(happens, "a sample meets what can't happen")
+    require(happens, "a sample contains an impossible outcome")

@@ -61,8 +61,8 @@ def grow_upper_tree(
 ) -> UpperTree:
     """Return the upper tree below some nodes, given their reaches; these are its first nodes.
 
-    It has at most this many nodes, but for the last ones that are added together. Its actions are
-    at most `closeness` worse than the best.
+    It has at most `most` nodes, but the last nodes are added together. Its actions are at most
+    `closeness` worse than the best.
     """
     from vulcan.kernels import plan as plan_kernels
 
@@ -75,7 +75,7 @@ def grow_upper_tree(
         edges=np.zeros(room, EDGE),
         targets=np.zeros(2 * room, TARGET),
         reach=np.ones(room),
-        haste=np.ones(room),
+        priority=np.ones(room),
         growth=growth,
     )
     begun, first = run.nodes[list(roots)], upper.nodes[:count]
@@ -83,7 +83,7 @@ def grow_upper_tree(
     known = (begun["solved"] != 0) | (begun["visits"] > FEWEST_VISITS)
     expands = (begun["level"] == 0) | ((begun["first_edge"] != NONE) & known)
     upper.reach[:count] = reaches
-    upper.haste[:count] = np.where(expands, reaches, plan_kernels.WAITS_NOT)
+    upper.priority[:count] = np.where(expands, reaches, plan_kernels.UNQUEUED)
     while (
         wants := plan_kernels.grow_upper_tree(
             run.arrays(), run.tree(), run.upper_nodes, run.judged, upper
@@ -111,7 +111,7 @@ def grow_upper_tree(
 
 
 class SharedCompletion:
-    """Walks by several workers, whose results are those of a single one.
+    """Walks by several workers, with the results of a single worker.
 
     `walk` returns the points of histories, `at_once` between two looks at the clock, and the work
     of each; `write` returns the marked plan as a policy, None without room for it.
@@ -220,7 +220,7 @@ class HistoryCompletion:
     def write(self, price_index: int = NONE, root: int = 0) -> Candidate | None:
         """Return the plan that is marked from a root on as a policy; None without room for it.
 
-        From the root on it follows this price; NONE if that is marked, too.
+        The plan follows this price from the root on; NONE if its prices are marked, too.
         """
         kernels, run, begin = self._kernels, self._run, int(self._run.nodes["level"][root])
         length = FIRST_LENGTH

@@ -1,14 +1,14 @@
 """A search tree distributed over workers: the upper tree here, and subtrees as shards with them.
 
-The coordinator holds the upper tree and orders samples as in a tree of one memory
+The coordinator holds the upper tree and orders samples as in a tree in one memory
 (`vulcan.sampling.price_search`); the subtrees below are shards. It knows the root of each shard:
 its visits, its values, and whether it is solved. The upper tree needs no more, so the search is the
 same, sample by sample, wherever its shards are. A new shard goes to the worker with the smallest
 load, and stays there; where it is split, so do the shards below it that were sampled.
 
 All shards of a worker are in the tree of one host, whose node 0 is not used: each has a root of its
-own, with the state that the coordinator sent. A host does only what it is called to do, and shards
-share nothing, so that it does not matter which of them are together.
+own, with the state that the coordinator sent. A host only answers calls, and shards share nothing,
+so it does not matter which shards are on the same host.
 
 A shard that is lost with its worker is searched anew, on any worker, from its next samples on. A
 plan that relied on it is made again.
@@ -59,7 +59,7 @@ from vulcan.sampling.price_search import AT_ONCE, SHARE_OF_SAMPLING, PriceRun, w
 from vulcan.sampling.tree import PriceArrays, Subtree
 
 LOWER: Final = (1 << 32) - 1
-AMPLE: Final = 2  # times as many upper nodes as are needed in all: a host's, for equal reaches
+AMPLE: Final = 2  # factor of the upper nodes that a host shows, for equal reaches
 BETWEEN_LOOKS: Final = 1.0  # seconds between two looks at how long an answer takes
 MOST_TRIES: Final = 3  # the search stops after losing all workers this many times without an answer
 
@@ -67,7 +67,7 @@ Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
 Marks = list[tuple[int, int]]
-"""Nodes, and what a plan marks them with; see `PriceArrays.follow`."""
+"""Nodes with their marks of a plan; see `PriceArrays.follow`."""
 
 SHARD_REPORT: Final = np.dtype(
     [
@@ -82,16 +82,16 @@ SHARD_REPORT: Final = np.dtype(
     ],
     align=True,
 )
-"""What the upper tree must know of a shard after it was sampled."""
+"""The data of a shard that the upper tree needs after it was sampled."""
 
 Report = tuple[NDArray[Any], dict[str, int]]
-"""What a host answers: a `SHARD_REPORT` of each shard that was called, and its totals."""
+"""The answer of a host: a `SHARD_REPORT` of each shard that was called, and its totals."""
 
 
 class ShardHost(PriceArrays):
     """The shards of one worker.
 
-    The first argument of most methods has something for each shard that is called, by its number.
+    The first argument of most methods maps numbers of shards to the argument for each shard.
     """
 
     def __init__(self, channel: Channel, problem: Problem, seed: int, exploration: float) -> None:
@@ -180,7 +180,7 @@ class ShardHost(PriceArrays):
     def write(self, prices: Mapping[int, int], returns: Any) -> dict[int, Candidate]:
         """Return the policy of the marked plan in shards, given the prices that they follow.
 
-        A price is NONE where it is marked in the shard; the returns are those of all shards.
+        A price is NONE where it is marked in the shard; `returns` are merged over all shards.
         """
         written = {}
         for number, price_index in prices.items():
@@ -249,9 +249,9 @@ class DistributedTree(PriceRun):
         self._made = (ShardHost, sent, seed, exploration)
         self._workers: list[Worker] = []
         self._limits: dict[Worker, float] = {}
-        self._totals: dict[Worker, dict[str, int]] = {}  # by the last reports
+        self._totals: dict[Worker, dict[str, int]] = {}  # of the last reports
         self._owners: dict[int, Worker] = {}  # of shards, by their numbers
-        self._loads: Counter[Worker] = Counter()  # shards that were given, and samples
+        self._loads: Counter[Worker] = Counter()  # shards created there, and samples
         self._losses_in_a_row = 0
         self._roots_by_number = np.zeros(0, np.intp)
 
@@ -305,7 +305,7 @@ class DistributedTree(PriceRun):
             call("create", self._share(begun), self.prices.copy())
 
     def _share(self, content: Mapping[int, Any]) -> dict[Worker, tuple[dict[int, Any]]]:
-        """Return what there is for some shards, by their owners, as arguments of calls."""
+        """Group call arguments of shards by the worker that owns them."""
         shares: dict[Worker, tuple[dict[int, Any]]] = {}
         for number in sorted(content):
             shares.setdefault(self._owners[number], ({},))[0][number] = content[number]
@@ -314,7 +314,7 @@ class DistributedTree(PriceRun):
     def _call(
         self, name: str, shares: Mapping[Worker, tuple[Any, ...]], *others: Any
     ) -> dict[Worker, Any]:
-        """Call a method of the hosts of some workers, and return what those that live answer."""
+        """Call a method on some workers; return the answers of those that are alive."""
         futures = {worker: worker.call(name, *first, *others) for worker, first in shares.items()}
         answers = {}
         for worker, future in futures.items():
@@ -329,7 +329,7 @@ class DistributedTree(PriceRun):
     def _rely_on(
         self, name: str, shares: Mapping[Worker, tuple[Any, ...]], *others: Any
     ) -> dict[Worker, Any]:
-        """Call a method of hosts, all of which must answer: else shards are lost."""
+        """Call a method on workers, all of which must answer; else raise `ShardsLostError`."""
         answers = self._call(name, shares, *others)
         if self._losses_in_a_row:
             raise ShardsLostError
@@ -347,7 +347,7 @@ class DistributedTree(PriceRun):
             if is_late(began):
                 self.close()
                 seconds = perf_counter() - began
-                message = f"a worker gave no answer in {seconds:.1f} s: is it in the model?"
+                message = f"a worker gave no answer in {seconds:.1f} s; the model may be hanging"
                 raise ModelError(Violation(Rule.ANSWERS, message))
         return future.result()
 
@@ -409,7 +409,7 @@ class DistributedTree(PriceRun):
         self._kernels.move_values(self.tree(), upper_nodes, left, share)
 
     def follow(self, actions: Marks, price_indices: Marks) -> None:
-        # The number of a history for plans is that of its worker, times 2³², plus its node there.
+        # Plans number a history by its worker, times 2³², plus its node there.
         marks: list[tuple[Marks, Marks]] = [([], []) for _ in range(len(self._workers) + 1)]
         for kind, some in enumerate((actions, price_indices)):
             for history, mark in some:
@@ -493,7 +493,7 @@ class DistributedTree(PriceRun):
     ) -> Iterator[tuple[int, int, float]]:
         """Yield the marked plan in preorder: upper nodes and roots of shards, each with its reach.
 
-        Between them is the row of an upper node's action, or the price that a shard follows.
+        The second entry is the row of an upper node's action, or the price that a shard follows.
         """
         if self.is_subtree(node):
             yield node, price_index, reach
@@ -582,10 +582,10 @@ class DistributedTree(PriceRun):
 def _merge(
     trees: Sequence[UpperTree], links: Mapping[int, int], own: NDArray[np.bool_], most: int
 ) -> UpperTree:
-    """Return one upper tree of that of the coordinator, which comes first, and those of hosts.
+    """Merge the upper trees of the coordinator, which comes first, and of the hosts.
 
-    It is grown again as one tree would grow: the most probable history first, but upper nodes of
-    the search, `own`, before. `links` leads from leaves to the roots of shards among all nodes.
+    The result is grown as one tree would grow: upper nodes of the search, `own`, first, then the
+    most probable histories. `links` leads from leaves to the roots of shards among all nodes.
     """
     nodes, edges, targets = _join(trees)
     reach, counts = [1.0], nodes["edge_count"]
@@ -606,8 +606,8 @@ def _merge(
                 continue
             source = links.get(target_nodes[t], target_nodes[t])
             if counts[source] > 0:
-                haste = reach[n] * chances[t] + (source < len(own) and bool(own[source]))
-                heappush(waiting, (-haste, len(order)))
+                priority = reach[n] * chances[t] + (source < len(own) and bool(own[source]))
+                heappush(waiting, (-priority, len(order)))
             order.append(source)
             reach.append(reach[n] * chances[t])
     sources, some = np.array(order), np.array(order)[expanded]

@@ -58,9 +58,9 @@ def rank_within_bound(judgement: Judgement) -> tuple[bool, bool, float]:
 class Incumbent:
     """The best policy of a search so far.
 
-    `solver` is the one that policies name, and a checkpoint of other `settings` is refused. `error`
-    is what the model raised, if that ended the search, and `target` the number of samples of the
-    next round. `repeats` returns the fields of a `Snapshot` on what a resumed search repeats.
+    Policies name `solver` as their origin, and a checkpoint of other `settings` is refused. `error`
+    is the error of the model that ended the search, if any, and `target` the number of samples of
+    the next round. `repeats` returns the fields of a `Snapshot` for work that resuming repeats.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Incumbent:
         self.target = FIRST_ROUND
         self._saved = time.perf_counter()
         self._certified: tuple[Candidate, Policy, Certificate] | None = None
-        self._uncertified: tuple[Candidate, Policy | None] | None = None  # where time was up
+        self._uncertified: tuple[Candidate, Policy | None] | None = None  # where time ran out
         self._seconds_per_decision: float | None = None
         self._round_seconds = 0.0
 
@@ -111,15 +111,15 @@ class Incumbent:
             self._monitor.stopped_by = StopReason.TIME
 
     def _keep_error(self, error: ModelError) -> None:
-        """End the search if the model raised, perhaps for a passing reason; one that lies fails."""
+        """End the search with the best policy if a model call raised; re-raise rule violations."""
         if error.violation.rule is not Rule.ANSWERS:
             raise error
         self.error, self._monitor.stopped_by = error, StopReason.MODEL
 
     def must_end(self) -> bool:
-        """Whether the search must end; then it is saved.
+        """Return whether the search must end; if it was stopped, save a checkpoint first.
 
-        It is saved before the last round, which an uninterrupted search would not have here.
+        This precedes the last round, which an uninterrupted search would not take here.
         """
         run, monitor = self._run, self._monitor
         if not run.solved and not run.exhausted:
@@ -147,17 +147,17 @@ class Incumbent:
 
     @property
     def hurried(self) -> bool:
-        """Whether the last round is skipped, since it takes long and the user wants an answer."""
+        """Whether the last round is skipped: it would take long, and the user wants an answer."""
         by = self._monitor.stopped_by
-        asked = by is not None and by.is_request and self._round_seconds > SLOW_ROUND
-        return asked and self.best is not None
+        slow = self._round_seconds > SLOW_ROUND
+        return by is not None and by.is_request and slow and self.best is not None
 
     @contextmanager
     def round(self, final: bool) -> Iterator[float]:
-        """Time a round, which gets the time when it must end, by `time.perf_counter`.
+        """Time a round; yield its deadline (`time.perf_counter`).
 
-        It gets half of the time that is left, or a trifle. The last one leaves what a certificate
-        takes, and no more, if that is known. A policy is certified if that takes no time.
+        A round gets half of the time that is left, or a moment. The last round leaves only the time
+        of a certificate, if that is known. A policy is certified after the round if that is quick.
         """
         began, until = time.perf_counter(), math.inf
         limit = self._monitor.limits.time_limit
@@ -182,7 +182,7 @@ class Incumbent:
         return len(self.best) * self._seconds_per_decision
 
     def _time_answer(self) -> float:
-        """Return the seconds of evaluating the plain model for a decision that is certified."""
+        """Return the seconds that the model takes for each decision that is certified."""
         graph, reader = self._run.graph, self._run.reader
         if isinstance(graph, StateGraph):
             return graph.evaluation_seconds / max(1, graph.evaluations)
@@ -195,10 +195,10 @@ class Incumbent:
             if not safe:
                 break
             state = safe[0]
-        return 2 * seconds  # one more to write the policy of a compiled model out
+        return 2 * seconds  # twice: writing out the policy of a compiled model evaluates it again
 
     def certify(self, granted: bool = False) -> None:
-        """Write the best policy out and certify it, unless that was done.
+        """Write out the best policy and certify it, unless it is certified already.
 
         If `granted`, a certificate of usual length may exceed the time limit by a moment.
         """
@@ -206,7 +206,7 @@ class Incumbent:
         if candidate is None or (done is not None and done[0] is candidate):
             return
         if granted:
-            # No answer is timed here: it may be too late for that.
+            # No evaluation is timed here: it may be too late for that.
             seconds = self._seconds_per_decision or OWN_SECONDS
             self._monitor.grant_certificate(len(candidate) * seconds)
         began = time.perf_counter()
@@ -231,11 +231,11 @@ class Incumbent:
             self.save()
 
     def save(self) -> None:
-        """Write a checkpoint, if there is to be one."""
+        """Write a checkpoint, if one was requested."""
         checkpoint = self._options.checkpoint
         if checkpoint is None:
             return
-        # A policy of another graph than the one that is saved could not be read again.
+        # A policy of another graph could not be read again: only the graph of the run is saved.
         best = None if self.best is None or self.best.graph is not None else self.best
         try:
             Snapshot(
@@ -246,14 +246,14 @@ class Incumbent:
                 **self._repeats(),
             ).write(checkpoint.path)
         except OSError as error:
-            # The search is worth more than its copy.
+            # The search goes on without a checkpoint.
             logger.warning("the checkpoint could not be written: %s", error)
         self._saved = time.perf_counter()
 
     def resume(self) -> Snapshot | None:
-        """Resume the search of a checkpoint, but for the work to repeat; None without one.
+        """Resume the search of a checkpoint, except for the work to repeat; None without one.
 
-        The run itself must be prepared.
+        The run must be prepared.
         """
         checkpoint, run = self._options.checkpoint, self._run
         if checkpoint is None or not checkpoint.resume:
@@ -274,7 +274,7 @@ class Incumbent:
         return snapshot
 
     def _identify(self) -> dict[str, str]:
-        """Return what is searched, and how, in strings that are the same in every process."""
+        """Return the problem and the settings as strings that are the same in every process."""
         bound = self._problem.risk_bound
         parts: dict[str, object] = {
             MODEL: self._run.reader.fingerprint(),
@@ -307,7 +307,7 @@ class Incumbent:
         )
 
     def measure(self) -> Statistics:
-        """Return what the search took, when it has ended."""
+        """Return the statistics of the search, when it has ended."""
         run = self._run
         seconds, histories = self._monitor.seconds, run.histories
         return Statistics(seconds, histories, run.evaluations, run.samples, run.memory)
@@ -320,7 +320,7 @@ class Incumbent:
         return f"stopped by {self._monitor.stopped_by} after {samples}: {found}{cause}"
 
     def conclude(self, status: Status, explanation: str, taken: Statistics, **more: Any) -> Finding:
-        """Return what the search found, given how it ended, what it took, and its own bounds."""
+        """Return the finding, given how the search ended, its statistics, and its own bounds."""
         if status is Status.INFEASIBLE:
             self.best = self._certified = None
         candidate, policy, certificate = self._certified or (None, None, None)

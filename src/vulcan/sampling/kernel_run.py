@@ -33,7 +33,7 @@ class KernelRun:
     """
 
     GROWING: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """The arrays of a tree that grow, by the field of `sizes` that says how far they are filled."""
+    """The arrays of a tree that grow, by the field of `sizes` that counts their filled rows."""
 
     sizes: NDArray[Any]
     nodes: NDArray[Any]
@@ -166,10 +166,10 @@ class KernelRun:
     # Checkpoints.
 
     def _pack(self, places: Iterable[float], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """Return what a `Snapshot` has of a search, besides the policy and the rounds.
+        """Return the fields of a `Snapshot` except those of the policy and the rounds.
 
-        Of the risk bound that is its values at some credits, and of the search other arrays than
-        those of the tree, too.
+        `places` are credits at which the values of the risk bound are saved, and `arrays` are saved
+        in addition to the arrays of the tree.
         """
         return {
             "graph": self.graph.pack(),
@@ -189,8 +189,8 @@ class KernelRun:
             if self.allow(credit) != allowed:
                 raise CheckpointError("the risk bound is not the one of the checkpoint")
         for kind, names in self.GROWING.items():
-            # Arrays are as long as before if memory allows it, and no shorter than those that a
-            # search begins with: shorter ones can't grow.
+            # Arrays are as long as before if memory allows it, and no shorter than those of a new
+            # search: shorter arrays can't grow.
             empty = [getattr(self, name) for name in names]
             filled = len(unpack_array(packed, kind, empty[0]))
             affordable = self.limit // sum(array[:1].nbytes for array in empty)
@@ -223,7 +223,7 @@ class KernelRun:
             return -math.inf
 
     def credits(self) -> list[float]:
-        """Return where the bound was evaluated, between the smallest and largest credit tested."""
+        """Return where the bound was evaluated, from the smallest to the largest credit tested."""
         low, high = float(self.test["least"][0]), float(self.test["largest"][0])
         return self.table.evaluated(low, high) if low <= high else []
 
@@ -237,7 +237,7 @@ class KernelRun:
             )
             range_tested = f"Histories had credits from {low} to {high}. "
         return (
-            f"no policy exists all of whose histories pass constraint {constraint.letter}, proved. "
+            f"no policy satisfies constraint {constraint.letter} on all histories, proved. "
             f"{range_tested}The constraint is stricter than the bound: "
             "a policy within the bound may exist"
         )
@@ -246,7 +246,7 @@ class KernelRun:
 def _choose_graph(
     reader: ModelReader, constraint: LocalConstraint, known: StateGraph | None, compiled: bool
 ) -> Graph:
-    """Return the graph of the compiled model, the known one, or a new one."""
+    """Return the graph of the compiled model, the known graph, or a new graph."""
     credit = constraint.own_credit
     form = find_compiled(reader) if compiled and credit is None else None
     if form is not None:

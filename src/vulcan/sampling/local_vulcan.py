@@ -63,7 +63,7 @@ def search_tree(
     if not monitor.started:
         monitor.start_clock()
     incumbent.resume()
-    completes = solver.complete and not solver.as_printed  # the paper's are never
+    completes = solver.complete and not solver.as_printed  # the printed algorithm never does
     proved: Candidate | None = None  # the policy of a solved tree
     with incumbent.answering():
         ended = False
@@ -76,7 +76,7 @@ def search_tree(
                 monitor.report(incumbent.describe)
                 incumbent.save_if_due()
             ended = incumbent.must_end()
-            # Where no history passes, a policy may be within the bound all the same.
+            # Where no history passes the constraint, a policy may still be within the bound.
             merged = completes and tree.graph.merges
             if (merged if tree.exhausted else tree.samples) and not incumbent.hurried:
                 proved = _plan(solver, tree, incumbent, completes, final=ended)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from vulcan.sampling.local_vulcan import LocalVulcan
 
 FIXED: Final = ("_returns", "_path", "control", "test")  # arrays that don't grow
-SAMPLED: Final = ("depth", "phase", "samples", "exhausted", "random")  # what changes of `control`
-TESTED: Final = ("least", "largest")  # and of `test`
+SAMPLED: Final = ("depth", "phase", "samples", "exhausted", "random")  # changing in `control`
+TESTED: Final = ("least", "largest")  # changing in `test`
 SHARE_OF_CLEANUP: Final = 0.05  # of memory
 CHUNK: Final = 1 << 14  # samples, or histories of a policy, between two looks at the clock
 STEPS: Final = 1 << 20  # of samples between two looks at the clock, however few samples they make
@@ -49,7 +49,7 @@ FEWEST_PLACES: Final = 1 << 14  # pairs or histories
 FEWEST_EVALUATIONS: Final = 256  # of states
 SAMPLES_PER_EVALUATION: Final = 64  # where there is a complete policy already
 SCALES: Final = tuple(4**k for k in range(12))
-FEW: Final = 5  # how many of these are tried where the constraint admits no policy at all
+FEW: Final = 5  # scales to try where the constraint admits no policy at all
 
 
 class TreeRun(KernelRun):
@@ -144,7 +144,7 @@ class TreeRun(KernelRun):
         self.full = self.memory > most or not self.satisfy(wants, state, most)
 
     def plan(self, complete: bool, give_up: Callable[[], bool]) -> Candidate | None:
-        """Return the policy of the tree; None without room or time for it, or without any.
+        """Return the policy of the tree; None without a policy, or without room or time for it.
 
         Completion plans what was not sampled, too. Cleanup deletes actions of histories that it
         tested only up to the frontier. That is no proof, so the search gets its actions back
@@ -249,7 +249,7 @@ class TreeRun(KernelRun):
         )
 
     def _list_decisions(self) -> tuple[NDArray[Any], ...]:
-        """Return the decisions in preorder: rows, reach, levels, and what is below each of them.
+        """Return the decisions in preorder: rows, reach, levels, and the next decisions of each.
 
         The last array is the probability of each history at the frontier. Histories are gathered
         level by level, those at the frontier with the row NONE. Then their numbers follow from the
@@ -334,7 +334,7 @@ class TreeRun(KernelRun):
         tree = self._kernels.Tree(*arrays, self.sizes)
         check_tree(tree, self.graph, counted)
         check_walk(tree, self.graph, self._path, self.control[0])
-        require(self.samples >= 0, "there were fewer than no samples")
+        require(self.samples >= 0, "the number of samples is negative")
 
     def _roll_back(self, before: Any) -> None:
         """Forget what was added to the tree since it had these sizes."""
@@ -367,5 +367,5 @@ def _number_in_preorder(above: list[NDArray[np.intp]]) -> list[NDArray[np.intp]]
 
 
 def _sum(values: NDArray[np.float64]) -> float:
-    """Return the sum in this very order, so that it does not depend on the number of values."""
+    """Return the sum in this order, so that rounding does not depend on the number of values."""
     return 0.0 + float(np.cumsum(values)[-1]) if len(values) else 0.0

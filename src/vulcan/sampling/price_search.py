@@ -12,9 +12,9 @@ nodes, edges and rows to a stretch of its own. A worker whose stretch is full st
 stopped, they get new stretches, arrays grow if necessary, and the rest of the batch goes on.
 
 **Prices.** The value of a failure is unknown at first: prices go from 0, the plan without regard to
-risk, up to many times the rewards. Later they surround the prices that decide over the best first
-actions, closer and closer. While no policy within the bound is in sight, prices rise: the largest
-of all asks for the least risk.
+risk, up to many times the rewards. Later they surround prices that decide between the best first
+actions, closer and closer. While no policy within the bound is known, prices rise: the largest
+possible price asks for the least risk.
 
 **Checkpoints.** Between two samples the state of a search is its tree, the returns, the random
 numbers, and the remaining orders of a batch. Everything else follows from the problem.
@@ -73,7 +73,7 @@ SHORTEST_SUBTREE: Final = 3  # steps left at an upper node, at least
 class PriceRun(PriceArrays):
     """One search of a tree with several prices.
 
-    As many threads as there are workers sample a compiled model; the result does not depend on it.
+    Workers are threads that sample a compiled model; the result does not depend on their number.
     `full` says whether memory has run out, and `accepted` has the rewards of plans that the bound
     accepted.
     """
@@ -95,8 +95,8 @@ class PriceRun(PriceArrays):
         self._draws = np.zeros(1, self._kernels.DRAWS)
         self._draws["random"] = np.uint64(seed)
         self._draws["exploration"] = exploration
-        self._orders = np.zeros(0, self._kernels.ORDER)  # what is left of the current batch
-        self._roots = np.zeros(0, np.int32)  # and the subtrees of these orders
+        self._orders = np.zeros(0, self._kernels.ORDER)  # the rest of the current batch
+        self._roots = np.zeros(0, np.int32)  # the subtrees of these orders
         self.samples = 0
         self._next_guide = FIRST_GUIDE
         self._span = self._bounded = NOWHERE
@@ -114,7 +114,7 @@ class PriceRun(PriceArrays):
     def do_beside(self, work: Callable[[], object]) -> Callable[[], object]:
         """Begin work that does not touch the tree, and return a function that waits for it.
 
-        A single thread does it then; of several, one does it at once while the others plan.
+        With a single thread, that function does the work; else a thread begins it at once.
         """
         return work if self._threads is None else self._threads.pool.submit(work).result
 
@@ -230,7 +230,7 @@ class PriceRun(PriceArrays):
         self._kernels.judge(self.arrays(), self.tree(), *arguments)
 
     def _find_allowed_risks(self) -> Any:
-        """Return the risk bound over the span of rewards, evaluated again only if that moved."""
+        """Return the risk bound over the span of rewards, evaluated again if the span has moved."""
         (low, high), before = self.reward_span(), self._bounded
         if not before[0] <= low <= high <= before[1]:
             room = 0.25 * (high - low)
@@ -243,7 +243,7 @@ class PriceRun(PriceArrays):
         return self._allowed_risks
 
     def reward_span(self) -> tuple[float, float]:
-        """Return the least and the largest reward of policies, as far as is known."""
+        """Return the least and the largest reward of policies, as far as they are known."""
         low, high = self._span
         if not low <= high:
             return 0.0, 1.0
@@ -253,7 +253,7 @@ class PriceRun(PriceArrays):
 
     @property
     def size(self) -> float:
-        """The size of rewards, as far as is known."""
+        """The size of rewards, as far as it is known."""
         low, high = self.reward_span()
         return max(abs(low), abs(high), high - low) or 1.0
 
@@ -264,7 +264,7 @@ class PriceRun(PriceArrays):
         return grow_upper_tree(self, most, closeness)
 
     def complete(self) -> Completion:
-        """Return what evaluates and writes policies below it."""
+        """Return the object that evaluates and writes policies below the upper tree."""
         return HistoryCompletion(self) if self._threads is None else self._threads.complete()
 
     def credits(self) -> list[float]:
@@ -314,7 +314,7 @@ class PriceRun(PriceArrays):
         samples, guide, *spans = unpack_array(packed, "numbers", np.zeros(0), NUMBERS).tolist()
         for count in (samples, guide):
             require(0 <= count < 1 << 53 and count == int(count), "samples were not counted")
-        require(not any(map(math.isnan, spans)), "rewards are between no numbers")
+        require(not any(map(math.isnan, spans)), "an end of the range of rewards is NaN")
         self.samples, self._next_guide = int(samples), int(guide)
         self._span, self._bounded = (spans[0], spans[1]), (spans[2], spans[3])
         for name in FIXED[:2]:
@@ -336,7 +336,7 @@ class PriceRun(PriceArrays):
 
     def _restore_subtrees(self, packed: Mapping[str, bytes]) -> None:
         roots, levels = unpack_array(packed, "subtrees", np.zeros(0, np.int64)), self.reader.levels
-        require(len(np.unique(roots)) == len(roots), "a subtree is there twice")
+        require(len(np.unique(roots)) == len(roots), "two subtrees have the same root")
         returns = unpack_array(packed, "returns", make_returns(0), levels * len(roots))
         random = unpack_array(packed, "random", np.zeros(0, np.uint64), len(roots))
         for k, root in enumerate(roots.tolist()):
@@ -350,38 +350,38 @@ class PriceRun(PriceArrays):
         require(self.is_subtree(root), "a subtree begins where none can")
 
     def _check_orders(self) -> None:
-        """Refuse orders, marks and judgements that lead nowhere."""
+        """Refuse orders, marks and judgements with invalid indices."""
         orders, judged = self._orders, self.judged
         indices = (judged["price_index"], orders["price_index"])
         require(all(map(are_price_indices, indices)), "a price is not there")
-        require(len(orders) == len(self._roots) <= LARGEST_BATCH, "orders lead to no subtrees")
+        require(len(orders) == len(self._roots) <= LARGEST_BATCH, "the number of orders is wrong")
         for root in np.unique(self._roots).tolist():
             self._require_subtree(root)
         marked = (self._marked >= 0) & (self._marked < self.histories)
-        require(marked.all(), "a plan goes where nothing is")
+        require(marked.all(), "a plan leads to a missing history")
         for number in (0, *self.upper_nodes.tolist()):
             self._check_upper_node(self.nodes[number])
 
     def _check_upper_node(self, node: Any) -> None:
-        """Refuse an upper node from which an order would lead nowhere."""
+        """Refuse an upper node below which an order would find no history."""
         if node["first_edge"] == NONE:
             require(node["level"] == 0 and node["solved"], "an upper node has no actions")
             return
         edges = self.edges[node["first_edge"] : node["first_edge"] + node["edge_count"]]
         left = edges[edges["solved"] == 0]
-        require(node["solved"] or len(left), "nothing is left of an upper node to sample")
+        require(node["solved"] or len(left), "an upper node has nothing left to sample")
         require((left["first_child"] != NONE).all(), "an action of an upper node leads nowhere")
-        if not len(self._orders):  # the upper tree learns what a batch solved only at its end
+        if not len(self._orders):  # the upper tree is updated only after a batch
             children = [self.nodes[edge["first_child"] :][: edge["children"]] for edge in left]
             unsolved = all((some["solved"] == 0).any() for some in children)
-            require(unsolved, "nothing is left of an action to sample")
+            require(unsolved, "an action has nothing left to sample")
 
 
-# What a checkpoint holds of a search.
+# The arrays of a search in a checkpoint.
 
 FIXED: Final = ("prices", "judged", "_draws")  # these arrays don't grow
 LISTS: Final = ("upper_nodes", "_marked", "_orders", "_roots")
-SUBTREES: Final = ("subtrees", "returns", "random", "retired")  # by roots; of those split
+SUBTREES: Final = ("subtrees", "returns", "random", "retired")  # `retired` is of split ones
 NUMBERS: Final = 6
 
 
@@ -414,7 +414,7 @@ class SampleThreads:
         return int(self._ends[worker]["nodes"][0] - self._sizes[worker]["nodes"][0])
 
     def complete(self) -> Completion:
-        """Return what evaluates and writes policies below the upper tree."""
+        """Return the object that evaluates and writes policies below the upper tree."""
         run, returns, free = self._run, self._run.merge_returns(), SimpleQueue[HistoryCompletion]()
         for evaluator in self._evaluators:
             free.put(HistoryCompletion(run, returns, evaluator))
@@ -452,7 +452,7 @@ class SampleThreads:
         return True
 
     def _work(self, worker: int, waiting: deque[Subtree]) -> int:
-        """Sample until no subtree waits, or one needs something; that one waits again."""
+        """Sample until no subtree waits, or a subtree needs something, which then waits again."""
         run = self._run
         problem = self._evaluators[worker].lend(run.arrays(), adds_rows=True)
         ends = {kind: int(self._ends[worker][kind][0]) for kind in run.GROWING}
@@ -498,9 +498,9 @@ class SampleThreads:
 Prices = NDArray[np.float64]
 
 CONTENDERS: Final = 3  # first actions that prices surround, at most
-CLOSE: Final = 0.03  # as a share of the rewards: how much worse than the best these may be
-LOWER: Final = 0.6  # how far prices go below those that decide
-HIGHER: Final = 1.7  # and above
+CLOSE: Final = 0.03  # of the rewards: how much worse than the best contenders may be
+LOWER: Final = 0.6  # the lowest price, relative to the smallest deciding price
+HIGHER: Final = 1.7  # the highest price, relative to the largest deciding price
 SMALL: Final = 0.1  # of the rewards: a small price
 TRIFLE: Final = 0.01  # of the rewards: a negligible price
 HIGHEST: Final = 1e6  # times the rewards: the largest price
@@ -519,10 +519,10 @@ def begin_prices(count: int, size: float, allowed: float) -> Prices:
 
 
 def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
-    """Return prices around those that decide over the best first actions.
+    """Return prices around those that decide between the best first actions.
 
-    `judged` has the value of each first action, and the price that decides it; `size` is that of
-    rewards.
+    `judged` has the value of each first action, and the price that decides it; `size` is the size
+    of rewards.
     """
     rewards = judged["reward"]
     order = np.argsort(-rewards, kind="stable")[:CONTENDERS]
@@ -538,13 +538,13 @@ def choose_prices(judged: NDArray[Any], prices: Prices, size: float) -> Prices:
 
 
 def are_at_an_end(judged: NDArray[Any], prices: Prices) -> bool:
-    """Whether the price that decides over the best first action may be outside of the prices."""
+    """Return whether the deciding price is the largest price, or the smallest and above 0."""
     price_index = int(judged["price_index"][int(np.argmax(judged["reward"]))])
     return price_index == len(prices) - 1 or (price_index == 0 and prices[0] > 0)
 
 
 def raise_prices(prices: Prices, size: float) -> Prices:
-    """Return higher prices; the last of them asks for the least risk, or nearly so."""
+    """Return higher prices; the highest asks for the least risk, or nearly so."""
     highest = min(STEEPER * float(prices[-1]), HIGHEST * size)
     low = max(float(prices[len(prices) // 2]), SMALL * size)
     shares = np.arange(len(prices)) / (len(prices) - 1)

@@ -103,7 +103,7 @@ class Subtree:
         return self
 
     def sample(self, problem: Any, tree: Any) -> int:
-        """Take samples until all are taken, or the kernel needs something; return what."""
+        """Take samples until all are taken, or the kernel needs something; return its code."""
         from vulcan.kernels.price_tree import sample
 
         return int(sample(problem, tree, self.returns, self.path, self.orders, self.control))
@@ -153,7 +153,7 @@ class PriceArrays(KernelRun):
         return self._kernels.PriceTree(self.nodes, self.edges, *values)
 
     def find_extremes(self) -> Extremes:
-        """Return the largest numbers of the actions evaluated so far."""
+        """Return the maxima over the actions evaluated so far."""
         return find_extremes(self.graph)
 
     def _move_values(self, left: NDArray[np.intp], share: NDArray[np.float32]) -> None:
@@ -189,10 +189,10 @@ class PriceArrays(KernelRun):
             wants := self._kernels.open_upper_node(self.arrays(), self.tree(), node)
         ) != codes.DONE:
             if not self.satisfy(wants, state, math.inf):
-                self._expand(state)  # even beyond the limit: nothing works without it
+                self._expand(state)  # even beyond the limit: no sample works without it
 
     def follow(self, actions: list[tuple[int, int]], price_indices: list[tuple[int, int]]) -> None:
-        """Mark a plan in the tree, instead of the one before.
+        """Mark a plan in the tree, instead of the plan before.
 
         Nodes come with the positions of the actions that they take, and nodes below these with the
         prices that they follow.
