@@ -4,7 +4,8 @@ The records of the page are in reproduction/data:
 
     python -m reproduction.page reproduction/data docs
 
-A full run in the folder report has its own in report/data.
+A full run in the folder report has its own in report/data, a quick one in report-quick/data-quick
+(with --quick).
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ OPENING: Final = Path(__file__).with_name("opening.md")
 Shown = tuple[Part, Section, Sequence[Record]]
 
 
-def read_shown(data: Path) -> list[Shown]:
+def read_shown(data: Path, quick: bool = False) -> list[Shown]:
     """Return what the page shows of the records in a folder; SystemExit if a part has none."""
     store, shown = Store(data), list[Shown]()
     for part in PARTS:
-        records = store.find(part, part.tasks(False))
+        records = store.find(part, part.tasks(quick))
         if not records:
             raise SystemExit(f"{data} has no records of {part.name}")
-        shown.append((part, part.show(records, quick=False), records))
+        shown.append((part, part.show(records, quick=quick), records))
     return shown
 
 
-def write_page(shown: list[Shown], figures: Path | None) -> Iterator[str]:
+def write_page(shown: list[Shown], figures: Path | None, quick: bool = False) -> Iterator[str]:
     """Yield the lines of the page, and save its figures if there is a folder for them."""
     yield OPENING.read_text(encoding="utf-8")
     claims = [claim for _, section, _ in shown for claim in section.claims]
@@ -85,7 +86,8 @@ def write_page(shown: list[Shown], figures: Path | None) -> Iterator[str]:
             caption = escape(figure.caption)
             yield f"![{caption}]({FIGURES.name}/{figure.name}.png)\n*{caption}*\n"
     yield "\n## When and with what it was run\n"
-    yield from write_table(tabulate_making([(part, records) for part, _, records in shown]))
+    made = [(part, records) for part, _, records in shown]
+    yield from write_table(tabulate_making(made, quick))
 
 
 def write_table(table: Table) -> Iterator[str]:
@@ -119,11 +121,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path, help="folder of the records of full runs")
     parser.add_argument("docs", type=Path, help="folder of the page")
+    parser.add_argument("--quick", action="store_true", help="records of a quick run")
     options = parser.parse_args()
     figures = options.docs / FIGURES
     figures.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(write_page(read_shown(options.data), figures)) + "\n"
-    (options.docs / PAGE).write_text(text, encoding="utf-8")
+    shown = read_shown(options.data, options.quick)
+    text = "\n".join(write_page(shown, figures, options.quick))
+    (options.docs / PAGE).write_text(text.rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

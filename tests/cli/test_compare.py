@@ -69,8 +69,7 @@ def test_a_solver_that_refuses_has_its_reason_in_the_table(run, monkeypatch):
 
 def test_a_number_after_a_colon_sets_the_exploration_constant(run):
     names = "paper-vulcan:2,paper-vulcan"
-    document = run(*SMALL, "--solvers", names, "--samples", "500", "--json").document
-    rows = document["rows"]
+    rows = run(*SMALL, "--solvers", names, "--samples", "500", "--json").document["rows"]
     solvers = [repr(vulcan.baselines.PaperVulcan(c)) for c in (2.0, 2**0.5)]
     assert [row["solver"] for row in rows] == solvers
     assert rows[0]["reward"] != rows[1]["reward"]

@@ -43,6 +43,8 @@ def check_section(section):
         assert np.asarray(canvas.buffer_rgba()).std() > 0
     for table in section.tables:
         assert all(len(row) == len(table.header) for row in table.rows)
+        assert set(table.rewards) <= set(table.header)
+    assert all(claim.paper and claim.ours for claim in section.claims)  # for the page
     json.dumps(dict(section.numbers))
 
 
@@ -184,7 +186,6 @@ def test_convergence(forward):
         "VulcanFS, B",
     ]
     assert len(everything.rows) == 6
-    assert last.brief
     assert section.numbers["A samples"] == 400
     show_any(Convergence(), [*forward, *runs])
     asked = [one["evaluations"] for one in runs[1].found["runs"]]
@@ -267,7 +268,6 @@ def test_heuristic_search(exact):
     verdicts = {claim.text: claim.verdict for claim in section.claims}
     assert verdicts["RAO* finds the optimum at horizon 10"] == "holds"
     assert verdicts["Seconds of RAO* at horizon 10"] == "left open"  # others may hold in a full run
-    assert all(claim.paper and claim.ours for claim in section.claims if claim.verdict == "holds")
     assert part.show([*runs, *races[:1]], True).meaning == ""
     show_any(part, [*exact, *runs, *races])
 

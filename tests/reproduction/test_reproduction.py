@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduction import Record, reproduce
+from reproduction import Record, page, reproduce
 from reproduction.parts import PARTS
 from reproduction.parts.bandit_table import BanditTable
 from reproduction.runner import Advance
@@ -133,6 +134,23 @@ def test_page_has_all_that_it_points_to(folder: Path) -> None:
             assert f'id="{place[1:]}"' in page
         else:
             assert (folder / place).stat().st_size > 0
+
+
+def test_every_claim_of_the_document_has_both_numbers_and_a_verdict(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "PARTS", [p for p in PARTS if p.name in ("penalty", "policy-space")])
+    shown = page.read_shown(folder / "data-quick", quick=True)
+    text = "\n".join(page.write_page(shown, tmp_path, quick=True))
+    table = text.split("|---|---:|---:|---|\n")[1].split("\n\n")[0].splitlines()
+    assert len(table) == sum(len(section.claims) for _, section, _ in shown) > 2
+    for row in table:
+        *cells, verdict = (cell.strip() for cell in row.split("|")[1:-1])
+        assert (len(cells), all(cells), verdict[0] in "✓◐✗") == (3, True, True)
+    assert "not recorded" not in text
+    assert f"{os.cpu_count()} cores" in text
+    for figure in re.findall(r"\]\(reproduction/(.+?)\)", text):
+        assert (tmp_path / figure).exists()
+    assert [page.to_digits(x) for x in (122.746, 0.04, 12345.6)] == ["123", "0.04", "12,300"]
+    assert page.to_digits(1.528, reward=True) == "1.5280"
 
 
 def test_a_task_that_fails_is_named_and_the_others_are_run(tmp_path, monkeypatch):
