@@ -6,6 +6,7 @@ own, with `NUMBA_BOUNDSCHECK`.
 
 from __future__ import annotations
 
+import ast
 import math
 import os
 import subprocess
@@ -83,6 +84,34 @@ def test_bins_span_what_they_are_for(width: float) -> None:
     assert places[-1] <= 1000
     if width >= 1e-304:
         assert places == pytest.approx([0, 250, 500, 1000], abs=1)
+
+
+SOURCES = Path(vulcan.__file__).parent
+CONVERSIONS = {"int", "round", "floor", "ceil", "rint", "trunc", "astype"}
+CONVERSIONS |= {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64, "p")}
+HARMLESS = {
+    "int(place)",  # in `find_bin`, which clamps
+    "np.int64(share * control[0].most_points)",  # `share` is at most 1
+    "types.int64(word, word, word, types.int64, word, word)",  # a signature
+    # Integers, as what Numba or a model wants.
+    *(f"np.int64({name})" for name in ("level", "number", "step + 1")),
+    "np.int64(problem.outcomes[begin].state)",
+    *(f"np.int32({name})" for name in ("NONE", "row")),
+    *(f"np.uint64({name})" for name in ("depth", "source.most_outcomes * source.state_size")),
+    *(f"np.uint64({name} * source.state_size)" for name in ("s", "k", "frame.outcome")),
+}
+
+
+def test_only_one_function_turns_floats_into_indices() -> None:
+    found = set()
+    for path in (*SOURCES.glob("kernels/*.py"), *SOURCES.glob("domains/**/compiled.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                name = ast.unparse(node.func).rpartition(".")[2]
+                literal = all(isinstance(argument, ast.Constant) for argument in node.args)
+                if name in CONVERSIONS and not (literal and name != "astype"):
+                    found.add(ast.unparse(node))
+    assert found == HARMLESS
 
 
 def run_checked(*arguments: str) -> subprocess.CompletedProcess[str]:

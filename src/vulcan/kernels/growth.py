@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.compilation import kernel, part
+from vulcan.kernels.compilation import find_bin, kernel, part
 from vulcan.numerics import END, NONE
 
 CLOSED: Final = -1  # instead of an action or an opening: closed by the default
@@ -46,10 +46,9 @@ class GroupArrays(NamedTuple):
 
 
 @part
-def find_bin(bin_, probability, count):
+def shift_bin(bin_, probability, count):
     """Return the bin of a price that is divided by a probability."""
-    halvings = min(-np.log2(max(probability, 1e-300)), 1e6) + 0.5
-    return min(count - 1, bin_ + max(0, int(halvings)))
+    return bin_ + find_bin(0.5 - np.log2(probability), count - 1 - bin_)
 
 
 @kernel
@@ -70,7 +69,7 @@ def value_groups(groups, price, bins, values, actions):
                         break
                     if child != END:
                         p = groups.probability[o]
-                        value += p * values[child, find_bin(j, p, len(bins))]
+                        value += p * values[child, shift_bin(j, p, len(bins))]
                 if value > best:
                     best, chosen = value, row - first
             values[g, j], actions[g, j] = best, chosen
@@ -106,7 +105,7 @@ def forecast(groups, actions, start, mass, number, found):
             for o in range(groups.first_outcome[row], groups.first_outcome[row + 1]):
                 child, p = groups.child[o], groups.probability[o]
                 if child >= 0:
-                    k = find_bin(j, p, bins)
+                    k = shift_bin(j, p, bins)
                     mass[child, k] += here * p
                     number[child, k] += many
 
