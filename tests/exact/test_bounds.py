@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import vulcan
 from tests.helpers.charts import draw_chart
 from tests.helpers.tables import Table, bounds, tables
-from tests.helpers.unrolled import allow_questions
+from tests.helpers.unrolled import allow_evaluations
 from tests.oracles.best_policies import acceptable, best_mixture
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Outcome
@@ -284,7 +284,7 @@ def test_it_stops_when_it_may_not_go_on() -> None:
 
 
 def test_a_complete_policy_is_returned_whatever_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    allow_questions(monkeypatch, -1)
+    allow_evaluations(monkeypatch, -1)
     monkeypatch.setattr(automatic.Vulcan, "search", sample_nothing)
     result = vulcan.solve(vulcan.Problem(make_ridge(30), 0.01))
     assert result.safe

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import vulcan
 from tests.helpers.tables import Table, bounds, one_action, tables
-from tests.helpers.unrolled import allow_questions
+from tests.helpers.unrolled import allow_evaluations
 from tests.oracles.best_policies import check_best
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Outcome
@@ -206,7 +206,7 @@ LINEAR = vulcan.Linear(0.002)
 
 
 def test_a_large_problem_over_histories_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    allow_questions(monkeypatch, 1000)
+    allow_evaluations(monkeypatch, 1000)
     monkeypatch.setattr("vulcan.runtime.limits.DEFAULT_SECONDS", 2.0)
     result = vulcan.solve(vulcan.Problem(Bandit(9, merges=False), LINEAR))
     assert result.safe

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 import vulcan
 from tests.helpers.heuristics import CHAIN, Unknowing
 from tests.helpers.tables import Table, bounds, one_action, tables
-from tests.helpers.unrolled import allow_questions
+from tests.helpers.unrolled import allow_evaluations
 from tests.oracles.best_policies import best_mixture
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Outcome
@@ -31,7 +31,7 @@ def test_an_upper_bound_of_any_problem() -> None:
 
 
 def test_the_models_own_bound_serves_where_the_graph_is_too_large(monkeypatch):
-    allow_questions(monkeypatch, -1)
+    allow_evaluations(monkeypatch, -1)
     problem = vulcan.Problem(Bandit(6), LINEAR)
     assert bound_reward(problem).upper == Bandit(6).reward_to_go_bound((0,) * 6, 0)
     table = {k: {"a": [Outcome(1.0, 1.0, k + 1)]} for k in range(5)}

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from vulcan.exact import search as growth
+from vulcan.exact import search
 from vulcan.graph.levels import Layers, Levels, build_levels, write_layers
 from vulcan.graph.states import StateGraph
 from vulcan.model.reader import ModelReader
 
-__all__ = ["allow_questions", "unroll_layers", "unroll_levels"]
+__all__ = ["allow_evaluations", "unroll_layers", "unroll_levels"]
 
 
 def unroll_levels(model: Any, **options: Any) -> Levels:
@@ -26,8 +26,8 @@ def unroll_layers(model: Any, **options: Any) -> Layers:
     return write_layers(unroll_levels(model, **options))
 
 
-def allow_questions(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """Let the default unroll no more than what this many questions tell."""
-    monkeypatch.setattr(growth, "FEW_QUESTIONS", count)
-    monkeypatch.setattr(growth, "MOST_QUESTIONS", count)
-    monkeypatch.setattr(growth, "MERGED", -1.0)
+def allow_evaluations(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Let the default unroll no more than this many evaluations allow."""
+    monkeypatch.setattr(search, "FEW_EVALUATIONS", count)
+    monkeypatch.setattr(search, "MOST_EVALUATIONS", count)
+    monkeypatch.setattr(search, "MERGED", -1.0)

@@ -1,13 +1,13 @@
 """The state of an exact search: levels, the enclosure of the optimum, and limits.
 
 The *enclosure* is the best acceptable policy so far (`best`) and an upper bound on the optimum
-(`upper`), each with what rounding may have done to it; it is `closed` once the policy is as close
-to the bound as was requested. Steps of the pipeline `offer` policies and lower `upper`.
+(`upper`), both allowing for rounding errors; it is `closed` once the policy is as close to the
+bound as was requested. Steps of the pipeline `offer` policies and lower `upper`.
 
-Whether it pays to go on unrolling is judged by what the graph shows as it grows. Where outcomes
-lead to known states, the number of state–step pairs grows with the states, and dynamic programs
-over all of them are better than samples: only time and memory end the unrolling. Where nearly every
-outcome leads to a new state, pairs multiply from step to step, and the problem is left to sampling.
+Whether unrolling continues depends on how the graph has grown so far. Where outcomes lead to known
+states, the number of state–step pairs grows with the states, and dynamic programs over all pairs
+are better than samples: only time and memory end the unrolling. Where nearly every outcome leads to
+a new state, pairs multiply from step to step, and the problem is left to sampling.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from vulcan.solvers.base import describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Trial, Worth, find_gap, is_closed
 
 # Evaluations allowed while unrolling pays.
-FEW_QUESTIONS: Final = 50_000  # always allowed: a second for a quick model
+FEW_EVALUATIONS: Final = 50_000  # always allowed: a second for a quick model
 FEW_HISTORIES: Final = 20_000  # where states do not merge: a plan over histories should not wait
-MOST_QUESTIONS: Final = 3_000_000  # without a time limit: half a minute for a quick model
-FIRST_QUESTIONS: Final = 500  # tell whether states merge at all
-MANY_QUESTIONS: Final = 5_000  # tell whether they do so often enough
+MOST_EVALUATIONS: Final = 3_000_000  # without a time limit: half a minute for a quick model
+FIRST_EVALUATIONS: Final = 500  # enough to tell whether states merge at all
+MANY_EVALUATIONS: Final = 5_000  # enough to tell whether states merge often enough
 
 MERGED: Final = 0.5  # new states per outcome up to which a graph counts as merging
-MULTIPLIED: Final = 2.5  # more states than that for each evaluated: ever more in each step
+MULTIPLIED: Final = 2.5  # states per evaluated state, above which states multiply step by step
 
-# Of a time limit; the rest is for the search itself.
+# Shares of a time limit for unrolling; the rest is for the search itself.
 SHARE_OF_TIME: Final = 0.85  # where states merge
-SHARE_OF_HISTORIES: Final = 0.05  # and where they do not
+SHARE_OF_HISTORIES: Final = 0.05  # where states do not merge
 
 SHARE_OF_UNROLLING: Final = 0.8  # of memory, for the state graph and its levels
-GUESSED_SHARE: Final = 0.2  # decisions of a policy per state–step pair, before that is known
-DECISION_SECONDS: Final = 1.5e-6  # to write out and certify a decision, about
+GUESSED_SHARE: Final = 0.2  # decisions of a policy per state–step pair, before any policy is known
+DECISION_SECONDS: Final = 1.5e-6  # to write out and certify a decision, approximately
 LEVEL_SECONDS: Final = 1e-5  # the same for a level of decisions
 MOST_CHECKS: Final = 32  # a safeguard, for bounds so steep that almost every policy is in doubt
 
-UNSETTLED: Final = "roundings leave it open whether there is a better policy"
-UNDECIDED: Final = "roundings leave it open whether a policy is within the risk bound"
+UNSETTLED: Final = "a better policy cannot be excluded because of rounding"
+UNDECIDED: Final = "rounding leaves open whether a policy is within the risk bound"
 
 
 class ExactSearch:
@@ -86,16 +86,16 @@ class ExactSearch:
         self.graph = open_graph(reader) if graph is None else graph
         self._solver, self._threads = solver, threads
         self.best: PolicyPoint | None = None  # the best acceptable deterministic policy
-        self.mix: PolicyPoint | None = None  # randomised or not, and counts as the best policy
+        self.mix: PolicyPoint | None = None  # the answer, if a randomised policy is requested
         self.upper = math.inf  # no policy within the risk bound earns more
-        self.price: float | None = None  # what the upper bound gains per unit of allowed risk
+        self.price: float | None = None  # gain of the upper bound per unit of allowed risk
         self.lines: tuple[RewardLine, ...] = ()  # hold for every policy, whatever the bound is
         self.relaxed: float | None = None  # reward of the best randomised policy
-        self.proof = "proved"  # or by whom, if it was not made here
-        self.rewards: list[float] = []  # where the risk bound was evaluated
+        self.proof = "proved"  # how the bound was proved, such as "proved by HiGHS"
+        self.rewards: list[float] = []  # rewards at which the risk bound was evaluated
         self.trials: list[Trial] = []  # one for each dynamic program
         self.in_doubt = False  # whether rounding left it open if some policy is acceptable
-        self._nodes = self._decisions = 0
+        self._pairs = self._decisions = 0
         self._worths: list[Worth] = []
         self._decided: list[tuple[PolicyPoint, Certificate]] = []
         memory = monitor.limits.memory
@@ -110,14 +110,14 @@ class ExactSearch:
     ) -> bool:
         """Build the levels; False if a limit or Ctrl-C came first.
 
-        `while_it_pays` stops as well where sampling is the better way; the others are those of
+        `while_it_pays` also stops where sampling is better; for the other limits see
         `build_levels`.
         """
 
-        def may_go_on(nodes: int, memory: int) -> bool:
-            self._nodes = nodes
+        def may_go_on(pairs: int, memory: int) -> bool:
+            self._pairs = pairs
             self.report()
-            # What is done with the levels, and the policy, take memory as well.
+            # Later steps and the policy need memory as well.
             enough = (self.graph.memory + memory) / SHARE_OF_UNROLLING - self.graph.memory
             return (not while_it_pays or self.pays_to_unroll()) and self.may_go_on(int(enough))
 
@@ -129,21 +129,21 @@ class ExactSearch:
         return levels is not None
 
     def pays_to_unroll(self) -> bool:
-        """Return whether levels in the making are worth going on with.
+        """Return whether to continue unrolling.
 
         Without a time limit the answer depends on counts alone, so that the same problem is always
         treated in the same way.
         """
-        limit, asked = self.monitor.limits.time_limit, self.graph.evaluations
+        limit, evaluations = self.monitor.limits.time_limit, self.graph.evaluations
         merges = not self.finds_histories
         if limit is not None:
-            early = merges or asked <= FIRST_QUESTIONS
+            early = merges or evaluations <= FIRST_EVALUATIONS
             share = SHARE_OF_TIME if early else SHARE_OF_HISTORIES
             if self.monitor.seconds + (self.reserve if merges else 0.0) > share * limit:
                 return False
-        if asked <= (FEW_QUESTIONS if merges else min(FEW_QUESTIONS, FEW_HISTORIES)):
+        if evaluations <= (FEW_EVALUATIONS if merges else min(FEW_EVALUATIONS, FEW_HISTORIES)):
             return True
-        return merges and (limit is not None or asked <= MOST_QUESTIONS)
+        return merges and (limit is not None or evaluations <= MOST_EVALUATIONS)
 
     @property
     def finds_histories(self) -> bool:
@@ -151,11 +151,11 @@ class ExactSearch:
         graph = self.graph
         states, expanded = graph.states.count, len(graph.expanded)
         new = states > MERGED * max(1, graph.outcomes.count)
-        multiply = graph.evaluations > MANY_QUESTIONS and states > MULTIPLIED * expanded
+        multiply = graph.evaluations > MANY_EVALUATIONS and states > MULTIPLIED * expanded
         return not graph.merges or new or multiply
 
     def forget_graph(self) -> None:
-        """Begin with a state graph of which nothing is known."""
+        """Begin again with an empty state graph."""
         self.graph = open_graph(self.reader)
 
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
@@ -171,7 +171,7 @@ class ExactSearch:
 
     @property
     def room(self) -> int:
-        """How many bytes there is room for beside the state graph."""
+        """Bytes available beside the state graph."""
         return max(0, self._memory - self.graph.memory)
 
     def has_room(self, memory: int = 0) -> bool:
@@ -191,10 +191,9 @@ class ExactSearch:
 
         A certificate evaluates an action of each state that the policy reaches.
         """
-        asked = max(1, self.graph.evaluations)
-        share = len(self.graph.expanded) / asked
-        decisions = self._decisions or self._nodes * GUESSED_SHARE
-        levels = min(self.reader.levels, self._nodes)
+        share = len(self.graph.expanded) / max(1, self.graph.evaluations)
+        decisions = self._decisions or self._pairs * GUESSED_SHARE
+        levels = min(self.reader.levels, self._pairs)
         own = DECISION_SECONDS * decisions + LEVEL_SECONDS * levels
         return share * self.graph.evaluation_seconds + own
 
@@ -203,7 +202,7 @@ class ExactSearch:
         return Dual(self.bound_test, self.sweep, self.may_go_on, self.accepts)
 
     def find_dual(self, dual: Dual | None = None) -> Dual:
-        """Find the best randomised policy and the dual bound, by a search that may have begun."""
+        """Find the best randomised policy and the dual bound; continue `dual` if it is given."""
         if not len(self.levels):
             self.offer(PolicyPoint(0.0, 0.0))
         self.dual = dual = (self.open_dual() if dual is None else dual).search()
@@ -223,7 +222,7 @@ class ExactSearch:
         allowed = self.bound(point.reward)
         price = risk_weight / reward_weight if reward_weight else math.inf
         passes = self.offer(point) or self.bound_test.accepts(point)
-        if not passes and self.best is not None:  # it may be worth what one in doubt was
+        if not passes and self.best is not None:  # the same values as a certified policy
             passes = (point.reward, point.risk) == (self.best.reward, self.best.risk)
         self.trials.append(Trial(price, point.reward, point.risk, allowed, passes))
         self.report()
@@ -264,13 +263,13 @@ class ExactSearch:
 
     @property
     def size(self) -> float:
-        """The size of rewards that matter: of the best policies, with a bound or not."""
+        """The largest absolute reward of the best policies, with and without the risk bound."""
         most = max((trial.reward for trial in self.trials), default=0.0)
         return max(abs(most), 0.0 if self.best is None else abs(self.best.reward))
 
     @property
     def rounding(self) -> float:
-        """Rounding error of the upper bound: at a smaller distance it is attained."""
+        """Rounding error of the upper bound: a policy at a smaller distance attains it."""
         return self.bound_test.find_rounding(self.upper)
 
     @property
@@ -301,11 +300,11 @@ class ExactSearch:
             reward,
             upper_bound=upper,
             gap=None if upper is None or reward is None else self.gap,
-            pairs=self._nodes,
+            pairs=self._pairs,
         )
 
     def offer_mix(self, mix: PolicyPoint | None) -> None:
-        """Take a randomised policy for the best so far."""
+        """Make a randomised policy the best so far."""
         if mix is not None:
             self.mix = self.best = mix
 
@@ -377,7 +376,7 @@ class ExactSearch:
         return Status.DONE, UNDECIDED if policy is None and self.in_doubt else otherwise
 
     def _describe_distance(self) -> str:
-        """Return how good the best policy is, if it is good enough."""
+        """Return a description of a closed gap."""
         assert self.best is not None
         kind = "policy" if self.mix is None else "randomised policy"
         if self.gap <= EXACT_GAP:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 LEAST_SECONDS: Final = 1.0
 SHARE_OF_LIMIT: Final = 0.1
 TIMES_THE_SLOWEST: Final = 3.0
-"""Seconds, share of the time limit and multiple of the slowest answer before one is given up."""
+"""Seconds, share of the time limit, and multiple of the slowest answer that an answer may take."""
 
 ALARM_INTERVAL: Final = 0.25
 """Seconds between alarms: a model may catch the first one."""
@@ -62,7 +62,7 @@ LEAST_TIME: Final = 0.1
 """Seconds that a certificate has after a late search: small policies need no more."""
 
 HOPELESS: Final = 5.0
-"""A certificate that is expected to take this many times as long gets none of it."""
+"""A certificate expected to take more than this many times `LEAST_TIME` gets no such time."""
 
 BETWEEN_SAMPLES: Final = 0.05
 """Seconds between two measurements of memory use."""
@@ -73,7 +73,7 @@ SHARE_OF_GROWTH: Final = 0.9
 UNCOUNTED: Final = 16 << 20
 """... plus this many bytes, for growth of unknown cause."""
 
-PATIENCE: Final = 1.0
+GRACE_SECONDS: Final = 1.0
 """Seconds that a search without a policy may go on after a request to finish."""
 
 DEFAULT_SECONDS: Final = 20.0
@@ -83,15 +83,14 @@ DEFAULT_MEMORY: Final = 2 << 30
 """Bytes that such a search may take, or half of the limit for other searches if that is less."""
 
 DELAY: Final = 0.5
-UNASKED: Final = 2.0
-"""Seconds before progress is shown, where it was wanted, and by default."""
-
+DEFAULT_DELAY: Final = 2.0
+"""Seconds before progress is shown: where it was requested, and by default."""
 
 SHARE_OF_MACHINE: Final = 0.5
 """Default memory limit of a search, as a share of what this process may have."""
 
 FALLBACK_MEMORY: Final = 8 << 30
-"""Bytes of memory where the system does not say."""
+"""Bytes of memory that are assumed where the system does not tell."""
 
 OWN_GROUPS: Final = Path("/proc/self/cgroup")
 GROUPS: Final = Path("/sys/fs/cgroup")
@@ -120,7 +119,7 @@ class StopReason(StrEnum):
 
     @property
     def is_request(self) -> bool:
-        """Whether it was a request, rather than a limit."""
+        """Whether the user ended the search, rather than a limit."""
         return self in (StopReason.INTERRUPTED, StopReason.TERMINATED)
 
 
@@ -247,7 +246,7 @@ def watch_progress(progress: bool | OnProgress | None) -> Iterator[OnProgress | 
     delay = DELAY
     if progress is None and threading.current_thread() is threading.main_thread():
         progress = is_notebook() or (sys.stderr is not None and sys.stderr.isatty())
-        delay = UNASKED
+        delay = DEFAULT_DELAY
     if callable(progress):
         yield progress
     elif progress:
@@ -269,14 +268,14 @@ SIGNALS: Final[dict[int, tuple[Any, StopReason]]] = {
     signal.SIGINT: (signal.default_int_handler, StopReason.INTERRUPTED),
     signal.SIGTERM: (signal.SIG_DFL, StopReason.TERMINATED),
 }
-"""Their default handlers, and what they mean."""
+"""The default handler of each signal, and the reason that it stands for."""
 
 _stop_request: ContextVar[Callable[[], bool] | None] = ContextVar("stop_request", default=None)
 
 
 @contextmanager
 def listen(requested: Callable[[], bool]) -> Iterator[None]:
-    """Let a function request the end of what begins inside, in this thread; nested ones add up."""
+    """Let a function request the end of searches begun inside, in this thread; calls may nest."""
     outer = _stop_request.get()
     token = _stop_request.set(requested if outer is None else lambda: requested() or outer())
     try:
@@ -313,9 +312,9 @@ class Interruption:
         """Whether the request to finish came more than a second ago."""
         if not self.requested:
             return False
-        if self._requested_at is None:  # by a function
+        if self._requested_at is None:  # the request came from a function
             self._requested_at = time.perf_counter()
-        return time.perf_counter() - self._requested_at > PATIENCE
+        return time.perf_counter() - self._requested_at > GRACE_SECONDS
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -359,7 +358,7 @@ def note_answer(seconds: float) -> None:
 
 
 def is_late(began: float) -> bool:
-    """Return whether the monitor of this thread gives up an answer that began then."""
+    """Return whether the monitor of this thread gives up an answer that began at this time."""
     monitor = _current.get()
     return monitor is not None and monitor.is_late(began)
 
@@ -565,9 +564,8 @@ def find_default_memory() -> int:
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     if resource is not None:
         limits += [resource.getrlimit(k)[0] for k in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
-    return int(
-        SHARE_OF_MACHINE * min((limit for limit in limits if limit > 0), default=FALLBACK_MEMORY)
-    )  # or -1
+    finite = [limit for limit in limits if limit > 0]  # -1 stands for no limit
+    return int(SHARE_OF_MACHINE * min(finite, default=FALLBACK_MEMORY))
 
 
 def read_resident_memory() -> int:
@@ -591,7 +589,7 @@ def _find_group_limits(own_groups: Path, groups: Path) -> list[Path]:
             continue
         top = groups / "memory" if controllers else groups
         inner = top / path.lstrip("/")
-        # In a container, the path may be one that only the machine around it knows.
+        # In a container, the path may exist only on the machine around it.
         for folder in (inner, *inner.parents):
             found += filter(Path.exists, (folder / name for name in LIMITS_OF_GROUPS))
             if folder == top:

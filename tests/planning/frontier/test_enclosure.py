@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import vulcan
 from tests.helpers.tables import Table, bounds, one_action, tables
-from tests.helpers.unrolled import allow_questions
+from tests.helpers.unrolled import allow_evaluations
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Lagrangian, Linear, Outcome, Pareto, Problem
 from vulcan.bounds.base import RewardLine
@@ -100,7 +100,7 @@ def test_between_two_points_the_limit_is_not_the_line_through_them():
 
 
 def test_without_any_line_the_limit_is_a_staircase(monkeypatch):
-    allow_questions(monkeypatch, -1)
+    allow_evaluations(monkeypatch, -1)
     frontier = trace_frontier(SMALL, solver=vulcan.ForwardSearch(), levels=[0.001, 0.003])
     assert frontier.lines == ()
     first, last = frontier

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import vulcan
 from tests.helpers.tables import bounds, tables
-from tests.helpers.unrolled import allow_questions
+from tests.helpers.unrolled import allow_evaluations
 from tests.oracles.brute_force import enumerate_plans
 from vulcan import Constant, Lagrangian, Linear, Pareto, Problem
 from vulcan.domains import Bandit, ThreeActions
@@ -270,7 +270,7 @@ def test_scales_end_where_the_bound_no_longer_binds_and_have_the_bound_itself():
 
 
 def test_what_is_too_large_to_unroll_is_sampled_for_its_range(monkeypatch):
-    allow_questions(monkeypatch, -1)
+    allow_evaluations(monkeypatch, -1)
     frontier = trace_frontier(SMALL, solver=vulcan.Vulcan(), points=3, samples=2000)
     assert frontier.points[0].level == 0
     assert frontier.points[-1].level == pytest.approx(0.004794, abs=1e-6)
