@@ -142,7 +142,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"crossing.json: can't be read: No such file"):
         open_model(str(path))
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(OptionError, match=r"crossing.json: can't be read: it is not a text"):
+    with pytest.raises(OptionError, match=r"crossing.json: can't be read: not UTF-8 text"):
         open_model(str(path))
 
 
