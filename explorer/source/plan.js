@@ -62,7 +62,8 @@ export class Plan {
 
   actionOf(place) {
     if (place >= 0) return this.text(this.action[place]);
-    return (place === UNPLANNED && this.facts.beyond) || ENDINGS[place];
+    const bounded = place === UNPLANNED && this.facts.beyond;
+    return ENDINGS[place] + (bounded ? ` (bounds for ${this.facts.beyond})` : "");
   }
   stateOf(place) { return this.text(this.state[place]); }
   labelOf(row) { return this.text(this.label[row]); }

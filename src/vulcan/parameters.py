@@ -6,26 +6,24 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from vulcan.errors import OptionError, VulcanError
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 RENAMED: Final = {
     "workers": 'parallel=4, or parallel="processes:4"',
     "executor": 'parallel="processes", or parallel=vulcan.parallel.Ray(...)',
     "histories": "limits=vulcan.Limits(histories=...)",
     "memory": "limits=vulcan.Limits(memory=...)",
-    "checkpoint_every": "checkpoint=vulcan.Checkpoint(path, every=...)",
     "resume": "checkpoint=vulcan.Checkpoint(path, resume=True)",
     "overwrite": "checkpoint=vulcan.Checkpoint(path, overwrite=True)",
-    "on_progress": "progress=, which may be a function",
     "complete": "solver=vulcan.LocalVulcan(complete=False)",
     "randomised": "solver=vulcan.Automatic(randomised=True)",
-    "bound": "vulcan.exact.bound_reward(problem)",
+    "bound": "vulcan.Problem(model, risk_bound=...)",
     "seeds": "one call for each seed",
 }
 """Parameters that functions once had, and what to use instead."""
@@ -47,13 +45,14 @@ def suggest(given: object, known: Iterable[str]) -> str:
     return f"; did you mean {names[close[0]]!r}?" if close else ""
 
 
-def knows_parameters(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise an error that lists the parameters if a function is given an unknown keyword."""
-    code = function.__code__
-    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+def knows_parameters(function: F) -> F:
+    """Raise an error that lists the parameters if a function or class gets an unknown keyword."""
+    known = tuple(signature(function).parameters)
+    given: Any = function
+    called = given.__init__ if isinstance(function, type) else given
 
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+    @wraps(called)
+    def call(*args: Any, **kwargs: Any) -> Any:
         for name in kwargs:
             if name not in known:
                 instead = f"; use {RENAMED[name]}" if name in RENAMED else suggest(name, known)
@@ -61,9 +60,12 @@ def knows_parameters(function: Callable[P, R]) -> Callable[P, R]:
                     f"{function.__name__} has no parameter {name!r}{instead}; "
                     f"its parameters are {', '.join(known)}"
                 )
-        return function(*args, **kwargs)
+        return called(*args, **kwargs)
 
-    return call
+    if called is given:
+        return cast(F, call)
+    given.__init__ = call
+    return function
 
 
 def require_number(

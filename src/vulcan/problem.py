@@ -10,9 +10,10 @@ from vulcan.bounds.forms import Constant
 from vulcan.bounds.parse import read_bound
 from vulcan.errors import BoundError, ModelError, OptionError
 from vulcan.model.rules import read_frame
-from vulcan.parameters import shorten
+from vulcan.parameters import knows_parameters, shorten
 
 
+@knows_parameters
 @dataclass(frozen=True, init=False)
 class Problem:
     """Find the best policy of a model among those whose risk is acceptable for their reward.

@@ -24,11 +24,29 @@ def test_a_class_in_place_of_a_model() -> None:
         lambda: vulcan.solve(PROBLEM, timelimit=3),
         lambda: vulcan.compare(PROBLEM, timelimit=3),
         lambda: vulcan.trace_frontier(Bandit(2), timelimit=3),
+        lambda: vulcan.Limits(timelimit=3),
     ],
 )
 def test_a_misspelled_keyword(call) -> None:
     with pytest.raises(OptionError, match="no parameter 'timelimit'; did you mean 'time_limit'"):
         call()
+
+
+def test_keywords_of_classes_and_of_certify() -> None:
+    with pytest.raises(OptionError, match=r"Automatic has no parameter.*did you mean 'randomised'"):
+        vulcan.Automatic(randomized=True)
+    use = r"has no parameter 'bound'; use vulcan\.Problem\(model, risk_bound=\.\.\.\)"
+    with pytest.raises(OptionError, match=f"Problem {use}"):
+        vulcan.Problem(Bandit(2), bound=0.1)
+    with pytest.raises(OptionError, match=f"certify {use}"):
+        vulcan.certify(PROBLEM, vulcan.solve(PROBLEM).policy, bound=0.1)
+
+
+@pytest.mark.parametrize("function", [vulcan.certify, vulcan.explain, vulcan.explore])
+@pytest.mark.parametrize("wrong", [vulcan.Policy, None, PROBLEM])
+def test_something_in_place_of_a_policy(function, wrong) -> None:
+    with pytest.raises(OptionError, match=r"a policy is missing, such as solve\(problem\)\.policy"):
+        function(PROBLEM, wrong)
 
 
 def test_an_unknown_keyword_lists_those_there_are() -> None:

@@ -46,7 +46,8 @@ from vulcan.certificate.walk import Chain, Watch, find_claims, follow_policy
 from vulcan.errors import BoundError
 from vulcan.model.reader import StrictReader
 from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float
-from vulcan.policy.policy import AnyPolicy, require_own_model
+from vulcan.parameters import knows_parameters
+from vulcan.policy.policy import AnyPolicy, require_own_model, require_policy
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import (
     BAD,
@@ -176,6 +177,7 @@ class Certificate(Judgement):
         return build_card(verdict, rows, remark=exact, colour=colour)
 
 
+@knows_parameters
 def certify(
     problem: Problem, policy: AnyPolicy, *, exact: bool = False, watch: Watch = lambda _: None
 ) -> Certificate:
@@ -213,6 +215,7 @@ def certify(
         If the policy was computed for another model, or the model has changed since.
     """
     require_problem(problem)
+    require_policy(policy)
     reader = StrictReader(problem.model)
     claims = find_claims(policy, reader)
     with pause_collection():

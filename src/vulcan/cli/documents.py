@@ -132,9 +132,7 @@ def describe_explanation(explanation: Explanation, problem: Problem, most: int) 
         name: _describe_value(getattr(explanation, name)[:most])
         for name in ("failures", "choices", "actions")
     }
-    return describe(
-        explanation, "deliberate", "tempting", "claimed", **lists, **describe_problem(problem)
-    )
+    return describe(explanation, "deliberate", "tempting", **lists, **describe_problem(problem))
 
 
 def describe_simulation(simulation: Simulation) -> Document:

@@ -324,7 +324,7 @@ def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
             "replan(run, risk_bound=...)"
         )
     bound = read_bound(recorded if given is None else given)
-    planned = recorded or run.whole.risk_bound
+    planned = recorded or run.whole.members[0].risk_bound
     known = planned or (run.account and run.account.risk_bound)
     if known is not None and known != (bound.text if recorded else bound):
         made = "made" if planned else "first replanned"

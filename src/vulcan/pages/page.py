@@ -27,7 +27,7 @@ import numpy as np
 from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import Certificate, describe_frontier
 from vulcan.errors import BoundError
-from vulcan.numerics import ANY, DEFAULT, END, FAILED, UNPLANNED
+from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.pages.arrays import Places, pack_arrays
 from vulcan.pages.maps import PageMap
 from vulcan.policy.policy import AnyPolicy
@@ -51,6 +51,7 @@ class PagePlan:
     bound: RiskBound
     certificate: Certificate
     remark: str = ""
+    own_bound: bool = False  # whether only the policy's own file says that bound
 
     @property
     def reward(self) -> float:
@@ -85,7 +86,7 @@ class PagePlan:
             "risk": self.risk,
             "allowed": self.allowed if math.isfinite(self.allowed) else None,
             "safe": self.certificate.safe,
-            "beyond": _describe_beyond(self.certificate),
+            "beyond": self.certificate.beyond,
             "complete": self.policy.complete,
             "decisions": self.places.total,
             "weights": self.places.weights,
@@ -93,12 +94,6 @@ class PagePlan:
             "remark": self.remark,
             "randomised": len(self.policy.members) > 1,
         }
-
-
-def _describe_beyond(certificate: Certificate) -> str | None:
-    """Return what stands in place of an action beyond the frontier, if that is bounded."""
-    what = {ANY: "bounds on any continuation", DEFAULT: "bounds claimed of the default action"}
-    return f"not planned; {what[certificate.beyond]}" if certificate.beyond is not None else None
 
 
 def _find_span(places: Places) -> tuple[float, float]:
@@ -319,14 +314,9 @@ class Page:
         write_atomically(path, self.html.encode())
 
 
-def make_page(
-    plans: Sequence[PagePlan],
-    explanation: Explanation,
-    area: PageMap | None,
-    own_bound: bool = False,
-) -> Page:
+def make_page(plans: Sequence[PagePlan], explanation: Explanation, area: PageMap | None) -> Page:
     """Return the page of the first of some plans; the others are for other bounds."""
-    plan = plans[0]
+    plan, own_bound = plans[0], plans[0].own_bound
     about = plan.policy.about
     answers = answer_questions(plans, explanation)
     verdict = "? within its own bound" if own_bound else "✓ acceptable"

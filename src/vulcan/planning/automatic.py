@@ -22,6 +22,7 @@ from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import find_least_risk_policy
 from vulcan.graph.compiled import find_compiled
 from vulcan.model.reader import ModelReader
+from vulcan.parameters import knows_parameters
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Monitor, StopReason
 from vulcan.sampling.growth import GrowthRun
@@ -47,6 +48,7 @@ SHARE_OF_REST: Final = 0.8
 """Of the time that is left for samples: some may have to be left for the cautious policy."""
 
 
+@knows_parameters
 @dataclass(frozen=True)
 class Automatic(Solver):
     """Solve with a proved gap what can be unrolled, and sample the rest with `Vulcan`.

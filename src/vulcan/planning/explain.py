@@ -57,8 +57,8 @@ from vulcan.graph.levels import build_levels
 from vulcan.graph.states import open_graph
 from vulcan.model.interface import stable_text
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, FAILED, TOLERANCE, UNPLANNED
-from vulcan.policy.policy import AnyPolicy, Policy, open_own_model
+from vulcan.numerics import END, FAILED, TOLERANCE
+from vulcan.policy.policy import AnyPolicy, open_own_model, require_policy
 from vulcan.policy.walk import DecisionPoints, find_decision_points, find_values, number_labels
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_percent
@@ -234,6 +234,7 @@ def explain(problem: Problem, policy: AnyPolicy, *, places: int = 10) -> Explana
     'worth less'
     """
     require_problem(problem)
+    require_policy(policy)
     reader = open_own_model(policy.about, problem.model)
     with pause_collection():
         plan = _Plan(problem, find_decision_points(policy, reader), reader)
@@ -291,18 +292,12 @@ class _Plan:
 
     def _find_claims(self) -> list[Choice]:
         """Return what is claimed beyond the frontier of the plan, if it is bounded."""
-        plan, nodes, reach = self._points.policy, self.rows["node"], self.rows["reach"]
-        if not isinstance(plan, Policy) or plan.beyond is None:
+        plan, first = self._points.policy.members[0], float(self._reader.discount_after(0))
+        if plan.beyond is None:  # as all members of randomised plans
             return []
-        frontier = np.flatnonzero(plan.child == UNPLANNED)
-        source = plan.first_outcome.searchsorted(frontier, side="right") - 1
-        later = reach * np.asarray(self._reader.weights)[self.rows["level"] + 1]
-        chance, weight = (
-            np.bincount(nodes, part, len(plan))[source] * plan.probability[frontier]
-            for part in (reach, later)
-        )
-        reward, risk = float(weight @ plan.beyond.reward), float(chance @ plan.beyond.risk)
-        return [Choice(BEYOND, "", float(chance.sum()), reward, risk, accepted=risk)]
+        whole, inside = (plan.node_values(first, claimed=flag)[0] for flag in (True, False))
+        reward, risk = (float(whole[name] - inside[name]) for name in ("mean", "risk"))
+        return [Choice(BEYOND, "", float(whole["frontier"]), reward, risk, accepted=risk)]
 
     def compute_continuations(self) -> None:
         """Find the safest continuation, and the best at the price of risk, from every pair on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from vulcan.bounds.base import RiskBound
@@ -14,7 +15,7 @@ from vulcan.pages.page import Page, PagePlan, make_page
 from vulcan.parameters import knows_parameters, require_number
 from vulcan.planning.explain import explain
 from vulcan.planning.solve import solve
-from vulcan.policy.policy import AnyPolicy, open_own_model
+from vulcan.policy.policy import AnyPolicy, open_own_model, require_policy
 from vulcan.policy.walk import find_decision_points
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_gap
@@ -73,11 +74,13 @@ def explore(
     'play 1'
     """
     require_problem(problem)
+    require_policy(policy)
     if what_if is not None:
         require_number("what_if, a number of seconds,", what_if, above=0.0)
     reader = open_own_model(policy.about, problem.model)
     explanation = explain(problem, policy, places=RISKIEST)
-    plans = [_make_plan("this plan", policy, reader, problem.risk_bound)]
+    plan = _make_plan("this plan", policy, reader, problem.risk_bound)
+    plans = [replace(plan, own_bound=own_bound)]
     for scale in () if what_if is None else sorted(scales):
         bound = problem.risk_bound.scale(scale)
         result = solve(Problem(problem.model, bound), time_limit=what_if)
@@ -93,7 +96,7 @@ def explore(
         name = f"{scale:g} times the allowed risk"
         plans.append(_make_plan(name, result.policy, reader, bound, MOST_OF_OTHERS, remark))
     area = problem.model.page_map() if hasattr(problem.model, "page_map") else None
-    return make_page(plans, explanation, area, own_bound)
+    return make_page(plans, explanation, area)
 
 
 def _make_plan(

@@ -187,7 +187,8 @@ def plan_and_certify(
     policy = finding.policy
     if policy is not None:
         policy = policy.attach(ModelReader(problem.model))
-        policy.risk_bound = problem.risk_bound
+        for member in policy.members:
+            member.risk_bound = problem.risk_bound
     changed = {
         "policy": policy,
         "statistics": replace(finding.statistics, lost_workers=len(losses)),

@@ -45,10 +45,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.errors import MismatchError, PolicyError
+from vulcan.errors import MismatchError, OptionError, PolicyError
 from vulcan.model.interface import Start, describe_model
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import ANY, DEFAULT, LARGEST_REWARD, SUM_TOLERANCE, UNPLANNED
+from vulcan.parameters import shorten
 
 if TYPE_CHECKING:
     from vulcan.bounds.base import RiskBound
@@ -103,8 +104,6 @@ class AnyPolicy(ABC):
     about: About
     weights: tuple[float, ...]  # the probability of each member
     reader: ModelReader | None  # of the model that the policy is bound to, if it is
-    # That a solve planned for, in this process; None for a policy from a file or another process.
-    risk_bound: RiskBound | None = None
 
     @property
     @abstractmethod
@@ -204,6 +203,7 @@ class Policy(AnyPolicy):
     ) -> None:
         self.about, self.weights, self.beyond = about, (1.0,), beyond
         self.reader: ModelReader | None = None
+        self.risk_bound: RiskBound | None = None  # only known to the process that planned for it
         self.labels = tuple(labels)
         self.action, self.first_outcome = action, first_outcome
         self.label, self.child = label, child
@@ -351,12 +351,7 @@ class RandomisedPolicy(AnyPolicy):
         return f"<RandomisedPolicy for {self.about.model}: {members}, {len(self):,} decision nodes>"
 
     def attach(self, reader: ModelReader | None) -> RandomisedPolicy:
-        bound = RandomisedPolicy([member.attach(reader) for member in self.members], self.weights)
-        bound.risk_bound = self.risk_bound
-        return bound
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return RandomisedPolicy, (self.members, self.weights)
+        return RandomisedPolicy([member.attach(reader) for member in self.members], self.weights)
 
     def start(self, seed: int | None = None) -> Run:
         drawn = np.random.default_rng(seed).choice(len(self.members), p=self.weights)
@@ -417,6 +412,15 @@ def require_own_model(about: About, reader: ModelReader) -> None:
         some = "an" if initial else "no"
         detail = f"it has {some} initial action, and the policy says otherwise"
         raise describe_mismatch(about, reader, detail)
+
+
+def require_policy(policy: Any) -> None:
+    """Raise an error that shows what is needed if an argument is not a policy."""
+    if not isinstance(policy, AnyPolicy):
+        raise OptionError(
+            "a policy is missing, such as solve(problem).policy or Policy.load(path); this is "
+            f"{shorten(policy)}"
+        )
 
 
 def describe_mismatch(about: About, reader: ModelReader, detail: str) -> MismatchError:

@@ -35,6 +35,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from vulcan.errors import OptionError
+from vulcan.parameters import knows_parameters
 
 try:
     import resource
@@ -123,6 +124,7 @@ class StopReason(StrEnum):
         return self in (StopReason.INTERRUPTED, StopReason.TERMINATED)
 
 
+@knows_parameters
 @dataclass(frozen=True)
 class Limits:
     """When to stop early; None for no limit.
