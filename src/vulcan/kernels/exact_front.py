@@ -10,9 +10,9 @@ policies are still history-dependent, since each history through the node may ta
 A tip (a node without edges) has one point, given by `rewards` and `risks`.
 
 Points that cannot matter are dropped. With k the price of failure of the dual bound and
-V(n) = max of (reward - k risk) from node n on, a point has the dual gap V(n) - (g - k x) >= 0, its
-shortfall in docs/theory/proofs.md. Dual gaps add up along a policy, weighted by the probability of
-being there. If some policy that takes the point is to have a dual gap of at most `slack`, then
+V(n) = max of (reward - k risk) from node n on, a point has the dual gap V(n) - (g - k x) >= 0. Dual
+gaps add up along a policy, weighted by the probability of being there (docs/theory/proofs.md). If
+some policy that takes the point is to have a dual gap of at most `slack`, then
 
     least_reach(n) · dual_gap  <=  slack,
 
