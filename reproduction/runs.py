@@ -35,6 +35,7 @@ __all__ = [
     "Runs",
     "Variant",
     "acts_alike",
+    "count_runs",
     "describe_run",
     "estimate_seeds",
     "find_lasting",
@@ -279,6 +280,11 @@ def show_share(values: Sequence[float]) -> str:
     )
     low, high = max(0.0, centre - reach), min(1.0, centre + reach)
     return f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
+
+
+def count_runs(runs: Sequence[Any]) -> str:
+    """Return how many runs there are, as text."""
+    return f"{len(runs)} run{'s' * (len(runs) != 1)}"
 
 
 def note_shares(counts: Iterable[int]) -> str:

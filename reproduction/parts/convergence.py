@@ -38,6 +38,7 @@ from reproduction.runs import (
     TUNED,
     VARIANTS,
     Runs,
+    count_runs,
     describe_run,
     estimate_seeds,
     find_lasting,
@@ -206,6 +207,11 @@ class Findings:
         }
         others = [r for r in records if r.task["variant"] != "forward"]
         self.runs = Runs(others, ("variant", "samples"))
+        asked = self.runs.get(LONG, [])
+        took = [run for run in asked if run["complete"] or run["samples"] == LONG[1]]
+        self.stopped = len(asked) - len(took)
+        if took:
+            self.runs[LONG] = took
         # An error needs what forward search found, and a budget without any policy has none.
         self.budgets = [
             key
@@ -322,7 +328,7 @@ class Findings:
         runs, whole = self.runs[LONG], self._errors_of_complete(LONG)
         share = self.runs.mean(LONG, "evaluations") / self.forward[PLAIN]["evaluations"]
         yield (
-            f"The claims are judged by {len(runs)} runs {ALL[LONG[0]].name}, with {LONG[1]:,} "
+            f"The claims are judged by {count_runs(runs)} {ALL[LONG[0]].name}, with {LONG[1]:,} "
             f"samples: {len(whole)} end complete"
             + (
                 f", {min(whole):.2g} to {max(whole):.2g} % below VulcanFS, {fmean(whole):.2g} % on "
@@ -366,9 +372,11 @@ class Findings:
         if not printed:
             return
         best = LONG if LONG in printed else max(printed, key=lambda key: (key[1], key[0]))
+        left_out = f" ({self.stopped} more stopped early)" * (best == LONG and self.stopped > 0)
         runs, error = self.runs[best], fmean(self.errors(best))
         there = (
-            f"{ALL[best[0]].name}, {best[1]:,} samples, {len(runs)} runs: {self._show(best)}, "
+            f"{ALL[best[0]].name}, {best[1]:,} samples, {count_runs(runs)}{left_out}: "
+            f"{self._show(best)}, "
             f"{show_share(self.runs.collect(best, 'complete'))} of them complete"
         )
         if whole := self._errors_of_complete(best):
@@ -405,8 +413,8 @@ class Findings:
         same = 100 * self.runs.mean(best, "same")
         yield Claim(
             "Runs that return the very policy of VulcanFS then",
-            f"{show_share(self.runs.collect(best, 'same'))} of {len(runs)} runs; the authors' code "
-            "probably differs from what is printed",
+            f"{show_share(self.runs.collect(best, 'same'))} of {count_runs(runs)}; the authors' "
+            "code probably differs from what is printed",
             weigh(same >= CONVERGENCE_SAME),
             f"{CONVERGENCE_SAME} %",
             f"{same:.0f} %",
@@ -462,10 +470,8 @@ class Findings:
 
     def _show(self, key: tuple[Any, ...]) -> str:
         """Return the error of a budget, certified and as the search estimates it."""
-        return (
-            f"{ALL[key[0]].name}: {show_mean(self.errors(key))} % "
-            f"({show_mean(self.errors(key, 'estimate'))} % by its own estimate)"
-        )
+        certified, estimated = (show_mean(self.errors(key, of)) for of in ESTIMATES)
+        return f"{certified} % ({estimated} % by its own estimate)"
 
     def first_reaching(self, variant: str) -> tuple[Any, ...] | None:
         """Return the smallest budget from which on the mean error is no larger than the paper's."""

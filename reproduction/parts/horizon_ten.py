@@ -21,6 +21,7 @@ from reproduction.runs import (
     EXPLANATION,
     VARIANTS,
     Runs,
+    count_runs,
     find_lasting,
     find_margin,
     note_shares,
@@ -159,7 +160,7 @@ class Findings:
             highest = self.runs.mean(top, "estimate")
             yield Claim(
                 f"Rewards are overestimated first: highest mean estimate at horizon {HORIZON}",
-                f"{VARIANTS[top[0]].name}, {top[1]:,} samples, {len(self.runs[top])} runs: "
+                f"{VARIANTS[top[0]].name}, {top[1]:,} samples, {count_runs(self.runs[top])}: "
                 f"{highest:.3f} on average, where constraint A admits {best['reward']:.3f}",
                 weigh(highest > best["reward"]),
                 f"> {best['reward']:.2f}",
@@ -170,7 +171,7 @@ class Findings:
         seconds = None if fastest is None else self.runs.mean(fastest, "seconds")
         yield Claim(
             f"Seconds after which all policies are complete at horizon {HORIZON}",
-            f"{VARIANTS[fastest[0]].name}, {fastest[1]:,} samples, {len(self.runs[fastest])} runs"
+            f"{VARIANTS[fastest[0]].name}, {fastest[1]:,} samples, {count_runs(self.runs[fastest])}"
             if fastest
             else "not within the samples tried",
             weigh(seconds is not None and seconds <= COMPLETE_SECONDS, Verdict.FAILS),
@@ -190,9 +191,9 @@ class Findings:
         idle = "; the bound itself costs nothing" * self._is_idle()
         yield Claim(
             "Complete policies lose then, on average",
-            f"{VARIANTS[whole[0]].name}, {whole[1]:,} samples, {len(self.runs[whole])} runs: "
+            f"{VARIANTS[whole[0]].name}, {whole[1]:,} samples, {count_runs(self.runs[whole])}: "
             f"{lost:.2f} %; {VARIANTS[longest[0]].name}, {longest[1]:,} samples, "
-            f"{len(self.runs[longest])} runs: {self.lose(longest):.2f} %; the "
+            f"{count_runs(self.runs[longest])}: {self.lose(longest):.2f} %; the "
             f"best that constraint A admits: {loss:.2f} %{idle}",
             # The constraint's best loses that; what the printed algorithm returns loses more.
             weigh(abs(lost - COMPLETE_LOSS) < HALF_A_DIGIT, Verdict.PARTLY),
