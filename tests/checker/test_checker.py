@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 
-import vulcan
+import vulcan.bounds.parse
 import vulcan_check
 from tests.helpers.mixtures import mix, mix_bandit, take
 from tests.helpers.tables import Table, one_action
