@@ -20,8 +20,6 @@ RENAMED: Final = {
     "histories": "limits=vulcan.Limits(histories=...)",
     "memory": "limits=vulcan.Limits(memory=...)",
     "resume": "checkpoint=vulcan.Checkpoint(path, resume=True)",
-    "overwrite": "checkpoint=vulcan.Checkpoint(path, overwrite=True)",
-    "complete": "solver=vulcan.LocalVulcan(complete=False)",
     "randomised": "solver=vulcan.Automatic(randomised=True)",
     "bound": "vulcan.Problem(model, risk_bound=...)",
     "seeds": "one call for each seed",

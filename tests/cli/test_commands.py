@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -198,9 +199,6 @@ def test_explain_points_out_failures_on_purpose(run, convoy):
     assert "✗ fails on purpose  with probability 70.0 %" in answer.out
     assert "road fails 2.0 %" in answer.out
     assert "there is no other action" in answer.out
-
-
-def test_explain_as_a_document(run, convoy):
     document = run("explain", *convoy, "--json", "--rows", "1").document
     assert document["deliberate"] == pytest.approx(0.7)
     assert [failure["instead"] for failure in document["failures"]] == ["road"]
@@ -226,8 +224,7 @@ def test_explore_writes_a_page_and_says_the_answers(run, plan, tmp_path):
     answer = run("explore", plan, *SMALL, *BOUND, "-o", page)
     assert answer.code == 0
     assert "✓ written" in answer.out
-    assert "What is done first?" in answer.out
-    assert "play 1" in answer.out
+    assert re.search(r"What is done first\? +play 1\n", answer.out)
     text = page.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert "0.5 times the allowed risk" in text

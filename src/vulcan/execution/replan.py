@@ -20,13 +20,10 @@ and a rate d, the slope of the chord of Δ from y₀ to M. A replacement is allo
     g' >= g  and  x' <= x + slack + d c,    c = min(room, g' - g),
 
 and is entered as slack += x + d c - x', room -= c. Then the whole keeps er <= Δ(E g), however
-often, wherever and however differently runs replan: docs/theory/proofs.md has the proof. In the
-mean over all runs no more than the first `slack` is added for nothing, and no more than the first
-`room` is exchanged, up to where the chord is not above Δ.
+often, wherever and however differently runs replan: docs/theory/proofs.md has the proof.
 
-Where Δ is straight the rate is its slope, and nothing limits the room.
-
-Where a plan is bounded beyond its frontier, risk and reward of a continuation are these bounds.
+Where Δ is straight the rate is its slope, and nothing limits the room. Where a plan is bounded
+beyond its frontier, risk and reward of a continuation are these bounds.
 """
 
 from __future__ import annotations

@@ -205,8 +205,7 @@ def _take_outcomes(
         "chance": outcomes["probability"],
         "pay": outcomes["reward"],
         "child": child,
-        "later_risk": outcomes["later_risk"],
-        "later_reward": outcomes["later_reward"],
+        **{name: outcomes[name] for name in LATER},
         "first": begins,
         "arrival": arrival,
     }
@@ -236,16 +235,14 @@ def _put_draw_first(columns: dict[str, NDArray[Any]], texts: dict[str, int]) -> 
         "chance": reach,
         "pay": np.zeros(count),
         "child": begins + 1,
-        "later_risk": np.zeros(count),
-        "later_reward": np.zeros(count),
+        **dict.fromkeys(LATER, np.zeros(count)),
     }
     for name, value in draw.items():
         columns[name] = np.append(value, columns[name])
 
 
-REALS: Final = (
-    *("reach", "fails", "risk", "reward", "chance", "pay", "later_risk", "later_reward"),
-)
+LATER: Final = ("later_risk", "later_reward")
+REALS: Final = ("reach", "fails", "risk", "reward", "chance", "pay", *LATER)
 WHOLES: Final = ("depth", "action", "state", "arrival", "first", "label", "child")
 STEADY: Final = ("arrival", "first", "child")  # arrays that grow by little: steps are stored
 

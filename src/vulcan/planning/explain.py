@@ -15,8 +15,6 @@ less the m of the start, the risk that no policy avoids. Where states merge and 
 Elsewhere another action counts as if nothing after it failed, so that m may be too small, and some
 blame stays with later decisions.
 
-What is claimed beyond the frontier of a plan counts there, not at the decisions that lead there.
-
 An action that surely fails where another would not is a deliberate failure. So is, less plainly, a
 risk taken where failing pays more than going on: F > G, with F the mean reward of the failing
 outcomes and G that of the safe ones, including what follows them. Both are nearly always mistakes
@@ -350,7 +348,7 @@ class _Plan:
             mine = member == number
             chance[mine] = policy.probability[edges["outcome"][mine]]
         least = np.zeros(len(self.rows))
-        # Nothing after the frontier counts here, as it does in the safest continuations.
+        # Safest continuations count what follows the frontier, which nothing does here.
         safest = self.safest if self._points.policy.complete else None
         if safest is not None:
             least[:] = [safest[1][self._find_pair(k)[0]] for k in range(len(least))]

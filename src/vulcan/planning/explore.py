@@ -49,8 +49,7 @@ def explore(
     scales
         The multiples of the allowed risk for which to search.
     own_bound
-        Whether the bound is that in the policy's own file, which the author of the file chose. The
-        page then says so, and never calls the plan acceptable.
+        Whether only the policy's file says that bound: the page then calls no plan acceptable.
 
     Returns
     -------

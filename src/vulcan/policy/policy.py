@@ -26,11 +26,10 @@ weights, and er and g the risk and the lifetime reward of a member,
 
     er = Σ w er_k,    E g = Σ w E g_k,    acceptable when er <= Δ(E g).
 
-The optimum under the bound often lies between two deterministic policies, one that risks too much
-and one that leaves risk unused. With one bound, two members suffice. The bound applies to the
-mixture, before the draw. If every member is acceptable alone, so is any mixture of them, because Δ
-is concave; but a mixture may be acceptable although a member is not. Users who must answer for each
-mission by itself certify the members one by one.
+The optimum under the bound often lies between two policies, one that risks too much and one that
+leaves risk unused: two members suffice. The bound applies to the mixture, before the draw: Δ is
+concave, so any mixture of acceptable members is acceptable, but it may also be if a member is not.
+Users who must answer for each mission by itself certify the members one by one.
 """
 
 from __future__ import annotations
@@ -417,10 +416,8 @@ def require_own_model(about: About, reader: ModelReader) -> None:
 def require_policy(policy: Any) -> None:
     """Raise an error that shows what is needed if an argument is not a policy."""
     if not isinstance(policy, AnyPolicy):
-        raise OptionError(
-            "a policy is missing, such as solve(problem).policy or Policy.load(path); this is "
-            f"{shorten(policy)}"
-        )
+        use = "solve(problem).policy or Policy.load(path)"
+        raise OptionError(f"a policy is missing, such as {use}; this is {shorten(policy)}")
 
 
 def describe_mismatch(about: About, reader: ModelReader, detail: str) -> MismatchError:
