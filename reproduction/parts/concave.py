@@ -143,12 +143,12 @@ def _list_claims(found: Mapping[tuple[int, str], Mapping[str, Any]]) -> list[Cla
     return [
         Claim(
             "A concave Δ can't directly be used with dynamic programming: horizons at which fronts "
-            "prove the optimum",
+            f"prove the optimum, of {len(apart)}",
             f"one dynamic program with fronts proves the optimum at {len(same)} of {len(apart)} "
             "horizons, the same as the integer program with tangent cuts",
             # Not one sweep with one price, as the paper means it, but with fronts.
             weigh(not same, Verdict.PARTLY),
             "0",
-            f"{len(same)} of {len(apart)}",
+            f"{len(same)}",
         )
     ]

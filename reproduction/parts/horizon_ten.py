@@ -79,7 +79,7 @@ class Findings:
         reward = (
             self.exact[key]["reward"] if isinstance(key, str) else self.runs.mean(key, "reward")
         )
-        return 100 * (1 - float(reward) / float(best["reward"]))
+        return round(100 * (1 - float(reward) / float(best["reward"])), 9)
 
     def describe(self) -> str:
         """Return what was measured; the numbers are in tables."""
