@@ -185,6 +185,18 @@ def test_terminal_that_is_none_in_the_plain_model(solver: Any) -> None:
         solve(lying(count(0)), solver, vulcan.Constant(1.0))
 
 
+@pytest.mark.parametrize("solver", [*LIED_TO[:3]], ids=str)
+@pytest.mark.parametrize("told", [[(1.0, 1.0, 0)], []], ids=["risky", "extra action"])
+def test_a_form_that_lies_proves_nothing(solver: Any, told: Any) -> None:
+    honest: Any = {(0, "left"): [(0.5, 1.0, 0), (0.5, 0.0, None)]}
+    chart = Chart(honest, 4)
+    chart.answers = {(0, "left"): told} if told else honest | {(0, "ahead"): [(1.0, 1.0, 0)]}
+    assert solve(chart.plain(), vulcan.Pareto(), 0.1).safe
+    with pytest.raises(ModelError, match="compiled and plain answers differ") as caught:
+        solve(chart, solver, 0.1, **{"samples": 1000} if solver.sampling else {})
+    assert caught.value.violation.state == 0
+
+
 def test_bound_that_is_not_a_number() -> None:
     chart = draw_chart(3, 4)
     chart.table["bounds"] = math.nan

@@ -2,7 +2,7 @@
 
 States are records instead of Python objects, and nothing merges. Rows have no labels. To write out
 a policy, the plain model is evaluated along its decisions: its labels and its numbers are those of
-the policy, and must agree with the compiled form.
+the policy, and must agree with the compiled form. Proofs need a sample of others (`compare_forms`).
 
 Threads. Several threads may evaluate the model at once and add rows to one graph (`Evaluator`).
 Each reserves a range of rows and has its own copy of the model's parameters, in which the model may
@@ -16,8 +16,9 @@ which creates the records of the next states again (`vulcan.kernels.expand`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from random import Random
 from typing import Any, Final
 
 import numpy as np
@@ -37,7 +38,7 @@ from vulcan.graph.states import (
 )
 from vulcan.model.compiled import ANSWER, CompiledModel
 from vulcan.model.interface import Outcome, Start
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import SAMPLE_SIZE, ModelReader, label_outcomes
 from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import (
     AGREEMENT,
@@ -47,6 +48,7 @@ from vulcan.numerics import (
     SMALLEST_PROBABILITY,
     UNEVALUATED,
 )
+from vulcan.parameters import shorten
 from vulcan.policy.policy import About, Policy, build_policy
 from vulcan.runtime.arrays import (
     pack_array,
@@ -98,6 +100,7 @@ class CompiledGraph(Graph):
         self.source["numbers"] = len(compiled.actions)
         self.source["most_outcomes"] = compiled.most_outcomes
         self.make_room()
+        reader.compiled = compiled
 
     @property
     def merges(self) -> bool:
@@ -206,20 +209,19 @@ class CompiledGraph(Graph):
         number = int(self.source["action"][0])
         record = self._records.array[int(self.source["state"][0])]
         if number < 0:
-            message = "the compiled bound must be a number, not nan"
-            return Violation(Rule.COMPILED, message, record)
+            return Violation(Rule.COMPILED, "the compiled bound must be a number, not nan", record)
         label = self.compiled.actions[number]
         # Entries that are left over from other answers are valid.
         for k, chance in enumerate(self.answers["probability"].tolist()):
             if 0 < chance < SMALLEST_PROBABILITY:
                 message = refuse_small(f"compiled outcome {k}", repr(chance))
                 return Violation(Rule.PROBABILITIES, message, record, label, chance)
-        rule = (
-            f"at most {self.compiled.most_outcomes} outcomes, safe ones first, with probabilities "
-            f"of at least {SMALLEST_PROBABILITY:g} that sum to 1, and rewards that are numbers of "
-            f"at most {LARGEST_REWARD:g}"
+        message = (
+            "the compiled outcomes break a rule; there must be at most "
+            f"{self.compiled.most_outcomes} outcomes, safe ones first, with probabilities of at "
+            f"least {SMALLEST_PROBABILITY:g} that sum to 1, and rewards that are numbers of at "
+            f"most {LARGEST_REWARD:g}"
         )
-        message = f"the compiled outcomes break a rule; there must be {rule}"
         return Violation(Rule.COMPILED, message, record, label)
 
     def evaluate_unstored(self) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -229,13 +231,43 @@ class CompiledGraph(Graph):
         counts = states["action_count"][opened]
         rows = ranges(states["first_action"][opened], counts)
         unstored = actions["first_outcome"][rows] == NONE
-        evaluate, answers = self.compiled.outcomes.ctypes, np.zeros_like(self.answers)
-        following = np.zeros_like(self._following)
-        given, written = self._parameters.ctypes.data, (answers.ctypes.data, following.ctypes.data)
         owners = np.repeat(opened, counts)[unstored].tolist()
         for row, state in zip(rows[unstored].tolist(), owners, strict=True):
-            count = evaluate(given, self.find_record(state), int(actions["number"][row]), *written)
-            yield row, answers[:count]
+            yield row, self.answers[: self._evaluate(state, int(actions["number"][row]))]
+
+    def _evaluate(self, state: int, number: int) -> int:
+        """Write the outcomes of an action into the arrays for answers, and return their number."""
+        written = self.answers.ctypes.data, self._following.ctypes.data
+        given = self._parameters.ctypes.data, self.find_record(state)
+        return int(self.compiled.outcomes.ctypes(*given, number, *written))
+
+    def compare_forms(self, may_go_on: Callable[[], bool]) -> None:
+        """Raise a `ModelError` if both forms differ in a sample of states, early and late ones.
+
+        `may_go_on` says whether there is time for another answer. The first record is overwritten.
+        """
+        numbers = {label: number for number, label in enumerate(self.compiled.actions)}
+        random, compared = Random(0), 0  # noqa: S311 - no secrets
+        waiting: list[tuple[int, Any, Any]] = [(1, self.reader.root, self._records.array[0].copy())]
+        while waiting and compared < SAMPLE_SIZE:
+            level, state, self._records.array[0] = waiting.pop(random.choice((0, -1)))
+            reached: list[tuple[int, Any, Any]] = []
+            actions = self.reader.actions(state)
+            for label in dict.fromkeys([*actions, *numbers]):
+                if not may_go_on():
+                    return
+                plain = self.reader.outcomes(state, actions[label]) if label in actions else []
+                count = self._evaluate(0, numbers[label]) if label in numbers else 0
+                given = self.answers[:count].tolist()
+                wanted = [(float(o.probability), float(o.reward), int(o.fails)) for o in plain]
+                same = count == len(given) == len(wanted)
+                if not same or not np.allclose(given, wanted, AGREEMENT, AGREEMENT):
+                    message = f"compiled and plain answers differ: {shorten((given, wanted))}"
+                    raise ModelError(Violation(Rule.COMPILED, message, state, label))
+                pairs = zip(plain, self._following, strict=False)
+                reached += [(level + 1, o.state, r.copy()) for o, r in pairs if not o.fails]
+                compared += bool(plain)
+            waiting += random.sample(reached, len(reached)) if level < self.reader.levels else []
 
     def policy(self, action_rows: Numbers, children: Numbers, about: About) -> Policy:
         rows = np.fromiter(action_rows, np.intp, len(action_rows))
@@ -276,29 +308,22 @@ class CompiledGraph(Graph):
         mean = math.fsum(probability * reward for probability, reward in numbers)
         risk = math.fsum(numbers[k][0] for k, outcome in enumerate(outcomes) if outcome.fails)
         plain = (mean, risk, len(outcomes))
-        names = ("expected_reward", "immediate_risk", "outcome_count")
-        compiled = tuple(answer[name].item() for name in names)
+        compiled = answer[["expected_reward", "immediate_risk", "outcome_count"]].item()
         # Large rewards that cancel leave their rounding errors in the mean.
-        most = AGREEMENT * max(1.0, *(probability * abs(reward) for probability, reward in numbers))
-        apart = max(abs(a - b) for a, b in zip(plain, compiled, strict=True))
-        if apart <= most:
+        unit = max(1.0, *(probability * abs(reward) for probability, reward in numbers))
+        units = (unit, 1.0, 1.0)
+        apart = max(abs(a - b) / u for a, b, u in zip(plain, compiled, units, strict=True))
+        if apart <= AGREEMENT:
             first = int(answer["first_outcome"])  # NONE for the last step
-            rows: Any = self.outcomes.array[first : first + len(numbers)] if first >= 0 else []
-            apart = max(
-                (
-                    max(abs(row["probability"].item() - chance), abs(row["reward"].item() - reward))
-                    for row, (chance, reward) in zip(rows, numbers, strict=False)
-                ),
-                default=0.0,
-            )
+            rows = self.outcomes.array[["probability", "reward"]][first : first + len(numbers)]
+            pairs = zip(rows.tolist() if first >= 0 else numbers, numbers, strict=True)
+            apart = max(max(abs(a - c), abs(b - d) / unit) for (a, b), (c, d) in pairs)
             what = f"probabilities or rewards of outcomes are up to {apart:.3g} apart"
         else:
             what = f"(expected reward, risk, outcomes) are {compiled} and {plain}"
             if compiled[2] > plain[2]:
-                what += (
-                    "; outcomes without labels that agree in state and reward are to be one outcome"
-                )
-        if not apart <= most:
+                what += "; unlabelled outcomes that agree in state and reward are to be one outcome"
+        if not apart <= AGREEMENT:
             message = f"compiled and plain answers differ: {what}"
             raise ModelError(Violation(Rule.COMPILED, message, state, label))
         return outcomes

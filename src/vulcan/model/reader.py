@@ -213,6 +213,7 @@ class ModelReader(ModelCalls):
         least = self._guard(read_attribute, model, "least_reward")
         limits = (-LARGEST_REWARD, LARGEST_REWARD, "a finite number")
         self.least_reward = None if least is None else self._require("least_reward", least, *limits)
+        self.compiled: Any = None  # the compiled form, if a search evaluates it
         self._kept: list[tuple[Any, Any, Sequence[Any]]] = []  # answers to evaluate again
         self._sample = _Sample(SAMPLE_SIZE)
         self._root_outcomes: dict[Any, list[Outcome]] = {}

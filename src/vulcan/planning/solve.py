@@ -15,6 +15,7 @@ import numpy as np
 from vulcan.bounds.base import warn_of_loose
 from vulcan.certificate.certify import certify
 from vulcan.errors import DisagreementError, ModelError
+from vulcan.graph.compiled import CompiledGraph
 from vulcan.model.arrays import ArrayModel
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
@@ -304,7 +305,7 @@ def _find_largest_reward(policy: AnyPolicy) -> float:
 
 
 def _query_again(reader: ModelReader, monitor: Monitor, finding: Finding) -> Finding:
-    """Query a sample of the model's answers again before something is reported as proved.
+    """Query a sample of a model's answers, of both forms, before something is reported as proved.
 
     It takes a small share of the time of the search, and at most one answer beyond a time limit.
     What was proved is not reported as such where there is no time for that answer.
@@ -328,6 +329,8 @@ def _query_again(reader: ModelReader, monitor: Monitor, finding: Finding) -> Fin
     error: ModelError | None = None
     try:
         reader.require_repeatable(may_go_on)
+        if reader.compiled is not None:
+            CompiledGraph(reader, reader.compiled).compare_forms(may_go_on)
         return finding
     except TimeUp:
         reason, explanation = StopReason.TIME, "no time to query answers again"
