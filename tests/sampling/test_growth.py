@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
+import random
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -107,13 +109,13 @@ def test_the_same_samples_give_the_same_policy() -> None:
 class Forgetful(Well):
     """A model by whose answers a clock goes; answers that it gave before take long in the end."""
 
-    clock, repeated, seen = 0.0, 0, set[Any]()
+    clock, delay, repeated, seen = 0.0, 1e-3, 0, set[Any]()
 
     def outcomes(self, state: Any, action: str) -> list[Outcome]:
         kind = type(self)
         kind.repeated += (state, action) in kind.seen
         kind.seen.add((state, action))
-        kind.clock += 1e-3 if kind.repeated < 10_000 else 1.0
+        kind.clock += kind.delay if kind.repeated < 10_000 else 1.0
         return super().outcomes(state, action)
 
 
@@ -172,6 +174,64 @@ def test_without_an_end_nothing_grows_and_the_result_says_why() -> None:
 class Default(Endless):
     def default_action(self, state: Any) -> str:
         return "wait"
+
+
+@dataclass(frozen=True)
+class Islands(Well):
+    """The action that ends the mission has another name on each island."""
+
+    def actions(self, state: Any) -> list[str]:
+        ways = super().actions(state)
+        return [*ways[:2], f"stop at {self.level(state) % 2}"] if ways else []
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        return super().outcomes(state, "stop" if action.startswith("stop") else action)
+
+
+def test_what_ends_the_mission_may_have_other_names_in_other_states() -> None:
+    problem = vulcan.Problem(Islands(horizon=6), BOUND)
+    result = vulcan.solve(problem, Growth(), samples=4_000)
+    assert result.certificate.reward > 0.9 * solve(4_000, horizon=6).certificate.reward
+
+
+@dataclass(frozen=True)
+class Noise(Well):
+    """Rewards are noise: what was learnt from some histories is wrong for others."""
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        luck = random.Random(repr((state, action))).random()
+        found = super().outcomes(state, action)
+        return [
+            msgspec.structs.replace(o, reward=2 * luck) if action != "stop" else o for o in found
+        ]
+
+
+def test_histories_that_are_not_alike_are_opened_by_their_own_answers() -> None:
+    model = Noise(horizon=7)
+    result = vulcan.solve(vulcan.Problem(model, "0.9"), Growth(), samples=20_000)
+    earned, seen, waiting = 0.0, 0, [(-1.0, 0, ())]
+    while waiting and seen < 10_000:  # with half of the evaluations: the best action at once
+        likely, _, state = heapq.heappop(waiting)
+        ways = [model.outcomes(state, action) for action in ("draw", "pump")]
+        best = max(ways, key=lambda way: sum(o.probability * o.reward for o in way))
+        seen += len(ways)
+        earned -= likely * sum(o.probability * o.reward for o in best)
+        if len(state) + 1 < model.horizon:
+            safe = (o for o in best if not o.fails)
+            for o in safe:
+                heapq.heappush(waiting, (likely * o.probability, seen, o.state))
+    assert result.certificate.reward > 0.9 * earned
+
+
+def test_a_slow_model_gets_a_plan_from_the_first_answers_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for seconds, least, solver in ((1.5, 0.1, Growth()), (6.0, 0.9, Growth()), (12.0, 0.9, None)):
+        kind = type("Slow", (Forgetful,), {"clock": 0.0, "delay": 0.03, "repeated": 0, "seen": set()})
+        monkeypatch.setattr(time, "perf_counter", lambda kind=kind: kind.clock)
+        result = vulcan.solve(vulcan.Problem(kind(horizon=12), BOUND), solver, time_limit=seconds)
+        assert result.safe
+        assert result.certificate.reward >= least
 
 
 def test_a_default_action_that_does_not_exist_is_an_error() -> None:
@@ -335,7 +395,7 @@ def test_a_price_that_decides_the_whole_mission_is_left_to_the_histories_after_i
 def test_a_plan_that_is_written_out_earns_and_risks_what_was_chosen(model: Any) -> None:
     problem = vulcan.Problem(model, "0.004*x + 0.01")
     reader = ModelReader(model)
-    default = find_default(reader)
+    default = find_default(ActionEvaluator(reader), vulcan.parse("1.0"))
     assert default is not None
     plan = GrowingPlan(problem, ActionEvaluator(reader, lambda: False), default)
     about = solve(300, horizon=5).policy.about

@@ -49,6 +49,7 @@ MULTIPLIED: Final = 2.5  # states per evaluated state, above which states multip
 # Shares of a time limit for unrolling; the rest is for the search itself.
 SHARE_OF_TIME: Final = 0.85  # where states merge
 SHARE_OF_HISTORIES: Final = 0.05  # where states do not merge
+SHARE_UNTIL_KNOWN: Final = 0.25  # where they did not so far, after few evaluations
 
 SHARE_OF_UNROLLING: Final = 0.8  # of memory, for the state graph and its levels
 GUESSED_SHARE: Final = 0.2  # decisions of a policy per state–step pair, before any policy is known
@@ -137,8 +138,9 @@ class ExactSearch:
         limit, evaluations = self.monitor.limits.time_limit, self.graph.evaluations
         merges = not self.finds_histories
         if limit is not None:
-            early = merges or evaluations <= FIRST_EVALUATIONS
-            share = SHARE_OF_TIME if early else SHARE_OF_HISTORIES
+            share = SHARE_OF_TIME if merges else SHARE_OF_HISTORIES
+            if not merges and evaluations <= FIRST_EVALUATIONS:
+                share = SHARE_UNTIL_KNOWN
             if self.monitor.seconds + (self.reserve if merges else 0.0) > share * limit:
                 return False
         if evaluations <= (FEW_EVALUATIONS if merges else min(FEW_EVALUATIONS, FEW_HISTORIES)):
@@ -147,12 +149,17 @@ class ExactSearch:
 
     @property
     def finds_histories(self) -> bool:
-        """Whether nearly every outcome leads to a new state, or new states multiply."""
+        """Whether nearly every outcome leads to a new state, or new states multiply.
+
+        Where they still multiply after a quarter of a time limit, the rest would not unroll in it.
+        """
         graph = self.graph
         states, expanded = graph.states.count, len(graph.expanded)
         new = states > MERGED * max(1, graph.outcomes.count)
-        multiply = graph.evaluations > MANY_EVALUATIONS and states > MULTIPLIED * expanded
-        return not graph.merges or new or multiply
+        limit = self.monitor.limits.time_limit
+        late = limit is not None and self.monitor.seconds > SHARE_UNTIL_KNOWN * limit
+        known = late or graph.evaluations > MANY_EVALUATIONS
+        return not graph.merges or new or (known and states > MULTIPLIED * expanded)
 
     def forget_graph(self) -> None:
         """Begin again with an empty state graph."""

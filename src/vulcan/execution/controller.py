@@ -164,8 +164,10 @@ class Controller:
         self.replans: list[Replan] = []
         self._regrowth: _Regrowth | None = None
         if solver is None and not self.result.statistics.nodes:
-            reader = ModelReader(problem.model)
-            default = None if find_compiled(reader) else find_default(reader)
+            reader, bound = ModelReader(problem.model), problem.risk_bound
+            default = None
+            if not find_compiled(reader):
+                default = find_default(ActionEvaluator(reader), bound)
             if default is not None:
                 self._regrowth = _Regrowth(problem.model, default)
                 self._plan(first, samples_per_step and BEGINNING * samples_per_step)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import time
 from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -40,6 +41,7 @@ MOST_AT_ONCE: Final = 400  # evaluations for groups before their rule is compute
 DEAREST: Final = 1e12  # a price of failure that is never exceeded
 REFINEMENTS: Final = 6  # how often the rule is computed while its groups are refined
 TRIALS: Final = 10  # prices of failure tried between one too low and one high enough
+OFTEN: Final = 0.05  # seconds between two looks at the limits
 COLLAPSE: Final = 0.3  # share of the reward, hardly lost by a slightly larger price of failure
 
 
@@ -55,14 +57,14 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 class ActionEvaluator:
     """Evaluates actions of a model, and counts these evaluations.
 
-    `wants_stop` is called after every 32 of them; True ends what is under way. If `answers` are
-    given, those of the model are kept there, and it is not called again for them.
+    `wants_stop` is called after every 32 of them, or `OFTEN`; True ends what is under way. If
+    `answers` are given, those of the model are kept there, and it is not called again for them.
     """
 
     def __init__(
         self,
         reader: ModelReader,
-        wants_stop: Callable[[], bool],
+        wants_stop: Callable[[], bool] = lambda: False,
         answers: MutableMapping[Any, Any] | None = None,
     ) -> None:
         self.reader, self.count = reader, 0
@@ -70,7 +72,7 @@ class ActionEvaluator:
         if answers is not None:
             self.actions = partial(_recall, answers, reader.actions)
             self._outcomes = partial(_recall, answers, reader.outcomes)
-        self._wants_stop, self._stopped = wants_stop, False
+        self._wants_stop, self._stopped, self._looked = wants_stop, False, time.perf_counter()
 
     def may_go_on(self, until: int) -> bool:
         """Return whether there is time for more evaluations, up to a number of them."""
@@ -78,8 +80,8 @@ class ActionEvaluator:
 
     def _count(self) -> None:
         self.count += 1
-        if self.count % 32 == 0:
-            self._stopped = self._wants_stop()
+        if self.count % 32 == 0 or time.perf_counter() - self._looked > OFTEN:
+            self._stopped, self._looked = self._wants_stop(), time.perf_counter()
 
     def row(self, state: Any, label: str, action: Any) -> Row:
         """Return an evaluated action."""
@@ -117,9 +119,14 @@ class OpeningRule(NamedTuple):
     start: int  # the price of a decision at the root, as a number of a bin
     reward: float  # estimates
     risk: float
+    bins: NDArray[np.float64]  # prices of a decision
+    values: NDArray[np.float64]  # by group and bin: U of `vulcan.kernels.growth`
     actions: NDArray[np.int64]  # by group and bin: the position of an action, or negative
     mass: NDArray[np.float64]  # by group and bin: the probability of the histories there
 
+
+Answer = tuple[float, float, list[float]]
+"""Reward, risk and probabilities of an action."""
 
 Closing = tuple[float, float, float]
 """Reward, risk and decisions of the default from a history on; the reward is -inf without one."""
@@ -150,13 +157,26 @@ class Groups:
         return len(self.rows)
 
     def describe(self, level: int, rows: list[Row]) -> tuple[Any, NDArray[np.float64]]:
-        """Return what the histories of a group share, and the numbers that differ a little."""
+        """Return what the histories of a group share, and the numbers that differ a little.
+
+        These are reward, risk and probabilities of each action; see `read_numbers`.
+        """
         numbers: list[float] = []
         for row in rows:
             numbers.append(max(-FARTHEST, min(FARTHEST, row.reward / self._scale)))
             numbers.append(0.1 * math.log(row.risk + 1e-9))
             numbers.extend(outcome.probability for outcome in row.outcomes)
         return (level, *((row.label, len(row.outcomes)) for row in rows)), np.array(numbers)
+
+    def read_numbers(self, group: int, point: NDArray[np.float64]) -> list[Answer]:
+        """Return reward, risk and probabilities of the actions of a history like a group."""
+        numbers, answers, first = point.tolist(), list[Answer](), 0
+        for row in self.rows[group]:
+            last = first + 2 + len(row.outcomes)
+            reward, risk, *probabilities = numbers[first:last]
+            answers.append((reward * self._scale, math.exp(10 * risk) - 1e-9, probabilities))
+            first = last
+        return answers
 
     def find(self, described: tuple[Any, NDArray[np.float64]]) -> tuple[int, float]:
         """Return the closest group and its distance; -1 without one."""
@@ -273,9 +293,10 @@ class Groups:
         for label in self._evaluator.actions(self._reader.root):
             state = self._reader.root
             for _ in range(self._reader.levels):
-                rows = self._evaluator.rows(state)
-                largest = max(largest, *(abs(row.reward) for row in rows))
-                row = next((row for row in rows if row.label == label), rows[0])
+                actions = self._evaluator.actions(state)
+                taken = label if label in actions else next(iter(actions))
+                row = self._evaluator.row(state, taken, actions[taken])
+                largest = max(largest, abs(row.reward))
                 likeliest = max(row.outcomes, key=lambda o: 0.0 if o.fails else o.probability)
                 if likeliest.fails or not self._evaluator.actions(likeliest.state):
                     break
@@ -405,4 +426,5 @@ def solve_rule(arrays: Any, bins: NDArray[Any], size: float, price: float) -> Op
         forecast(arrays, actions, middle, mass, number, found)
         low, high = (low, middle) if found[2] <= size else (middle + 1, high)
     forecast(arrays, actions, low, mass, number, found)
-    return OpeningRule(price, low, float(found[0]), float(found[1]), actions, mass)
+    estimates = float(found[0]), float(found[1])
+    return OpeningRule(price, low, *estimates, bins, values, actions, mass)

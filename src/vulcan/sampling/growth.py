@@ -11,10 +11,12 @@ Where no action ends the mission soon, histories are not closed but bounded: by 
 claims of its default action (`default_bounds`), or by the least reward of whatever may happen. The
 plan then has a frontier, and is certified with these bounds.
 
-A rule (`vulcan.sampling.groups`) guides which histories to open, and how. Then the best plan in the
-tree is chosen (`vulcan.kernels.growth`) for the least price of failure that the risk bound accepts:
-histories that risk too much for what they earn are closed again. So the bound is spent up to single
-histories. A price per decision makes a plan smaller, where there is little time to certify it.
+A rule (`vulcan.sampling.groups`) guides which histories to open, and how. Likely histories, and all
+of them where groups mislead, are opened by their own answers, looking one action ahead to the
+values of groups. Then the best plan in the tree is chosen (`vulcan.kernels.growth`) for the least
+price of failure that the risk bound accepts: histories that risk too much for what they earn are
+closed again. So the bound is spent up to single histories. A price per decision makes a plan
+smaller, where there is little time to certify it.
 
 Rounds have twice as many evaluations each, a part of them for the rule. Nothing is random: the
 same number of evaluations gives the same plan.
@@ -28,11 +30,13 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.errors import ModelError
 from vulcan.exact.acceptance import accepts
@@ -49,13 +53,17 @@ from vulcan.solvers.base import Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
 MOST_CLOSING: Final = 64  # decisions that a default may take until the mission ends
-FIRST_ROUND: Final = 2_000  # evaluations
+ROOMS: Final = (1, 8, MOST_CLOSING)  # decisions that are tried, one after the other
+FIRST_ROUND: Final = 2_000  # evaluations; fewer where they take longer than this share of the time
+SHARE_OF_FIRST_ROUND: Final = 0.1
+FEWEST: Final = 32  # evaluations of a round
 HOPELESS: Final = 8 * FIRST_ROUND  # evaluations of a round without any plan: give up
 SHARE_OF_RULE: Final = 0.15  # of the evaluations of a round
 
 # Less likely histories are in the group that the rule expects, which takes no evaluations, and not
-# in that of their own answers.
+# in that of their own answers, unless the actions of groups lose too much of what is gained.
 LIKELY: Final = 1e-3
+MISLEADING: Final = 0.05
 # If a round has evaluations left, the price of a decision falls:
 BETWEEN_PASSES: Final = 0.25  # by this many bins
 MOST_PASSES: Final = 12  # this often
@@ -65,7 +73,9 @@ MOST_HELD: Final = 8  # how often a plan is chosen with more histories opened at
 WORTHLESS: Final = 2e-4  # of the reward, what unused risk may be worth
 TELLING: Final = 1_000  # decisions of a policy whose certificate tells how long others take
 SHARE_OF_CERTIFYING: Final = 0.05  # of the time so far, for a certificate before the end
-SOON: Final = 0.25  # seconds that the first certificate may take, to have a plan soon
+# The first certificates may take more, to have a plan soon: this share, or seconds.
+SHARE_AT_FIRST: Final = 0.2
+SOON: Final = 0.25
 AT_ONCE: Final = 1.3  # seconds for the certificate after Ctrl-C
 
 Answers = MutableMapping[Any, Any]
@@ -77,44 +87,87 @@ Default = Callable[[Any, dict[str, Any]], str] | str
 Or a claim (`ANY`, `DEFAULT`) that bounds all that follows."""
 
 
-def find_default(reader: ModelReader, answers: Answers | None = None) -> Default | None:
+def find_default(evaluator: ActionEvaluator, bound: RiskBound) -> Default | None:
     """Return a default that ends the mission within a few decisions, or a claim; None without one.
 
-    It is the model's own `default_action`, or else the action that ends the mission soonest from
-    the root; of these, the one of least risk, then of largest reward. If that takes too long, it is
-    what the model claims of its default action, or of any outcome. `answers` are those of an
-    `ActionEvaluator`.
+    It is the model's own `default_action`, or else `Ending`. If that does not end the mission from
+    the root, it is what the model claims of its default action, or of any outcome.
     """
+    reader = evaluator.reader
     claim = None if reader.least_reward is None else ANY
-    evaluator = ActionEvaluator(reader, lambda: False, answers)
     if hasattr(reader.model, "default_action"):
 
-        def ask(state: Any, actions: dict[str, Any]) -> str:
+        def model_default(state: Any, actions: dict[str, Any]) -> str:
             return reader.default_label(state, actions)
 
-        if _try_default(evaluator, ask) is not None:
-            return ask
+        if _measure(evaluator, model_default, reader.root) is not None:
+            return model_default
         return DEFAULT if hasattr(reader.model, "default_bounds") else claim
-    labels = dict.fromkeys(reader.actions(reader.root))
+    ending = Ending(evaluator, bound)
     if isinstance(reader.root, Start):
-        first = (o for action in reader.root.choices for o in reader.outcomes(reader.root, action))
-        labels |= dict.fromkeys(label for o in first for label in reader.actions(o.state))
-    found: list[tuple[tuple[float, ...], Default]] = []
-    for label in labels:
-
-        def always(state: Any, actions: dict[str, Any], label: str = label) -> str:
-            return label if label in actions else next(iter(actions))
-
-        closing = _try_default(evaluator, always)
-        if closing is not None:
-            reward, risk, size = closing
-            found.append(((size, risk, -reward), always))
-    return min(found, key=lambda item: item[0])[1] if found else claim
+        first = (o.state for action in reader.root.choices.values() for o in action if not o.fails)
+        for state in islice(first, 1):
+            ending.learn(state, evaluator.actions(state))
+    return ending if ending.learn(reader.root, evaluator.actions(reader.root)) else claim
 
 
-def _try_default(evaluator: ActionEvaluator, default: Default) -> Closing | None:
-    """Return what a default earns, risks and takes from the root; None if it takes too long."""
-    closing = PlanTree(evaluator, default).measure(evaluator.reader.root, 0)
+class Ending:
+    """The default that ends the mission soonest; of these the least risky, then the best paid.
+
+    It is found for the first state that is closed, and used wherever it is available. Where it is
+    not, it is found anew, once for each set of actions.
+    """
+
+    def __init__(self, evaluator: ActionEvaluator, bound: RiskBound) -> None:
+        self._evaluator, self._bound = evaluator, bound
+        self._labels: list[str] = []  # those that end the mission somewhere
+        self._found: dict[tuple[str, ...], str | None] = {}
+
+    def __call__(self, state: Any, actions: dict[str, Any]) -> str:
+        for label in self._labels:
+            if label in actions:
+                return label
+        key = tuple(actions)
+        if key not in self._found:
+            self._found[key] = self.learn(state, actions)
+        return self._found[key] or key[0]
+
+    def learn(self, state: Any, actions: dict[str, Any]) -> str | None:
+        """Return the label that ends the mission soonest from a state, if any does.
+
+        One whose risk the bound does not accept is taken only where no other ends the mission.
+        """
+        rows = [self._evaluator.row(state, *item) for item in actions.items()]
+        rows.sort(key=lambda row: len(row.outcomes))  # fewer outcomes take fewer answers
+        found: list[tuple[bool, float, float, float, str]] = []
+        for room in ROOMS:
+            for row in rows:
+
+                def always(_: Any, actions: dict[str, Any], label: str = row.label) -> str:
+                    known = (other for other in (label, *self._labels) if other in actions)
+                    return next(known, next(iter(actions)))
+
+                closing = _measure(self._evaluator, always, state, room)
+                if closing is not None:
+                    reward, risk, size = closing
+                    refused = not accepts(self._bound, reward, risk)
+                    found.append((refused, size, risk, -reward, row.label))
+                    if room == 1 and risk == 0 and not refused:
+                        break  # no action ends the mission sooner, or with less risk
+            if found and not min(found)[0]:
+                break
+        if not found:
+            return None
+        label = min(found)[-1]
+        self._labels.append(label)
+        return label
+
+
+def _measure(
+    evaluator: ActionEvaluator, default: Default, state: Any, room: int = MOST_CLOSING
+) -> Closing | None:
+    """Return what a default earns, risks and takes from a state; None without enough room."""
+    closing = PlanTree(evaluator, default).measure(state, 0, room)
     return None if closing[0] == -math.inf else closing
 
 
@@ -149,11 +202,11 @@ class PlanTree:
         """Return the number of histories."""
         return len(self.states)
 
-    def measure(self, state: Any, level: int) -> Closing:
+    def measure(self, state: Any, level: int, room: float = MOST_CLOSING) -> Closing:
         """Return reward, risk and decisions of the default from a state on."""
         tree = PlanTree(self._evaluator, self._default)
         tree.add(level, [state], [1.0])
-        if not tree.close(0, self._evaluator.actions(state)):
+        if not tree.close(0, self._evaluator.actions(state), room):
             return -math.inf, 0.0, 1.0
         return tree.close_reward[0], tree.close_risk[0], float(tree.close_size[0])
 
@@ -355,6 +408,10 @@ class GrowingPlan:
         # In this round: the groups of these histories, and those after an action of a group.
         self._located: dict[int, int] = {}
         self._below: dict[tuple[int, int], list[int]] = {}
+        # Whether groups mislead: how much of what likely histories gain is lost by their actions.
+        self._distrusts, self._regret, self._gained = False, 0.0, 0.0
+        self._decided: dict[int, tuple[int, int]] = {}  # groups and actions of unlikely histories
+        self._weights = self._reader.weights.tolist()
         self._price = 0.0
         self.kept: list[Chosen] = []
         self.exhausted = False
@@ -372,12 +429,14 @@ class GrowingPlan:
             rule.actions[0] = labels.index(self._first)
         self._price = rule.price
         self._located, self._below = {}, {}
+        self._regret = self._gained = 0.0
         waiting: Following = [(0, 0)]
         for number in range(MOST_PASSES):
             start = max(0.0, rule.start - BETWEEN_PASSES * number)
             waiting = self._follow(rule, start, until, waiting)
             if start == 0 or not self._evaluator.may_go_on(until):
                 break
+        self._distrusts = self._regret > MISLEADING * self._gained
         self.exhausted = self._evaluator.count == begin
         self._keep(self.choose())
         opening = NONE if self._first is None else self.tree.find_opening(0, self._first)
@@ -466,28 +525,78 @@ class GrowingPlan:
         self, rule: OpeningRule, start: float, until: int, arriving: Following
     ) -> Following:
         """Open histories by a rule, the likeliest first; return those that it leaves closed."""
-        reach, actions, may_go_on = (
-            self.tree.reach,
-            rule.actions.tolist(),
-            self._evaluator.may_go_on,
-        )
+        reach, may_go_on = self.tree.reach, self._evaluator.may_go_on
         closed: list[tuple[int, int]] = []
-        waiting: list[tuple[float, int, int, int]] = []
+        waiting: list[tuple[float, int, int]] = []
         while True:
             for n, expected in arriving:
-                likely = reach[n]
-                by_itself = expected < 0 or likely >= LIKELY
-                group = self._find_group(n, expected) if by_itself else expected
-                position = int(start - math.log2(likely) + 0.5) if likely else BINS
-                action = actions[group][position] if group >= 0 and position < BINS else NONE
-                if action >= 0:
-                    heapq.heappush(waiting, (-likely, n, group, action))
-                else:
-                    closed.append((n, group))
+                heapq.heappush(waiting, (-reach[n], n, expected))
             if not waiting or not may_go_on(until):
-                return closed + [item[1:3] for item in waiting]
-            _, n, group, action = heapq.heappop(waiting)
-            arriving = self._open(n, group, action)
+                return closed + [item[1:] for item in waiting]
+            _, n, expected = heapq.heappop(waiting)
+            group, action = self._decide(rule, start, n, expected)
+            if action >= 0:
+                arriving = self._open(n, group, action)
+            else:
+                closed.append((n, group))
+                arriving = ()
+
+    def _decide(self, rule: OpeningRule, start: float, n: int, expected: int) -> tuple[int, int]:
+        """Return the group of a history, and the action to open it by or a negative number.
+
+        A likely history is opened by its own answers and the values of the groups after them. Where
+        these often lead to another action than that of the group, all histories are.
+        """
+        likely = self.tree.reach[n]
+        position = int(start - math.log2(likely) + 0.5) if likely else BINS
+        if position >= BINS:
+            return expected, NONE
+        if likely < LIKELY and n in self._decided:
+            return self._decided[n]
+        if expected >= 0 and likely < LIKELY and not self._distrusts:
+            return expected, int(rule.actions[expected, position])
+        group = self._find_group(n, expected, likely >= LIKELY)
+        if group < 0:
+            return group, NONE
+        action = self._weigh(rule, n, group, position)
+        if likely < LIKELY:
+            del self._described[n]
+            self._decided[n] = group, action
+        return group, action
+
+    def _weigh(self, rule: OpeningRule, n: int, group: int, position: int) -> int:
+        """Return the best action of a history by its own answers; CLOSED if none is worth it."""
+        from vulcan.kernels.growth import CLOSED
+
+        tree, reach, usual = self.tree, self.tree.reach[n], int(rule.actions[group, position])
+        weight, decision = self._weights[tree.level[n]], float(rule.bins[position])
+        best = (tree.close_reward[n] - rule.price * tree.close_risk[n]) / reach
+        best -= decision * tree.close_size[n]
+        chosen, gains = CLOSED, list[float]()
+        later: list[float | None] = []
+        answers = self._groups.read_numbers(group, self._described[n][1])
+        for action, (reward, risk, probabilities) in enumerate(answers):
+            gains.append(weight * reward - rule.price * risk)
+            children = self._groups.find_children(group, action)
+            if children is None:
+                later.append(None)
+            else:
+                later.append(_look_ahead(rule, position, children, probabilities))
+        # What follows an action that was not expanded is worth as much as what follows the others.
+        known = [value for value in later if value is not None]
+        other = later[usual] if usual >= 0 else None
+        unknown = other if other is not None else max(known, default=0.0)
+        worth = [
+            gain - decision + (unknown if value is None else value)
+            for gain, value in zip(gains, later, strict=True)
+        ]
+        for action, value in enumerate(worth):
+            if value > best:
+                best, chosen = value, action
+        if reach >= LIKELY and chosen >= 0 <= usual:
+            self._regret += reach * (best - worth[usual])
+            self._gained += reach * abs(worth[chosen])
+        return chosen
 
     def _open(self, n: int, group: int, action: int) -> Following:
         """Open a history as its group is opened; return what follows, with the groups expected."""
@@ -508,16 +617,30 @@ class GrowingPlan:
             below = count * [NONE]
         return zip(range(first, first + count), below, strict=True)
 
-    def _find_group(self, n: int, expected: int) -> int:
-        """Return the group that is closest to the answers of a history."""
+    def _find_group(self, n: int, expected: int, keeps: bool) -> int:
+        """Return the group that is closest to the answers of a history, which are `_described`."""
         group = self._located.get(n)
         if group is None:
             if n not in self._described:
                 rows = self._evaluator.rows(self.tree.states[n])
                 self._described[n] = self._groups.describe(self.tree.level[n], rows)
             group, _ = self._groups.find(self._described[n])
-            self._located[n] = group = group if group >= 0 else expected
+            group = group if group >= 0 else expected
+            if keeps:
+                self._located[n] = group
         return group
+
+
+def _look_ahead(
+    rule: OpeningRule, position: int, children: list[int], probabilities: list[float]
+) -> float:
+    """Return the value of the groups after an action, for a price of a decision."""
+    value = 0.0
+    for child, probability in zip(children, probabilities, strict=False):
+        if child >= 0 < probability:
+            halvings = int(0.5 - math.log2(probability))
+            value += probability * float(rule.values[child, min(BINS - 1, position + halvings)])
+    return value
 
 
 @dataclass(frozen=True)
@@ -563,12 +686,13 @@ class GrowthRun:
         self._certified: tuple[Chosen, Policy, Certificate] | None = None
         self._seconds_per_decision: float | None = None
         self._error: ModelError | None = None
+        self._began = 0.0  # seconds of the search before this one
 
     def search(self) -> Finding:
         """Grow until there is a reason to stop, and certify the plan."""
         with self._monitor.clock_stopped():
             warm_up()
-        planned = None
+        self._began, planned = self._monitor.seconds, None
         try:
             self._grow()
             search_seconds = self._monitor.seconds
@@ -585,12 +709,13 @@ class GrowthRun:
         return self._conclude(search_seconds, planned)
 
     def _grow(self) -> None:
-        default = find_default(self._reader, self._answers)
+        default = find_default(self._evaluator, self._problem.risk_bound)
         if default is None:
             return
         begun = self._problem, self._evaluator, default, self._first, self._floor
         self._plan = plan = GrowingPlan(*begun)
-        budget = FIRST_ROUND
+        self._certify_early()
+        budget = self._find_first_budget()
         while not self._monitor.wants_stop(0, self._evaluator.count, self._reserve):
             samples = self._monitor.limits.samples
             left = budget if samples is None else samples - self._evaluator.count
@@ -600,6 +725,14 @@ class GrowthRun:
             if plan.exhausted or (plan.best is None and budget >= HOPELESS):
                 break
             budget *= 2
+
+    def _find_first_budget(self) -> int:
+        """Return the evaluations of the first round: fewer where each takes long."""
+        limit, seconds = self._monitor.limits.time_limit, self._monitor.seconds
+        if limit is None:
+            return FIRST_ROUND
+        each = max(1e-9, seconds - self._began) / max(1, self._evaluator.count)
+        return max(FEWEST, min(FIRST_ROUND, int(SHARE_OF_FIRST_ROUND * (limit - seconds) / each)))
 
     def _wants_stop(self) -> bool:
         self._monitor.report(self._describe)
@@ -618,7 +751,8 @@ class GrowthRun:
         """Return the seconds that the certificate of a plan takes."""
         seconds = self._seconds_per_decision
         if seconds is None:
-            seconds = CERTIFYING * self._monitor.seconds / max(1, self._evaluator.count)
+            spent = self._monitor.seconds - self._began
+            seconds = CERTIFYING * spent / max(1, self._evaluator.count)
         return size * seconds
 
     def _certify_early(self) -> None:
@@ -626,9 +760,10 @@ class GrowthRun:
 
         Its certificate also tells how long that of a larger one takes.
         """
-        spare = SHARE_OF_CERTIFYING * self._monitor.seconds
-        if self._certified is None:
-            spare = max(spare, SOON)
+        seconds = self._monitor.seconds
+        spare = SHARE_OF_CERTIFYING * seconds
+        if self._seconds_per_decision is None:
+            spare = max(SHARE_AT_FIRST * seconds, SOON)
         known = None if self._certified is None else self._certified[0]
         for chosen in reversed(self._plan.kept if self._plan else ()):
             if chosen is known:
@@ -675,6 +810,8 @@ class GrowthRun:
         chosen, policy, certificate = self._certified or (planned, None, None)
         if plan is None:
             explanation = "no action ends the mission within a few decisions: nothing can grow"
+            if monitor.stopped_by is not None:
+                explanation = "no plan yet"
         elif chosen is None:
             explanation = "no plan within the bound was found"
         else:
