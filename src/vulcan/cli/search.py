@@ -23,7 +23,7 @@ LIMITS: Final = (
         "memory",
         str,
         "Stop when the search takes this much memory: bytes, or 500MB, 4GiB.",
-        "half of the machine's",
+        "half of what there is; to grow or sample, a quarter and at most 2 GiB",
     ),
     Option(
         "gap",

@@ -36,10 +36,9 @@ def solve(
     The model and the bound may also come from a mission file, written in TOML.
 
     Without --solver the model is unrolled as long as that pays and solved within a small proved
-    gap, or else sampled; both end by themselves.
-    Ctrl-C ends the search and shows the best policy so far. The solvers vulcan and uct continue
-    until they have proved theirs optimal or memory is full, which can take very long: a limit is
-    usually wanted, such as --time-limit or --samples.
+    gap; where histories never merge, a plan grows from the root or samples are taken. Without
+    --time-limit or --samples, searches that grow or sample end after about 20 s; the exact solvers
+    go on until they are done. Ctrl-C ends the search and shows the best policy so far.
 
     Examples
     --------

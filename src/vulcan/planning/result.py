@@ -85,7 +85,7 @@ class Result(Finding):
 
     @property
     def safe(self) -> bool:
-        """Whether there is a complete policy whose certificate passes."""
+        """Whether the policy passes, and is complete or bounded beyond its frontier."""
         return self.certificate is not None and self.certificate.safe
 
     @property
