@@ -198,7 +198,7 @@ def test_explain_points_out_failures_on_purpose(run, convoy):
     assert answer.code == 1
     assert "✗ fails on purpose  with probability 70.0 %" in answer.out
     assert "road fails 2.0 %" in answer.out
-    assert "there is no other action" in answer.out
+    assert "no other action is available" in answer.out
     document = run("explain", *convoy, "--json", "--rows", "1").document
     assert document["deliberate"] == pytest.approx(0.7)
     assert [failure["instead"] for failure in document["failures"]] == ["road"]

@@ -162,10 +162,10 @@ def test_what_is_too_risky_says_so_and_what_care_would_cost() -> None:
     assert first.alternative.verdict == "too risky"
     assert first.alternative.reward_change == pytest.approx(0.98 * 4.97 - 0.99 * 3.97)
     assert first.alternative.risk_change == pytest.approx(0.99**2 - 0.98 * 0.99)
-    assert first.alternative.careful == pytest.approx(0.98 * 2 - 0.99 * 3.97)
+    assert first.alternative.safest_change == pytest.approx(0.98 * 2 - 0.99 * 3.97)
     tighter = vulcan.Problem(leap(3.0), 0.0199)
     _, first = vulcan.explain(tighter, vulcan.solve(tighter).policy).places
-    assert (first.alternative.verdict, first.alternative.careful) == ("too risky", None)
+    assert (first.alternative.verdict, first.alternative.safest_change) == ("too risky", None)
 
 
 def test_a_plan_that_is_not_the_best_is_told_so() -> None:
@@ -244,5 +244,5 @@ def test_the_decision_that_accepted_the_risk_is_blamed(merges: bool) -> None:
     assert found.deliberate == 0
     told = describe_sure_failures(policy, found)
     assert "1 of" in told
-    assert "only where nothing else is possible" in told
+    assert "only where every action fails" in told
     assert "vulcan explain says which" in describe_sure_failures(policy)

@@ -187,7 +187,7 @@ def test_a_second_ctrl_c_while_certifying_keeps_the_policy(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("most_ways", "explanation"),
-    [(300_000, "roundings misled the search"), (0, "so close to what is allowed that roundings")],
+    [(300_000, "because of rounding in the search"), (0, "that roundings decide")],
 )
 @pytest.mark.parametrize("solver", [None, FORWARD_SEARCH, vulcan.Pareto()], ids=str)
 def test_roundings_prove_nothing(solver, most_ways, explanation, monkeypatch):

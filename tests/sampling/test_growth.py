@@ -227,7 +227,8 @@ def test_a_slow_model_gets_a_plan_from_the_first_answers_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for seconds, least, solver in ((1.5, 0.1, Growth()), (6.0, 0.9, Growth()), (12.0, 0.9, None)):
-        kind = type("Slow", (Forgetful,), {"clock": 0.0, "delay": 0.03, "repeated": 0, "seen": set()})
+        fresh = {"clock": 0.0, "delay": 0.03, "repeated": 0, "seen": set()}
+        kind = type("Slow", (Forgetful,), fresh)
         monkeypatch.setattr(time, "perf_counter", lambda kind=kind: kind.clock)
         result = vulcan.solve(vulcan.Problem(kind(horizon=12), BOUND), solver, time_limit=seconds)
         assert result.safe

@@ -78,7 +78,7 @@ def _show(
     console = output.show_answer(*_judge(explanation, policy), rows, styles)
     failures = []
     for failure in explanation.failures[:most]:
-        remark = "there is no other action"
+        remark = "no other action is available"
         if failure.instead is not None and failure.instead_risk is not None:
             remark = f"{failure.instead} fails {show_percent(failure.instead_risk)}"
         failures.append([failure.action, failure.state, show_percent(failure.times), remark])
@@ -135,7 +135,7 @@ def _describe_alternative(place: RiskyPlace, explanation: Explanation) -> str:
     """Return the best other action at a place, and why it was rejected."""
     other = place.alternative
     if other is None:
-        return "anything else: there is no other action"
+        return "no other action is available"
     reward, risk = (
         change if abs(change) > TOLERANCE else 0.0
         for change in (other.reward_change, other.risk_change)
@@ -146,11 +146,11 @@ def _describe_alternative(place: RiskyPlace, explanation: Explanation) -> str:
         "as good": "worth as much",
         "too risky": f"too risky, {whole} of {show_probability(other.allowed)}",
         "better": "would be better; the plan is not the best one",
-        "not known": "better by the step alone; what it leads to is not known",
+        "not known": "better in this step; later effects unknown",
     }
     text = f"{other.action}: {verdicts.get(other.verdict, other.verdict)} ({changes})"
-    if other.careful is not None:
-        text += f"; going on as safely as possible, reward {other.careful:+.3g}"
+    if other.safest_change is not None:
+        text += f"; going on as safely as possible, reward {other.safest_change:+.3g}"
     return text
 
 

@@ -153,7 +153,7 @@ class Replan:
             "no plan" if worth is None else f"reward {worth.reward:.6f} at risk {worth.risk:.6f}"
             for worth in (self.before, self.after)
         )
-        promise = "the promise holds" if self.kept else "nothing is promised: it left its plan"
+        promise = "the promise holds" if self.kept else "no guarantee: the run left its plan"
         ahead = (
             f"a new plan: {after}, before {before}" if self.changed else f"no better plan: {after}"
         )
@@ -299,7 +299,7 @@ def replan(
     bound = _find_bound(run, risk_bound)
     run.compare()  # the remaining risk is known only in the model that the plan was made for
     if run.account is None:
-        opened = open_account(bound, _look_ahead(run.whole, run.reader, 0))
+        opened = open_account(bound, _evaluate_rest(run.whole, run.reader, 0))
         run.account = replace(opened, risk_bound=bound)
     rest = find_rest(run)
     solver = read_solver(solver, limits)
@@ -317,8 +317,7 @@ def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
     recorded = run.whole.about.risk_bound
     if recorded is None and given is None:
         raise OptionError(
-            "the policy does not know its risk bound, a function without a text: "
-            "replan(run, risk_bound=...)"
+            "the policy has no text of its risk bound, a function: replan(run, risk_bound=...)"
         )
     bound = read_bound(recorded if given is None else given)
     planned = recorded or run.whole.members[0].risk_bound
@@ -332,7 +331,7 @@ def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
     return bound
 
 
-def _look_ahead(policy: AnyPolicy, reader: ModelReader, level: int) -> Worth:
+def _evaluate_rest(policy: AnyPolicy, reader: ModelReader, level: int) -> Worth:
     """Return risk and reward of a policy that begins at a level."""
     risk = reward = 0.0
     for member, chance in zip(policy.members, policy.weights, strict=True):
@@ -354,7 +353,7 @@ def _improve(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
     # There may have been no time for a certificate.
     known = certificate is not None and (certificate.complete or certificate.beyond is not None)
     if known and policy is not None and run.replaceable:
-        new = _look_ahead(policy, run.reader, run.level)
+        new = _evaluate_rest(policy, run.reader, run.level)
         account = run.account.replace(old, new)
         better = new.reward > old.reward or new.risk < old.risk or before is None
         if account is not None and better:
@@ -372,7 +371,7 @@ def _plan_anew(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
         result = search(Constant(min(1.0, result.safest.risk + TOLERANCE)))
     if not result.safe or result.policy is None:
         return Replan(False, None, None, False, result)
-    new = _look_ahead(result.policy, run.reader, run.level)
+    new = _evaluate_rest(result.policy, run.reader, run.level)
     run.follow(result.policy.start().policy)
     run.account = replace(run.account, slack=0.0, room=0.0, rate=0.0)
     return Replan(True, None, new, False, result)

@@ -260,10 +260,7 @@ def find_disagreements(
     count, found = len(ends), []
     level = ERROR_LEVEL / 3
     if (chance := weigh_mean(mean, count, exact)) < level:
-        found.append(
-            f"the mean reward is {mean:.6f}, not {exact.reward:.6f}: by chance that has a "
-            f"probability of at most {chance:.0e}"
-        )
+        found.append(f"the mean reward is {mean:.6f}, not {exact.reward:.6f} (p <= {chance:.0e})")
     for name, end, probability in (
         ("fails", FAILED, exact.risk),
         ("leaves the plan", UNPLANNED, exact.frontier),
@@ -272,11 +269,11 @@ def find_disagreements(
         if (chance := weigh_count(number, count, probability)) < level:
             found.append(
                 f"it {name} in {number:,} of {count:,} episodes, not with probability "
-                f"{probability:.6g}: by chance that has a probability of {chance:.0e}"
+                f"{probability:.6g} (p = {chance:.0e})"
             )
     if strayed := int((ends == STRAYED).sum()):
         found.append(
-            f"{strayed:,} of {count:,} episodes did what can't happen under the policy's "
+            f"{strayed:,} of {count:,} episodes had outcomes that are impossible in the policy's "
             f"own model: {example}"
         )
     return tuple(found)
@@ -601,7 +598,7 @@ class _World:
             came, expected = shorten(label), shorten(", ".join(map(repr, children)))
             return reward, f"after {action!r} came {came}; the policy expects {expected}"
         if child == END:
-            return reward, f"the policy ends after {label!r}, and the model does not"
+            return reward, f"the policy ends after {label!r}, but the model goes on"
         return reward, child
 
     def _step(

@@ -177,7 +177,7 @@ def _answer_first(places: Places) -> PageAnswer:
 
 
 def _answer_bad(places: Places, branch: int) -> PageAnswer:
-    question = "What after a bad outcome?"
+    question = "What happens after a bad outcome?"
     safe = [row for row in places.outcomes(branch) if places.child[row] != FAILED]
     if not safe:
         return PageAnswer(question, "nothing", "every outcome is a failure", branch)
@@ -216,7 +216,7 @@ def _answer_risk(places: Places, explanation: Explanation) -> PageAnswer:
 
 
 def _answer_less(plans: Sequence[PagePlan], explanation: Explanation) -> PageAnswer:
-    question, plan = "What with less allowed risk?", plans[0]
+    question, plan = "What if less risk is allowed?", plans[0]
     other = min(plans[1:], key=lambda one: one.allowed, default=plan)
     if other.allowed < plan.allowed:
         first = other.places.text(other.places.action[other.places.starts()[0]])
@@ -272,7 +272,7 @@ TEMPLATE = """<!doctype html>
 <h1>{title}</h1>
 <p class="verdict {kind}"><strong>{verdict}</strong> <span>{summary}</span></p>
 </header>
-<section class="answers" aria-label="What people ask first">
+<section class="answers" aria-label="Common questions">
 {answers}
 </section>
 <main id="explorer"><p class="loading">Unpacking the plan…</p></main>
@@ -295,7 +295,7 @@ class Page:
     html
         All of it.
     answers
-        What people ask first, and the answers.
+        Common questions and their answers.
     """
 
     html: str

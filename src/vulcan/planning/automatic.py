@@ -63,7 +63,7 @@ class Automatic(Solver):
     """
 
     finds: ClassVar[str] = (
-        "a policy within a small proved gap; a plan that grows, or samples, where states don't merge"
+        "a policy within a small proved gap; a growing plan, or samples, where states don't merge"
     )
     method: ClassVar[str] = "unrolls as long as that pays"
     sampling: ClassVar[bool] = True

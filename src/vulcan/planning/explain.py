@@ -111,7 +111,7 @@ class Alternative:
     verdict: str
     # If it is too risky: the change of the whole plan's reward (nearly always negative) if it went
     # on as safely as possible. None if that is too risky as well, or not known.
-    careful: float | None = None
+    safest_change: float | None = None
 
 
 @dataclass(frozen=True)
@@ -437,11 +437,11 @@ class _Plan:
         judged = self._judge(point, label, worths[label])
         if judged.verdict != "too risky":
             return judged
-        careful = self._judge(point, label, self._add_ahead(point, rows[label], self.safest))
-        if careful.verdict == "better":
-            return careful
-        acceptable = self.risk + careful.risk_change <= careful.allowed + TOLERANCE
-        return replace(judged, careful=careful.reward_change if acceptable else None)
+        safest_change = self._judge(point, label, self._add_ahead(point, rows[label], self.safest))
+        if safest_change.verdict == "better":
+            return safest_change
+        acceptable = self.risk + safest_change.risk_change <= safest_change.allowed + TOLERANCE
+        return replace(judged, safest_change=safest_change.reward_change if acceptable else None)
 
     def _add_ahead(self, point: int, row: int, ahead: Values) -> Worth:
         """Return the worth of an action at a point with one of the continuations."""
@@ -538,7 +538,7 @@ def describe_sure_failures(policy: AnyPolicy, explanation: Explanation | None = 
     if explanation is None:
         return f"{text}: where nothing else is possible, or on purpose; vulcan explain says which"
     if not explanation.deliberate:
-        return f"{text}, but only where nothing else is possible"
+        return f"{text}, but only where every action fails"
     chance = show_percent(explanation.deliberate)
     return (
         f"with probability {chance}, where there is another action ({text}). That is nearly always "

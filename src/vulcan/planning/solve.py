@@ -78,8 +78,8 @@ def solve(
         there was no time for a certificate, `Result.planned` says what was found.
     gap
         Stop the search when the policy is proved to be within this share of the best. By default
-        1e-4 without a solver's name; solvers with a name go on until nothing better is left. 0 asks
-        for proof.
+        1e-4 without a solver's name; named solvers go on until their policy is the best. 0
+        requests a proof.
     samples
         Stop the search after this many samples.
     seed
@@ -180,7 +180,7 @@ def plan_and_certify(
         # Still inside, so that the first Ctrl-C does not lose the policy.
         finding = _certify(problem, finding, monitor)
         _check(problem, finding)
-        finding = _doubt(problem, finding)
+        finding = _downgrade(problem, finding)
         finding = _query_again(reader, monitor, finding)
     if asked.time_limit is None and monitor.stopped_by is StopReason.TIME:
         remark = f"{DEFAULT_SECONDS:.0f} s by default, time_limit=60 goes on for longer"
@@ -204,7 +204,7 @@ def plan_and_certify(
 
 @contextmanager
 def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Iterator[ModelReader]:
-    """Yield a reader; with workers that evaluate the model, if these don't search themselves."""
+    """Yield the reader; with workers that evaluate the model, if the solver uses none itself."""
     executor = options.executor
     if options.graph is not None or executor.in_process or solver.spreads(reader):
         yield reader
@@ -273,7 +273,7 @@ def _check(problem: Problem, finding: Finding) -> None:
             )
 
 
-def _doubt(problem: Problem, finding: Finding) -> Finding:
+def _downgrade(problem: Problem, finding: Finding) -> Finding:
     """Return a finding that claims no more than its certificate proves.
 
     Where a bound is very steep, large rewards cancel, or probabilities sum to 1 only nearly over
@@ -294,7 +294,7 @@ def _doubt(problem: Problem, finding: Finding) -> Finding:
     explanation = (
         "best policy found; its risk is so close to what is allowed that roundings decide"
         if certificate.undecided
-        else "best policy found; roundings misled the search: it is not within the bound"
+        else "best policy found; it exceeds the bound because of rounding in the search"
     )
     return replace(finding, status=Status.DONE, explanation=explanation)
 

@@ -409,7 +409,7 @@ def require_own_model(about: About, reader: ModelReader) -> None:
     initial = isinstance(reader.root, Start)
     if about.initial_action not in (None, initial):
         some = "an" if initial else "no"
-        detail = f"it has {some} initial action, and the policy says otherwise"
+        detail = f"it has {some} initial action, unlike the policy"
         raise describe_mismatch(about, reader, detail)
 
 
