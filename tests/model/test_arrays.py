@@ -144,6 +144,11 @@ def test_what_breaks_a_rule_is_named(rows, options, message):
         make(rows, **options)
 
 
+def test_sums_of_a_little_more_than_one_are_certified() -> None:
+    model = make([(0, 0, -1, 0.5, 1.0), (0, 0, -1, 0.5000000000001, 1.0)], horizon=1)
+    assert vulcan.solve(vulcan.Problem(model, 1.0)).safe
+
+
 def test_columns_of_different_lengths_are_refused() -> None:
     with pytest.raises(ModelError, match="columns must be of one length above 0, not state 2"):
         ArrayModel([0, 0], [0], [1], [1.0], horizon=1)

@@ -123,6 +123,7 @@ class ArrayModel:
         self._check_rows(rows, probability)
         rows = _add_up_equal(rows)
         self._check_sums(rows)
+        rows["probability"] = np.minimum(rows["probability"], 1.0)  # after the sums' tolerance
         kept = rows["probability"] > 0
         rows = {name: column[kept] for name, column in rows.items()}
         self.start = _read_start(start)
