@@ -4,7 +4,8 @@ Problem n of campaign seed s comes from `random.Random("s:n")` alone. A shape is
 
 - structure: one step, trees, layers, cycles and corridors, most of 2 to 40 histories; safe
   terminals, actions that surely fail, outcomes of probability 0;
-- probabilities: plain, dyadic, decimal, skewed, tiny, down to the smallest allowed and below;
+- probabilities: plain, dyadic, decimal, skewed, tiny, down to the smallest allowed and below, and
+  with sums that are 1 only within the tolerance;
 - rewards: small, decimal, signed, huge, tiny, zeros of both signs, large ones that cancel, and of
   any size up to the largest allowed and beyond;
 - discounts from 0 to 1; starts that are given, drawn or chosen, with rewards and failures;
@@ -73,7 +74,7 @@ def _draw_model(random: Random) -> PlainProblem:
         state: _draw_actions(random, actions, (chances, pay, naming), tempting)
         for state, actions in enumerate(skeleton)
     }
-    start, opening = _draw_start(random, len(skeleton), REWARDS[pay])
+    start, opening = _draw_start(random, len(skeleton), PROBABILITIES[chances], REWARDS[pay])
     discount = random.choice((1.0, 1.0, 1.0, 0.9, 0.5, 0.95, 0.0, 1e-3, 1 - 2.0**-30, 1 / 3))
     tags = (structure, f"probabilities {chances}", f"rewards {pay}", naming, opening)
     return PlainProblem(horizon, discount, states, start, LEVEL, tags)
@@ -198,7 +199,10 @@ def _tiny(random: Random, failing: Sequence[bool]) -> list[float]:
 
 
 BELOW = (math.nextafter(SMALLEST_PROBABILITY, 0.0), 1e-306, 2.0**-1022, 1e-310, 5e-324)
-BEYOND = (math.nextafter(LARGEST_REWARD, math.inf), 1e154, -1e200, 1e308, -sys.float_info.max)
+OFF = (-9e-13, -1e-13, 1e-13, 9e-13)
+"""Distances of sums of probabilities from 1: Vulcan accepts 1e-12."""
+LARGEST = sys.float_info.max
+BEYOND = (math.nextafter(LARGEST_REWARD, math.inf), 1e154, -1e200, LARGEST, -LARGEST)
 REFUSED = 0.01
 """How often a number of an extreme shape is one that is refused."""
 
@@ -208,6 +212,13 @@ def _smallest(random: Random, failing: Sequence[bool]) -> list[float]:
     shares = [random.choice(BELOW if random.random() < REFUSED else sizes) for _ in failing]
     main = random.randrange(len(failing))
     shares[main] = 1.0 - sum(share for k, share in enumerate(shares) if k != main)
+    return shares
+
+
+def _inexact(random: Random, failing: Sequence[bool]) -> list[float]:
+    shares = random.choice((_plain, _decimal, _smallest))(random, failing)
+    largest = shares.index(max(shares))
+    shares[largest] = min(1.0, shares[largest] + random.choice(OFF))
     return shares
 
 
@@ -225,6 +236,7 @@ PROBABILITIES: dict[str, Callable[[Random, Sequence[bool]], list[float]]] = {
     "skewed": _skewed,
     "tiny": _tiny,
     "smallest": _smallest,
+    "inexact": _inexact,
 }
 
 REWARDS: dict[str, Draw] = {
@@ -307,7 +319,7 @@ def _split(random: Random, ways: list[Way]) -> list[Way]:
 
 
 def _draw_start(
-    random: Random, states: int, pay: Draw
+    random: Random, states: int, share: Callable[[Random, Sequence[bool]], list[float]], pay: Draw
 ) -> tuple[int | dict[str, tuple[Way, ...]], str]:
     """Return where a mission begins, and what kind of start that is."""
     kind = random.random()
@@ -316,7 +328,7 @@ def _draw_start(
     others = random.sample(range(1, states), min(random.choice((1, 2)), states - 1))
     places = [0, *others]
     if kind < 0.88:
-        shares = _plain(random, [False] * len(places))
+        shares = share(random, [False] * len(places))
         ways = [Way(p, 0.0, s) for p, s in zip(shares, places, strict=True)]
         return {"start": tuple(ways)}, "drawn start"
     if kind < 0.94:
@@ -324,6 +336,6 @@ def _draw_start(
     choices = {}
     for name in ("x", "y"):
         targets: list[int | None] = [random.choice(places), *random.choice(([], [None]))]
-        shares = _plain(random, [target is None for target in targets])
+        shares = share(random, [target is None for target in targets])
         choices[name] = _draw_ways(random, targets, shares, pay, "states")
     return choices, "risky start"

@@ -24,7 +24,7 @@ from fuzzing.planners import Planner
 from fuzzing.problems import Bound, PlainProblem, Way
 from fuzzing.reproducers import judge
 from fuzzing.risk_bounds import allow, find_slope, is_straight
-from fuzzing.shapes import draw_problem, seed_random
+from fuzzing.shapes import PROBABILITIES, REWARDS, draw_problem, seed_random
 from vulcan.domains import Bandit
 from vulcan.testing import check_compiled, check_model
 
@@ -176,7 +176,7 @@ def test_all_shapes_are_drawn() -> None:
     for tag in (
         *("one step", "tree", "layers", "cycles", "corridor"),
         *("probabilities tiny", "probabilities dyadic", "probabilities skewed"),
-        *("probabilities smallest", "rewards extreme"),
+        *("probabilities smallest", "probabilities inexact", "rewards extreme"),
         *("rewards huge", "rewards signed", "rewards zeros", "rewards cancelling"),
         *("labels", "some labels", "duplicates"),
         *("given start", "drawn start", "chosen start", "risky start"),
@@ -184,6 +184,20 @@ def test_all_shapes_are_drawn() -> None:
         *(f"bound {kind}" for kind in ("exponential", "root", "logarithm", "parabola")),
     ):
         assert tag in tags, tag
+
+
+def test_numbers_are_drawn_over_the_whole_range_of_floats() -> None:
+    random = seed_random(1, 0)
+    chances = [PROBABILITIES["smallest"](random, (False, True)) for _ in range(5000)]
+    assert min(chance for pair in chances for chance in pair if chance > 0) == 5e-324
+    rewards = [REWARDS["extreme"](random) for _ in range(5000)]
+    assert (min(rewards), max(rewards)) == (-sys.float_info.max, sys.float_info.max)
+    sums = [math.fsum(PROBABILITIES["inexact"](random, (False, True))) - 1 for _ in range(100)]
+    assert min(sums) < -5e-13
+    assert 5e-13 < max(sums) < 1e-12
+    problems = [draw_problem(seed_random(2, number))[0] for number in MANY]
+    starts = [p.start for p in problems if "probabilities smallest" in p.tags and "drawn" in str(p)]
+    assert any(0 < w.probability < 1e-9 for s in starts for w in s["start"])
 
 
 def test_models_keep_the_rules_unless_they_are_out_of_range() -> None:
