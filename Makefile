@@ -86,14 +86,19 @@ bench: .venv/installed-dev
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[storm]'
 	$(BIN)/python -m pytest benchmarks --quiet --capture=no
 
+# With a seed, a campaign begins anew unless it is resumed.
 fuzz: .venv/installed-dev
+	$(if $(SEED),$(if $(RESUME),,rm -f build/fuzz/$(SEED).jsonl))
 	$(BIN)/python -m fuzzing --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(if $(RESUME),--resume)
 
 # Compiled code writes anywhere by a wrong index, unless Numba checks it. Checked code has a cache of its own.
-CHECKED := NUMBA_BOUNDSCHECK=1 VULCAN_CACHE_DIR=build/boundscheck/cache
-CHECKED_TESTS := tests/exact tests/domains/exploration/test_compiled.py tests/execution/test_simulation.py
+CHECKED := NUMBA_BOUNDSCHECK=1 VULCAN_CACHE_DIR=$(CURDIR)/build/boundscheck/cache
+CHECKED_TESTS := tests/exact tests/domains/exploration/test_compiled.py tests/execution/test_simulation.py \
+  tests/model/test_compiled.py tests/baselines/test_forward_search.py tests/baselines/test_rao_star.py \
+  $(addprefix tests/sampling/test_,growth.py local.py proof.py tree.py vulcan.py)
 boundscheck: .venv/installed-dev
 	mkdir -p build/boundscheck
+	$(if $(SEED),rm -f build/boundscheck/$(SEED).jsonl)
 	$(CHECKED) $(PYTEST) tests/kernels
 	$(CHECKED) $(PYTEST) -m "not slow" $(CHECKED_TESTS)
 	$(CHECKED) $(BIN)/python -m fuzzing --minutes $(or $(MINUTES),2) $(if $(SEED),--seed $(SEED)) --folder build/boundscheck
