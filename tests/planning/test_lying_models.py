@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import vulcan
+from tests.conftest import Clock
 from tests.helpers.lying_models import (
     SOUND,
     VISIBLE_AT_ONCE,
@@ -258,6 +259,21 @@ def test_a_proof_names_the_answer_that_changed() -> None:
     assert violation.state in (0, 1, 2)
     assert violation.action in ("quickly", "slowly")
     assert violation.model == "Mission"
+
+
+def test_a_proof_just_before_the_limit_is_not_reported(clock: Clock) -> None:
+    def act(state: int) -> list[str]:
+        clock.now += next(seconds)  # when queried again, two seconds
+        return ["go"]
+
+    seconds = itertools.chain([0.9], itertools.repeat(2.0))
+    model = cross(lambda: 0.5)
+    model.horizon, model.actions, model.action_label = 1, act, str
+    result = vulcan.solve(vulcan.Problem(model, LITTLE_RISK), vulcan.Pareto(), time_limit=1)
+    assert result.status is vulcan.planning.Status.STOPPED
+    assert result.stopped_by == "time limit"
+    assert "no time to query answers again" in result.explanation
+    assert result.upper_bound is None
 
 
 def test_actions_that_change_after_the_search_refute_a_proof() -> None:

@@ -125,7 +125,7 @@ def test_a_long_horizon() -> None:
     vulcan.solve(vulcan.Problem(Long(10), 0.01))  # kernels are loaded
     began = time.process_time()
     result = vulcan.solve(vulcan.Problem(Long(steps), 0.01), time_limit=limit)
-    assert time.process_time() - began < 2 * limit
+    assert time.process_time() - began < 1.5 * limit
     assert result.status is Status.SOLVED
     assert result.safe
     assert result.certificate is not None
@@ -134,13 +134,22 @@ def test_a_long_horizon() -> None:
     assert float(result.certificate.reward) == pytest.approx((1 - survival) / 1e-9, rel=1e-6)
 
 
+@pytest.mark.slow
+def test_a_very_long_horizon() -> None:
+    vulcan.solve(vulcan.Problem(Long(10), 0.01))  # kernels are loaded
+    began = time.perf_counter()
+    result = vulcan.solve(vulcan.Problem(Long(10**6), 0.01), time_limit=30)
+    assert time.perf_counter() - began < 45
+    assert result.policy is not None
+
+
 @pytest.mark.usefixtures("processor_clock")
 def test_a_mission_too_large_to_certify() -> None:
     problem = vulcan.Problem(Exploration(), MISSION_BOUND)
     vulcan.solve(problem, time_limit=0.1)  # kernels are loaded
     began = time.process_time()
     result = vulcan.solve(problem, time_limit=0.1)
-    assert time.process_time() - began < 6.0  # it has 87,000 decisions, which take many seconds
+    assert time.process_time() - began < 1.5  # it has 87,000 decisions, which take many seconds
     assert result.stopped_by == "time limit"
     assert not result.safe
 
