@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import random
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ import vulcan
 from tests.sampling.test_growth import BOUND, Well
 from vulcan.domains import Bandit
 from vulcan.errors import OptionError, PolicyError
+
+SECONDS = 0.2  # for a step
 
 
 def value(controller: vulcan.Controller) -> tuple[float, float]:
@@ -61,6 +65,25 @@ def test_seconds_per_step() -> None:
         controller.observe(0)
     assert controller.kept
     assert len(controller.replans) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("processor_clock")
+def test_a_step_takes_its_time_and_at_most_a_little_more() -> None:
+    controller = vulcan.Controller(
+        vulcan.Problem(Well(horizon=12), "0.012*x"), seconds_per_step=SECONDS
+    )
+    times = []
+    for seed in range(3):
+        mission, draw = controller.restart(), random.Random(seed)
+        while not mission.finished:
+            began = time.process_time()
+            expected = mission.run.expected
+            mission.observe(draw.choices(list(expected), list(expected.values()))[0])
+            times.append(time.process_time() - began)
+    assert len(times) > 10
+    slack = 1.2  # on a busy machine the same work takes more processor time
+    assert max(times) < slack * max(1.1 * SECONDS, SECONDS + 0.05)
 
 
 def test_what_a_controller_needs() -> None:

@@ -17,9 +17,12 @@ controller only the guarantee is known, and its reward is at least that of the f
 from __future__ import annotations
 
 import math
+import signal
 import sys
 import time
 from collections import ChainMap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from typing import Any, Final
 
@@ -31,7 +34,7 @@ from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policy.run import Run
 from vulcan.problem import Problem
-from vulcan.runtime.limits import Monitor, StopReason
+from vulcan.runtime.limits import Interruption, Monitor, StopReason, listen
 from vulcan.sampling.groups import ActionEvaluator, Groups
 from vulcan.sampling.growth import Default, Growth, GrowthRun, PlanTree, find_default, warm_up
 from vulcan.solvers.base import Options, Solver
@@ -47,7 +50,7 @@ FORGETTING: Final = 0.8  # factor on the longest time by which a step was late, 
 
 
 class _Regrowth(Growth):
-    """`Growth` from where a mission is, with what was learnt in earlier steps.
+    """`Growth` from the current state, with what earlier steps have found.
 
     That is the model's answers in the last two steps, and the groups of the whole mission.
     """
@@ -146,13 +149,13 @@ class Controller:
         first = None
         if seconds_per_step is not None:
             first = max(FIRST_SECONDS, BEGINNING * seconds_per_step)
-        self.result: Result = solve(
-            problem, self._solver, time_limit=first, samples=samples_per_step
-        )
-        _pass_on(self.result)
+        with _interruptible():
+            self.result: Result = solve(
+                problem, self._solver, time_limit=first, samples=samples_per_step
+            )
         if first is not None and not self.result.safe:
-            self.result = solve(problem, solver)
-            _pass_on(self.result)
+            with _interruptible():
+                self.result = solve(problem, solver)
         if not self.result.safe or self.result.policy is None:
             raise PolicyError(
                 "a controller needs a certified plan within the bound to begin with: "
@@ -197,7 +200,8 @@ class Controller:
     def observe(self, observed: Any = None, **told: Any) -> None:
         """Tell what happened, as in `Run.observe`, and plan anew.
 
-        Ctrl-C ends the planning and raises `KeyboardInterrupt`; the mission may go on all the same.
+        Ctrl-C ends the planning and raises `KeyboardInterrupt`, SIGTERM `SystemExit`; the mission
+        may go on all the same.
 
         Parameters
         ----------
@@ -225,12 +229,16 @@ class Controller:
             weight = float(run.reader.weights[run.level])
             self._regrowth.move_on(run.level, run.reward_ahead / weight if weight else math.inf)
         solver = self._regrowth or self._solver
-        found = replan(run, solver, risk_bound=self._bound, time_limit=seconds, samples=samples)
-        _pass_on(found.result)
-        return found
+        with _interruptible():
+            return replan(run, solver, risk_bound=self._bound, time_limit=seconds, samples=samples)
 
 
-def _pass_on(result: Result) -> None:
-    """Raise `KeyboardInterrupt` after Ctrl-C: it means the mission, not the planning of a step."""
-    if result.stopped_by is StopReason.INTERRUPTED:
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise what a signal that comes inside means to the process: it is for the whole mission."""
+    with Interruption() as interruption, listen(lambda: interruption.requested):
+        yield
+    if interruption.requested:
+        if interruption.reason is StopReason.TERMINATED:
+            raise SystemExit(128 + signal.SIGTERM)  # as shells report it
         raise KeyboardInterrupt
