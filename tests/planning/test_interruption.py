@@ -47,11 +47,7 @@ def act() -> None:
         controller.observe(0)
 
 
-@cache
-def simulated() -> Any:
-    """Return a policy of which episodes are played."""
-    return on(Bandit(horizon=20), "0.002*x")().policy
-
+PLANNED = cache(on(Bandit(horizon=20), "0.002*x"))
 
 KINDS: dict[str, Callable[[], Any]] = {
     "exact": on(Bandit(horizon=60), "0.002*x", gap=0),
@@ -71,23 +67,20 @@ KINDS: dict[str, Callable[[], Any]] = {
     "frontier": lambda: vulcan.trace_frontier(
         vulcan.Problem(Well(horizon=12), "0.012*x"), scales=[0.5, 1.0, 2.0]
     ),
-    "simulate": lambda: vulcan.simulate(simulated(), SlowBandit(horizon=20), episodes=1_000_000),
+    "simulate": lambda: vulcan.simulate(
+        PLANNED().policy, SlowBandit(horizon=20), episodes=1_000_000
+    ),
 }
 
 
-def interrupt(
-    search: Callable[[], Any], seconds: float, number: int = signal.SIGINT
-) -> float | None:
-    """Return the processor time from a signal to the answer; None if the search ended before.
-
-    SIGTERM waits until something handles it: without a handler it ends this process.
-    """
+def interrupt(search: Callable[[], Any], seconds: float, number: int) -> float | None:
+    """Return the processor time from a signal to the answer; None if the search ended before."""
     sent: list[float] = []
     ended = threading.Event()
 
     def send() -> None:
         over = ended.wait(seconds)
-        while not over and signal.getsignal(number) is signal.SIG_DFL:
+        while not over and signal.getsignal(number) is signal.SIG_DFL:  # it would end this process
             over = ended.wait(1e-3)
         if not over:
             sent.append(time.process_time())
@@ -111,7 +104,7 @@ def interrupt(
 def test_an_interrupted_search_answers_soon(kind: str) -> None:
     draw = random.Random(kind)
     search = KINDS[kind]
-    interrupt(search, 10 * MOST_SECONDS)  # kernels are compiled, or loaded
+    interrupt(search, 10 * MOST_SECONDS, signal.SIGINT)  # kernels are compiled, or loaded
     times = []
     for number in 5 * (signal.SIGINT, signal.SIGTERM):
         seconds = draw.uniform(LEAST_SECONDS, MOST_SECONDS)
