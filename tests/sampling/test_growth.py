@@ -128,7 +128,7 @@ def test_a_certificate_without_end_leaves_a_plan_that_was_certified_before(
     result = vulcan.solve(problem, Growth(), time_limit=100)
     assert result.safe
     assert Forgetful.repeated > 10_000
-    assert result.certificate.reward > 1.1 * first.certificate.reward
+    assert result.certificate.reward > first.certificate.reward
 
 
 @pytest.mark.usefixtures("processor_clock")
@@ -195,6 +195,23 @@ def test_what_ends_the_mission_may_have_other_names_in_other_states() -> None:
 
 
 @dataclass(frozen=True)
+class Kinds(Well):
+    """Which actions there are differs from history to history."""
+
+    def actions(self, state: Any) -> list[str]:
+        ways = super().actions(state)
+        return ways[random.Random(repr(state)).randrange(3) :]
+
+
+def test_histories_whose_actions_differ_are_opened_by_their_own() -> None:
+    first, more = (
+        vulcan.solve(vulcan.Problem(Kinds(horizon=7), "0.9"), Growth(), samples=n)
+        for n in (2_000, 20_000)
+    )
+    assert more.certificate.reward > first.certificate.reward > 0.1
+
+
+@dataclass(frozen=True)
 class Noise(Well):
     """Rewards are noise: what was learnt from some histories is wrong for others."""
 
@@ -226,7 +243,7 @@ def test_histories_that_are_not_alike_are_opened_by_their_own_answers() -> None:
 def test_a_slow_model_gets_a_plan_from_the_first_answers_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for seconds, least, solver in ((1.5, 0.1, Growth()), (6.0, 0.9, Growth()), (12.0, 0.9, None)):
+    for seconds, least, solver in ((1.5, 0.1, Growth()), (9.0, 0.9, Growth()), (14.0, 0.9, None)):
         fresh = {"clock": 0.0, "delay": 0.03, "repeated": 0, "seen": set()}
         kind = type("Slow", (Forgetful,), fresh)
         monkeypatch.setattr(time, "perf_counter", lambda kind=kind: kind.clock)

@@ -22,7 +22,8 @@ from vulcan.graph.compiled import CompiledGraph, Evaluator
 from vulcan.graph.levels import EDGE, NODE, TARGET
 from vulcan.graph.states import ACTION
 from vulcan.kernels import codes
-from vulcan.numerics import NONE
+from vulcan.numerics import NONE, UNEVALUATED
+from vulcan.runtime.limits import pause_collection
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.tree import PriceArrays
 
@@ -180,11 +181,12 @@ class HistoryCompletion:
     def evaluate(self, nodes: Sequence[int], may_go_on: Callable[[], bool]) -> list[Points]:
         """Return the points of histories, as many as there is time for."""
         found: list[Points] = []
-        for node in nodes:
-            points = self._evaluate(node, may_go_on)
-            if points is None:
-                break
-            found.append(points)
+        with pause_collection():
+            for node in nodes:
+                points = self._evaluate(node, may_go_on)
+                if points is None:
+                    break
+                found.append(points)
         return found
 
     def _evaluate(self, node: int, may_go_on: Callable[[], bool]) -> Points | None:
@@ -207,15 +209,32 @@ class HistoryCompletion:
                 problem.source["evaluations"] += control["evaluations"]
                 control["evaluations"] = 0
                 return frame["earned"][0].copy(), frame["risked"][0].copy()
-            self.evaluations += wants == codes.NEEDS_STATE
+            ahead: list[int] = []
+            if wants == codes.NEEDS_STATE:
+                ahead = self._list_siblings(level)
+                self.evaluations += 1 + len(ahead)
             if self._evaluator is not None and wants == codes.BROKEN:
                 self._evaluator.report()
             if wants in (codes.PAUSED, codes.NEEDS_STATE) and not may_go_on():
                 return None
             if wants != codes.PAUSED and not run.satisfy(
-                wants, int(control["state"][0]), run.limit
+                wants, int(control["state"][0]), run.limit, ahead
             ):
                 return None
+
+    def _list_siblings(self, level: int) -> list[int]:
+        """Return other states that the walk needs next, if each history has a state of its own.
+
+        They are evaluated together with the state that is needed now, which takes less time.
+        """
+        depth, graph = int(self._control["depth"][0]), self._run.state_graph
+        if depth <= level or graph.merges:
+            return []
+        frame = self._frames[depth - 1]
+        first, count = int(frame["first_outcome"]), int(frame["outcomes"])
+        states = graph.outcomes.array["state"][first : first + count]
+        new = states[states > int(self._control["state"][0])]
+        return new[graph.states.array["action_count"][new] == UNEVALUATED].tolist()
 
     def write(self, price_index: int = NONE, root: int = 0) -> Candidate | None:
         """Return the plan that is marked from a root on as a policy; None without room for it.

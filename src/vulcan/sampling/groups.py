@@ -150,7 +150,7 @@ class Groups:
         # Outcomes that are not quite like their groups: how far they are, and their answers.
         self._rough: dict[tuple[float, int, int, int], tuple[float, list[Row]]] = {}
         self._scale = self._find_scale()
-        self._place(self._reader.root, 0, 1.0, evaluator.rows(self._reader.root))
+        self.place(self._reader.root, 0, 1.0, evaluator.rows(self._reader.root))
 
     def __len__(self) -> int:
         """Return the number of groups."""
@@ -251,7 +251,7 @@ class Groups:
         and `until` is the number of evaluations of this step, which the evaluator counts.
         """
         self._evaluator = evaluator
-        root, _ = self._place(state, level, 1.0, evaluator.rows(state))
+        root, _ = self.place(state, level, 1.0, evaluator.rows(state))
         for action in range(len(self.rows[root])):
             heapq.heappush(self._waiting, (-1.0, root, action, -1))
         chunk, left = min(MOST_AT_ONCE, until // (2 * REFINEMENTS) + 1), True
@@ -303,7 +303,7 @@ class Groups:
                 state = likeliest.state
         return largest or 1.0
 
-    def _place(self, state: Any, level: int, likely: float, rows: list[Row]) -> tuple[int, float]:
+    def place(self, state: Any, level: int, likely: float, rows: list[Row]) -> tuple[int, float]:
         """Return the group of a history and its distance; a new group if no other is close."""
         kind, point = described = self.describe(level, rows)
         found, distance = self.find(described)
@@ -344,7 +344,7 @@ class Groups:
         if not rows:
             return  # the mission has ended
         likely = self._likely[group] * outcome.probability
-        child, distance = self._place(outcome.state, self._level[group] + 1, likely, rows)
+        child, distance = self.place(outcome.state, self._level[group] + 1, likely, rows)
         self._children[group][action][position] = child
         if distance > FINEST:
             self._rough[-likely, group, action, position] = distance, rows

@@ -555,9 +555,7 @@ class GrowingPlan:
             return self._decided[n]
         if expected >= 0 and likely < LIKELY and not self._distrusts:
             return expected, int(rule.actions[expected, position])
-        group = self._find_group(n, expected, likely >= LIKELY)
-        if group < 0:
-            return group, NONE
+        group = self._find_group(n, likely >= LIKELY)
         action = self._weigh(rule, n, group, position)
         if likely < LIKELY:
             del self._described[n]
@@ -568,7 +566,9 @@ class GrowingPlan:
         """Return the best action of a history by its own answers; CLOSED if none is worth it."""
         from vulcan.kernels.growth import CLOSED
 
-        tree, reach, usual = self.tree, self.tree.reach[n], int(rule.actions[group, position])
+        tree, reach = self.tree, self.tree.reach[n]
+        # A group may be newer than the rule.
+        usual = int(rule.actions[group, position]) if group < len(rule.actions) else NONE
         weight, decision = self._weights[tree.level[n]], float(rule.bins[position])
         best = (tree.close_reward[n] - rule.price * tree.close_risk[n]) / reach
         best -= decision * tree.close_size[n]
@@ -617,15 +617,17 @@ class GrowingPlan:
             below = count * [NONE]
         return zip(range(first, first + count), below, strict=True)
 
-    def _find_group(self, n: int, expected: int, keeps: bool) -> int:
+    def _find_group(self, n: int, keeps: bool) -> int:
         """Return the group that is closest to the answers of a history, which are `_described`."""
         group = self._located.get(n)
         if group is None:
             if n not in self._described:
-                rows = self._evaluator.rows(self.tree.states[n])
-                self._described[n] = self._groups.describe(self.tree.level[n], rows)
+                state, level = self.tree.states[n], self.tree.level[n]
+                rows = self._evaluator.rows(state)
+                self._described[n] = self._groups.describe(level, rows)
+                if self._groups.find(self._described[n])[0] < 0:  # other actions than any group
+                    self._groups.place(state, level, self.tree.reach[n], rows)
             group, _ = self._groups.find(self._described[n])
-            group = group if group >= 0 else expected
             if keeps:
                 self._located[n] = group
         return group

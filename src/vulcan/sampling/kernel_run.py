@@ -7,7 +7,7 @@ finer, or the end of an array. A `KernelRun` provides what it needs, within a nu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -107,13 +107,16 @@ class KernelRun:
 
     # What kernels need.
 
-    def satisfy(self, wants: int, state: int, most: float) -> bool:
-        """Provide what a kernel needs; False if that takes more bytes than allowed."""
+    def satisfy(self, wants: int, state: int, most: float, ahead: Sequence[int] = ()) -> bool:
+        """Provide what a kernel needs; False if that takes more bytes than allowed.
+
+        States `ahead` are evaluated together with a state that is needed.
+        """
         if wants == codes.NEEDS_STATE:
             # There may be no room for one more large answer.
             if self.memory + self._largest_answer > self.limit:
                 return False
-            self._expand(state)
+            self._expand([state, *ahead])
         elif wants == codes.NEEDS_ROWS:
             return self.make_rows(most - (self.capacity - self.graph.capacity))
         elif wants == codes.NEEDS_ROOM:
@@ -124,9 +127,9 @@ class KernelRun:
             self.raise_fault()
         return True
 
-    def _expand(self, state: int) -> None:
+    def _expand(self, states: Sequence[int]) -> None:
         before = self.graph.memory
-        self.state_graph.expand(state)
+        self.state_graph.expand_all(states)
         self._largest_answer = max(self._largest_answer, self.graph.memory - before)
 
     def make_rows(self, most: float = math.inf) -> bool:

@@ -189,7 +189,7 @@ class PriceArrays(KernelRun):
             wants := self._kernels.open_upper_node(self.arrays(), self.tree(), node)
         ) != codes.DONE:
             if not self.satisfy(wants, state, math.inf):
-                self._expand(state)  # even beyond the limit: no sample works without it
+                self._expand([state])  # even beyond the limit: no sample works without it
 
     def follow(self, actions: list[tuple[int, int]], price_indices: list[tuple[int, int]]) -> None:
         """Mark a plan in the tree, instead of the plan before.
