@@ -234,7 +234,8 @@ class HistoryCompletion:
         first, count = int(frame["first_outcome"]), int(frame["outcomes"])
         states = graph.outcomes.array["state"][first : first + count]
         new = states[states > int(self._control["state"][0])]
-        return new[graph.states.array["action_count"][new] == UNEVALUATED].tolist()
+        new = new[graph.states.array["action_count"][new] == UNEVALUATED]
+        return list(map(int, new))
 
     def write(self, price_index: int = NONE, root: int = 0) -> Candidate | None:
         """Return the plan that is marked from a root on as a policy; None without room for it.
