@@ -206,7 +206,7 @@ class Kinds(Well):
 def test_histories_whose_actions_differ_are_opened_by_their_own() -> None:
     first, more = (
         vulcan.solve(vulcan.Problem(Kinds(horizon=7), "0.9"), Growth(), samples=n)
-        for n in (2_000, 20_000)
+        for n in (200, 2_000)
     )
     assert more.certificate.reward > first.certificate.reward > 0.1
 
