@@ -47,7 +47,7 @@ def test_a_bound_that_refuses_nothing_is_told_in_a_line(run):
     assert ".py" not in answer.err
 
 
-def test_help_lists_the_exit_codes_and_asks_for_limits(run):
+def test_help_lists_the_exit_codes_and_says_when_searches_end(run):
     overview = run("--help").out
     codes = [
         ExitCode.YES,
@@ -59,7 +59,7 @@ def test_help_lists_the_exit_codes_and_asks_for_limits(run):
         ExitCode.TERMINATED,
     ]
     assert re.findall(r"\b\d+ ", overview.partition("Exit codes:")[2]) == [f"{c} " for c in codes]
-    assert "a limit is usually wanted" in " ".join(run("solve", "--help").out.split())
+    assert "searches that grow or sample end after about 20 s" in " ".join(run("solve", "--help").out.split())
 
 
 @pytest.mark.parametrize(

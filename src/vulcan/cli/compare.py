@@ -39,7 +39,7 @@ def compare(
     Examples
     --------
     vulcan compare bandit --set horizon=5 --bound "0.002*x"
-    vulcan compare bandit --bound 0.01 --solvers vulcan,paper-vulcan:2 --time-limit 30
+    vulcan compare bandit --bound 0.01 --solvers vulcan,paper-vulcan:2
     vulcan compare three-actions --bound "0.004*x" --plot policies.svg
     """
     import vulcan
