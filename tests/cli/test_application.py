@@ -59,7 +59,8 @@ def test_help_lists_the_exit_codes_and_says_when_searches_end(run):
         ExitCode.TERMINATED,
     ]
     assert re.findall(r"\b\d+ ", overview.partition("Exit codes:")[2]) == [f"{c} " for c in codes]
-    assert "searches that grow or sample end after about 20 s" in " ".join(run("solve", "--help").out.split())
+    told = " ".join(run("solve", "--help").out.split())
+    assert "searches that grow or sample end after about 20 s" in told
 
 
 @pytest.mark.parametrize(
