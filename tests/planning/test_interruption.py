@@ -7,7 +7,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -99,7 +99,16 @@ def interrupt(search: Callable[[], Any], seconds: float, number: int) -> float |
     return answered - sent[0] if sent else None
 
 
+@pytest.fixture
+def usual_signals() -> Iterator[None]:
+    """Give SIGTERM its usual meaning: Ray, once started in this process, handles it."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_interrupted_search_answers_soon(kind: str) -> None:
     draw = random.Random(kind)
