@@ -40,9 +40,19 @@ from fractions import Fraction
 from typing import Any, Final
 
 from vulcan.bounds.base import RiskBound
+from vulcan.bounds.forms import Constant
 from vulcan.certificate.margin import find_margin
-from vulcan.certificate.sums import Sum, Sums, add_up, add_up_exactly
+from vulcan.certificate.sums import (
+    Sum,
+    Sums,
+    add_up,
+    add_up_charge,
+    add_up_charge_exactly,
+    add_up_exactly,
+    find_risk_ahead,
+)
 from vulcan.certificate.walk import Chain, Watch, find_claims, follow_policy
+from vulcan.constraints import Cost, RiskAhead
 from vulcan.errors import BoundError
 from vulcan.model.reader import StrictReader
 from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float
@@ -108,6 +118,44 @@ class Judgement:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Limited:
+    """What a certificate says of one constraint beside the risk bound.
+
+    Attributes
+    ----------
+    quantity
+        What is limited, such as "fuel", "risk(collision)" or "risk ahead".
+    bound
+        The limit, as a function of expected reward.
+    value, allowed
+        The expected total, the probability, or the largest risk ahead, and what is allowed for the
+        policy's reward.
+    value_error, allowed_error
+        Bounds on the distance to the true number.
+    decided
+        Whether it is acceptable; None if the errors are too large to say.
+    """
+
+    quantity: str
+    bound: RiskBound
+    value: Number
+    value_error: Number
+    allowed: Number
+    allowed_error: Number
+    decided: bool | None
+
+    @property
+    def slack(self) -> Number:
+        """What is left of the limit: allowed - value."""
+        return self.allowed - self.value
+
+    @property
+    def passes(self) -> bool:
+        """Whether the value is acceptable, for all values within the errors."""
+        return self.decided is True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Certificate(Judgement):
     """Expected reward and risk of a policy, with error bounds and the verdict.
 
@@ -135,6 +183,8 @@ class Certificate(Judgement):
     evaluations
         Number of (state, action) pairs of the policy that were evaluated. The fingerprint also
         evaluates the other actions of the initial state.
+    constraints
+        What is said of each further constraint of the problem, in their order.
     """
 
     reward_error: Number
@@ -146,19 +196,22 @@ class Certificate(Judgement):
     refined: bool
     decided: bool | None
     evaluations: int
+    constraints: tuple[Limited, ...] = ()
 
     @property
     def passes(self) -> bool:
-        """Whether the risk is acceptable for the reward, for all values within the errors."""
-        return self._verdict is True
+        """Whether all that is limited is acceptable, for all values within the errors."""
+        return self.risk_verdict is True and all(limited.passes for limited in self.constraints)
 
     @property
     def undecided(self) -> bool:
-        """Whether the errors are too large to say if the risk is acceptable."""
-        return self._verdict is None
+        """Whether the errors are too large to say if all that is limited is acceptable."""
+        verdicts = [self.risk_verdict, *(limited.decided for limited in self.constraints)]
+        return None in verdicts and False not in verdicts
 
     @property
-    def _verdict(self) -> bool | None:
+    def risk_verdict(self) -> bool | None:
+        """Whether the risk is acceptable for the reward; None if the errors are too large."""
         if self.decided is not None:
             return self.decided
         allowed, risk = Sum(self.allowed, self.allowed_error), Sum(self.risk, self.risk_error)
@@ -220,14 +273,20 @@ def certify(
     claims = find_claims(policy, reader)
     with pause_collection():
         leave = None if claims is None else claims.enter
-        chain, evaluations = follow_policy(policy, reader, watch, leave)
+        chain, evaluations = follow_policy(policy, reader, watch, leave, problem.constraints)
     require_own_model(policy.about, reader)
+    planned = chain  # what is charged beyond the frontier is not known
     if claims is not None:
         chain = claims.close(chain)
     start = _to_exact_weights(policy.weights) if len(chain) else []
     bound = problem.risk_bound
     (reward, risk, frontier), allowed, verdict, refined = _add_up(chain, start, bound, exact)
-    _verify_at(bound, to_float(reward.value))
+    for limit in (bound, *(constraint.bound for constraint in problem.constraints)):
+        _verify_at(limit, to_float(reward.value))
+    limited = tuple(
+        _limit(problem, number, planned, start, reward, exact, claims is not None)
+        for number in range(len(problem.constraints))
+    )
     numbers = {"reward": reward, "risk": risk, "frontier": frontier, "allowed": allowed}
     values: dict[str, Any] = {name: number.value for name, number in numbers.items()}
     return Certificate(
@@ -240,6 +299,55 @@ def certify(
         refined=refined,
         decided=verdict if refined else None,
         evaluations=evaluations,
+        constraints=limited,
+    )
+
+
+def _limit(
+    problem: Problem,
+    number: int,
+    chain: Chain,
+    start: Sequence[Number],
+    reward: Sum,
+    exact: bool,
+    unknown: bool,
+) -> Limited:
+    """Return what can be said of a constraint; nothing if a part of the charges is `unknown`."""
+    constraint = problem.constraints[number]
+    ahead, once = isinstance(constraint, RiskAhead), not isinstance(constraint, Cost)
+
+    def add_up_in(places: int | None) -> Sum:
+        if ahead:
+            return find_risk_ahead(chain, exact=True)
+        return add_up_charge_exactly(chain, start, number, once, places)
+
+    if exact:
+        value = add_up_in(None)
+    elif ahead:
+        value = find_risk_ahead(chain, exact=False)
+    else:
+        value = add_up_charge(chain, start, number, once)
+    allowed = _allow(constraint.bound, reward)
+    decided = decide(allowed, value)
+    small = not exact and not unknown and len(chain.source) <= MOST_WAYS
+    for places in PLACES if small and decided is None else ():
+        value = add_up_in(places)
+        allowed = _allow(constraint.bound, add_up_exactly(chain, start, places)[0])
+        decided = decide(allowed, value)
+        if decided is not None:
+            break
+    if unknown:
+        value, decided = Sum(value.value, math.inf), None
+    if not exact:
+        value, allowed = value.to_floats(), allowed.to_floats()
+    return Limited(
+        quantity=constraint.quantity,
+        bound=constraint.bound,
+        value=value.value,
+        value_error=value.error,
+        allowed=allowed.value,
+        allowed_error=allowed.error,
+        decided=decided,
     )
 
 
@@ -324,6 +432,7 @@ def _to_exact_weights(weights: Sequence[float]) -> list[Fraction]:
 
 
 NO_ROOM: Final = 1e-6  # a margin closer to 1 than this is indistinguishable from rounding
+VERDICTS: Final = {True: "acceptable", False: "NOT ACCEPTABLE", None: "TOO CLOSE TO SAY"}
 WORTH_SHOWING: Final = 1e-9  # errors above this are shown, relative to the number or 1
 
 
@@ -335,9 +444,7 @@ def describe_certificate(
     The problem, and the number of decisions of the policy, are shown if they are known.
     """
     risk, allowed = (show_probability(to_float(x)) for x in (certificate.risk, certificate.allowed))
-    verdict = "acceptable" if certificate.passes else "NOT ACCEPTABLE"
-    if certificate.undecided:
-        verdict = "TOO CLOSE TO SAY"
+    verdict = VERDICTS[certificate.risk_verdict]
     bound = "" if problem is None else f"  Δ(x) = {problem.risk_bound}"
     complete = "yes" if nodes is None else f"yes, {nodes:,} decision{'s' if nodes != 1 else ''}"
     if not certificate.complete:
@@ -348,8 +455,22 @@ def describe_certificate(
         ("risk", f"{risk}{_show_error(certificate, 'risk')}  {verdict}"),
         ("allowed risk", f"{allowed}{_show_error(certificate, 'allowed')}{bound}"),
         ("slack", f"{to_float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
+        *map(_describe_limited, certificate.constraints),
         ("complete", complete),
     ]
+
+
+def _describe_limited(limited: Limited) -> tuple[str, str]:
+    """Return the row of a constraint."""
+    number, error = to_float(limited.value), to_float(limited.value_error)
+    value, allowed = show_reward(number), show_reward(to_float(limited.allowed))
+    if error == math.inf:
+        return limited.quantity, f"{value} inside the plan, UNKNOWN beyond its frontier"
+    near = (
+        f" ± {error:.1g}" if error > WORTH_SHOWING * max(1.0, abs(to_float(limited.value))) else ""
+    )
+    bound = "" if isinstance(limited.bound, Constant) else f"  Δ(x) = {limited.bound}"
+    return limited.quantity, f"{value}{near} of {allowed}{bound}  {VERDICTS[limited.decided]}"
 
 
 def describe_frontier(certificate: Judgement) -> str:
@@ -387,13 +508,13 @@ def _describe_margin(certificate: Certificate) -> str:
     margin = certificate.margin
     if certificate.risk == 0:
         return "no risk at all"
-    if certificate.undecided:
+    if certificate.risk_verdict is None:
         return "too close to decide in floating point"
     if margin == 0:
         return "not known to be acceptable for any smaller failure probabilities"
     if margin == math.inf:
         return "still acceptable if every risky action failed surely"
-    if not certificate.passes:
+    if not certificate.risk_verdict:
         return f"acceptable if every failure probability were {margin:.4g} times as large"
     if margin < 1 + NO_ROOM:
         return "not acceptable if failure probabilities grow at all"

@@ -28,6 +28,15 @@ are at most a million levels.)
 **In fractions.** The same sums without rounding. To keep the numbers short, reach and powers of the
 discount may be truncated after a number of binary places: they become slightly smaller. The
 dropped amounts are summed; they have the same effect as above.
+
+**Further constraints** (`vulcan.constraints`). A cost is summed like a reward without discount. The
+probability that an event ever happens is that of the transitions with the event, where histories
+are followed no further: each of them ends at its first event. The risk ahead of a place,
+
+    ahead = Σ p · (1 for failing, else ahead of the place that follows),
+
+is computed backwards, and the largest is taken over the places that are reached. The products are
+those of the risk, so that they have the same relative error; no probability is dropped.
 """
 
 from __future__ import annotations
@@ -126,6 +135,75 @@ def add_by_halves(terms: Floats) -> Any:
             halves[0] += terms[-1]
         terms = halves
     return terms[0]
+
+
+def add_up_charge(chain: Chain, start: Sequence[Number], column: int, once: bool) -> Sum:
+    """Return the expected total of a charge, or of its first occurrence, in floating point."""
+    if not len(chain):
+        return Sum(0.0, 0.0)
+    charges = np.asarray(chain.charges[column], float)
+    onward = np.where(charges != 0, 0.0, chain.probability) if once else chain.probability
+    reach = chain.spread(np.array(start, float), onward)
+    parts = chain.probability * charges
+    size = chain.gather(np.abs(parts))
+    share = Fraction(find_share(count_operations(chain)))
+    small = np.abs(parts) < NEGLIGIBLE
+    terms = np.abs(reach * size) < NEGLIGIBLE
+    lost = NEGLIGIBLE * Fraction(int(small.sum() + terms.sum()) + len(parts))
+    most = Fraction(float(add_by_halves(reach * size)))
+    longest = 2 * len(chain.sizes) * Fraction(float(size.max()))
+    value = float(add_by_halves(reach * chain.gather(parts)))
+    return Sum(value, round_up(share * most + lost * (1 + longest)))
+
+
+def find_risk_ahead(chain: Chain, exact: bool) -> Sum:
+    """Return the largest risk that is still ahead at any place that is reached."""
+    if not len(chain):
+        return Sum(0.0, 0.0)
+    likely: Any = chain.probability
+    if exact:
+        likely = np.array(list(map(to_fraction, chain.model_numbers[0])), object)
+    zero: Any = Fraction(0) if exact else 0.0
+    ahead = np.full(len(chain), zero, object if exact else float)
+    ends = np.searchsorted(chain.source, chain.firsts)
+    for level in range(len(chain.sizes) - 1, -1, -1):
+        check_time()
+        rows = slice(ends[level], ends[level + 1])
+        target = chain.target[rows]
+        after = np.where(target >= 0, ahead[np.maximum(target, 0)], zero)
+        after[target == FAILED] = 1
+        np.add.at(ahead, chain.source[rows], likely[rows] * after)
+    worst = max(ahead.tolist(), default=zero)
+    if exact:
+        return Sum(worst, Fraction(0))
+    share = find_share(count_operations(chain))
+    return Sum(worst, round_up(Fraction(share) * Fraction(worst) + len(ahead) * NEGLIGIBLE))
+
+
+def add_up_charge_exactly(
+    chain: Chain, start: Sequence[Number], column: int, once: bool, places: int | None = None
+) -> Sum:
+    """Return the expected total of a charge in fractions; see `add_up_exactly`."""
+    probabilities, charges = (
+        list(map(to_fraction, numbers))
+        for numbers in (chain.model_numbers[0], chain.charges[column])
+    )
+    reach = [*map(to_fraction, start), *[Fraction(0)] * (len(chain) - len(start))]
+    total = lost = Fraction(0)
+    transitions = zip(
+        chain.source.tolist(), chain.target.tolist(), probabilities, charges, strict=True
+    )
+    before = -1
+    for source, target, probability, amount in transitions:
+        if source != before:
+            reach[source], dropped = _cut(reach[source], places)
+            lost, before = lost + dropped, source
+        flow = reach[source] * probability
+        total += flow * amount
+        if target >= 0 and not (once and amount):
+            reach[target] += flow
+    longest = len(chain.sizes) * max(map(abs, charges), default=Fraction(0))
+    return Sum(total, 2 * longest * lost)
 
 
 def _count_lost(chain: Chain, reach: Floats) -> tuple[Fraction, Fraction]:

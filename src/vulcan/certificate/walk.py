@@ -31,6 +31,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.constraints import Constraint
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import ANY, DEFAULT, END, FAILED, UNPLANNED, Number
 from vulcan.parameters import shorten
@@ -57,7 +58,8 @@ class Chain:
     `sizes` has the number of places of each level. The columns of `transitions`, in the order of
     source places, are source place; target place, `END`, `FAILED` or `UNPLANNED`; and probability
     and reward as given by the model, floats in arrays or numbers of any kind. `discounts` has those
-    after each level, and `leaves` says which transitions leave the plan.
+    after each level, and `leaves` says which transitions leave the plan. `charges` has a column for
+    each further constraint: what each transition is charged.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class Chain:
         transitions: Iterable[Any],
         discounts: Iterable[Any],
         leaves: NDArray[np.bool_] | None = None,
+        charges: Sequence[NDArray[Any]] = (),
     ) -> None:
+        self.charges = charges
         self.sizes = np.array(sizes, np.intp)
         source, target, *self.model_numbers = transitions
         self.source: NDArray[np.int32] = np.asarray(source, np.int32)
@@ -192,12 +196,13 @@ def follow_policy(
     reader: ModelReader,
     watch: Watch = lambda _: None,
     leave: Leave | None = None,
+    constraints: Sequence[Constraint] = (),
 ) -> tuple[Chain, int]:
     """Return the chain of a policy, and the number of (state, action) pairs evaluated.
 
     The first level has one place for each member.
     """
-    evaluated = Evaluations(policy, reader)
+    evaluated = Evaluations(policy, reader, constraints)
     members = evaluated.members
     # A place is the number of a member, a node of it, and the number of a state.
     places = [(number, 0, 0) for number, member in enumerate(members) if member.action]
@@ -233,7 +238,9 @@ def follow_policy(
         evaluated.release()
         watch((level + 1) / reader.levels)
     discounts = map(reader.discount_after, range(len(sizes)))
-    return Chain(sizes, evaluated.list_transitions(rows, targets), discounts), evaluated.count
+    transitions = evaluated.list_transitions(rows, targets)
+    charges = evaluated.list_charges(rows)
+    return Chain(sizes, transitions, discounts, charges=charges), evaluated.count
 
 
 def find_claims(policy: AnyPolicy, reader: ModelReader) -> FrontierClaims | None:

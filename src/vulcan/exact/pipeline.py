@@ -14,6 +14,8 @@ enclosure (the best acceptable policy so far, and an upper bound), and the limit
 | `improve` | deterministic policies near that price, by fronts of a few points | thin_fronts |
 | `branch` | a lower upper bound for deterministic policies, by the first decisions | branch |
 | `advance_fronts` | both, by exact fronts; a proof if there is time for it | fronts |
+| `find_prices` | for several constraints: dual bound, best mixture, prices | several |
+| `join_fronts` | for several constraints: deterministic policies, proofs on small ones | several |
 
 A solver runs a list of steps: `Pareto` runs `PARETO`, `Lagrangian` `LAGRANGIAN` or `RANDOMISED`,
 and the default solver (`vulcan.planning.automatic`) `AUTOMATIC`. `bound_reward` finds the dual
@@ -32,6 +34,7 @@ from vulcan.bounds.base import RewardLine
 from vulcan.exact.branch import branch
 from vulcan.exact.fronts import advance_fronts
 from vulcan.exact.search import ExactSearch
+from vulcan.exact.several import find_prices, join_fronts, offer_mixture
 from vulcan.exact.thin_fronts import improve
 from vulcan.graph.states import StateGraph
 from vulcan.model.interface import Start
@@ -48,10 +51,12 @@ SMALL_FRONTS: Final = 20_000_000  # pairs of points that `AUTOMATIC` combines wi
 
 
 def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:
-    """Run steps until the gap is closed.
+    """Run steps until the gap is closed; those of several constraints where a problem has them.
 
     Steps watch the limits themselves: once a limit is reached, the remaining steps return at once.
     """
+    if search.problem.constraints:
+        steps = SEVERAL_RANDOMISED if randomise in steps else SEVERAL
     for step in steps:
         step(search)
         if search.closed:
@@ -74,6 +79,8 @@ RANDOMISED: Final[Sequence[Step]] = (find_dual, randomise)
 LAGRANGIAN: Final[Sequence[Step]] = (find_dual, improve)
 PARETO: Final[Sequence[Step]] = (find_dual, improve, branch, advance_fronts)
 AUTOMATIC: Final[Sequence[Step]] = (find_dual, improve, branch, advance_limited_fronts)
+SEVERAL: Final[Sequence[Step]] = (find_prices, join_fronts)
+SEVERAL_RANDOMISED: Final[Sequence[Step]] = (find_prices, offer_mixture)
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,7 @@ class Pareto(Solver):
     method: ClassVar[str] = "fronts of risk and reward over state–step pairs"
     limits: ClassVar[Sequence[str]] = (*EXACT, "gap")
     covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
+    several: ClassVar[bool] = True
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -117,6 +125,7 @@ class Lagrangian(Solver):
     limits: ClassVar[Sequence[str]] = EXACT
     covers: ClassVar[Coverage] = Coverage.EVERY
     options: ClassVar[Sequence[Option]] = (RANDOMISED_OPTION,)
+    several: ClassVar[bool] = True
 
     randomised: bool = False
 

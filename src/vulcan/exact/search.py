@@ -24,6 +24,7 @@ from vulcan.bounds.base import RewardLine
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.dual import Dual, find_multiple
+from vulcan.exact.several import Several
 from vulcan.exact.sweeps import PolicyPoint, Sweeps, load_kernels
 from vulcan.exact.thin_fronts import MANY_PAIRS
 from vulcan.graph.levels import Layers, Levels, build_levels, write_layers
@@ -70,6 +71,7 @@ class ExactSearch:
 
     levels: Levels
     dual: Dual
+    several: Several
 
     def __init__(
         self,
@@ -84,13 +86,16 @@ class ExactSearch:
         self.problem, self.reader, self.monitor = problem, reader, monitor
         self.bound = problem.risk_bound
         self.bound_test = BoundTest(self.bound)
-        self.graph = open_graph(reader) if graph is None else graph
+        constraints = problem.constraints
+        self.graph = open_graph(reader, constraints=constraints) if graph is None else graph
         self._solver, self._threads = solver, threads
         self.best: PolicyPoint | None = None  # the best acceptable deterministic policy
         self.mix: PolicyPoint | None = None  # the answer, if a randomised policy is requested
         self.upper = math.inf  # no policy within the risk bound earns more
         self.price: float | None = None  # gain of the upper bound per unit of allowed risk
         self.lines: tuple[RewardLine, ...] = ()  # hold for every policy, whatever the bound is
+        self.most, self.least = math.inf, -math.inf  # rewards of all policies lie between these
+        self.mixture: PolicyPoint | None = None  # the best randomised policy for several limits
         self.relaxed: float | None = None  # reward of the best randomised policy
         self.proof = "proved"  # how the bound was proved, such as "proved by HiGHS"
         self.rewards: list[float] = []  # rewards at which the risk bound was evaluated
@@ -163,13 +168,15 @@ class ExactSearch:
 
     def forget_graph(self) -> None:
         """Begin again with an empty state graph."""
-        self.graph = open_graph(self.reader)
+        self.graph = open_graph(self.reader, constraints=self.problem.constraints)
 
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
         """Work on some levels, with the values of their tips."""
         self.levels, self.sweeps = levels, Sweeps(levels, tips, self._threads)
         self.bound_test = BoundTest.of_levels(self.bound, levels, tips, self._threads)
         self.__dict__.pop("layers", None)
+        if self.problem.constraints:
+            self.several = Several(self)
 
     @cached_property
     def layers(self) -> Layers:
@@ -245,9 +252,13 @@ class ExactSearch:
 
     def accepts(self, point: PolicyPoint) -> bool:
         """Whether a policy is acceptable; where rounding leaves that open, certify it."""
-        if self.bound_test.accepts(point):
+        if self.problem.constraints:
+            verdict = self.several.judge(point)
+            if verdict is not None:
+                return verdict
+        elif self.bound_test.accepts(point):
             return True
-        if self.bound_test.refuses(point):
+        elif self.bound_test.refuses(point):
             return False
         self.in_doubt = True
         certificate = self._find_certificate(point)
@@ -322,7 +333,8 @@ class ExactSearch:
         if self.mix is None or not self.mix.members:
             return self.write_out(self.best)
         members = [self.write_out(point) for point in self.mix.members]
-        return RandomisedPolicy(members, (1 - self.mix.weight, self.mix.weight))
+        weights = self.mix.weights or (1 - self.mix.weight, self.mix.weight)
+        return RandomisedPolicy(members, weights)
 
     def write_out(self, point: PolicyPoint) -> Policy:
         """Return the policy of a point."""
@@ -376,7 +388,8 @@ class ExactSearch:
         if policy is not None and self.closed:
             return Status.SOLVED, f"{self._describe_distance()}, {self.proof}"
         if self.best is None and self.upper == -math.inf:
-            return Status.INFEASIBLE, f"no policy is within the risk bound, {self.proof}"
+            limit = "limits" if self.problem.constraints else "risk bound"
+            return Status.INFEASIBLE, f"no policy is within the {limit}, {self.proof}"
         found = "no policy found yet" if policy is None else "best policy so far"
         if self.monitor.stopped_by is not None:
             return Status.STOPPED, f"stopped by {self.monitor.stopped_by}: {found}"
@@ -387,7 +400,8 @@ class ExactSearch:
         assert self.best is not None
         kind = "policy" if self.mix is None else "randomised policy"
         if self.gap <= EXACT_GAP:
-            return f"best {kind} within the risk bound"
+            limit = "limits" if self.problem.constraints else "risk bound"
+            return f"best {kind} within the {limit}"
         distance = self.upper - self.best.reward
         if distance <= self.rounding:
             return f"best {kind} within the risk bound up to roundings of {distance:.2g}"

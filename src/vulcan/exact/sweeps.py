@@ -42,7 +42,9 @@ class PolicyPoint:
 
     Decisions are made on demand: those of all policies that a search has seen on a large graph
     would take more memory than everything else. A randomised policy follows one of two `members`,
-    which it draws at the start, the second with probability `weight`.
+    which it draws at the start, the second with probability `weight`; where a problem has several
+    constraints, one of several, with these `weights`. Then `charges` has a number for each limit,
+    the risk first, and `ahead` is the largest risk that is ahead at any history.
     """
 
     reward: float
@@ -50,6 +52,9 @@ class PolicyPoint:
     decide: Callable[[], Decisions] = lambda: Decisions(*np.zeros((3, 0), np.int32))
     members: tuple[PolicyPoint, ...] = ()
     weight: float = 0.0
+    charges: tuple[float, ...] = ()
+    ahead: float = 0.0
+    weights: tuple[float, ...] = ()
 
     @classmethod
     def made(cls, reward: float, risk: float, decisions: Decisions) -> Self:

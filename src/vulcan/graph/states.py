@@ -37,6 +37,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.constraints import Constraint, charge
 from vulcan.errors import CheckpointError, OptionError
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.compiled import ANSWER
@@ -276,11 +277,21 @@ SHORT: Final = 0.02  # seconds between two checks of the limits during evaluatio
 
 
 class StateGraph(Graph):
-    """The evaluated part of a model in Python, perhaps with a user's own credit of actions."""
+    """The evaluated part of a model in Python, perhaps with a user's own credit of actions.
 
-    def __init__(self, reader: ModelReader, credit: Credit | None = None) -> None:
+    With `constraints`, `charges` has what each action is charged for each of them on average.
+    """
+
+    def __init__(
+        self,
+        reader: ModelReader,
+        credit: Credit | None = None,
+        constraints: Sequence[Constraint] = (),
+    ) -> None:
         super().__init__(reader)
-        self._credit = credit
+        self._credit, self._constraints = credit, constraints
+        self.charges = Rows(np.dtype([("mean", "f8", (len(constraints),))]))
+        self._new_charges: list[tuple[list[float]]] = []
         self.states, self.actions, self.outcomes = Rows(STATE), Rows(ACTION), Rows(OUTCOME)
         self._evaluations = 0
         self.evaluation_seconds = 0.0
@@ -450,8 +461,20 @@ class StateGraph(Graph):
             self._new_reached += reached
             self._new_reached += [FAILURE_STATE] * (len(numbers) - safe)
             self._action_labels.append(label)
-            self._outcome_labels += [outcome.label for outcome in outcomes]
+            given = [outcome.label for outcome in outcomes]
+            if self._constraints:
+                # Rows do not have the costs and events that labels may depend on.
+                given = list(label_outcomes(outcomes))
+                self._new_charges.append((self._charge(outcomes),))
+            self._outcome_labels += given
         self.expanded.append(state)
+
+    def _charge(self, outcomes: Sequence[Outcome]) -> list[float]:
+        """Return what an action is charged on average for each constraint."""
+        return [
+            math.fsum(float(o.probability) * float(charge(constraint, o)) for o in outcomes)
+            for constraint in self._constraints
+        ]
 
     def _find_all(self, outcomes: Sequence[Outcome]) -> list[int]:
         """Return the numbers of the next states of outcomes, adding new states."""
@@ -477,10 +500,17 @@ class StateGraph(Graph):
         for state, first, count in self._new_states:
             self.states.array[state] = (first, count)
         self.actions.append(self._new_actions)
+        self.charges.append(self._new_charges)
         rows = self.outcomes.extend(len(self._new_reached))
         rows["probability"], rows["reward"] = np.array(self._new_numbers).reshape(-1, 2).T
         rows["state"] = self._new_reached
-        for gathered in (self._new_states, self._new_actions, self._new_numbers, self._new_reached):
+        for gathered in (
+            self._new_states,
+            self._new_actions,
+            self._new_charges,
+            self._new_numbers,
+            self._new_reached,
+        ):
             gathered.clear()
 
     def _credit_of(self, state: Any, action: Any, mean: float) -> float:
@@ -514,10 +544,12 @@ class StateGraph(Graph):
         ]
 
 
-def open_graph(reader: ModelReader, credit: Credit | None = None) -> StateGraph:
+def open_graph(
+    reader: ModelReader, credit: Credit | None = None, constraints: Sequence[Constraint] = ()
+) -> StateGraph:
     """Return the state graph of a model: complete for an `ArrayModel`, else empty."""
-    whole = isinstance(reader.model, ArrayModel) and credit is None
-    return ArrayGraph(reader) if whole else StateGraph(reader, credit)
+    whole = isinstance(reader.model, ArrayModel) and credit is None and not constraints
+    return ArrayGraph(reader) if whole else StateGraph(reader, credit, constraints)
 
 
 class ArrayGraph(StateGraph):

@@ -96,6 +96,75 @@ def follow(levels, after, level, row):
 
 
 @kernel
+def sweep_several(levels, charges, weights, values):
+    """Fill the value, reward and charges from each pair on of the policy that is best for weights.
+
+    `charges` has what each action row is charged, in any number of columns, and `weights` the
+    weight of reward and the price of each charge. A pair's row of `values` has, in this order, the
+    value weight · reward - Σ price · charge, the reward, and the charges. Ties go to the first
+    action.
+    """
+    levels, charges = borrow(levels), borrow(charges)
+    weights, values = borrow(weights), borrow(values)
+    width = charges.shape[1]
+    for level in range(len(levels.first) - 2, -1, -1):
+        if level + 2 < len(levels.first):
+            put_in_place(levels, level + 1)
+        for n in range(levels.first[level], levels.first[level + 1]):
+            row = find_best_row(levels, charges, weights, values, level, n)
+            values[n, 1] = levels.weights[level] * levels.expected_reward[row]
+            for k in range(width):
+                values[n, 2 + k] = charges[row, k]
+            begin = levels.first_outcome[row]
+            for o in range(begin, begin + levels.safe_count[row]):
+                after = find_next(levels, level, o)
+                if after >= 0:
+                    for k in range(1, 2 + width):
+                        values[n, k] += levels.probability[o] * values[after, k]
+            values[n, 0] = weights[0] * values[n, 1]
+            for k in range(width):
+                values[n, 0] -= weights[1 + k] * values[n, 2 + k]
+
+
+@part
+def find_best_row(levels, charges, weights, values, level, n):
+    """Return the action row of the largest value in a pair; its next level is in place."""
+    first = levels.first_action[levels.state[n]]
+    best, best_row = -np.inf, first
+    for row in range(first, first + levels.action_count[levels.state[n]]):
+        value = value_row(levels, charges, weights, values, level, row)
+        if value > best:
+            best, best_row = value, row
+    return best_row
+
+
+@part
+def value_row(levels, charges, weights, values, level, row):
+    """Return the largest value from an action on; the next level is in place."""
+    value = weights[0] * levels.weights[level] * levels.expected_reward[row]
+    for k in range(charges.shape[1]):
+        value -= weights[1 + k] * charges[row, k]
+    begin = levels.first_outcome[row]
+    for o in range(begin, begin + levels.safe_count[row]):
+        after = find_next(levels, level, o)
+        if after >= 0:
+            value += levels.probability[o] * values[after, 0]
+    return value
+
+
+@kernel
+def choose_several(levels, charges, weights, values, choice):
+    """Fill the action row that the policy of `sweep_several` takes in each pair."""
+    levels, charges = borrow(levels), borrow(charges)
+    weights, values, choice = borrow(weights), borrow(values), borrow(choice)
+    for level in range(len(levels.first) - 2, -1, -1):
+        if level + 2 < len(levels.first):
+            put_in_place(levels, level + 1)
+        for n in range(levels.first[level], levels.first[level + 1]):
+            choice[n] = find_best_row(levels, charges, weights, values, level, n)
+
+
+@kernel
 def evaluate_edges(layers, choice, rewards, risks):
     """Fill reward and risk from each node on of the policy that takes an edge in each node."""
     nodes, edges, targets = borrow(layers)

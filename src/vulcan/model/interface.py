@@ -77,7 +77,16 @@ class Failure(Enum):
 FAILURE: Final = Failure.FAILURE
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class _Outcome(msgspec.Struct, frozen=True):
+    """The fields of an `Outcome` that may be given by position."""
+
+    probability: Any
+    reward: Any
+    state: Any
+    label: str | None = None
+
+
+class Outcome(_Outcome, frozen=True, kw_only=True):
     """One outcome of an action.
 
     Parameters
@@ -91,7 +100,15 @@ class Outcome(msgspec.Struct, frozen=True):
     label
         The name of this outcome for an observer, by default the text of the state. The labels of
         one action's outcomes are all different. Outcomes without labels that lead to the same state
-        are distinguished by their rewards; if these agree as well, they count as one outcome.
+        are distinguished by their rewards, costs and events; if these agree as well, they count as
+        one outcome.
+    costs
+        What the step costs if this outcome occurs, by names: a mapping, or pairs (name, number).
+        A problem may limit the expected total of each (`vulcan.Cost`).
+    event
+        The name of what happens: of a failing outcome the kind of failure; of a safe one something
+        that should not happen, such as a missed window, though the mission goes on. A problem may
+        limit the probability that it ever happens (`vulcan.Risk`).
 
     Examples
     --------
@@ -99,15 +116,23 @@ class Outcome(msgspec.Struct, frozen=True):
     Outcome(probability=0.9, reward=1.0, state='harbour', label=None)
     >>> Outcome.failure(0.1).fails
     True
+    >>> Outcome(1.0, 0.0, "harbour", costs={"fuel": 2.5}, event="late").event
+    'late'
     """
 
-    probability: Any
-    reward: Any
-    state: Any
-    label: str | None = None
+    costs: Any = ()
+    event: str | None = None
 
     @classmethod
-    def failure(cls, probability: float, reward: float = 0.0, label: str | None = None) -> Outcome:
+    def failure(
+        cls,
+        probability: float,
+        reward: float = 0.0,
+        label: str | None = None,
+        *,
+        costs: Any = (),
+        event: str | None = None,
+    ) -> Outcome:
         """Return an outcome that ends the mission in failure.
 
         Parameters
@@ -118,8 +143,15 @@ class Outcome(msgspec.Struct, frozen=True):
             Reward that still counts when it occurs.
         label
             Its name for an observer; "failure" by default.
+        costs, event
+            As of any outcome; the event is the kind of failure.
         """
-        return cls(probability, reward, FAILURE, label)
+        return cls(probability, reward, FAILURE, label, costs=costs, event=event)
+
+    def __repr__(self) -> str:
+        """Return the fields, without costs and event where there are none."""
+        names = self.__struct_fields__[: None if self.costs or self.event is not None else 4]
+        return f"Outcome({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     @property
     def fails(self) -> bool:

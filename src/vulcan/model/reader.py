@@ -14,13 +14,14 @@ action
 
     by their labels, where the model gives labels,
     else by their next states (failure counts as one more state),
-    else by their rewards.
+    else by their rewards, costs and events.
 
 Outcomes that cannot be distinguished are merged into one, with the sum of their probabilities, for
 searches and certificates alike: otherwise a certificate would describe a policy that cannot be
-executed (`observe_outcomes`). Where two outcomes without labels differ only in their rewards, the
-reward is part of the label. States decide themselves whether they are equal, also where `merges` is
-False; they are compared only within one action, without labels, and if their hashes agree.
+executed (`observe_outcomes`). Where two outcomes without labels lead to the same state, the reward
+is part of the label, and so are costs and event where the rewards agree. States decide themselves
+whether they are equal, also where `merges` is False; they are compared only within one action,
+without labels, and if their hashes agree.
 
 Repeatability. A certificate evaluates the model again wherever the policy leads. A proof, such as
 that no policy meets the risk bound, depends on all answers: `solve` evaluates a sample of them
@@ -49,6 +50,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from vulcan.errors import ModelError, PolicyError, VulcanError
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
@@ -66,6 +68,7 @@ from vulcan.model.rules import (
     is_equal,
     is_similar,
     read_attribute,
+    read_costs,
     read_frame,
     read_number,
     recheck_frame,
@@ -102,6 +105,7 @@ class ModelCalls:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.merges = True
+        self.events: frozenset[str] = frozenset()
         self._looked = 0.0  # when a call looked at the clock
 
     def label(self, state: Any, action: Any) -> str:
@@ -122,6 +126,8 @@ class ModelCalls:
             is_equal(one.probability, other.probability)
             and is_equal(one.reward, other.reward)
             and is_equal(one.label, other.label)
+            and is_equal(one.costs, other.costs)
+            and one.event == other.event
             and self.is_same_state(one.state, other.state)
         )
 
@@ -133,6 +139,8 @@ class ModelCalls:
         if began - self._looked > BETWEEN_LOOKS:
             check_time()
             self._looked = began
+        if self.events:
+            arguments = [x.state if type(x) is Happened else x for x in arguments]
         try:
             answer = getattr(self.model, method)(*arguments)
         except (ModelError, PolicyError):
@@ -196,15 +204,43 @@ class _Sample:
         return True
 
 
+class Happened:
+    """A state after limited events: the model's own state, and which of them have happened."""
+
+    __slots__ = ("events", "state")
+
+    def __init__(self, state: Any, events: frozenset[str]) -> None:
+        self.state, self.events = state, events
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Happened)
+            and self.events == other.events
+            and bool(self.state == other.state)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.state, self.events))
+
+    def __str__(self) -> str:
+        return stable_text(self.state)
+
+    def __repr__(self) -> str:
+        return f"{self.state!r} after {', '.join(sorted(self.events))}"
+
+
 class ModelReader(ModelCalls):
     """Evaluates a model and checks each answer.
 
     `root` is the initial state, or the `Start`, and `levels` the number of decisions in the longest
-    history; see the head of this module for `discounts` and `weights`.
+    history; see the head of this module for `discounts` and `weights`. With some limited `events`
+    states know which of them have happened (`Happened`), and an event that has happened before is
+    no event any more.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, events: frozenset[str] = frozenset()) -> None:
         super().__init__(model)
+        self.events = events
         self._frame, violations = read_frame(model)
         for violation in violations:
             raise ModelError(violation.of(model))
@@ -341,6 +377,8 @@ class ModelReader(ModelCalls):
         It covers the model's class name, or its attribute `fingerprint`, the horizon, the discount,
         and the actions and outcomes of the root; labels that are texts of states are omitted.
         """
+        if self.events:  # which label their outcomes
+            return ModelReader(self.model).fingerprint()
         for violation in recheck_frame(self.model, self._frame):
             raise ModelError(violation.of(self.model))
         first = []
@@ -455,7 +493,27 @@ class ModelReader(ModelCalls):
             outcomes: tuple[Any, ...] = state.choices[action]
         else:
             outcomes = self._call_list("outcomes", state, action)
-        return self._observe(state, action, outcomes)
+        observed = self._observe(state, action, outcomes)
+        return self._note_events(state, observed) if self.events else observed
+
+    def _note_events(self, state: Any, outcomes: list[Outcome]) -> list[Outcome]:
+        """Return outcomes whose states know which events have happened, and count each once."""
+        before = state.events if type(state) is Happened else frozenset()
+        if not before and self.events.isdisjoint(outcome.event for outcome in outcomes):
+            return outcomes
+        noted = []
+        for outcome, label in zip(outcomes, label_outcomes(outcomes), strict=True):
+            after = before | self.events.intersection((outcome.event,))
+            safe = bool(after) and not outcome.fails
+            noted.append(
+                replace(
+                    outcome,
+                    state=Happened(outcome.state, after) if safe else outcome.state,
+                    label=label,
+                    event=None if outcome.event in before else outcome.event,
+                )
+            )
+        return noted
 
     def _observe(self, state: Any, action: Any, given: tuple[Any, ...]) -> list[Outcome]:
         outcomes = observe_outcomes(state, action, given)
@@ -603,9 +661,17 @@ def make_plain(outcome: Any) -> Any:
             reward if paid is None else paid,
             outcome.state,
             outcome.label,
+            costs=freeze_costs(outcome.costs),
+            event=outcome.event,
         )
     except Exception:
         return outcome
+
+
+def freeze_costs(costs: Any) -> Any:
+    """Return costs as pairs in the order of their names; as they are, if they are invalid."""
+    known = read_costs(costs) if costs != () else {}
+    return costs if known is None else tuple(sorted(known.items()))
 
 
 def _accept(outcomes: Sequence[Any]) -> list[Outcome] | None:
@@ -623,7 +689,9 @@ def _accept(outcomes: Sequence[Any]) -> list[Outcome] | None:
             probability, reward, state = outcome.probability, outcome.reward, outcome.state
             label = outcome.label
             if not (
-                (type(probability) is float or type(probability) in PLAIN_NUMBERS)
+                outcome.costs == ()
+                and (outcome.event is None or type(outcome.event) is str)
+                and (type(probability) is float or type(probability) in PLAIN_NUMBERS)
                 and (type(reward) is float or type(reward) in PLAIN_NUMBERS)
                 and (SMALLEST_PROBABILITY <= probability <= 1 or probability == 0)
                 and -LARGEST_REWARD <= reward <= LARGEST_REWARD
@@ -663,7 +731,9 @@ def group_outcomes(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
     """Return groups of outcomes that cannot be distinguished, in the order of their first ones."""
     groups: dict[Any, list[Outcome]] = {}
     for outcome in outcomes:
-        seen = (outcome.state, outcome.reward) if outcome.label is None else str(outcome.label)
+        seen: Any = str(outcome.label)
+        if outcome.label is None:
+            seen = (outcome.state, outcome.reward, outcome.costs, outcome.event)
         groups.setdefault(seen, []).append(outcome)
     return list(groups.values())
 
@@ -676,7 +746,7 @@ def add_up(parts: Sequence[Outcome]) -> Outcome:
     rounded = any(isinstance(probability, float) for probability in probabilities)
     total = math.fsum(probabilities) if rounded else sum(probabilities)
     # Probabilities may sum to a little more than 1.
-    return Outcome(min(total, 1), parts[0].reward, parts[0].state)
+    return replace(parts[0], probability=min(total, 1))
 
 
 def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
@@ -690,6 +760,7 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
         return [str(outcome.label) for outcome in outcomes]
     used = {str(outcome.label) for outcome in outcomes if outcome.label is not None}
     reached = Counter(outcome.state for outcome in outcomes if outcome.label is None)
+    paid = Counter((outcome.state, outcome.reward) for outcome in outcomes if outcome.label is None)
     labels = []
     for outcome in outcomes:
         if outcome.label is not None:
@@ -697,7 +768,10 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
             continue
         text = "failure" if outcome.fails else _write(outcome.state)
         if reached[outcome.state] > 1:  # -0 is written 0
-            text = f"{text}, reward {repr(float(outcome.reward) + 0.0).removesuffix('.0')}"
+            text = f"{text}, reward {_write_number(outcome.reward)}"
+            if paid[outcome.state, outcome.reward] > 1:
+                parts = [f"{name} {_write_number(cost)}" for name, cost in outcome.costs]
+                text = ", ".join([text, *parts, *([outcome.event] if outcome.event else [])])
         base, number = text, 2
         while text in used:
             text = f"{base} ({number})"
@@ -705,6 +779,10 @@ def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
         used.add(text)
         labels.append(text)
     return labels
+
+
+def _write_number(number: Any) -> str:
+    return repr(float(number) + 0.0).removesuffix(".0")
 
 
 def _write(state: Any) -> str:

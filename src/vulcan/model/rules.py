@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from inspect import getattr_static
+from itertools import chain
 from numbers import Integral, Rational, Real
 from typing import Any, Final
 
@@ -78,6 +79,8 @@ class Rule(StrEnum):
     PROBABILITIES = "probabilities"
     PROBABILITIES_SUM = "probabilities sum to 1"
     REWARDS = "rewards"
+    COSTS = "costs"
+    EVENTS = "events"
     REWARD_BOUNDS = "reward bounds"
     RISK_BOUNDS = "risk bounds"
     BOUNDS = "bounds"
@@ -225,7 +228,9 @@ def check_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> Iterator
             yield Violation(Rule.OUTCOMES_TYPED, message, state, action, outcome)
             sound = False
             continue
-        for violation in _check_numbers(state, action, outcome):
+        for violation in chain(
+            _check_numbers(state, action, outcome), _check_costs(state, action, outcome)
+        ):
             yield violation
             sound = False
         if isinstance(outcome.state, Start):
@@ -255,6 +260,30 @@ def _check_numbers(state: Any, action: Any, outcome: Outcome) -> Iterator[Violat
         most = f"a number of at most {LARGEST_REWARD:g}"
         message = f"reward must be {most}, not {describe_number(given)}"
         yield Violation(Rule.REWARDS, message, state, action, given)
+
+
+def _check_costs(state: Any, action: Any, outcome: Outcome) -> Iterator[Violation]:
+    costs = read_costs(outcome.costs)
+    if costs is None:
+        allowed = f"names with numbers of at most {LARGEST_REWARD:g}, each name once"
+        message = f"costs must be {allowed}, not {shorten(outcome.costs)}"
+        yield Violation(Rule.COSTS, message, state, action, outcome.costs)
+    if outcome.event is not None and type(outcome.event) is not str:
+        message = f"an event must be a string or None, not {shorten(outcome.event)}"
+        yield Violation(Rule.EVENTS, message, state, action, outcome.event)
+
+
+def read_costs(given: Any) -> dict[str, Number] | None:
+    """Return the costs of an outcome by their names; None if they are invalid."""
+    pairs = attempt(lambda: [(name, cost) for name, cost in dict(given).items()])
+    if pairs is None or len(pairs) != len(given):
+        return None
+    costs = {name: read_number(cost) for name, cost in pairs}
+    valid = all(
+        type(name) is str and cost is not None and -LARGEST_REWARD <= cost <= LARGEST_REWARD
+        for name, cost in costs.items()
+    )
+    return costs if valid else None  # type: ignore[return-value]
 
 
 def refuse_small(outcome: str, value: str) -> str:

@@ -71,6 +71,7 @@ class Automatic(Solver):
     covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
     options: ClassVar[Sequence[Option]] = (RANDOMISED_OPTION,)
     default_gap: ClassVar[float] = 1e-4
+    several: ClassVar[bool] = True
 
     randomised: bool = False
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from vulcan.bounds.base import warn_of_loose
 from vulcan.certificate.certify import certify
+from vulcan.constraints import list_events
 from vulcan.errors import DisagreementError, ModelError
 from vulcan.graph.compiled import CompiledGraph
 from vulcan.model.arrays import ArrayModel
@@ -38,7 +39,7 @@ from vulcan.runtime.limits import (
     TimeUp,
     watch_progress,
 )
-from vulcan.solvers.base import Options, Solver, find_solver, require_solver
+from vulcan.solvers.base import Options, Solver, find_solver, require_fit, require_solver
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
 QUERY_SECONDS: Final = 0.1
@@ -150,10 +151,12 @@ def plan_and_certify(
     """Plan, and certify the plan: `solve` with limits and options as objects."""
     require_problem(problem)
     require_solver(solver, limits, options)
+    require_fit(problem, solver)
     asked = limits
     if solver.endless:
         limits = limits.by_default()
-    reader = ModelReader(problem.model) if options.graph is None else options.graph.reader
+    events = list_events(problem.constraints)
+    reader = ModelReader(problem.model, events) if options.graph is None else options.graph.reader
     compiled = solver.threads and getattr(reader.model, "compiled", None) is not None
     threaded = compiled or isinstance(reader.model, ArrayModel)
     executor = choose_executor(parallel, "threads" if threaded else "processes")

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.constraints import Constraint, charge
 from vulcan.errors import MismatchError
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
 from vulcan.model.reader import ModelReader, fit_labels, label_outcomes
@@ -244,7 +245,9 @@ class Evaluations:
     answer is compared with the policy's record.
     """
 
-    def __init__(self, policy: AnyPolicy, reader: ModelReader) -> None:
+    def __init__(
+        self, policy: AnyPolicy, reader: ModelReader, constraints: Sequence[Constraint] = ()
+    ) -> None:
         self.check = ModelCheck(policy.about, reader)
         self.members = [MemberLists(member) for member in policy.members]
         self.states: list[Any] = [reader.root]
@@ -260,6 +263,8 @@ class Evaluations:
         self._probability, self._reward = array("d"), array("d")
         self._arrival = array("i")
         self._exact: tuple[dict[int, Number], dict[int, Number]] = {}, {}
+        self._constraints = constraints
+        self._charges: list[list[Number]] = [[] for _ in constraints]
         if not all(member.action for member in self.members):
             self.check.require_end(reader.root, 0)
 
@@ -328,6 +333,16 @@ class Evaluations:
             columns.append(numbers[flat])
         return np.repeat(np.arange(len(here)), counts), targets, *columns
 
+    def list_charges(self, rows: Sequence[int]) -> list[NDArray[Any]]:
+        """Return a column for each constraint: what each of the same transitions is charged."""
+        here, first = np.array(rows, np.intp), np.array(self._first)
+        flat = ranges(first[here], (first[1:] - first[:-1])[here])
+        columns = []
+        for charges in self._charges:
+            plain = all(float(number) == number for number in set(charges))
+            columns.append(np.array(charges, float if plain else object)[flat])
+        return columns
+
     def _add(self, outcomes: list[Outcome], labels: list[str]) -> int:
         """Add the outcomes of a pair, and return its row."""
         for outcome, label in zip(outcomes, labels, strict=True):
@@ -342,6 +357,8 @@ class Evaluations:
             self._probability.append(probability)
             self._reward.append(reward)
             self._arrival.append(NONE if state is FAILURE else self._number(state))
+            for constraint, charges in zip(self._constraints, self._charges, strict=True):
+                charges.append(charge(constraint, outcome))
         self._first.append(len(self._label))
         return self.count - 1
 

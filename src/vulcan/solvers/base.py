@@ -111,6 +111,8 @@ class Solver(ABC):
         Whether several workers mean threads where the model is compiled.
     constant_bounds
         Whether it takes constant risk bounds only.
+    several
+        Whether it takes problems with several constraints.
     default_gap
         How far from the upper bound its policy may be by default, as a share of it; 0 asks for
         proof.
@@ -125,6 +127,7 @@ class Solver(ABC):
     options: ClassVar[Sequence[Option]] = ()
     threads: ClassVar[bool] = False
     constant_bounds: ClassVar[bool] = False
+    several: ClassVar[bool] = False
     default_gap: ClassVar[float] = 0.0
 
     @abstractmethod
@@ -160,6 +163,17 @@ def require_solver(solver: Any, limits: Limits, options: Options) -> None:
     limits.require_only(name, tuple(solver.limits))
     if options.checkpoint is not None and not solver.sampling:
         raise OptionError(f"{name} writes no checkpoints; Vulcan and UCT do")
+
+
+def require_fit(problem: Problem, solver: Solver) -> None:
+    """Reject a problem with several constraints if the solver takes one risk bound only."""
+    if problem.constraints and not solver.several:
+        able = ", ".join(kind.__name__ for kind in load_solvers().values() if kind.several)
+        limits = ", ".join(map(str, problem.constraints))
+        raise OptionError(
+            f"{type(solver).__name__} takes one risk bound and no further constraints ({limits}); "
+            f"{able} take several"
+        )
 
 
 def describe_origin(problem: Problem, reader: ModelReader, solver: object) -> About:

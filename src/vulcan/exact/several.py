@@ -1,0 +1,495 @@
+"""Several constraints: prices, mixtures and fronts over all of them at once.
+
+A problem limits D charges x_1 ... x_D, the first of them the risk of failing, each by
+E x_k <= Δ_k(E g) with Δ_k concave and nondecreasing (`vulcan.constraints`).
+
+**The dual bound.** For a weight w and prices λ >= 0 one dynamic program gives the largest value v
+of w E g - Σ λ_k E x_k over all policies, randomised or not. A policy within all limits with reward
+y has
+
+    w y - Σ λ_k Δ_k(y)  <=  v,
+
+and the left side is convex in y, so the largest such y bounds every policy. With one limit this is
+the dual bound of `vulcan.exact.dual`, for the sum of the limits, each times its price.
+
+**The best mixture.** Policies are points (g, x). A linear program over the weights of the points
+found so far maximises the reward of their mixture, with tangents of Δ_k as rows; its prices are the
+next direction, and the dynamic program in that direction finds a new point or proves that the
+mixture is the best. A vertex mixes at most D + 1 policies. As long as no mixture is within the
+limits, the program minimises the largest excess instead: if no point is beyond the best mixture
+then, no reward satisfies the inequality above, and no policy is within the limits.
+
+**Deterministic policies** come from the same dynamic programs, from joint fronts of a few points
+for each state–step pair (`vulcan.kernels.joint_front`) near the best prices, and, where nothing was
+dropped that matters, from all points: then the best policy is proved, or that there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vulcan.bounds.base import RiskBound, Tangent, limit_reward
+from vulcan.constraints import RiskAhead
+from vulcan.exact.acceptance import ACCEPTED, UNIT
+from vulcan.exact.sweeps import PolicyPoint
+from vulcan.graph.levels import Decisions, collect_decisions
+from vulcan.graph.states import MOST_ROWS
+from vulcan.kernels import codes
+from vulcan.numerics import END, TOLERANCE, Number
+
+if TYPE_CHECKING:
+    from vulcan.exact.search import ExactSearch
+
+Floats = NDArray[np.float64]
+
+MOST_POINTS: Final = 400  # dynamic programs of the dual bound: some twenty are usual
+CLOSE: Final = 1e-10  # relative improvement that is worth another dynamic program
+
+SLACKS: Final = (0.03, 1.0, 10.0, math.inf)  # dual gaps of points, relative to the search's gap
+FIRST_KEPT: Final = 4  # points of a pair in the first round
+MOST_KEPT: Final = 256
+CHUNK: Final = 1 << 22  # pairs of points between two looks at the limits
+MOST_WORK: Final = 2_000_000_000  # pairs of points that all rounds combine without a time limit
+GOOD_GAP: Final = 1e-4  # the rounds end below this gap, unless another one is requested
+FIRST_ROOM: Final = 1 << 14
+
+
+@dataclass(frozen=True)
+class WeightedBound:
+    """The sum of several bounds, each times its price; what `limit_reward` needs of a bound."""
+
+    bounds: Sequence[RiskBound]
+    prices: Floats
+
+    def __call__(self, reward: float) -> float:
+        """Return the value of the sum."""
+        return math.fsum(p * b(reward) for p, b in self._pairs())
+
+    def tangent(self, reward: float) -> Tangent:
+        """Return a tangent."""
+        tangents = [(p, b.tangent(reward)) for p, b in self._pairs()]
+        return Tangent(
+            reward,
+            math.fsum(p * t.value for p, t in tangents),
+            math.fsum(p * t.slope for p, t in tangents),
+            math.fsum(p * t.doubt for p, t in tangents) + 4 * UNIT * len(tangents),
+        )
+
+    def enclose(self, low: Number, high: Number) -> tuple[Number, Number]:
+        """Return two numbers between which the sum lies at all rewards from `low` to `high`."""
+        parts = [(p, *map(float, b.enclose(low, high))) for p, b in self._pairs()]
+        size = math.fsum(p * (abs(least) + abs(most)) for p, least, most in parts)
+        error = 8 * UNIT * len(parts) * size
+        least, most = (math.fsum(part[0] * part[k] for part in parts) for k in (1, 2))
+        return least - error, most + error
+
+    def _pairs(self) -> list[tuple[float, RiskBound]]:
+        return [(p, b) for p, b in zip(self.prices.tolist(), self.bounds, strict=True) if p > 0]
+
+
+class Several:
+    """What an exact search knows of a problem with several limits.
+
+    `charges` has what each action row is charged, the immediate risk first; `sizes` bound the sums
+    of absolute charges, and `cap` the risk ahead.
+    """
+
+    def __init__(self, search: ExactSearch) -> None:
+        problem, levels = search.problem, search.levels
+        summed = [k for k, c in enumerate(problem.constraints) if not isinstance(c, RiskAhead)]
+        caps = [c.level for c in problem.constraints if isinstance(c, RiskAhead)]
+        graph = search.graph
+        means = graph.charges.array["mean"][: graph.charges.count][:, summed]
+        risks = graph.actions.array["immediate_risk"][: graph.actions.count]
+        self.search, self.cap = search, min(caps, default=math.inf)
+        self.charges: Floats = np.ascontiguousarray(np.column_stack((risks, means)))
+        self.bounds = [problem.risk_bound, *(problem.constraints[k].bound for k in summed)]
+        steps = len(levels.arrays.first) - 1
+        self.sizes = steps * np.abs(self.charges).max(axis=0, initial=0.0)
+        self.points: list[PolicyPoint] = []
+        self.weights = np.zeros(1 + len(self.bounds))  # of the last direction: w and the prices
+
+    def sweep(self, weights: Floats, *, pairs: bool = False) -> tuple[PolicyPoint, Floats]:
+        """Return the best policy for some weights, and the values of `sweep_several`."""
+        from vulcan.kernels.dp import choose_several, sweep_several
+
+        levels, weights = self.search.levels, np.ascontiguousarray(weights, float)
+        values = np.zeros((len(levels), 1 + len(weights)))
+        sweep_several(levels.arrays, self.charges, weights, values)
+
+        def decide() -> Decisions:
+            values, choice = (
+                np.zeros((len(levels), 1 + len(weights))),
+                np.zeros(len(levels), np.int32),
+            )
+            sweep_several(levels.arrays, self.charges, weights, values)
+            choose_several(levels.arrays, self.charges, weights, values, choice)
+            return levels.decide(choice)
+
+        _, reward, *charged = values[0].tolist()
+        point = PolicyPoint(reward, charged[0], decide, charges=tuple(charged))
+        if math.isfinite(self.cap):
+            point = self._look_ahead(point, values)
+        return point, values if pairs else values[:1]
+
+    def _look_ahead(self, point: PolicyPoint, values: Floats) -> PolicyPoint:
+        """Return the point with the largest risk that is ahead at any pair of its policy."""
+        reached = np.unique(point.decide().pairs)
+        ahead = float(values[reached, 2].max(initial=0.0))
+        return replace(point, ahead=ahead)
+
+    def judge(self, point: PolicyPoint) -> bool | None:
+        """Return whether a policy is within all limits; None if rounding leaves that open."""
+        test = self.search.bound_test
+        verdict: bool | None = True
+        low, high = test.lower_reward(point.reward), test.raise_reward(point.reward)
+        charged = zip(self.bounds, point.charges, self.sizes.tolist(), strict=True)
+        limits = [(bound, x, 2 * test.share * size) for bound, x, size in charged]
+        if math.isfinite(self.cap):
+            bound = next(
+                c.bound for c in self.search.problem.constraints if isinstance(c, RiskAhead)
+            )
+            limits.append((bound, point.ahead, 2 * test.risk_share * max(1.0, self.sizes[0])))
+        for bound, x, error in limits:
+            least, most = float(bound.enclose(low, low)[0]), float(bound.enclose(high, high)[1])
+            if x - error > most + TOLERANCE:
+                return False
+            if x + error > least + ACCEPTED:
+                verdict = None
+        return verdict
+
+    def excess(self, point: PolicyPoint) -> float:
+        """Return by how much a policy exceeds a limit, at most; negative within all."""
+        return max(x - b(point.reward) for x, b in zip(point.charges, self.bounds, strict=True))
+
+    def bound_by(self, weights: Floats, value: float) -> float:
+        """Return the largest reward within the limits, given the largest value for some weights."""
+        search, prices = self.search, weights[1:]
+        most, reward_weight = search.most, float(weights[0])
+        share = search.bound_test.share
+        error = reward_weight * search.bound_test.find_error(most)
+        error += share * float(prices @ self.sizes) + share * abs(value)
+        if reward_weight <= 0 and not prices.any():
+            return math.inf
+        bound: Any = WeightedBound(self.bounds, prices)
+        least = search.bound_test.lower_reward(search.least)
+        return limit_reward(bound, (reward_weight, 1.0), value + 2 * error, least, most)[0]
+
+
+def find_prices(search: ExactSearch) -> None:
+    """Find the best mixture of policies within all limits, and the dual bound."""
+    several = search.several
+    if not len(search.levels):
+        empty = PolicyPoint(0.0, 0.0, charges=(0.0,) * len(several.bounds))
+        search.offer(empty)
+        search.upper = 0.0
+        return
+    reward_alone = np.array([1.0, *np.zeros(len(several.bounds))])
+    top, worst = (several.sweep(sign * reward_alone)[0] for sign in (1, -1))
+    search.least = worst.reward
+    search.most = search.upper = search.bound_test.raise_reward(top.reward)
+    _keep(search, top)
+    if search.closed:
+        return
+    for k in range(len(several.bounds)):
+        if not search.may_go_on():
+            return
+        weights = np.zeros(1 + len(several.bounds))
+        weights[[0, 1 + k]] = 1e-9, 1.0
+        _keep(search, several.sweep(weights)[0])
+    program = MixtureProgram(several)
+    while len(several.points) < MOST_POINTS and search.may_go_on():
+        found = program.solve()
+        if found is None:
+            break
+        weights, value = found
+        point, values = several.sweep(weights)
+        best = float(values[0, 0])
+        limit = several.bound_by(weights, best)
+        if limit < search.upper:
+            search.upper, several.weights = limit, weights
+        search.report()
+        _keep(search, point)
+        if best <= value + CLOSE * (1 + abs(value)) or search.closed or search.upper == -math.inf:
+            break
+    mixture = program.mix()
+    if mixture is not None:
+        search.relaxed, search.mixture = mixture.reward, mixture
+        search.rewards.append(mixture.reward)
+    prices = several.weights[1:] / several.weights[0] if several.weights[0] > 0 else [0.0]
+    search.price = None if search.upper == -math.inf else float(prices[0])
+
+
+def _keep(search: ExactSearch, point: PolicyPoint) -> None:
+    """Keep a policy for mixtures, and offer it as an answer."""
+    search.several.points.append(point)
+    search.rewards.append(point.reward)
+    search.offer(point)
+
+
+class MixtureProgram:
+    """The linear program over the weights of points found so far, with tangents as rows."""
+
+    def __init__(self, several: Several) -> None:
+        self._several = several
+        self._tangents: list[tuple[int, Tangent]] = []
+        self._solution: Floats | None = None
+        self._scales = np.maximum(several.sizes, 1e-12)
+
+    def solve(self) -> tuple[Floats, float] | None:
+        """Return the next weights, and the value of the best mixture for them.
+
+        None if nothing is to be gained.
+        """
+        several = self._several
+        points = several.points
+        # A bound without a value at a small reward has a tangent further to the right.
+        for _ in range(50):
+            rewards = np.array([point.reward for point in points])
+            best = self._run(rewards, minimise_excess=False)
+            feasible = best is not None
+            if best is None:
+                best = self._run(rewards, minimise_excess=True)
+            if best is None:
+                return None
+            solution, prices = best
+            reward = float(solution[: len(points)] @ rewards)
+            if not self._cut(reward):
+                break
+        self._solution = solution[: len(points)] if feasible else None
+        weights = np.zeros(1 + len(several.bounds))
+        weights[0] = float(feasible)
+        for (k, tangent), price in zip(self._tangents, prices, strict=True):
+            weights[1 + k] += price
+            weights[0] += price * tangent.slope
+        charges = np.array([point.charges for point in points])
+        values = weights[0] * rewards - charges @ weights[1:]
+        return weights, float(values @ solution[: len(points)])
+
+    def _cut(self, reward: float) -> bool:
+        """Add the tangents at a reward; False if all of them are there already."""
+        added = False
+        for k, bound in enumerate(self._several.bounds):
+            if bound(reward) == -math.inf:
+                continue
+            tangent = bound.tangent(reward)
+            old = [t for j, t in self._tangents if j == k]
+            scale = self._scales[k] * 1e-9
+            if all(t(reward) > tangent.value + scale for t in old):
+                self._tangents.append((k, tangent))
+                added = True
+        return added
+
+    def _run(self, rewards: Floats, minimise_excess: bool) -> tuple[Floats, Floats] | None:
+        """Return the weights of the points and the prices of the tangents; None if infeasible."""
+        from scipy.optimize import linprog
+
+        points = self._several.points
+        charges = np.array([point.charges for point in points])
+        rows = np.array([charges[:, k] - t.slope * rewards for k, t in self._tangents])
+        rows = rows.reshape(-1, len(points))
+        limits = np.array([t.value - t.slope * t.at for _, t in self._tangents])
+        scales = np.array([1 / self._scales[k] for k, _ in self._tangents])
+        rows, limits = rows * scales[:, None], limits * scales
+        unit = max(float(np.abs(rewards).max()), 1e-300)
+        costs, total = -rewards / unit, np.ones((1, len(points)))
+        if minimise_excess:
+            rows = np.column_stack((rows, -np.ones(len(rows))))
+            costs, total = np.append(np.zeros(len(points)), 1.0), np.append(total, [[0.0]], axis=1)
+        given = {"A_ub": rows, "b_ub": limits} if len(rows) else {}
+        found = linprog(costs, A_eq=total, b_eq=[1.0], method="highs-ds", **given)
+        if found.status != 0:
+            return None
+        prices = -found.ineqlin.marginals if len(rows) else np.zeros(0)
+        prices = np.maximum(0.0, prices) * scales * (1.0 if minimise_excess else unit)
+        return found.x, prices
+
+    def mix(self) -> PolicyPoint | None:
+        """Return the best mixture within all limits; None if none is known."""
+        if self._solution is None:
+            return None
+        several = self._several
+        used = [(w, p) for w, p in zip(self._solution, several.points, strict=False) if w > 1e-12]
+        weights = np.array([w for w, _ in used]) / math.fsum(w for w, _ in used)
+        members = tuple(point for _, point in used)
+        # HiGHS works with tolerances; a little more weight on the safest keeps the limits.
+        safest = min(range(len(members)), key=lambda k: several.excess(members[k]))
+        for step in (0.0, *np.geomspace(1e-12, 1e-6, 13)):
+            shifted = (1 - step) * weights
+            shifted[safest] += step
+            mixture = mix_points(members, shifted)
+            if several.judge(mixture):
+                return mixture
+        return None
+
+
+def mix_points(members: tuple[PolicyPoint, ...], weights: Floats) -> PolicyPoint:
+    """Return a randomised policy."""
+    if len(members) == 1:
+        return members[0]
+    charges = weights @ np.array([point.charges for point in members])
+    return PolicyPoint(
+        float(weights @ [point.reward for point in members]),
+        float(charges[0]),
+        members[0].decide,
+        members,
+        charges=tuple(charges.tolist()),
+        ahead=max(point.ahead for point in members),
+        weights=tuple(weights.tolist()),
+    )
+
+
+def offer_mixture(search: ExactSearch) -> None:
+    """Take the best mixture that `find_prices` found as the answer."""
+    if search.mixture is not None:
+        search.offer_mix(search.mixture)
+
+
+def join_fronts(search: ExactSearch) -> None:
+    """Look for deterministic policies by joint fronts, with more and more points."""
+    if search.closed or search.upper == -math.inf or not len(search.levels):
+        return
+    several, work, kept = search.several, 0, FIRST_KEPT
+    weights = several.weights.copy()
+    if not weights.any():
+        weights[0] = 1.0
+    _, values = several.sweep(weights, pairs=True)
+    while kept <= MOST_KEPT:
+        for share in SLACKS:
+            gap = math.inf
+            if search.best is not None and share != math.inf:
+                gap = share * max(search.upper - search.best.reward, 0.0) * weights[0]
+            run = FrontRun(several, weights, values, gap, kept)
+            done = run.extend(MOST_WORK - work)
+            work += run.work
+            if not done:
+                return
+            run.offer_best()
+            search.report()
+            if not run.thinned and gap == math.inf:
+                # All policies that matter were compared.
+                best = -math.inf if search.best is None else search.best.reward
+                raised = best if best == -math.inf else search.bound_test.raise_reward(best)
+                search.upper = min(search.upper, max(raised, run.doubtful))
+                return
+            limited = search.monitor.limits.gap is None and search.gap <= GOOD_GAP
+            if search.closed or limited:
+                return
+            if gap == math.inf:
+                break
+        kept *= 2
+
+
+class FrontRun:
+    """One computation of joint fronts."""
+
+    def __init__(
+        self, several: Several, weights: Floats, values: Floats, slack: float, kept: int
+    ) -> None:
+        from vulcan.kernels import joint_front
+
+        self._several, self._weights, self._values = several, weights, values
+        arrays = several.search.levels.arrays
+        charges = several.charges.shape[1]
+        size = max(kept, 2**charges) + charges
+        actions = int(arrays.action_count.max(initial=1))
+        outcomes = max(1, int(arrays.safe_count.max(initial=1)))
+        control = np.zeros(1, joint_front.CONTROL)
+        control["slack"], control["cap"] = slack, several.cap + ACCEPTED
+        control["most"], control["node"] = kept, len(several.search.levels) - 1
+        width = 2 + charges
+        self._fronts = joint_front.JointFronts(
+            first=np.zeros(len(several.search.levels), np.int64),
+            count=np.zeros(len(several.search.levels), np.int64),
+            points=np.zeros((FIRST_ROOM, width)),
+            row=np.zeros(FIRST_ROOM, np.int32),
+            first_link=np.zeros(FIRST_ROOM, np.int64),
+            links=np.zeros(FIRST_ROOM * outcomes, np.int32),
+            sums=np.zeros((2, size * size, width)),
+            origins=np.zeros((2, size * size, outcomes), np.int32),
+            found=np.zeros((actions * size, width)),
+            found_row=np.zeros(actions * size, np.int32),
+            found_links=np.zeros((actions * size, outcomes), np.int32),
+            cells=np.zeros(max(kept, 2**charges), np.int64),
+            control=control,
+        )
+        self.work = 0
+        self.doubtful = -math.inf  # the largest reward of a point that is neither in nor out
+
+    @property
+    def thinned(self) -> bool:
+        """Whether points were lost that matter."""
+        return bool(self._fronts.control["thinned"][0])
+
+    def extend(self, most_work: float) -> bool:
+        """Fill the fronts; False if a limit came first."""
+        from vulcan.kernels.joint_front import extend
+
+        search, several = self._several.search, self._several
+        control = self._fronts.control
+        while True:
+            taken = sum(array.nbytes for array in self._fronts)
+            if not search.may_go_on(2 * taken) or self.work > most_work:
+                return False
+            control["pause"] = self.work + CHUNK
+            given = (search.levels.arrays, several.charges, self._weights, self._values)
+            status = extend(*given, self._fronts)
+            self.work = int(control["work"][0])
+            if status == codes.DONE:
+                return True
+            if status == codes.NEEDS_POINTS and not self._lengthen():
+                return False
+
+    def _lengthen(self) -> bool:
+        grown = {}
+        for name in ("points", "row", "first_link", "links"):
+            array = getattr(self._fronts, name)
+            grown[name] = np.concatenate([array, np.zeros_like(array)])
+        self._fronts = self._fronts._replace(**grown)
+        return len(self._fronts.links) < MOST_ROWS
+
+    def offer_best(self) -> None:
+        """Offer the best points of the root that are within all limits."""
+        search, fronts = self._several.search, self._fronts
+        first, count = int(fronts.first[0]), int(fronts.count[0])
+        order = first + np.argsort(-fronts.points[first : first + count, 1], kind="stable")
+        for point in order.tolist():
+            _, reward, *charged = fronts.points[point].tolist()
+            if search.best is not None and reward <= search.best.reward:
+                return
+            found = PolicyPoint(
+                reward,
+                charged[0],
+                partial(self._decide, point),
+                charges=tuple(charged),
+                ahead=self._several.cap if math.isfinite(self._several.cap) else 0.0,
+            )
+            if search.offer(found):
+                # The fronts are given up, so that its decisions are made now.
+                search.best = replace(found, decide=partial(Decisions, *self._decide(point)))
+                search.rewards.append(reward)
+                return
+            if self._several.judge(found) is None:
+                self.doubtful = max(self.doubtful, search.bound_test.raise_reward(reward))
+
+    def _decide(self, point: int) -> Decisions:
+        """Return the decisions of a point of the root."""
+        levels, fronts = self._several.search.levels, self._fronts
+        safe = levels.arrays.safe_count
+        firsts = fronts.first
+
+        def choose(key: int) -> tuple[int, int, list[int | None]]:
+            row, begin = int(fronts.row[key]), int(fronts.first_link[key])
+            after = fronts.links[begin : begin + int(safe[row])].tolist()
+            # Pairs are filled from the last to the first: their first points descend.
+            pair = len(firsts) - int(np.searchsorted(firsts[::-1], key, side="right"))
+            return pair, row, [None if k == END else k for k in after]
+
+        return collect_decisions(point, choose)

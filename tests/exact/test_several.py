@@ -1,0 +1,80 @@
+"""Problems with several constraints: the best policies against enumeration of all policies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import vulcan
+from tests.oracles.several import draw_problem, is_within, list_worths
+from vulcan.constraints import RiskAhead
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_best_deterministic_policy_is_that_of_enumeration(seed):
+    problem = draw_problem(seed, horizon=2 + seed % 2)
+    acceptable = [worth for worth in list_worths(problem) if is_within(problem, worth)]
+    result = vulcan.solve(problem, gap=0)
+    if not acceptable:
+        assert result.certificate is None or not result.safe
+        assert result.upper_bound is None or result.status is not vulcan.planning.Status.SOLVED
+        return
+    best = max(float(worth[0]) for worth in acceptable)
+    assert result.safe
+    assert float(result.certificate.reward) == pytest.approx(best, abs=1e-9)
+    assert result.upper_bound >= best - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_certificate_of_a_policy_is_one_of_the_enumerated_worths(seed):
+    problem = draw_problem(seed, horizon=2)
+    policy = vulcan.solve(vulcan.Problem(problem.model, problem.risk_bound)).policy
+    if policy is None:
+        return
+    exact = vulcan.certify(problem, policy, exact=True)
+    rough = vulcan.certify(problem, policy)
+    for fine, coarse in zip(exact.constraints, rough.constraints, strict=True):
+        assert abs(float(fine.value) - coarse.value) <= coarse.value_error
+        assert fine.passes == coarse.passes
+    summed = [
+        limited.value
+        for limited, constraint in zip(exact.constraints, problem.constraints, strict=True)
+        if not isinstance(constraint, RiskAhead)
+    ]
+    ahead = [x.value for x in exact.constraints if x.quantity == "risk ahead"]
+    known = [
+        (worth[1], [worth[3]] * len(ahead))
+        for worth in list_worths(problem)
+        if math.isclose(worth[0], exact.reward, abs_tol=1e-12)
+    ]
+    assert any(
+        np.allclose(
+            [*map(float, charges), *map(float, worst)], [*map(float, summed), *map(float, ahead)]
+        )
+        for charges, worst in known
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_best_mixture_is_that_of_a_linear_program_over_all_policies(seed):
+    problem = draw_problem(1000 + seed, horizon=2)
+    if any(isinstance(c, RiskAhead) for c in problem.constraints):
+        return
+    worths = list(list_worths(problem))
+    bounds = [problem.risk_bound, *(c.bound for c in problem.constraints)]
+    rewards = np.array([float(worth[0]) for worth in worths])
+    charges = np.array([[float(worth[2]), *map(float, worth[1])] for worth in worths])
+    rows = [charges[:, k] - (b(1.0) - b(0.0)) * rewards for k, b in enumerate(bounds)]
+    limits = [b(0.0) for b in bounds]
+    program = linprog(-rewards, A_ub=rows, b_ub=limits, A_eq=[np.ones(len(worths))], b_eq=[1.0])
+    result = vulcan.solve(problem, vulcan.Automatic(randomised=True), gap=0)
+    if program.status == 2:
+        assert result.policy is None
+        assert result.status is vulcan.planning.Status.INFEASIBLE
+        return
+    assert float(result.certificate.reward) == pytest.approx(-program.fun, abs=1e-7)
+    assert result.upper_bound >= -program.fun - 1e-9
+    assert result.safe
