@@ -20,7 +20,7 @@ from tests.oracles.fractions import find_worth
 from vulcan import Outcome
 from vulcan.certificate import margin
 from vulcan.certificate.margin import PRECISION, find_margin
-from vulcan.certificate.walk import NEGLIGIBLE, Chain, follow_policy
+from vulcan.certificate.walk import Chain, follow_policy
 from vulcan.model.reader import StrictReader
 from vulcan.numerics import END, FAILED, TOLERANCE
 
@@ -207,28 +207,6 @@ def test_what_is_no_bound_any_more_proves_nothing() -> None:
     assert find_margin(make_chain(*ways), [1.0], flat, 1.0, True) == pytest.approx(9, rel=1e-6)
 
 
-def test_a_share_of_all_proves_nothing() -> None:
-    # What is left beside the failures is as small as its own rounding.
-    chain = make_chain((0, END, 1e-17, 1.0), (0, FAILED, 1 - 2.0**-53, 0.0))
-    scaled = margin._Scaled(chain, np.ones(1), FREE, 1.0)
-    assert scaled._share == 1.0
-
-
-def test_what_may_be_lost_counts_against_a_claim() -> None:
-    # Only an almost unreachable place pays, and nothing is risked with a factor of 0.
-    ways = [(0, 1, 1e-201, 0.0), (0, END, 0.75, 0.0), (0, FAILED, 0.25, 0.0), (1, END, 1.0, 1e100)]
-    scaled = margin._Scaled(make_chain(*ways, sizes=(1, 1)), np.ones(1), FREE, 0.0)
-    lost = 4 * NEGLIGIBLE * (4 + 2)
-    assert scaled._lost == pytest.approx((lost, lost * (1 + 2 * 2 * 1e100)), rel=1e-12, abs=0)
-    assert find_claims(scaled, [0.0], [0.0]) == [
-        (scaled._lost[0], -scaled._lost[1], scaled._lost[1])
-    ]
-    small = margin._Scaled(make_chain((0, END, 1.0, -0.5)), np.ones(1), FREE, 0.0)
-    assert small._lost == pytest.approx((8e-200, 8e-200 * (1 + 2 * 0.5)), rel=1e-12, abs=0)
-    ((risk, *_),) = find_claims(scaled, [1.0], [2.0])
-    assert risk == 0.5 * (1 + scaled._widened) * (1 + scaled._share)
-
-
 def scale(case: Certified) -> margin._Scaled:
     """Return the policy of a case with its risks to be multiplied by factors."""
     chain, _ = follow_policy(case.policy, StrictReader(case.problem.model))
@@ -284,12 +262,3 @@ def test_what_is_claimed_of_a_single_factor_is_exact(table: Table) -> None:
         assert worth.reward <= most <= worth.reward + Fraction(1e-12)
         exact = Fraction(1, 1000) * worth.reward - worth.risk
         assert holds == (exact >= 0)
-
-
-@pytest.mark.parametrize("reward", [-3.0, -0.5, 0.5, 3.0])
-def test_losses_count_where_they_are_likely_and_gains_where_they_are_not(reward: float) -> None:
-    # Place 1 is reached with 1 - κ / 2, and earns whatever the factor is.
-    ways = [(0, 1, 0.5, 0.0), (0, FAILED, 0.5, 0.0), (1, END, 1.0, reward)]
-    scaled = margin._Scaled(make_chain(*ways, sizes=(1, 1)), np.ones(1), FREE, 0.0)
-    ((_, low, high),) = find_claims(scaled, [0.5], [1.0])
-    assert [low, high] == pytest.approx(sorted([0.75 * reward, 0.5 * reward]), rel=1e-12)

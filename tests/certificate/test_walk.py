@@ -6,24 +6,17 @@ import gc
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
-from operator import mul
-from random import Random
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import vulcan
 from tests.helpers.builder import PolicyBuilder
 from tests.helpers.certified import CERTIFIED, FADING, TRIP, VANISHING
-from tests.helpers.plans import build, build_merged
-from tests.helpers.tables import SEEDS, Table, one_action, tables
-from tests.oracles.brute_force import enumerate_plans
-from tests.oracles.fractions import find_worth
+from tests.helpers.plans import build_merged
+from tests.helpers.tables import Table, one_action
 from vulcan import Outcome
-from vulcan.certificate.sums import add_up_exactly
 from vulcan.certificate.walk import Chain, follow_policy
 from vulcan.domains import Bandit, Grid
 from vulcan.model import reader as strict_reader
@@ -34,24 +27,6 @@ from vulcan.policy.policy import AnyPolicy, Policy, RandomisedPolicy
 
 def follow(model: Any, policy: AnyPolicy) -> Chain:
     return follow_policy(policy, StrictReader(model))[0]
-
-
-@settings(max_examples=30, deadline=None)
-@given(table=tables(), seed=SEEDS)
-def test_random_trees_and_mixtures(table: Table, seed: int) -> None:
-    random = Random(seed)
-    plans = [random.choice(enumerate_plans(table)) for _ in range(3)]
-    trees = [build(table, plan) for plan in plans]
-    weights = [0.5, 0.25, 0.25]
-    if not all(map(len, trees)):
-        return
-    worths = [find_worth(table, plan.choice) for plan in plans]
-    for tree, worth in zip(trees, worths, strict=True):
-        reward, risk, _ = add_up_exactly(follow(table, tree), [1])
-        assert (reward.value, risk.value) == (worth.reward, worth.risk)
-    mixed = add_up_exactly(follow(table, RandomisedPolicy(trees, weights)), weights)
-    for found, numbers in zip(mixed, zip(*worths, strict=True), strict=False):
-        assert found.value == sum(map(mul, map(Fraction, weights), numbers))
 
 
 def test_members_share_the_evaluations_of_a_model_that_never_merges() -> None:
