@@ -33,22 +33,6 @@ def test_margin_of_a_single_action(risk: float) -> None:
     assert result.certificate.margin == pytest.approx(0.5 / (1.5 * risk), rel=1e-6)
 
 
-def test_margin_at_its_ends() -> None:
-    safe = one_action(Outcome(1.0, 1.0, 1))
-    assert vulcan.solve(vulcan.Problem(safe, vulcan.Constant(0.0))).certificate.margin == math.inf
-    risky = one_action(Outcome(0.5, 1.0, 1), Outcome.failure(0.5))
-    everything = vulcan.solve(vulcan.Problem(risky, vulcan.Constant(1.0)))
-    assert everything.certificate.margin == math.inf
-    policy = everything.policy
-    assert vulcan.certify(vulcan.Problem(risky, vulcan.Constant(0.25)), policy).margin == (
-        pytest.approx(0.5, rel=1e-6)
-    )
-    refused = vulcan.certify(vulcan.Problem(risky, vulcan.Constant(-0.1)), policy)
-    assert refused.margin == 0
-    assert not refused.passes
-    assert not refused.safe
-
-
 def test_margin_needs_no_bound_where_no_reward_is() -> None:
     table = one_action(Outcome(0.99, 2.0, 1), Outcome.failure(0.01, -100.0))
     result = vulcan.solve(vulcan.Problem(table, vulcan.parse("0.5 + 0.01*sqrt(x)")))
@@ -234,31 +218,21 @@ def list_tables() -> list[Table]:
 
 
 @pytest.mark.parametrize("table", list_tables())
-def test_what_is_claimed_of_an_interval_is_true_throughout(table: Table) -> None:
+def test_what_is_claimed_of_factors_is_true(table: Table) -> None:
     plan = enumerate_plans(table)[0]
-    case = Certified(vulcan.Problem(table, FREE), build(table, plan))
-    scaled = scale(case)
-    lows, highs = [0.0, 0.5, 1.0, 1.0, 8.0, 100.0], [0.25, 1.0, 1.5, 8.0, 40.0, 2000.0]
-    claims = find_claims(scaled, lows, highs)
-    for low, high, (risk, least, most) in zip(lows, highs, claims, strict=True):
+    scaled = scale(Certified(vulcan.Problem(table, vulcan.Linear(1e-3)), build(table, plan)))
+    factors = [0.0, 0.5, 1.0, 1.5, 8.0, 40.0, 2000.0]
+    lows = [0.0, 0.5, 1.0, 1.0, 8.0, 100.0, *factors]
+    highs = [0.25, 1.0, 1.5, 8.0, 40.0, 2000.0, *factors]
+    for low, high, claim in zip(lows, highs, find_claims(scaled, lows, highs), strict=True):
+        risk, least, most = claim
         worths = [
             find_worth(table, plan.choice, Fraction(float(factor)))
             for factor in np.linspace(low, high, 5)
         ]
         assert worths[-1].risk <= risk <= worths[-1].risk + Fraction(1e-12)
         assert all(least <= worth.reward <= most for worth in worths)
-
-
-@pytest.mark.parametrize("table", list_tables())
-def test_what_is_claimed_of_a_single_factor_is_exact(table: Table) -> None:
-    plan = enumerate_plans(table)[0]
-    scaled = scale(Certified(vulcan.Problem(table, vulcan.Linear(1e-3)), build(table, plan)))
-    factors = [0.0, 0.5, 1.0, 1.5, 8.0, 40.0, 2000.0]
-    claims, tests = find_claims(scaled, factors, factors), list(scaled.test(factors, factors))
-    for factor, (risk, least, most), holds in zip(factors, claims, tests, strict=True):
+        assert low < high or most - least <= 2e-12  # of a single factor it is exact
+    for factor, holds in zip(factors, scaled.test(factors, factors), strict=True):
         worth = find_worth(table, plan.choice, Fraction(factor))
-        assert worth.risk <= risk <= worth.risk + Fraction(1e-12)
-        assert worth.reward - Fraction(1e-12) <= least <= worth.reward
-        assert worth.reward <= most <= worth.reward + Fraction(1e-12)
-        exact = Fraction(1, 1000) * worth.reward - worth.risk
-        assert holds == (exact >= 0)
+        assert holds == (Fraction(1, 1000) * worth.reward >= worth.risk)

@@ -72,7 +72,7 @@ def test_no_term_takes_part_in_many_additions(count: int) -> None:
     assert add_by_halves(numbers).tolist() == numbers.sum(axis=0).tolist()
 
 
-def test_the_sums_of_a_chain_and_their_errors() -> None:
+def test_the_sums_of_a_chain() -> None:
     chain = make_chain()
     earned = 0.5 - 0.5 + 1 + 0.5 + 0.25 * 1.25 + 0.125 * 0.5
     reach = [0.75 * 0.5, 0.25 * 0.5 + 0.5 * 0.25 + 0.5 * 0.125]
@@ -80,11 +80,6 @@ def test_the_sums_of_a_chain_and_their_errors() -> None:
     assert reward.value == earned + 0.5 * 5 * reach[0]
     assert risk.value == 0.125 + 0.125 + 0.5 * reach[1]
     assert frontier.value == 0.0625
-    size = 0.5 + 0.5 + 1 + 0.5 + 0.25 * 1.75 + 0.125 * 0.5 + 0.5 * 5 * sum(reach)
-    share = Fraction(find_share(34))
-    for found, whole in ((reward, size), (risk, risk.value), (frontier, frontier.value)):
-        exactly = share * Fraction(whole)
-        assert exactly <= Fraction(found.error) <= exactly * (1 + 2 * UNIT)
     exact = add_up_exactly(chain, [1])
     assert exact == tuple((number.value, 0) for number in (reward, risk, frontier))
     assert all(isinstance(number, Fraction) for number, _ in exact)
