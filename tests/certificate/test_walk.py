@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -44,7 +43,6 @@ def test_decisions_need_not_be_numbered_level_by_level() -> None:
     last = {k: {"a": [Outcome(1.0, 1.0, 9)]} for k in (3, 4)}
     problem = vulcan.Problem(Table({**table, **last}, horizon=3), 0.0)
     policy = vulcan.solve(problem, vulcan.Lagrangian()).policy
-    assert isinstance(policy, Policy)
     assert policy.child.tolist() == [1, 2, 3, 4, -1, -1]
     order = [0, 1, 3, 2, 4]  # depth first
     numbers = np.argsort(order).astype(np.int32)
@@ -96,7 +94,6 @@ class Days:
 def test_states_that_are_not_reached_again_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = vulcan.Problem(Days(), vulcan.Constant(1.0))
     policy = vulcan.solve(problem, vulcan.LocalVulcan(), samples=10_000).policy
-    assert policy is not None
     assert len(policy) == sum(3**level for level in range(7))
     monkeypatch.setattr(strict_reader, "SAMPLED_STATES", 1)  # of which more are kept, to look twice
     gc.collect()
@@ -224,33 +221,23 @@ def test_a_decision_may_be_taken_at_several_levels() -> None:
     assert vulcan.certify(vulcan.Problem(model, 0.0), policy).reward == 1.5 + 1.5 + 4.0
 
 
-def rebuild(change: Callable[[PolicyBuilder], None]) -> Policy:
+def rebuild(*decision: Any) -> Policy:
+    """Return the policy with another first decision, after which nothing is planned."""
     builder = PolicyBuilder(PLANNED.about)
-    change(builder)
+    builder.add(*decision, [UNPLANNED, UNPLANNED, FAILED, END][: len(decision[1])])
     return builder.build()
 
 
 def test_another_number_of_outcomes_and_another_action() -> None:
-    def more(builder: PolicyBuilder) -> None:
-        labels = ["1", "2", "failure", "other"]
-        builder.add("go", labels, [0.5, 0.25, 0.25, 0.0], [1.0, 2.0, 3.0, 0.0], [END] * 4)
-
-    def fewer(builder: PolicyBuilder) -> None:
-        builder.add("go", ["1", "2"], [0.5, 0.25], [1.0, 2.0], [UNPLANNED] * 2)
-
-    def other(builder: PolicyBuilder) -> None:
-        builder.add(
-            "fly", ["1", "2", "failure"], [0.5, 0.25, 0.25], [1.0, 2.0, 3.0], [UNPLANNED] * 3
-        )
-
-    def same(builder: PolicyBuilder) -> None:
-        children = [UNPLANNED, UNPLANNED, FAILED]
-        builder.add("go", ["1", "2", "failure"], [0.5, 0.25, 0.25], [1.0, 2.0, 3.0], children)
-
-    for wrong in (more, fewer, other):
+    labels, chances, rewards = ["1", "2", "failure"], [0.5, 0.25, 0.25], [1.0, 2.0, 3.0]
+    for wrong in (
+        ("go", [*labels, "other"], [*chances, 0.0], [*rewards, 0.0]),
+        ("go", labels[:2], chances[:2], rewards[:2]),
+        ("fly", labels, chances, rewards),
+    ):
         with pytest.raises(vulcan.errors.MismatchError):
-            follow(MODEL, rebuild(wrong))
-    assert follow(MODEL, rebuild(same)).sizes.tolist() == [1]
+            follow(MODEL, rebuild(*wrong))
+    assert follow(MODEL, rebuild("go", labels, chances, rewards)).sizes.tolist() == [1]
 
 
 def test_terminal_states_are_queried_once() -> None:
