@@ -84,10 +84,8 @@ def hand_down_bounds(tree, c):
         node = nodes[nodes[k].order]
         k += 1
         if node.status == OPEN:
-            opened, explored = (
-                opened + 1,
-                explored + look_up(outlook, node.state, node.level).explored,
-            )
+            opened += 1
+            explored += look_up(outlook, node.state, node.level).explored
         if node.best == NONE:
             continue
         action, child = actions[edges[node.best].row], edges[node.best].first_child

@@ -22,10 +22,6 @@ executed (`observe_outcomes`). Where two outcomes without labels differ only in 
 reward is part of the label. States decide themselves whether they are equal, also where `merges` is
 False; they are compared only within one action, without labels, and if their hashes agree.
 
-Repeatability. A certificate evaluates the model again wherever the policy leads. A proof, such as
-that no policy meets the risk bound, depends on all answers: `solve` evaluates a sample of them
-again before it reports one (`ModelReader.require_repeatable`).
-
 Strictness. Planners treat equal states as one state, and evaluate the first of them. Two faults of
 a model make that wrong, and neither shows in a single answer: *duplicates*, equal states that
 differ in something that is not compared and for which the model answers differently, and states
@@ -368,9 +364,9 @@ class ModelReader(ModelCalls):
     def require_repeatable(self, may_go_on: Callable[[], bool]) -> None:
         """Raise a `ModelError` if a sample of the answers differs when evaluated again.
 
-        Each evaluation is done twice in a row: a model that alternates between two answers
-        contradicts itself at once, whatever its other answers were. `may_go_on` says whether there
-        is time for another one.
+        A proof depends on all answers, not only on those where the policy leads. Each evaluation
+        is done twice in a row: a model that alternates between two answers contradicts itself at
+        once, whatever its other answers were. `may_go_on` says whether there is time for another.
         """
         # In random order, so that the first few already come from all parts of the search.
         size = min(SAMPLE_SIZE, len(self._kept))

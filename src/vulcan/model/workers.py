@@ -5,10 +5,6 @@ evaluations are independent. So they run in parallel and return in the order of 
 search gives the same result with any number of workers, and evaluates nothing more than it would
 alone. That pays where an evaluation takes a millisecond or more; sending it to another process and
 back takes about a tenth of that.
-
-Workers (`vulcan.parallel`) are processes of this machine or actors of a Ray cluster. The
-evaluations of a lost worker are repeated by another. Workers that do not answer are killed after
-the time limit and the answer timeout (`vulcan.runtime.limits`).
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """The default solver.
 
-It unrolls the state graph as long as that pays (`vulcan.exact.search`). What could be unrolled is
-solved with a proved gap: the dual bound, a deterministic policy close to it, and fronts where the
-gap is still larger than requested. Where nearly every history is a state of its own, and an action
-ends the mission, a plan grows from the root (`vulcan.sampling.growth`). The rest is left to
-`Vulcan`, and where that finds nothing acceptable, or rewards are too large for it, to the most
-cautious policy that looks one step ahead. Without any limit, a search over histories ends after
-20 s. With a limit of samples or histories, a plan grows where a few evaluations find histories that
-never merge, and `Vulcan` searches elsewhere, also where a checkpoint is to be resumed. A checkpoint
-that is only to be written changes nothing.
+What can be unrolled (`vulcan.exact.search`) is solved with a proved gap. Where nearly every history
+is a state of its own, and an action ends the mission, a plan grows from the root
+(`vulcan.sampling.growth`). The rest is left to `Vulcan`, and where that finds nothing acceptable,
+or rewards are too large for it, to the most cautious policy that looks one step ahead. With a limit
+of samples or histories, a plan grows where a few evaluations find histories that never merge, and
+`Vulcan` searches elsewhere, also where a checkpoint is to be resumed.
 """
 
 from __future__ import annotations

@@ -5,9 +5,6 @@ the reason. All rewards are measured against one upper bound, the least that any
 proved. There are two kinds: a *dual* bound holds for every policy, a bound of `Pareto`,
 `IntegerProgram` and the like for deterministic policies only. So a randomised policy is measured
 against the least dual bound, a deterministic one against the least of all.
-
-Searches share nothing, so that their times can be compared, unless several run at once on one
-machine. Their results do not depend on that, as long as limits of time and memory don't end them.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Final
 
@@ -202,17 +201,14 @@ def plan_and_certify(
     )
 
 
-@contextmanager
-def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Iterator[ModelReader]:
-    """Yield the reader; with workers that evaluate the model, if the solver uses none itself."""
-    executor = options.executor
-    if options.graph is not None or executor.in_process or solver.spreads(reader):
-        yield reader
-    else:
-        from vulcan.model.workers import WorkerReader
+def _open_reader(
+    reader: ModelReader, solver: Solver, options: Options
+) -> AbstractContextManager[ModelReader]:
+    """Return the reader; with workers that evaluate the model, if the solver uses none itself."""
+    from vulcan.model.workers import WorkerReader
 
-        with WorkerReader(reader.model, executor) as asking:
-            yield asking
+    alone = options.graph is not None or options.executor.in_process or solver.spreads(reader)
+    return nullcontext(reader) if alone else WorkerReader(reader.model, options.executor)
 
 
 def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Finding:

@@ -4,9 +4,6 @@ A worker (`vulcan.parallel`) holds a `Searcher` with the problem, which is sent 
 are independent and submitted in a fixed order, so that results depend neither on the worker nor on
 timing, as long as limits of time and memory don't end them.
 
-A search that raises ends with its error, that of a lost worker is repeated by another, and the
-first Ctrl-C lets running searches end with what they have, and starts no other.
-
 If searches share a state graph, a worker evaluates each (state, action) once; only certificates
 evaluate it again. The result of a search that samples depends on how much of the graph is known, so
 a worker unrolls the graph before its first search, if that pays: then results depend neither on the

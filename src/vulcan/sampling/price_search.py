@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 
 from vulcan.bounds.forms import Constant
 from vulcan.graph.compiled import CompiledGraph, Evaluator
-from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
@@ -80,21 +79,11 @@ class PriceRun(PriceArrays):
 
     exhausted = False  # no action is ever refused
 
-    def __init__(
-        self,
-        problem: Problem,
-        reader: ModelReader,
-        memory: int | None,
-        known: StateGraph | None,
-        *,
-        seed: int,
-        exploration: float,
-        workers: int = 1,
-    ) -> None:
-        super().__init__(problem, reader, memory, known, seed, exploration)
+    def __init__(self, *given: Any, workers: int = 1, **how: Any) -> None:
+        super().__init__(*given, **how)
         self._draws = np.zeros(1, self._kernels.DRAWS)
-        self._draws["random"] = np.uint64(seed)
-        self._draws["exploration"] = exploration
+        self._draws["random"] = np.uint64(self._seed)
+        self._draws["exploration"] = self._exploration
         self._orders = np.zeros(0, self._kernels.ORDER)  # the rest of the current batch
         self._roots = np.zeros(0, np.int32)  # the subtrees of these orders
         self.samples = 0
@@ -147,7 +136,11 @@ class PriceRun(PriceArrays):
             self._order_batch()
         self._carry_out(target - self.samples, SHARE_OF_SAMPLING * self.limit)
         if not len(self._orders):
-            self._close_batch()
+            self.judge()
+            self._split()
+            if self.samples == FIRST_SAMPLES:
+                allowed = self.allow(self.reward_span()[1])
+                self.move_prices(begin_prices(self.prices.shape[1], self.size, allowed))
 
     def needs_guide(self) -> bool:
         """Whether samples need a new plan that guides them; the next one is due much later."""
@@ -200,14 +193,6 @@ class PriceRun(PriceArrays):
             (low, high), earned = self._span, self._subtrees[root].earned
             least, most = earned + float(seen["least"]), earned + float(seen["most"])
             self._span = min(low, least), max(high, most)
-
-    def _close_batch(self) -> None:
-        """Judge the first actions again, split large subtrees, and set the first prices."""
-        self.judge()
-        self._split()
-        if self.samples == FIRST_SAMPLES:
-            allowed = self.allow(self.reward_span()[1])
-            self.move_prices(begin_prices(self.prices.shape[1], self.size, allowed))
 
     def _split(self) -> None:
         """Add the roots of large subtrees to the upper tree."""
