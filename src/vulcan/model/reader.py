@@ -70,8 +70,6 @@ from vulcan.numerics import ANY, LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLER
 from vulcan.parameters import shorten
 from vulcan.runtime.limits import TimeUp, check_time, model_call, note_answer
 
-STRINGS: Final = frozenset((str,))
-
 PLAIN_NUMBERS: Final = frozenset((float, int, np.float64))
 """Types whose values can all be compared with floats; bool is not among them."""
 
@@ -83,9 +81,6 @@ MOST_NAMED: Final = 1000  # number of checked lists of actions to remember
 
 SAMPLED_STATES: Final = 1_000
 """States, and arrivals in them, that the strict reader looks at before it samples fewer."""
-
-SAMPLED_CALLS: Final = 100
-"""Calls in which the strict reader looks for a modified state before it samples fewer."""
 
 MOST_DUPLICATES: Final = 1_000  # largest number of evaluations of duplicates
 
@@ -430,7 +425,7 @@ class ModelReader(ModelCalls):
         if isinstance(state, Start):
             return self._label_actions(state, tuple(state.choices))
         actions = self._call_list("actions", state)
-        if hasattr(self.model, "action_label") or not STRINGS.issuperset(map(type, actions)):
+        if hasattr(self.model, "action_label") or not {str}.issuperset(map(type, actions)):
             return self._label_actions(state, actions)
         # Strings are their own labels. Most states have the same few, which are checked once.
         known = self._named.get(actions)
@@ -469,7 +464,7 @@ class StrictReader(ModelReader):
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self._states, self._arrivals = _Sample(SAMPLED_STATES), _Sample(SAMPLED_STATES)
-        self._calls = _Sample(SAMPLED_CALLS)
+        self._calls = _Sample(100)  # in which to look for a modified state
         self._visited: dict[Any, _Visited] = {self.root: _Visited(self.root)}
         self._waiting: deque[tuple[_Visited, Any, str | None]] = deque()
         self._duplicates_evaluated = 0

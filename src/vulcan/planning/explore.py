@@ -21,9 +21,6 @@ from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_gap
 from vulcan.runtime.limits import pause_collection
 
-SCALES: Final = (0.5, 0.9)
-RISKIEST: Final = 12
-
 MOST_OF_OTHERS: Final = 3_000  # decision points of each other plan on a page: the likeliest
 
 
@@ -33,7 +30,7 @@ def explore(
     policy: AnyPolicy,
     *,
     what_if: float | None = 5.0,
-    scales: Sequence[float] = SCALES,
+    scales: Sequence[float] = (0.5, 0.9),
     own_bound: bool = False,
 ) -> Page:
     """Make a page on which people explore a plan: one HTML file that needs nothing else.
@@ -77,7 +74,7 @@ def explore(
     if what_if is not None:
         require_number("what_if, a number of seconds,", what_if, above=0.0)
     reader = open_own_model(policy.about, problem.model)
-    explanation = explain(problem, policy, places=RISKIEST)
+    explanation = explain(problem, policy, places=12)
     plan = _make_plan("this plan", policy, reader, problem.risk_bound)
     plans = [replace(plan, own_bound=own_bound)]
     for scale in () if what_if is None else sorted(scales):

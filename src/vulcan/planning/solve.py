@@ -7,7 +7,7 @@ import os
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -39,10 +39,6 @@ from vulcan.runtime.limits import (
 )
 from vulcan.solvers.base import Options, Solver, find_solver, require_solver
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
-
-QUERY_SECONDS: Final = 0.1
-QUERY_SHARE: Final = 0.02
-"""Time for repeated queries: seconds, or a share of the search time if that is more."""
 
 
 @knows_parameters
@@ -312,7 +308,7 @@ def _query_again(reader: ModelReader, monitor: Monitor, finding: Finding) -> Fin
     unsettled = not proved and (finding.upper_bound is None or late)
     if unsettled or finding.error is not None or isinstance(reader.model, ArrayModel):
         return finding
-    end = monitor.seconds + max(QUERY_SECONDS, QUERY_SHARE * finding.statistics.search_seconds)
+    end = monitor.seconds + max(0.1, 0.02 * finding.statistics.search_seconds)
     end = end if limit is None else min(end, limit)
     begun = False
 

@@ -59,9 +59,6 @@ HIDDEN: Final = ("node",)  # columns that only programs need
 NAMING: Final = ("step", "member", "state", "history", "action")  # they identify a row
 ASCENDING: Final = ("step", "member", "node")  # numbers that are sorted from the smallest on
 
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""First characters of cells that spreadsheets take for a formula."""
-
 SHOWN: Final[Mapping[str, Callable[[Any], str]]] = {
     "reach": show_percent,
     "fails": show_percent,
@@ -366,7 +363,7 @@ def _show(name: str, cell: Any, width: int) -> str:
 
 def _neutralise(cell: Any) -> Any:
     """Return a cell, escaped if a spreadsheet would read it as a formula; not if a number."""
-    if not isinstance(cell, str) or not cell.startswith(FORMULA):
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
         return cell
     try:
         float(cell)

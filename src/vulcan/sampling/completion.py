@@ -1,7 +1,7 @@
 """The upper tree that plans are made on, and the policies below it.
 
-A plan (`vulcan.sampling.plan`) chooses actions there, and a price at each of its leaves. Completions
-evaluate the policies of all prices from a leaf on, and write a plan out as a policy.
+A plan (`vulcan.sampling.plan`) chooses actions there, and a price at each of its leaves.
+Completions evaluate the policies of all prices from a leaf on, and write a plan out as a policy.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import ModelError, OptionError
-from vulcan.exact.acceptance import Extremes, join_extremes
+from vulcan.exact.acceptance import Extremes
 from vulcan.graph.compiled import CompiledGraph
 from vulcan.graph.states import ACTION
 from vulcan.kernels.price_tree import ORDER, PRICES
@@ -561,7 +561,9 @@ class DistributedTree(PriceRun):
 
     def find_extremes(self) -> Extremes:
         found = self._rely_on("find_extremes", self._all)
-        return join_extremes([super().find_extremes(), *found.values()])
+        every = zip(super().find_extremes(), *found.values(), strict=True)
+        outcomes, gains, certain = map(max, every)
+        return outcomes, gains, certain
 
     def merge_returns(self) -> NDArray[Any]:
         collected: dict[int, NDArray[Any]] = {}

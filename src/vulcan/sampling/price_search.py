@@ -15,9 +15,6 @@ stopped, they get new stretches, arrays grow if necessary, and the rest of the b
 risk, up to many times the rewards. Later they surround prices that decide between the best first
 actions, closer and closer. While no policy within the bound is known, prices rise: the largest
 possible price asks for the least risk.
-
-**Checkpoints.** Between two samples the state of a search is its tree, the returns, the random
-numbers, and the remaining orders of a batch. Everything else follows from the problem.
 """
 
 from __future__ import annotations
